@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import Any
 
 from docutils.nodes import SkipNode
 from docutils.utils.math.latex2mathml import tex2mathml
+
+sys.path.insert(0, str(Path(__file__).parent))
 
 import dpnb
 
@@ -13,6 +17,7 @@ project, author, copyright = "dpnb", "The dpnb founders", "The dpnb founders"
 version = release = dpnb.__version__
 
 extensions = [
+    "_reference",
     "myst_nb",
     "numpydoc",
     "sphinx.ext.autodoc",
@@ -39,6 +44,7 @@ autosummary_generate = True
 autodoc_typehints = "none"  # the docstrings state the types
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False  # the templates list the members
+default_role = "py:obj"  # in docstrings; names that are not public stay without a link
 
 # --- theme -----------------------------------------------------------------------------------------------------------
 

@@ -193,7 +193,7 @@ def test_a_failing_cell_shows_the_error_that_dpnb_hides(tmp_path: Path, monkeypa
 
 # --- pages -----------------------------------------------------------------------------------------------------------
 
-DIRECTIVES = ("{toctree}", "{eval-rst}", "{note}", "{warning}", "{tip}", "{important}")
+DIRECTIVES = ("{toctree}", "{include}", "{literalinclude}", "{eval-rst}", "{note}", "{warning}", "{tip}", "{important}")
 EXECUTED = ("{code-cell}", "console", "toml")
 
 
