@@ -15,6 +15,8 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urldefrag, urlsplit
 
+import expressions
+
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build" / "docs"
 SOURCE, HTML = BUILD / "source", BUILD / "html"
@@ -31,6 +33,7 @@ def stage() -> None:
     (SOURCE / "changelog.md").write_text(changelog.replace("](docs/", "]("), encoding="utf-8")
     shutil.copy(ROOT / "tests" / "bench" / "RESULTS.md", SOURCE / "benchmarks.md")
     write_messages()
+    expressions.write(SOURCE / "start" / "expressions.md")
     make_plotly_local()
 
 

@@ -25,6 +25,7 @@ extensions = [
     "sphinx_copybutton",
 ]
 exclude_patterns = ["_templates"]
+smartquotes = False  # prose quotes code
 templates_path = ["_templates"]
 
 # --- pages and notebooks ---------------------------------------------------------------------------------------------
@@ -68,7 +69,8 @@ def _inline_math(translator: Any, node: Any) -> None:
 
 
 def _displayed_math(translator: Any, node: Any) -> None:
-    translator.body.append(f'<div style="margin: 1rem 0; overflow-x: auto">{tex2mathml(node.astext(), as_block=True)}</div>')
+    formula = tex2mathml(node.astext(), as_block=True)
+    translator.body.append(f'<div style="margin: 1rem 0; overflow-x: auto">{formula}</div>')
     raise SkipNode
 
 

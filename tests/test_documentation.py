@@ -13,6 +13,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -251,6 +252,12 @@ def test_a_declaration_on_a_page_is_accepted(page: str, code: str, tmp_path: Pat
     path = tmp_path / "declaration.toml"
     path.write_text(code, encoding="utf-8")
     assert isinstance(dpnb.Session.from_toml(path, rehearse=True), dpnb.Session)
+
+
+@pytest.mark.smoke
+def test_the_declaration_that_curators_learn_from_is_the_example() -> None:
+    shown = [code for page, code in DECLARATIONS if page == "docs/start/curators.md"]
+    assert [tomllib.loads(code) for code in shown] == [tomllib.loads((EXAMPLES / "rand-hie.toml").read_text("utf-8"))]
 
 
 @pytest.mark.smoke
