@@ -29,6 +29,9 @@ def stage() -> None:
     shutil.rmtree(BUILD, ignore_errors=True)
     shutil.copytree(ROOT / "docs", SOURCE, ignore=NOT_COPIED)
     shutil.copytree(ROOT / "examples", SOURCE / "tutorials", ignore=NOT_COPIED, dirs_exist_ok=True)
+    for notebook in (SOURCE / "tutorials").glob("*.ipynb"):  # whose links lead to files of the repository
+        text = notebook.read_text(encoding="utf-8").replace("](../tests/bench/RESULTS.md)", "](../benchmarks.md)")
+        notebook.write_text(text.replace("](../docs/", "](../"), encoding="utf-8")
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     (SOURCE / "changelog.md").write_text(changelog.replace("](docs/", "]("), encoding="utf-8")
     shutil.copy(ROOT / "tests" / "bench" / "RESULTS.md", SOURCE / "benchmarks.md")
