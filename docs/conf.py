@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+from typing import Any
+
+from docutils.nodes import SkipNode
+from docutils.utils.math.latex2mathml import tex2mathml
+
+sys.path.insert(0, str(Path(__file__).parent))
+
 import dpnb
 
 project, author, copyright = "dpnb", "The dpnb founders", "The dpnb founders"
 version = release = dpnb.__version__
 
 extensions = [
+    "_reference",
     "myst_nb",
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
     "sphinx_copybutton",
 ]
 exclude_patterns = ["_templates"]
@@ -28,18 +37,22 @@ nb_execution_raise_on_error = True
 nb_execution_timeout = 600
 nb_merge_streams = True
 
+html_math_renderer = "mathml"  # drawn by the browser, so that formulas need no script from the network
+
 # --- reference -------------------------------------------------------------------------------------------------------
 
 autosummary_generate = True
 autodoc_typehints = "none"  # the docstrings state the types
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False  # the templates list the members
+default_role = "py:obj"  # in docstrings; names that are not public stay without a link
 
 # --- theme -----------------------------------------------------------------------------------------------------------
 
 html_theme = "pydata_sphinx_theme"
 html_title = "dpnb"
 html_static_path = ["_static"]
+html_css_files = ["outputs.css"]
 html_show_sourcelink = False
 html_theme_options = {
     "github_url": "https://github.com/dpnb/dpnb",
@@ -48,3 +61,19 @@ html_theme_options = {
     "show_toc_level": 2,
 }
 copybutton_prompt_text = "$ "
+
+
+def _inline_math(translator: Any, node: Any) -> None:
+    translator.body.append(tex2mathml(node.astext()))
+    raise SkipNode
+
+
+def _displayed_math(translator: Any, node: Any) -> None:
+    formula = tex2mathml(node.astext(), as_block=True)
+    translator.body.append(f'<div style="margin: 1rem 0; overflow-x: auto">{formula}</div>')
+    raise SkipNode
+
+
+def setup(app: Any) -> None:
+    """Draw formulas as MathML."""
+    app.add_html_math_renderer("mathml", (_inline_math, None), (_displayed_math, None))
