@@ -28,8 +28,8 @@ page in your browser for what you would type in pandas. The [cheat sheet](cheat-
 
 The expressions use three views of private tables: `df` has the wages of men in eight years (the privacy unit is a man,
 `nr`), `hm` has mortgage applications, and `sf` has stops by the police. Expressions with the same outcome share a row;
-if it is a *query*, it is one and the same query: free until it is released, with one answer for all spellings. A *column*,
-*condition* or *table* is a part of a query. *Public* values are those that the curator has declared.
+if it is a *query*, it is one and the same query: free until it is released, with one answer for all spellings. A
+*column*, *condition* or *table* is a part of a query. *Public* values are those that the curator has declared.
 
 [table]: https://github.com/dpnb/dpnb/blob/main/tests/frame/habits.toml
 """
