@@ -41,7 +41,8 @@ THEMES = {
     ),
     "A query or column as a number or a list": (
         r"^!?(print|if|while|not|assert|x =|for|float|int|bool|list|sum|max|min|len|sorted|any|all|dict)\b"
-        r"|^!?([\['{]|round\(.*mean|df\(\)|df\.wage\(\)|df\['wage'\]\(\))|\] - df\['wage'\]\.mean\(\)|mean\(\) [/+*-]"
+        r"|^!?([\['{]|round\([^,]*mean|f\"|df\(\)|df\.wage\(\)|df\['wage'\]\(\))"
+        r"|\] - df\['wage'\]\.mean\(\)|mean\(\) [/+*-]"
         r"| and \(|\[1 < "
     ),
     "Regression, correlation and covariance": r"\.(regress|fit|corr|cov)\b|np\.(corrcoef|cov|polyfit)\b",
