@@ -2,7 +2,7 @@
 
 The site is built from a copy of ``docs/``, of the example notebooks and of the other pages that it includes, so that
 running the notebooks (which write ledgers) leaves the working tree as it was. Arguments pass through to Sphinx:
-``-D nb_execution_mode=off`` runs nothing, ``-D nb_execution_excludepatterns=tutorials/*`` runs no notebook.
+``-D nb_execution_mode=off`` runs nothing, and ``DPNB_DOCS_NOT_RUN=tutorials/*`` in the environment runs no notebook.
 """
 
 from __future__ import annotations

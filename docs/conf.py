@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,7 @@ templates_path = ["_templates"]
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath", "fieldlist"]
 myst_heading_anchors = 4
 nb_execution_mode = "force"
+nb_execution_excludepatterns = os.environ.get("DPNB_DOCS_NOT_RUN", "").split()
 nb_execution_raise_on_error = True
 nb_execution_timeout = 600
 nb_merge_streams = True
