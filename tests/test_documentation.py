@@ -185,8 +185,8 @@ def test_class_size_shows_what_it_concludes(executed: Callable[[str], nbformat.N
     """Small classes gain, more than twice what aides do, and Black students gain more (Krueger 1999).
 
     The noise is real.  A gain is refined until it is shown or mu is 0.13, where its estimate is at least 4.5 standard
-    deviations above the half-width of its interval (kindergarten; 4.7 for the aides).  The last claim, at mu 0.14, is
-    4.1 to 5 above it, by the medians released before.  So a correct program fails this less than once in 20,000 runs.
+    deviations above the half-width of its interval (kindergarten; 5.6 for the aides).  The last claim, at mu 0.14, is
+    3.9 to 5 above it, by the medians released before.  So a correct program fails this less than once in 20,000 runs.
     """
     tables = [text for texts in printed(executed("07-class-size.ipynb")) for text in texts]
     by_grade = next(text for text in tables if "published" in text)
