@@ -334,10 +334,11 @@ class Query(Unreleased, NotCopyable):
 
     @property
     def count_needed(self) -> Query | None:
-        """The count of rows to release first, after which the expected error is known; None if there is none.  Free.
+        """The count of rows to release first, after which the expected error is known; None if none is needed.  Free.
 
         The error of a mean or a share depends on the number of rows, which is private.  Without a public number of
-        rows, it is known once the count of the same rows in the same groups was released.
+        rows, it is known once the count of the same rows in the same groups was released.  That count is returned
+        after its release too, so that a cell that releases it can be run again, at no cost.
 
         Examples
         --------
@@ -349,7 +350,7 @@ class Query(Unreleased, NotCopyable):
         >>> query.count_needed.description
         'count of age'
         >>> answer = query.count_needed.release(share=0.01)
-        >>> query.count_needed is None
+        >>> query.preview(mu=0.1).count_needed is None  # the error is known now
         True
         """
         plan = self.runner.count_needed(self.plan, self.view)

@@ -209,6 +209,16 @@ def test_public_number_of_rows_makes_the_step_unnecessary(tmp_path: Path) -> Non
     assert session.frame[session.frame["y"] > 0]["x"].mean().count_needed is not None
 
 
+def test_the_count_can_be_released_again(session: dpnb.Session) -> None:
+    query = session.frame["x"].mean()
+    first = query.count_needed.release(share=0.01)
+    assert query.preview(mu=0.1).count_needed is None
+    spent = session.spent
+    again = query.count_needed.release(share=0.01)
+    assert (again.estimate, session.spent) == (first.estimate, spent)
+    assert Picker(query).state["count_step"] is None
+
+
 def test_spent_budget_leaves_no_step(session: dpnb.Session) -> None:
     session.frame.count().release(share=1)
     state = Picker(queries(session)["mean"]).state

@@ -82,12 +82,17 @@ def preview(pricer: QueryPricer, plan: Plan, view: AnyView, target: Target, noti
 
 
 def count_to_release(pricer: QueryPricer, plan: Plan, view: AnyView) -> Plan | None:
-    """The count that makes unknown expected errors of a query known; None if they are known or no count does."""
+    """The count that makes unknown expected errors of a query known, also after its release; None if none does."""
+    count = count_needed(plan, view)
+    if count is None:
+        return None
     with pricer.account.ledger.lock.checked():
+        if pricer.state(count, PlainView(), ()).known_loss.mu_squared:
+            return count
         state = pricer.state(plan, view, ())
         rows = pricer.row_counts(state)
         forecast = pricer.forecast(state, target_from(mu=1), None if rows is None else rows.for_display)
-        return count_needed(plan, view) if forecast.rows_would_help(forecast.error_model().expected(1.0)) else None
+        return count if forecast.rows_would_help(forecast.error_model().expected(1.0)) else None
 
 
 def _participation(filter_: AnyFilter, cost: Loss, *, is_standalone: bool) -> str | None:
