@@ -61,7 +61,9 @@ def _inline_math(translator: Any, node: Any) -> None:
 
 
 def _displayed_math(translator: Any, node: Any) -> None:
-    translator.body.append(f'<div style="margin: 1rem 0; overflow-x: auto">{tex2mathml(node.astext(), as_block=True)}</div>')
+    translator.body.append(
+        f'<div style="margin: 1rem 0; overflow-x: auto">{tex2mathml(node.astext(), as_block=True)}</div>'
+    )
     raise SkipNode
 
 
