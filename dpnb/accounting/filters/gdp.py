@@ -9,7 +9,7 @@ Roth and Su 2022).  So it suffices to make all these draws from one draw from N(
 
 Let X_t = b t + B_t for t from 0 to mu0^2, B a Brownian motion.  Its end is N(b mu0^2, mu0^2), hence, divided by mu0, a
 draw from N(b mu0, 1).  Given its end, X is a Brownian bridge, whose distribution does not depend on b; so the whole
-path is a randomised function of that draw.  Let T_i = mu_1^2 + ...  + mu_i^2 and use the draws::
+path is a randomised function of that draw.  Let T_i = mu_1^2 + ... + mu_i^2 and use the draws::
 
     (X at T_i - X at T_(i-1)) / mu_i    (or a fresh N(0, 1), if mu_i = 0)
 
