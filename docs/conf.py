@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import os
+import sys
+from pathlib import Path
 from typing import Any
 
 from docutils.nodes import SkipNode
 from docutils.utils.math.latex2mathml import tex2mathml
 
+sys.path.insert(0, str(Path(__file__).parent))
+
 import dpnb
 
-project, author, copyright = "dpnb", "The dpnb founders", "The dpnb founders"  # noqa: A001
+project, author, copyright = "dpnb", "The dpnb founders", "The dpnb founders"
 version = release = dpnb.__version__
 
 extensions = [
+    "_reference",
     "myst_nb",
     "numpydoc",
     "sphinx.ext.autodoc",
@@ -20,6 +26,7 @@ extensions = [
     "sphinx_copybutton",
 ]
 exclude_patterns = ["_templates"]
+smartquotes = False  # prose quotes code
 templates_path = ["_templates"]
 
 # --- pages and notebooks ---------------------------------------------------------------------------------------------
@@ -27,6 +34,7 @@ templates_path = ["_templates"]
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath", "fieldlist"]
 myst_heading_anchors = 4
 nb_execution_mode = "force"
+nb_execution_excludepatterns = os.environ.get("DPNB_DOCS_NOT_RUN", "").split()
 nb_execution_raise_on_error = True
 nb_execution_timeout = 600
 nb_merge_streams = True
@@ -39,12 +47,14 @@ autosummary_generate = True
 autodoc_typehints = "none"  # the docstrings state the types
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False  # the templates list the members
+default_role = "py:obj"  # in docstrings; names that are not public stay without a link
 
 # --- theme -----------------------------------------------------------------------------------------------------------
 
 html_theme = "pydata_sphinx_theme"
 html_title = "dpnb"
 html_static_path = ["_static"]
+html_css_files = ["outputs.css"]
 html_show_sourcelink = False
 html_theme_options = {
     "github_url": "https://github.com/dpnb/dpnb",
@@ -61,9 +71,8 @@ def _inline_math(translator: Any, node: Any) -> None:
 
 
 def _displayed_math(translator: Any, node: Any) -> None:
-    translator.body.append(
-        f'<div style="margin: 1rem 0; overflow-x: auto">{tex2mathml(node.astext(), as_block=True)}</div>'
-    )
+    formula = tex2mathml(node.astext(), as_block=True)
+    translator.body.append(f'<div style="margin: 1rem 0; overflow-x: auto">{formula}</div>')
     raise SkipNode
 
 

@@ -13,11 +13,11 @@ from hypothesis import settings
 
 from dpnb.ledger import sqlite_file
 
-pytest_plugins = ["leftovers", "offline"]
+pytest_plugins = ["browser", "leftovers", "offline"]
 
 UI = Path(__file__).resolve().parent / "ui"
 FIRST = "test_assumptions.py"
-LONG = ("test_spark.py", "test_leftovers.py", "test_examples.py", "test_notebooks.py", "test_interrupt_engines.py")
+LONG = ("test_spark.py", "test_leftovers.py", "test_documentation.py", "test_notebooks.py", "test_interrupt_engines.py")
 
 # The inherited suites hold asserts too; without this they would fail with a bare "AssertionError".
 pytest.register_assert_rewrite("contracts", "ledger.rows", "session.bad_input")

@@ -39,14 +39,14 @@ def combine(values: Sequence[float] | NDArray[Any], sigmas: ArrayLike) -> tuple[
 
     Parameters
     ----------
-    values : sequence of float, length (observations,); or ndarray, shape (observations, *cells)
-        The observed values, finite.  An array gives an array of shape cells.
+    values : sequence of float, length (observations,); or ndarray, shape (observations, cells, ...)
+        The observed values, finite.  An array gives an array of the shape of the cells.
     sigmas : array_like, shape (observations,)
         Noise scales, > 0 and finite; all cells of an observation have the same noise scale.
 
     Returns
     -------
-    value : float or ndarray, shape cells
+    value : float or ndarray, of the shape of the cells
         sum(y/s^2) / sum(1/s^2), to a few units in the last place; a single observation is returned unchanged.
     sigma : float
         sum(1/s^2)^(-1/2), not below the exact value; the sigma of a single observation is returned unchanged.

@@ -41,7 +41,7 @@ class RelativeError:
     """The midpoint of every interval has at most this relative error: 0.05 for five percent.
 
     With m the midpoint of the interval and w its half-width, for any true value q in it,
-    |m - q| <= w <= tolerance (|m| - w) <= tolerance |q|.
+    ``|m - q| <= w <= tolerance (|m| - w) <= tolerance |q|``.
 
     Parameters
     ----------

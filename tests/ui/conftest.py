@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import os
 import shutil
 import urllib.request
 from collections.abc import Iterator
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).resolve().parent
 EXAMPLES = HERE.parents[1] / "examples"
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 # What the fake notebook's cells do, by the name under which the tests ask for their number.
 CELLS = {
@@ -60,33 +58,6 @@ session""",
     "spare": "",
 }
 CELL = {name: index for index, name in enumerate(COCKPIT)}
-
-
-@pytest.fixture(scope="session")
-def chromium() -> str:
-    """Path of the system's Chromium.  Without one the tests are skipped at a desk and fail in CI."""
-    names = (os.environ.get("DPNB_CHROMIUM") or "", *NAMES)
-    found = next((path for name in names if name and (path := shutil.which(name))), None)
-    if found is None:
-        rule = "Browser tests need Chromium: install it (Debian: apt-get install chromium) or name it in DPNB_CHROMIUM."
-        if os.environ.get("CI"):
-            pytest.fail(f"{rule} CI is set, and CI must not leave them out.")
-        pytest.skip(rule)
-    return found
-
-
-@pytest.fixture(scope="session")
-def browser(chromium: str) -> Iterator[object]:
-    """One browser for all tests.  It can reach this machine and nothing else."""
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=chromium,
-            args=["--no-sandbox", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"],
-        )
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="session")

@@ -17,7 +17,8 @@ from playwright.sync_api import sync_playwright
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from ui.conftest import COCKPIT, NAMES
+from browser import NAMES
+from ui.conftest import COCKPIT
 from ui.lab import Lab
 from ui.server import running_lab
 
@@ -115,6 +116,10 @@ def act(lab: Lab, film: Film) -> None:
     picker.scroll_into_view_if_needed()
     film.shoot(2200)
     picker.get_by_role("button", name="Refine", exact=True).click()
+    confirm = picker.get_by_role("button", name="Confirm")  # it takes more than 20% of what is left
+    confirm.wait_for()
+    film.shoot(1500)
+    confirm.click()
     picker.get_by_text("2 observations combined").wait_for()
     film.shoot(3000)
     lab.run(GREEDY)

@@ -1,0 +1,20 @@
+"""The names that the examples in docstrings use: those of ``docs/reference/names.py``, new for each docstring."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+from typing import Any
+
+import pytest
+from _pytest.doctest import DoctestItem
+
+NAMES = Path(__file__).resolve().parent / "docs" / "reference" / "names.py"
+
+
+@pytest.fixture(autouse=True)
+def names_of_the_examples(request: pytest.FixtureRequest) -> None:
+    """Define the names again for every docstring that is tested."""
+    if isinstance(request.node, DoctestItem):
+        names: dict[str, Any] = request.getfixturevalue("doctest_namespace")
+        names.update(runpy.run_path(str(NAMES)))

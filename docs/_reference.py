@@ -1,0 +1,235 @@
+"""The parts of the reference that are derived from the code when the site is built.
+
+Class pages list their members (`sections`, which the template ``class.rst`` uses).  The options of the commands, the
+keys of a declaration and the settings of JupyterLab are written as Markdown into ``reference/generated``, for the pages
+that include them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import html
+import importlib
+import inspect
+import json
+import re
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import dpnb
+from dpnb.__main__ import _parser
+from dpnb.session.declaration import COLUMN_TYPES, NOT_STATED
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+
+ROOT = Path(dpnb.__file__).parent.parent
+ATTRIBUTES, QUERIES, EXPRESSIONS, METHODS = "Attributes", "Queries", "Expressions and views", "Methods"
+MANY = 5
+"""With at least as many methods that return a query, the methods of a class are grouped by what they return."""
+
+QUERY_TYPES = re.compile(r"\bQuery\b")
+EXPRESSION_TYPES = re.compile(r"\b(Self|Series|Frame|GroupBy|GroupedSeries|C|F)\b")
+
+
+# --- the members of a class ------------------------------------------------------------------------------------------
+
+
+def locate(name: str) -> Any:
+    """The object with a dotted name."""
+    module, _, rest = name.rpartition(".")
+    try:
+        return getattr(importlib.import_module(module), rest)
+    except ModuleNotFoundError:
+        return getattr(locate(module), rest)
+
+
+def members(cls: type) -> dict[str, Any]:
+    """The public members of a class that are defined in dpnb and have a docstring.
+
+    Fields without one are described among the parameters of the class.
+    """
+    found = {}
+    for base in reversed(cls.__mro__):
+        if not base.__module__.startswith("dpnb"):
+            continue
+        for name, value in vars(base).items():
+            if name.startswith("_"):
+                continue
+            member = _function(value)
+            is_described = isinstance(member, property | cached_property) or inspect.isroutine(member)
+            if is_described and getattr(member, "__doc__", None):
+                found[name] = member
+            else:
+                found.pop(name, None)
+    return found
+
+
+def _function(value: Any) -> Any:
+    return value.__func__ if isinstance(value, classmethod | staticmethod) else value
+
+
+def sections(name: str) -> list[tuple[str, list[str]]]:
+    """The members of a class for its page: attributes and methods; if many, by what the methods return."""
+    cls = locate(name)
+    found = members(cls)
+    grouped: dict[str, list[str]] = {ATTRIBUTES: [], QUERIES: [], EXPRESSIONS: [], METHODS: []}
+    has_groups = sum(bool(QUERY_TYPES.search(_returned(member))) for member in found.values()) >= MANY
+    for each, member in sorted(found.items()):
+        returned = _returned(member)
+        if isinstance(member, property | cached_property):
+            grouped[ATTRIBUTES].append(each)
+        elif has_groups and QUERY_TYPES.search(returned):
+            grouped[QUERIES].append(each)
+        elif has_groups and EXPRESSION_TYPES.search(returned):
+            grouped[EXPRESSIONS].append(each)
+        else:
+            grouped[METHODS].append(each)
+    return [(title, names) for title, names in grouped.items() if names]
+
+
+def summary(name: str) -> str:
+    """The first sentence of a class."""
+    return summary_of(locate(name))
+
+
+def summary_of(described: Any) -> str:
+    """The first line of a docstring."""
+    return (inspect.getdoc(described) or "").partition("\n")[0]
+
+
+def _returned(member: Any) -> str:
+    return str(getattr(member, "__annotations__", {}).get("return", ""))
+
+
+# --- tables ----------------------------------------------------------------------------------------------------------
+
+
+def _table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    header = [*header]
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines) + "\n"
+
+
+def _prose(lines: Iterable[str]) -> str:
+    """Text of a docstring as Markdown."""
+    text = " ".join(line.strip() for line in lines).strip()
+    return re.sub(r"(?<!`)`([^`]+)`(?!`)", r"`\1`", text.replace("``", "`"))
+
+
+def _parameters(described: Any) -> Iterator[tuple[str, str]]:
+    """The parameters of a docstring: name and description."""
+    from numpydoc.docscrape import NumpyDocString
+
+    for parameter in NumpyDocString(inspect.getdoc(described) or "")["Parameters"]:
+        for name in parameter.name.split(","):
+            yield name.strip(), _prose(parameter.desc)
+
+
+def _defaults(make: Any) -> dict[str, str]:
+    return {
+        name: "required" if one.default is one.empty else "" if one.default is None else f"`{json.dumps(one.default)}`"
+        for name, one in inspect.signature(make).parameters.items()
+    }
+
+
+def _keys(make: Any, left_out: Iterable[str] = ()) -> str:
+    defaults, described = _defaults(make), dict(_parameters(make))
+    return _table(
+        ("Key", "Default", "Meaning"),
+        [
+            (f"`{name}`", default, described.get(name, summary_of(make)))
+            for name, default in defaults.items()
+            if name not in left_out
+        ],
+    )
+
+
+def declaration_keys() -> str:
+    """The keys of a declaration: the arguments of a session, of a budget and of each type of column."""
+    first = next(iter(inspect.signature(dpnb.Session).parameters))
+    parts = ["## Top level\n", _keys(dpnb.Session, (first, NOT_STATED))]
+    parts += ["## `[budget]`\n", _keys(dpnb.Budget)]
+    parts += [
+        "Instead of `epsilon` and `delta`, the budget can be stated as the `mu` of Gaussian differential privacy.\n"
+    ]
+    parts += [_keys(dpnb.Budget.gdp)]
+    for tag, kind in COLUMN_TYPES.items():
+        parts += [f'## `[schema.<column>]` with `type = "{tag}"`\n', _prose([summary_of(kind)]) + "\n", _keys(kind)]
+    return "\n".join(parts)
+
+
+def commands() -> dict[str, argparse.ArgumentParser]:
+    """The parser of each command."""
+    subparsers = next(each for each in _parser()._actions if isinstance(each, argparse._SubParsersAction))
+    return dict(subparsers.choices)
+
+
+def command_options(parser: argparse.ArgumentParser) -> str:
+    """Usage, description and arguments of a command."""
+    usage = " ".join(parser.format_usage().removeprefix("usage: ").split())
+    rows = []
+    for action in parser._actions:
+        if not isinstance(action, argparse._HelpAction):
+            shown = ", ".join(action.option_strings) or str(action.metavar)
+            value = f" {action.metavar or '{' + ','.join(map(str, action.choices or ())) + '}'}"
+            meaning = html.escape(action.help or "", quote=False) + _required(action)
+            rows.append((f"`{shown}{value if action.option_strings else ''}`", meaning))
+    description = (parser.description or "").strip()
+    return f"```text\n{usage}\n```\n\n{description}\n\n{_table(('Argument', 'Meaning'), rows)}"
+
+
+def _required(action: argparse.Action) -> str:
+    return "; required" if action.option_strings and action.required else ""
+
+
+def settings() -> str:
+    """The settings of the JupyterLab extension, from the schemas that JupyterLab reads."""
+    parts = []
+    for path in sorted((ROOT / "labextension" / "schema").glob("*.json")):
+        schema = json.loads(path.read_text(encoding="utf-8"))
+        for name, one in schema["properties"].items():
+            values = [(f"`{json.dumps(each['const'])}`", each["title"]) for each in one.get("oneOf", ())]
+            parts += [f"### {one['title']}", one["description"]]
+            parts += [
+                f"`{name}` of the plugin `dpnb:{path.stem}`; {one['type']}; by default `{json.dumps(one['default'])}`."
+            ]
+            parts += [_table(("Value", "Meaning"), values)] * bool(values)
+    return "\n\n".join(parts)
+
+
+COMMAND = re.compile(r"label: trans\.__\(\s*'([^']+)'\s*\),\s*caption: trans\.__\(\s*'([^']+)'", re.DOTALL)
+
+
+def lab_commands() -> str:
+    """The commands of the JupyterLab extension: label and caption, from its source."""
+    found = {}
+    for path in sorted((ROOT / "labextension" / "src").rglob("*.ts")):
+        if "__tests__" not in path.parts:
+            found |= dict(COMMAND.findall(path.read_text(encoding="utf-8")))
+    return _table(("Command", "What it does"), sorted(found.items()))
+
+
+# --- Sphinx ----------------------------------------------------------------------------------------------------------
+
+
+def write_parts(app: Sphinx) -> None:
+    """Write the generated parts of pages."""
+    folder = Path(app.srcdir) / "reference" / "generated"
+    folder.mkdir(parents=True, exist_ok=True)
+    parts = {"declaration": declaration_keys(), "settings": settings(), "lab-commands": lab_commands()}
+    parts |= {f"command-{name}": command_options(parser) for name, parser in commands().items()}
+    for name, text in parts.items():
+        (folder / f"{name}.txt").write_text(text, encoding="utf-8")
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Write the parts before pages are read, and give the templates of classes their members."""
+    app.connect("builder-inited", write_parts, priority=100)
+    # Around autosummary's own handler (500): Sphinx cannot keep functions in a configuration between two builds.
+    names = {"sections": sections, "summary": summary}
+    app.connect("builder-inited", lambda app: app.config.autosummary_context.update(names), priority=100)
+    app.connect("builder-inited", lambda app: app.config.autosummary_context.clear(), priority=900)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,79 @@
+"""The reference has every public name, and every public method an example; links to the repository lead to files."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+import runpy
+from functools import cached_property
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+REFERENCE = ROOT / "docs" / "reference"
+LINK = re.compile(r"https://github\.com/dpnb/dpnb/(?:blob|tree)/main/([^)#\s]+)")
+LISTED = re.compile(r"^(?: {3}|\.\. auto\w+:: )(dpnb\.[\w.]+)$", re.MULTILINE)
+PUBLIC = (
+    "dpnb",
+    "dpnb.interactive",
+    "dpnb.accounting",
+    "dpnb.accounting.conversions",
+    "dpnb.accounting.individual",
+)
+
+reference = SimpleNamespace(**runpy.run_path(str(ROOT / "docs" / "_reference.py")))
+NAMES = sorted({name for page in REFERENCE.glob("*.md") for name in LISTED.findall(page.read_text(encoding="utf-8"))})
+CLASSES = [name for name in NAMES if inspect.isclass(reference.locate(name))]
+
+
+def test_the_reference_has_every_public_name() -> None:
+    listed = {id(reference.locate(name)) for name in NAMES}
+    public = [(package, name) for package in PUBLIC for name in importlib.import_module(package).__all__]
+    errors = importlib.import_module("dpnb.errors")
+    public += [("dpnb.errors", name) for name, value in vars(errors).items() if inspect.isclass(value)]
+    missing = []
+    for package, name in public:
+        value = getattr(importlib.import_module(package), name)
+        if (inspect.isclass(value) or inspect.isroutine(value)) and id(value) not in listed:
+            missing.append(f"{package}.{name}")
+    assert missing == []
+
+
+def public_members(cls: type) -> dict[str, Any]:
+    """The methods and properties of a class that dpnb defines, found by another way than the reference's."""
+    found = {}
+    for name in dir(cls):
+        member = inspect.getattr_static(cls, name)
+        member = getattr(member, "__func__", member)
+        function = getattr(member, "fget", getattr(member, "func", member))
+        is_ours = str(getattr(function, "__module__", "")).startswith("dpnb")
+        if not name.startswith("_") and is_ours and isinstance(member, property | cached_property | type(lambda: 0)):
+            found[name] = member
+    return found
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_the_page_of_a_class_has_every_public_member(name: str) -> None:
+    listed = {each for _, names in reference.sections(name) for each in names}
+    assert public_members(reference.locate(name)).keys() - listed == set()
+
+
+def test_tables_are_made_of_what_the_code_reads() -> None:
+    assert "`--unit ID`" in reference.command_options(reference.commands()["statement"])
+    assert '`"max_repetitions"`' in reference.settings()
+    assert "Export the Log of Releases as CSV" in reference.lab_commands()
+    assert set(reference.commands()) == {"draft", "check", "statement"}
+
+
+def test_links_to_the_repository_lead_to_files() -> None:
+    broken = []
+    for page in [ROOT / "README.md", ROOT / "SECURITY.md", *(ROOT / "docs").rglob("*.md")]:
+        for path in LINK.findall(page.read_text(encoding="utf-8")):
+            if not (ROOT / path).exists():
+                broken.append(f"{page.relative_to(ROOT)}: {path}")
+    assert broken == []
+    assert len(LINK.findall((ROOT / "docs" / "security.md").read_text(encoding="utf-8"))) > 40
