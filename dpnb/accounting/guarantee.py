@@ -111,7 +111,7 @@ class PrivacyGuarantee:
 
     @property
     def words(self) -> str:
-        """The guarantee in words, for example ``(1, 1e-06)-DP, enforced as 0.2118-GDP``."""
+        """The guarantee in words, for example ``(1, 1e-06)-DP, enforced as 0.2368-GDP``."""
         enforced = self.filter_guarantee
         if self.budget.epsilon is None or self.budget.delta is None:
             return enforced
@@ -119,7 +119,7 @@ class PrivacyGuarantee:
 
     @property
     def filter_guarantee(self) -> str:
-        """The guarantee that the filter enforces, for example ``0.2118-GDP``.
+        """The guarantee that the filter enforces, for example ``0.2368-GDP``.
 
         Rounded up, since the whole budget may be spent: a smaller number would claim more than is enforced.  An order
         of a Renyi guarantee is rounded down: the loss grows with the order, so the guarantee holds at every lower one.

@@ -1,4 +1,24 @@
-"""The filter of Gaussian differential privacy."""
+"""The filter of Gaussian differential privacy.
+
+Claim (Smith and Thakurta 2022, Theorem 1).  If each release is mu_i-GDP given the past, with mu_i chosen from the
+past, and the sum of mu_i^2 never exceeds mu0^2, then all releases together are mu0-GDP.
+
+Proof, by a Brownian motion.  Fix two neighbours, with b = 0 for one and b = 1 for the other.  Given the past, release
+i is a randomised function of a draw from N(b mu_i, 1) that does not otherwise depend on b (Blackwell's theorem; Dong,
+Roth and Su 2022).  So it suffices to make all these draws from one draw from N(b mu0, 1).
+
+Let X_t = b t + B_t for t from 0 to mu0^2, B a Brownian motion.  Its end is N(b mu0^2, mu0^2), hence, divided by mu0, a
+draw from N(b mu0, 1).  Given its end, X is a Brownian bridge, whose distribution does not depend on b; so the whole
+path is a randomised function of that draw.  Let T_i = mu_1^2 + ... + mu_i^2 and use the draws::
+
+    (X at T_i - X at T_(i-1)) / mu_i    (or a fresh N(0, 1), if mu_i = 0)
+
+Since mu_i is known at the time T_(i-1), and what X does after that time is a Brownian motion with the same drift that
+is independent of the past, draw i is N(b mu_i, 1) given the past.  All T_i are at most mu0^2, so the path is long
+enough.  []
+
+The argument does not need a bound on the number of releases.  For releases with a delta see the notes of `Budget`.
+"""
 
 from __future__ import annotations
 
