@@ -121,7 +121,13 @@ class Frame(ColumnwiseAggregations, Regressions, NumpyFunctions, ColumnLayout):
         self._view = self.drop(columns=[key])._view
 
     def items(self) -> list[tuple[str, Series]]:
-        """Name and column of each column, as in pandas."""
+        """Name and column of each column, as in pandas.
+
+        Examples
+        --------
+        >>> [name for name, column in df.items()]
+        ['age', 'cost', 'plan', 'admitted', 'note']
+        """
         return [(name, self[name]) for name in self.columns]
 
     def value_counts(self, subset: str | list[str] | None = None, normalize: bool = False, **options: object) -> Query:
@@ -131,6 +137,11 @@ class Frame(ColumnwiseAggregations, Regressions, NumpyFunctions, ColumnLayout):
         ------
         PlanError
             A column has no public values, or an argument is not offered.
+
+        Examples
+        --------
+        >>> df.value_counts("plan").description
+        'count of rows by plan'
         """
         check_options("value_counts", options, self._examples(), "sort", "ascending", "dropna")
         groups = self.groupby(self.columns if subset is None else subset)
@@ -152,12 +163,23 @@ class Frame(ColumnwiseAggregations, Regressions, NumpyFunctions, ColumnLayout):
         ------
         PlanError
             The text is not such a condition, or names a variable by ``@``.
+
+        Examples
+        --------
+        >>> df.query("age > 65 and plan == 'free'")
+        <private table: age, cost, plan, admitted, note where (age > 65) & (plan == 'free')>
         """
         check_options("query", options, self._examples(), "inplace", "engine")
         return Frame(filtered(self._view, parsed(expr, self._view, "query")))
 
     def eval(self, expr: str) -> Series:
-        """An expression of columns, written as text as for `query`."""
+        """An expression of columns, written as text as for `query`.
+
+        Examples
+        --------
+        >>> df.eval("cost / 12")
+        <private column: cost / 12>
+        """
         column = parsed(expr, self._view, "eval")
         return Series(column._view, column._node)
 
@@ -168,6 +190,11 @@ class Frame(ColumnwiseAggregations, Regressions, NumpyFunctions, ColumnLayout):
         ------
         PlanError
             An expression is invalid, or comes from another table.
+
+        Examples
+        --------
+        >>> df.assign(monthly=df["cost"] / 12).columns
+        ['age', 'cost', 'plan', 'admitted', 'note', 'monthly']
         """
         view = self
         for name, argument in columns.items():
@@ -186,6 +213,11 @@ class Frame(ColumnwiseAggregations, Regressions, NumpyFunctions, ColumnLayout):
         ------
         UnsupportedError
             The function returns no column, or `axis` is 0.
+
+        Examples
+        --------
+        >>> df.apply(lambda row: row["cost"] / 12, axis=1)
+        <private column: cost / 12>
         """
         check_options("apply", options, self._examples(), "raw", "result_type")
         refusal = f".apply of {self._description()}: {self._example(REMEDIES['apply'])}"
@@ -206,6 +238,11 @@ class Frame(ColumnwiseAggregations, Regressions, NumpyFunctions, ColumnLayout):
         ------
         SchemaError
             A bound is out of range.
+
+        Examples
+        --------
+        >>> df.bound_contributions(max_rows_per_unit=1).count().description
+        'count of rows (at most 1 row)'
         """
         limits = bounds_from(
             rows=max_rows_per_unit,
@@ -243,6 +280,13 @@ class Frame(ColumnwiseAggregations, Regressions, NumpyFunctions, ColumnLayout):
         PlanError
             The join is not of one of these kinds, would join a table with itself, or the keys of the public table
             are not unique.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> prices = pd.DataFrame({"plan": ["free", "paid"], "price": [0, 90]})
+        >>> df.merge(prices, on="plan").columns
+        ['age', 'cost', 'plan', 'admitted', 'note', 'price']
         """
         pair: Any = suffixes
         if not isinstance(pair, tuple | list) or [type(suffix) for suffix in pair] != [str, str]:
@@ -274,6 +318,11 @@ class Frame(ColumnwiseAggregations, Regressions, NumpyFunctions, ColumnLayout):
         ------
         PlanError
             There is no such column, or its values are not public.
+
+        Examples
+        --------
+        >>> df.groupby(["plan", df["age"] > 65]).size().description
+        'count of rows by plan, age > 65'
         """
         check_options("groupby", options, self._examples(), *GROUPING)
         groups = groups_of(self._view, with_periods(self._view, by))
@@ -293,6 +342,11 @@ class Frame(ColumnwiseAggregations, Regressions, NumpyFunctions, ColumnLayout):
         ------
         PlanError
             There is no such column of dates, or no such period.
+
+        Examples
+        --------
+        >>> df.resample("M", on="admitted")["cost"].sum().description
+        "sum of cost by admitted.dt.to_period('M')"
         """
         check_options("resample", options, self._examples())
         return self.groupby(period_of(self._view, on, rule))
@@ -311,6 +365,11 @@ class Frame(ColumnwiseAggregations, Regressions, NumpyFunctions, ColumnLayout):
         ------
         PlanError
             There is neither an index nor columns, or they have no public values.
+
+        Examples
+        --------
+        >>> df.pivot_table(values="cost", index="plan", aggfunc="mean").description
+        'mean of cost by plan'
         """
         known = ("fill_value", "margins", "observed", "dropna", "sort")
         check_options("pivot_table", options, self._examples(), *known)
@@ -334,6 +393,11 @@ class Frame(ColumnwiseAggregations, Regressions, NumpyFunctions, ColumnLayout):
         ------
         PlanError
             The budget has no ``discovery_delta``, or a column has no discrete values.
+
+        Examples
+        --------
+        >>> df.discover("note").description
+        'groups that enough privacy units have, by note'
         """
         return self._view.query(
             Discovery(self._view.discovery(discovery_delta)), PlainView(), groups_of(self._view, by)
@@ -345,11 +409,22 @@ class Frame(ColumnwiseAggregations, Regressions, NumpyFunctions, ColumnLayout):
         """Number of rows, nulls included.
 
         pandas gives the non-null values of each column here: ``frame["x"].count()`` gives those of one column.
+
+        Examples
+        --------
+        >>> df.count().description
+        'count of rows'
         """
         return self._view.query(*aggregation_for("count", None))
 
     def count_units(self) -> Query:
-        """Number of privacy units with at least one row."""
+        """Number of privacy units with at least one row.
+
+        Examples
+        --------
+        >>> df.count_units().description
+        'count of privacy units'
+        """
         return self._view.query(*aggregation_for("units", None))
 
     def agg(
@@ -373,6 +448,11 @@ class Frame(ColumnwiseAggregations, Regressions, NumpyFunctions, ColumnLayout):
         ------
         PlanError
             A column or weight does not have this form.
+
+        Examples
+        --------
+        >>> df.agg({"age": "mean", "cost": ["sum", "std"]}).description
+        'mean of age, sum of cost, sample standard deviation of cost'
         """
         return aggregation_query(self, func, columns, weights)
 
@@ -385,6 +465,11 @@ class Frame(ColumnwiseAggregations, Regressions, NumpyFunctions, ColumnLayout):
         ------
         PlanError
             No column is named, or its values are no numbers.
+
+        Examples
+        --------
+        >>> df.hist("age", bins=5).description
+        'count of rows by age'
         """
         del drawing
         if not isinstance(column, str):

@@ -36,7 +36,13 @@ class Plot(UnsupportedOperations):
         return self._shown
 
     def hist(self, bins: object = 10, **drawing: object) -> Query:
-        """`Series.histogram`; its answer has a `plot`.  Arguments for the drawing have no effect."""
+        """`Series.histogram`; its answer has a `plot`.  Arguments for the drawing have no effect.
+
+        Examples
+        --------
+        >>> df["age"].plot.hist(bins=5).description
+        'count of rows by age'
+        """
         del drawing
         return self._histogram(bins)
 

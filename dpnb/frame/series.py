@@ -95,6 +95,11 @@ class Series(Aggregations):
         ------
         PlanError
             The values are not public, or an argument is not offered.
+
+        Examples
+        --------
+        >>> df["plan"].value_counts().description
+        'count of rows by plan'
         """
         check_options("value_counts", options, self._examples(), "sort", "ascending", "dropna", "subset")
         column = self if bins is None else cut(self, bins)
@@ -103,7 +108,13 @@ class Series(Aggregations):
         return self._query(Count(), Proportions() if flag(normalize, "normalize") else PlainView(), by, listed)
 
     def histogram(self, bins: object = 10) -> Query:
-        """Rows in bins of equal width between the bounds, or between given edges; a bin includes its lower edge."""
+        """Rows in bins of equal width between the bounds, or between given edges; a bin includes its lower edge.
+
+        Examples
+        --------
+        >>> df["age"].histogram(bins=[0, 18, 65, 100]).description
+        'count of rows by age'
+        """
         edges = cut(self, bins, right=False)
         return self._query(Count(), by=(GroupLevel(words(self._node), edges._node),))
 
@@ -140,7 +151,13 @@ class Series(Aggregations):
         return bounds_query(self._view, self._node)
 
     def hist(self, bins: object = 10, **drawing: object) -> Query:
-        """The same as `histogram`; its answer has a `plot`.  Arguments of pandas for the drawing have no effect."""
+        """The same as `histogram`; its answer has a `plot`.  Arguments of pandas for the drawing have no effect.
+
+        Examples
+        --------
+        >>> df["age"].hist(bins=5).description
+        'count of rows by age'
+        """
         del drawing
         return self.histogram(bins)
 
@@ -150,7 +167,13 @@ class Series(Aggregations):
         return Plot(self._description(), self._examples(), self.histogram)
 
     def describe(self, **options: object) -> Query:
-        """Count, mean, `std` and quartiles in one charge: half for the moments, half for the quantiles."""
+        """Count, mean, `std` and quartiles in one charge: half for the moments, half for the quantiles.
+
+        Examples
+        --------
+        >>> df["age"].describe().description
+        'description of age'
+        """
         check_options("describe", options, self._examples(), "percentiles", "include", "exclude")
         return self._query(*description_of(self._number()))
 
@@ -161,6 +184,11 @@ class Series(Aggregations):
         ------
         PlanError
             There is no such aggregation.
+
+        Examples
+        --------
+        >>> df["age"].agg(["mean", "std"]).description
+        'mean of age, sample standard deviation of age'
         """
         self._checked("agg", options)
         if isinstance(func, str) or not isinstance(func, Iterable):
@@ -175,7 +203,13 @@ class Series(Aggregations):
         return self._node if verb == "count" else self._number()
 
     def groupby(self, by: object, keys: object = None, **options: Unpack[GroupOptions]) -> GroupedSeries:
-        """Split the column into groups; see `Frame.groupby`."""
+        """Split the column into groups; see `Frame.groupby`.
+
+        Examples
+        --------
+        >>> df["cost"].groupby(df["plan"]).mean().description
+        'mean of cost by plan'
+        """
         check_options("groupby", options, self._examples(), *GROUPING)
         groups = groups_of(self._view, by)
         return GroupedSeries(self._view, self._node, groups, public_keys(self._view, groups, keys))
@@ -215,7 +249,15 @@ class GroupedSeries(Series):
         )
 
     def groupby(self, by: object, keys: object = None, **options: Unpack[GroupOptions]) -> NoReturn:
-        """Not offered for groups: group by several columns at once."""
+        """Not offered for groups: group by several columns at once.
+
+        Examples
+        --------
+        >>> df.groupby("plan")["cost"].groupby(df["age"] > 65)
+        Traceback (most recent call last):
+            ...
+        dpnb.errors.PlanError: private column by plan: is grouped already; group by several columns at once, as a list
+        """
         raise PlanError(f"{self._description()}: is grouped already; group by several columns at once, as a list")
 
     def __getitem__(self, key: object) -> NoReturn:
@@ -227,7 +269,13 @@ class GroupedSeries(Series):
     def value_counts(
         self, normalize: bool = False, keys: object = None, *, bins: object = None, **options: object
     ) -> Query:
-        """Rows of each public value in each group; with `normalize` as shares of the group's rows."""
+        """Rows of each public value in each group; with `normalize` as shares of the group's rows.
+
+        Examples
+        --------
+        >>> df.groupby("plan")["age"].value_counts(bins=[0, 18, 65, 100]).description
+        'count of rows by plan, cut(age, [0, 18, 65, 100])'
+        """
         check_options("value_counts", options, self._examples(), "sort", "ascending", "dropna", "subset")
         if keys is not None or self._keys is not None:
             raise PlanError(
@@ -241,25 +289,53 @@ class GroupedSeries(Series):
         return self._view.query(Count(), view, by)
 
     def size(self) -> Query:
-        """Number of rows in each group, nulls included; the same query as `GroupBy.size`."""
+        """Number of rows in each group, nulls included; the same query as `GroupBy.size`.
+
+        Examples
+        --------
+        >>> df.groupby("plan")["age"].size().description
+        'count of rows by plan'
+        """
         return self._query(Count())
 
     def histogram(self, bins: object = 10) -> Query:
-        """Not offered for groups: group by the bins too."""
+        """Not offered for groups: group by the bins too.
+
+        Examples
+        --------
+        >>> df.groupby("plan")["age"].histogram(bins=5)  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+            ...
+        dpnb.errors.PlanError: private column by plan: histogram is not offered for groups...
+        """
         raise PlanError(
             f"{self._description()}: histogram is not offered for groups; use df.groupby([..., "
             f"dpnb.cut({own_words(self._node, self._view)}, {bins!r})]).count()"
         )
 
     def apply(self, func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """The aggregation that a function builds, as in ``apply(lambda x: x.mean())``; it receives the column."""
+        """The aggregation that a function builds, as in ``apply(lambda x: x.mean())``; it receives the column.
+
+        Examples
+        --------
+        >>> df.groupby("plan")["cost"].apply(lambda column: column.mean()).description
+        'mean of cost by plan'
+        """
         refusal = f".apply of {self._description()}: takes an aggregation, as in " + self._example(
             "df.groupby(...)[{number_name}].apply(lambda x: x.mean())"
         )
         return applied(func, self, args, kwargs, Query, refusal)
 
     def find_bounds(self) -> NoReturn:
-        """Not offered for groups: bounds are public for the whole column."""
+        """Not offered for groups: bounds are public for the whole column.
+
+        Examples
+        --------
+        >>> df.groupby("plan")["cost"].find_bounds()  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+            ...
+        dpnb.errors.PlanError: private column by plan: find_bounds is not offered for groups...
+        """
         raise PlanError(
             f"{self._description()}: find_bounds is not offered for groups, since bounds apply to the whole column; "
             f"use {own_words(self._node, self._view)}.find_bounds(), or filter the rows first"

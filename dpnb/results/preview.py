@@ -192,7 +192,13 @@ class Previews(Unreleased, Displayed):
         return self.previews[index]
 
     def to_pandas(self) -> pd.DataFrame:
-        """One row for each target: cost, expected error (of the worst group), headroom after, and whether it fits."""
+        """One row for each target: cost, expected error (of the worst group), headroom after, and whether it fits.
+
+        Examples
+        --------
+        >>> df["age"].mean().preview(mu=[0.05, 0.1]).to_pandas().shape[0]
+        2
+        """
         import pandas as pd  # imported when first used
 
         columns = {

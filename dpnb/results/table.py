@@ -113,7 +113,14 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Exports, Unk
         return self.to_pandas()[["low", "high"]]
 
     def to_pandas(self) -> pd.DataFrame:
-        """Estimate, low, high and noise_scale; one row for each number."""
+        """Estimate, low, high and noise_scale; one row for each number.
+
+        Examples
+        --------
+        >>> answer = df.groupby("plan").size().release(mu=0.1)
+        >>> answer.to_pandas().columns.tolist()
+        ['estimate', 'low', 'high', 'noise_scale']
+        """
         import pandas as pd  # imported when first used
 
         columns = {
@@ -254,6 +261,12 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Exports, Unk
         ------
         RequestError
             plotly is not installed, or there is no history.
+
+        Examples
+        --------
+        >>> answer = df.groupby("plan").size().release(mu=0.1)
+        >>> type(answer.plot())
+        <class 'plotly.graph_objs._figure.Figure'>
         """
         if not isinstance(history, bool | np.bool_):
             raise RequestError(f"history: must be True or False; got {history!r}")

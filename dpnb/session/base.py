@@ -131,6 +131,19 @@ class BaseSession(Launches["SubSession", "PartSession"]):
         ------
         PlanError
             If the session has no table of that name.
+
+        Examples
+        --------
+        >>> person = {"age": dpnb.Bounded(0, 100), "cost": dpnb.Bounded(0, 2000)}
+        >>> two = dpnb.Session.rehearse(
+        ...     name="two",
+        ...     privacy_unit="person",
+        ...     max_rows_per_unit={"visits": 2, "drugs": 5},
+        ...     budget=dpnb.Budget(epsilon=1, delta=1e-6),
+        ...     schema={"visits": person, "drugs": person},
+        ... )
+        >>> two.table("visits")
+        <private table: age, cost>
         """
         core = self._core
         argument: object = name
@@ -239,6 +252,12 @@ class BaseSession(Launches["SubSession", "PartSession"]):
             many groups there are; ``error``, the half-width of its intervals in words; ``status``; ``time``; and
             ``cell_id``, the id of the notebook cell that made the request.  A request without an answer has neither
             ``estimate`` nor ``error``.
+
+        Examples
+        --------
+        >>> answer = df.count().release(mu=0.1)
+        >>> session.log()["query"].tolist()
+        ['count of rows']
         """
         return self._core.releases.log.to_pandas()
 
@@ -311,6 +330,13 @@ class ChildSession(BaseSession):
         """Close it; new queries are refused.  Closing a part closes all parts of its partition.
 
         The unused budget of a sub-session is not refunded.
+
+        Examples
+        --------
+        >>> plans = session.partition("plan", max_parts_per_unit=1)
+        >>> plans["free"].close()
+        >>> plans.state
+        'closed'
         """
         self._mechanism.close()
 

@@ -242,6 +242,14 @@ class Session(BaseSession):
         ------
         SchemaError, InvalidValueError
             If an argument is invalid.
+
+        Examples
+        --------
+        >>> again = dpnb.Session.rehearse(
+        ...     name="people", budget=dpnb.Budget(epsilon=1, delta=1e-6), schema={"age": dpnb.Bounded(0, 100)}
+        ... )
+        >>> again.frame["age"].mean().description
+        'mean of age'
         """
         unknown = arguments.keys() - SessionOptions.__annotations__.keys()
         if unknown:
