@@ -19,6 +19,8 @@ ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build" / "docs"
 SOURCE, HTML = BUILD / "source", BUILD / "html"
 NOT_COPIED = shutil.ignore_patterns("*.dpnb*", ".ipynb_checkpoints", "__pycache__")
+WIDE = "---\nhtml_theme.sidebar_secondary.remove: true\n---\n\n"
+"""Front matter of a page whose tables need the whole width."""
 
 
 def stage() -> None:
@@ -28,7 +30,8 @@ def stage() -> None:
     shutil.copytree(ROOT / "examples", SOURCE / "tutorials", ignore=NOT_COPIED, dirs_exist_ok=True)
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     (SOURCE / "changelog.md").write_text(changelog.replace("](docs/", "]("), encoding="utf-8")
-    shutil.copy(ROOT / "tests" / "bench" / "RESULTS.md", SOURCE / "benchmarks.md")
+    results = (ROOT / "tests" / "bench" / "RESULTS.md").read_text(encoding="utf-8")
+    (SOURCE / "benchmarks.md").write_text(WIDE + results, encoding="utf-8")
     make_plotly_local()
 
 

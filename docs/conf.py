@@ -47,6 +47,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = "dpnb"
 html_static_path = ["_static"]
 html_show_sourcelink = False
+html_sidebars = {"comparison": []}
 html_theme_options = {
     "github_url": "https://github.com/dpnb/dpnb",
     "header_links_before_dropdown": 8,

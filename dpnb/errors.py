@@ -188,8 +188,8 @@ class CheckError(DpnbError):
 class LedgerError(DpnbError):
     """A ledger file cannot be used for this session.
 
-        Examples
-        --------
+    Examples
+    --------
     @@LEDGER@@
     """
 

@@ -173,6 +173,17 @@ class BaseSession(Launches["SubSession", "PartSession"]):
         RequestError
             If the session uses worst-case accounting, where every unit takes part in every query, or if the label is
             not a non-empty str.
+
+        Examples
+        --------
+        >>> people = dpnb.Session.rehearse(
+        ...     name="people",
+        ...     budget=dpnb.Budget(epsilon=1, delta=1e-6),
+        ...     schema={"age": dpnb.Bounded(0, 100)},
+        ...     accounting="individual",
+        ... )
+        >>> people.count_active_units("after the fit").description
+        "count of active privacy units, 'after the fit'"
         """
         if not self._core.account.individual:
             raise RequestError(
@@ -262,7 +273,13 @@ class BaseSession(Launches["SubSession", "PartSession"]):
         return self._core.releases.log.to_pandas()
 
     def explain(self) -> Explanation:
-        """Explain the guarantee, the filter and both odometer readings in words, with this session's numbers."""
+        """Explain the guarantee, the filter and both odometer readings in words, with this session's numbers.
+
+        Examples
+        --------
+        >>> print(str(session.explain()).splitlines()[1])
+        clinic: guarantee and budget
+        """
         spent = snapshot.describe_spent(self._core.account.filter, self.budget)
         return explain.of_session(self._core, spent, self._mechanisms.told())
 
