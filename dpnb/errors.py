@@ -190,7 +190,17 @@ class LedgerError(DpnbError):
 
     Examples
     --------
-    @@LEDGER@@
+    >>> import pandas as pd
+    >>> dpnb.Session(
+    ...     pd.DataFrame({"age": [40, 50]}),
+    ...     name="people",
+    ...     budget=dpnb.Budget(epsilon=1, delta=1e-6),
+    ...     schema={"age": dpnb.Bounded(0, 100)},
+    ...     ledger="missing-folder/people.dpnb",
+    ... )  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    dpnb.errors.LedgerError: ledger '...people.dpnb': cannot be used (unable to open database file); give the path...
     """
 
 

@@ -96,3 +96,12 @@ def test_every_method_has_an_example(name: str) -> None:
     methods = {each: member for each, member in public_members(reference.locate(name)).items() if callable(member)}
     without = [each for each, method in methods.items() if ">>>" not in (inspect.getdoc(method) or "")]
     assert set(without) - NEEDS_NO_EXAMPLE == set()
+
+
+WITHOUT_EXAMPLE = {"TablesSchema", "CheckError", "ConfirmationRequired", "ExecutionError", "StatementError"}
+"""What only a second table, a terminal, the mouse or a failing engine brings about."""
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name.split(".")[-1] not in WITHOUT_EXAMPLE])
+def test_every_class_and_function_has_an_example(name: str) -> None:
+    assert ">>>" in (inspect.getdoc(reference.locate(name)) or "")

@@ -33,6 +33,13 @@ class DateParts(UnsupportedOperations, Generic[C]):
         Makes a column of an expression.
     node : expression
         The dates.
+
+    Examples
+    --------
+    >>> df.groupby(df["admitted"].dt.quarter).size().description
+    'count of rows by admitted.dt.quarter'
+    >>> df[df["admitted"].dt.month == 3]
+    <private table: age, cost, plan, admitted, note where admitted.dt.month == 3>
     """
 
     __slots__ = ("_date", "_new")

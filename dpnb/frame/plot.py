@@ -22,6 +22,11 @@ class Plot(UnsupportedOperations):
         Columns for examples.
     histogram : callable
         Makes the query of a histogram from its bins.
+
+    Examples
+    --------
+    >>> df["age"].plot.hist(bins=5).description
+    'count of rows by age'
     """
 
     __slots__ = ("_histogram", "_shown", "_words")

@@ -216,7 +216,15 @@ class Series(Aggregations):
 
 
 class GroupedSeries(Series):
-    """One column of a grouped view: the aggregations of a series, for each group."""
+    """One column of a grouped view: the aggregations of a series, for each group.
+
+    Examples
+    --------
+    >>> df.groupby("plan")["cost"]
+    <private column by plan>
+    >>> df.groupby("plan")["cost"].mean().description
+    'mean of cost by plan'
+    """
 
     __slots__ = ("_by", "_keys")
 

@@ -42,6 +42,15 @@ class NoiseReduction(SessionMechanism):
     ----------
     launch : Launch
     core : SessionCore
+
+    Examples
+    --------
+    >>> from dpnb.interactive import RelativeError
+    >>> total = session.noise_reduction(df["cost"].sum(), max_mu=0.3)
+    >>> total.until(RelativeError(0.05)).description
+    'sum of cost'
+    >>> total.state
+    'closed'
     """
 
     charged: ClassVar[Charged] = "step by step"

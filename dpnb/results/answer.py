@@ -245,6 +245,12 @@ class History(Displayed):
     ----------
     answers : tuple of Answer
         In the order of the observations.
+
+    Examples
+    --------
+    >>> answer = df["age"].mean().release(mu=0.1)
+    >>> len(answer.refine(mu=0.2).history.to_pandas())
+    2
     """
 
     answers: tuple[Answer, ...]

@@ -33,6 +33,12 @@ class CountNeeded:
         The count in words.
     code : str or None
         Code that makes the query; None if it takes more than a line.
+
+    Examples
+    --------
+    >>> preview = df[df["age"] > 65]["cost"].mean().preview(mu=0.1)
+    >>> preview.count_needed is not None
+    True
     """
 
     plan: Plan
@@ -169,6 +175,11 @@ class Previews(Unreleased, Displayed):
     ----------
     previews : tuple of Preview
         Previews of one query, one for each target.
+
+    Examples
+    --------
+    >>> len(df["age"].mean().preview(mu=[0.05, 0.1]).to_pandas())
+    2
     """
 
     previews: tuple[Preview, ...]

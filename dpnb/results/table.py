@@ -69,6 +69,16 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Exports, Unk
         The decimals of each output that are displayed, after `round`.
     is_two_way : bool
         Whether the last level of the groups is shown as columns.
+
+    Examples
+    --------
+    >>> answer = df.groupby("plan").size().release(mu=0.1)
+    >>> difference = answer["free"] - answer["paid"]
+    >>> type(difference).__name__
+    'Estimates'
+    >>> low, high = difference.interval
+    >>> low < difference.item() < high
+    True
     """
 
     description: str

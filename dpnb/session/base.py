@@ -367,6 +367,15 @@ class SubSession(ChildSession):
     ----------
     mechanism : SubSessionMechanism
         The interactive mechanism of the parent session.
+
+    Examples
+    --------
+    >>> colleague = session.delegate(share=0.1, name="colleague")
+    >>> answer = colleague.frame["age"].mean().release(share=0.5)
+    >>> 0.4 < colleague.headroom < 0.6
+    True
+    >>> colleague.state
+    'open'
     """
 
     def __init__(self, mechanism: SubSessionMechanism) -> None:
@@ -376,4 +385,13 @@ class SubSession(ChildSession):
 
 
 class PartSession(ChildSession):
-    """One part of a partition: see :meth:`Session.partition`."""
+    """One part of a partition: see :meth:`Session.partition`.
+
+    Examples
+    --------
+    >>> plans = session.partition("plan", max_parts_per_unit=1)
+    >>> plans["free"].frame["cost"].mean().description
+    'mean of cost in plan free'
+    >>> plans["free"].kind
+    'partition'
+    """

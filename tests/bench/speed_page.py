@@ -12,8 +12,8 @@ GIGABYTE, MEGABYTE = 2**30, 2**20
 
 HEAD = """# Benchmarks
 
-How long queries take in dpnb, pandas, polars and OpenDP on the same tables. Times are milliseconds unless a unit is given.
-`make bench` measures and writes this page (`tests/bench/speed.py`); do not edit it by hand.
+How long queries take in dpnb, pandas, polars and OpenDP on the same tables. Times are milliseconds unless a unit is
+given. `make bench` measures and writes this page (`tests/bench/speed.py`); do not edit it by hand.
 """
 
 HOW = """## How it was measured
@@ -30,9 +30,9 @@ HOW = """## How it was measured
   filter, again in each query; dpnb keeps three rows of each before it filters, and remembers which. polars may use
   all cores.
 - **OpenDP**: {opendp}
-  It needs one exact release of polars, therefore an environment of its own. Its noise scales are given by hand through its
-  measurement API, and its compositor counts them. A mean is a sum and a count, groups are public keys that it joins,
-  and quantiles choose among 201 candidates.{more}
+  It needs one exact release of polars, therefore an environment of its own. Its noise scales are given by hand
+  through its measurement API, and its compositor counts them. A mean is a sum and a count, groups are public keys that
+  it joins, and quantiles choose among 201 candidates.{more}
   Its Context API would search for the scales, which takes longer: {context}.
   Set-up, until it has the table: {opendp_setup}.
 - **Memory**: a process of its own for each query, whose session declares the columns that the query uses and no

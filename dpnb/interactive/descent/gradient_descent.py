@@ -75,6 +75,14 @@ class GradientDescent(SessionMechanism):
     ----------
     launch : Launch
     core : SessionCore
+
+    Examples
+    --------
+    >>> fit = df.fit("cost", on=["age"], family="linear", mu=0.05, steps=5, clip_norm=1.0)
+    >>> fit.run().shape
+    (2,)
+    >>> fit.state
+    'closed'
     """
 
     charged: ClassVar[Charged] = "step by step"

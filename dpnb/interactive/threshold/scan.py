@@ -83,6 +83,13 @@ class ThresholdScan(SessionMechanism):
     ----------
     launch : Launch
     core : SessionCore
+
+    Examples
+    --------
+    >>> scan = session.above_threshold(100, name="many", epsilon=0.2, monotonic=True)
+    >>> result = scan.ask(df[df["age"] > 65].count_units())
+    >>> isinstance(result.above, bool)
+    True
     """
 
     charged: ClassVar[Charged] = "at launch"
