@@ -2,7 +2,7 @@
 
 The site is built from a copy of ``docs/``, of the example notebooks and of the other pages that it includes, so that
 running the notebooks (which write ledgers) leaves the working tree as it was. Arguments pass through to Sphinx:
-``-D nb_execution_mode=off`` runs nothing, ``-D nb_execution_excludepatterns=tutorials/*`` runs no notebook.
+``-D nb_execution_mode=off`` runs nothing, and ``DPNB_DOCS_NOT_RUN=tutorials/*`` in the environment runs no notebook.
 """
 
 from __future__ import annotations
@@ -15,9 +15,12 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urldefrag, urlsplit
 
+import expressions
+
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build" / "docs"
 SOURCE, HTML = BUILD / "source", BUILD / "html"
+MESSAGES, EXPLAIN = "how-to/messages", "#dpnb-explain-"
 NOT_COPIED = shutil.ignore_patterns("*.dpnb*", ".ipynb_checkpoints", "__pycache__")
 WIDE = "---\nhtml_theme.sidebar_secondary.remove: true\n---\n\n"
 """Front matter of a page whose tables need the whole width."""
@@ -28,11 +31,38 @@ def stage() -> None:
     shutil.rmtree(BUILD, ignore_errors=True)
     shutil.copytree(ROOT / "docs", SOURCE, ignore=NOT_COPIED)
     shutil.copytree(ROOT / "examples", SOURCE / "tutorials", ignore=NOT_COPIED, dirs_exist_ok=True)
+    for notebook in (SOURCE / "tutorials").glob("*.ipynb"):  # whose links lead to files of the repository
+        text = notebook.read_text(encoding="utf-8").replace("](../tests/bench/RESULTS.md)", "](../benchmarks.md)")
+        notebook.write_text(text.replace("](../docs/", "](../"), encoding="utf-8")
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     (SOURCE / "changelog.md").write_text(changelog.replace("](docs/", "]("), encoding="utf-8")
     results = (ROOT / "tests" / "bench" / "RESULTS.md").read_text(encoding="utf-8")
     (SOURCE / "benchmarks.md").write_text(WIDE + results, encoding="utf-8")
+    write_messages()
+    expressions.write(SOURCE / "start" / "expressions.md")
     make_plotly_local()
+
+
+def write_messages() -> None:
+    """Write the page with the explanations that the panel of the Lab shows, to which links in outputs lead."""
+    from dpnb.render.explanations import EXPLANATIONS
+
+    head = (
+        "# What messages mean\n\n"
+        "The explanations of refusals and warnings. In JupyterLab, a link below the message opens them in the panel.\n"
+    )
+    parts = [f"({EXPLAIN[1:]}{each.id})=\n## {each.title}\n\n{each.full_text}\n" for each in EXPLANATIONS]
+    (SOURCE / MESSAGES).with_suffix(".md").write_text("\n".join([head, *parts]), encoding="utf-8")
+
+
+def link_messages(folder: Path) -> None:
+    """Let the links below messages, which open the panel in the Lab, lead to the page of messages."""
+    messages = (folder / MESSAGES).with_suffix(".html")
+    for path in folder.rglob("*.html"):
+        text = path.read_text(encoding="utf-8")
+        if path != messages and f'href="{EXPLAIN}' in text:
+            address = os.path.relpath(messages, path.parent)
+            path.write_text(text.replace(f'href="{EXPLAIN}', f'href="{address}{EXPLAIN}'), encoding="utf-8")
 
 
 def make_plotly_local() -> None:
@@ -109,6 +139,7 @@ def main() -> int:
     """Build the site and check it; return the exit code."""
     stage()
     code = build()
+    link_messages(HTML)
     broken = broken_links(HTML)
     for each in broken:
         print(f"broken link in {each}", file=sys.stderr)

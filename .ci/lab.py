@@ -1,7 +1,9 @@
 """Open JupyterLab on the quickstart notebook: ``make lab``.
 
 ``PORT=`` and ``LAB_FLAGS=`` pass through the Makefile. JupyterLab's own state stays inside the clone's environment, so
-that no settings, workspaces or open tabs come from elsewhere and none are left behind.
+that no settings, workspaces or open tabs come from elsewhere and none are left behind. The extensions for
+collaboration, which ``make test-all`` installs into the same environment, are not loaded: they change how each notebook
+is opened, saved and run.
 """
 
 from __future__ import annotations
@@ -17,6 +19,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 HOME = Path(sys.prefix) / "jupyter"
+WITHOUT_COLLABORATION = ROOT / ".ci" / "jupyter"
+"""Configuration in which the extensions for collaboration are disabled, in the server and on the page."""
+
 NOTEBOOK = "examples/01-quickstart.ipynb"
 
 
@@ -51,7 +56,13 @@ def main() -> None:
     # The question whether the Lab may fetch news would cover the page.
     (settings / "notification.jupyterlab-settings").write_text(json.dumps({"fetchNews": "false"}), encoding="utf-8")
     places = {f"JUPYTER_{name}_DIR": str(HOME / name.lower()) for name in ("CONFIG", "DATA", "RUNTIME")}
-    environment = {**os.environ, **places, "IPYTHONDIR": str(HOME / "ipython")}
+    configuration = os.pathsep.join(filter(None, [str(WITHOUT_COLLABORATION), os.environ.get("JUPYTER_CONFIG_PATH")]))
+    environment = {
+        **os.environ,
+        **places,
+        "JUPYTER_CONFIG_PATH": configuration,
+        "IPYTHONDIR": str(HOME / "ipython"),
+    }
     command = [
         *(sys.executable, "-m", "jupyterlab", f"--notebook-dir={ROOT}"),
         # In the address, so that the one which is printed opens the notebook too.

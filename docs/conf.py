@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
+from typing import Any
+
+from docutils.nodes import SkipNode
+from docutils.utils.math.latex2mathml import tex2mathml
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -18,10 +23,10 @@ extensions = [
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
     "sphinx_copybutton",
 ]
 exclude_patterns = ["_templates"]
+smartquotes = False  # prose quotes code
 templates_path = ["_templates"]
 
 # --- pages and notebooks ---------------------------------------------------------------------------------------------
@@ -29,9 +34,12 @@ templates_path = ["_templates"]
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath", "fieldlist"]
 myst_heading_anchors = 4
 nb_execution_mode = "force"
+nb_execution_excludepatterns = os.environ.get("DPNB_DOCS_NOT_RUN", "").split()
 nb_execution_raise_on_error = True
 nb_execution_timeout = 600
 nb_merge_streams = True
+
+html_math_renderer = "mathml"  # drawn by the browser, so that formulas need no script from the network
 
 # --- reference -------------------------------------------------------------------------------------------------------
 
@@ -46,6 +54,7 @@ default_role = "py:obj"  # in docstrings; names that are not public stay without
 html_theme = "pydata_sphinx_theme"
 html_title = "dpnb"
 html_static_path = ["_static"]
+html_css_files = ["outputs.css"]
 html_show_sourcelink = False
 html_sidebars = {"comparison": []}
 html_theme_options = {
@@ -55,3 +64,19 @@ html_theme_options = {
     "show_toc_level": 2,
 }
 copybutton_prompt_text = "$ "
+
+
+def _inline_math(translator: Any, node: Any) -> None:
+    translator.body.append(tex2mathml(node.astext()))
+    raise SkipNode
+
+
+def _displayed_math(translator: Any, node: Any) -> None:
+    formula = tex2mathml(node.astext(), as_block=True)
+    translator.body.append(f'<div style="margin: 1rem 0; overflow-x: auto">{formula}</div>')
+    raise SkipNode
+
+
+def setup(app: Any) -> None:
+    """Draw formulas as MathML."""
+    app.add_html_math_renderer("mathml", (_inline_math, None), (_displayed_math, None))

@@ -18,9 +18,9 @@ ABOUT = "The curator's command line. The commands refuse to run in a notebook ke
 
 ABOUT_DRAFT = """\
 Write the declaration of a table, to be completed by the curator: its column names and storage types, and a placeholder
-for everything that must come from knowledge outside the table. Nothing that follows from the rows is written, because
-analysts may read the file. What the table holds is printed here, for the curator alone: do not give it to the analyst,
-and do not copy it into the file.
+for everything that must come from knowledge outside the table. The values in the rows are not used, because analysts
+may read the file. A summary of the rows is printed here, for the curator alone: do not give it to the analyst, and do
+not copy it into the file.
 
 Afterwards complete the file, and run check. The command refuses to run in a notebook kernel, and never overwrites a
 file. That protects against mistakes; the real protection is that analysts have no access to the table's file.
@@ -106,7 +106,7 @@ def _parser() -> argparse.ArgumentParser:
         action="append",
         required=True,
         metavar="FILE",
-        help="the table of the session, as .csv or .parquet; NAME=FILE for each of several tables",
+        help="the file of the session's table; NAME=FILE for each of several tables",
     )
     one.add_argument(
         "--unit",
@@ -119,16 +119,14 @@ def _parser() -> argparse.ArgumentParser:
 
     two = command("check", _check, 2, ABOUT_CHECK, "check a table against its declaration")
     two.add_argument("declaration", metavar="DECLARATION", help="the TOML file that Session.from_toml opens")
-    two.add_argument(
-        "table", nargs="+", metavar="TABLE", help="the table, .csv or .parquet; NAME=FILE for each of several tables"
-    )
+    two.add_argument("table", nargs="+", metavar="TABLE", help="the table's file; NAME=FILE for each of several tables")
 
     three = command("draft", _draft, 2, ABOUT_DRAFT, "write the declaration of a table, to be completed")
     three.add_argument(
         "table",
         nargs="+",
         metavar="TABLE",
-        help="the table: .csv, .parquet, .feather or a folder of .parquet files; NAME=FILE for each of several tables",
+        help="the table: a .csv, .parquet or .feather file, or a folder of .parquet files; NAME=FILE for several",
     )
     three.add_argument("--output", metavar="FILE", help="the file to write; by default <table>.toml in this folder")
     return parser

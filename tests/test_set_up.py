@@ -16,6 +16,7 @@ import webbrowser
 from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import psutil
 import pytest
@@ -77,7 +78,7 @@ def test_each_command_installs_what_it_needs_and_no_more(setup: ModuleType) -> N
         assert all(name in needs for needs in (lab, test, thorough))
     assert "pytest" not in lab
     assert all("pytest>=" in needs for needs in (test, thorough))
-    for name in ("pyspark", "dask", "dp-accounting", "notebook>="):
+    for name in ("pyspark", "dask", "dp-accounting", "notebook>=", "sphinx>="):
         assert name not in test
         assert name in thorough
 
@@ -357,8 +358,13 @@ def lab(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
     monkeypatch.setattr(module, "HOME", tmp_path)
     for name in ("PORT", "LAB_FLAGS"):
         monkeypatch.delenv(name, raising=False)
-    module.became = []
-    monkeypatch.setattr(module.os, "execve", lambda path, command, environment: module.became.extend(command))
+    module.became, module.environment = [], {}
+
+    def become(_: str, command: list[str], environment: dict[str, str]) -> None:
+        module.became.extend(command)
+        module.environment.update(environment)
+
+    monkeypatch.setattr(module.os, "execve", become)
     return module
 
 
@@ -369,6 +375,34 @@ def test_the_lab_is_told_to_open_the_quickstart(lab: ModuleType, monkeypatch: py
     assert OPENS in lab.became
     assert lab.became[-1] == "--no-browser"
     assert (ROOT / "examples" / "01-quickstart.ipynb").is_file()
+
+
+def test_the_lab_does_not_load_the_extensions_for_collaboration(
+    lab: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    pytest.importorskip("jupyterlab")
+    from jupyter_core.paths import jupyter_config_path
+    from jupyter_server.config_manager import BaseJSONConfigManager, recursive_update
+    from jupyterlab_server.config import get_static_page_config
+
+    theirs = tmp_path / "theirs"
+    (theirs / "labconfig").mkdir(parents=True)
+    (theirs / "labconfig" / "page_config.json").write_text('{"disabledExtensions": {"another": true}}')
+    monkeypatch.setenv("JUPYTER_CONFIG_PATH", str(theirs))
+    monkeypatch.setenv("LAB_FLAGS", "--no-browser")
+    lab.main()
+    for name, value in lab.environment.items():
+        monkeypatch.setenv(name, value)
+    server: dict[str, Any] = {}
+    for folder in reversed(jupyter_config_path()):
+        recursive_update(server, BaseJSONConfigManager(config_dir=folder).get("jupyter_server_config"))
+    extensions = server["ServerApp"]["jpserver_extensions"]
+    assert [extensions[name] for name in ("jupyter_server_nbmodel", "jupyter_server_ydoc")] == [False, False]
+    disabled = get_static_page_config(level="all")["disabledExtensions"]
+    assert disabled["@datalayer/jupyter-server-nbmodel"]
+    assert disabled["@jupyter/collaboration-extension"]
+    assert disabled["another"], "the user's configuration is still read"
+    assert not list((tmp_path / "config").rglob("page_config.json")), "the user's settings are not written"
 
 
 def test_a_port_that_is_taken_or_none_is_said_with_the_remedy(lab: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:

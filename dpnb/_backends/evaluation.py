@@ -37,6 +37,7 @@ from dpnb._plan.expressions.nodes import (
     Or,
     Period,
     Round,
+    Seconds,
     TextLength,
     Where,
     arguments,
@@ -266,6 +267,8 @@ class Evaluation(ABC, Generic[B, N, C]):
                 return self._chosen(self._true_only(condition), self.numbers(inner), placeholder)
             case TextLength(inner):
                 return self._text_lengths(inner, self.kind(node).high)  # type: ignore[union-attr]  # a number
+            case Seconds(inner):
+                return self.numbers(inner)
             case AsNumber(inner):
                 kind = self.kind(inner)
                 if isinstance(kind, Categorical):

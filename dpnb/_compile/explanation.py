@@ -21,10 +21,10 @@ from dpnb._plan.privacy_unit import PrivacyUnit, describe_bounds
 
 def contribution(query: LinearQuery, unit: PrivacyUnit) -> str:
     """The contribution of one unit, in one line."""
-    name = f"one {unit.column}" if unit.column else "one row"
     parts = "; ".join(dict.fromkeys(text for part in query.parts for text in _part(part, query)))
-    limits = "" if unit.column is None else f" ({describe_bounds(query.contribution_bounds)})"
-    return f"{name} adds {parts}{limits}"
+    if unit.column is None:
+        return f"one row adds {parts.replace(' for each row', '')}"
+    return f"one {unit.column} adds {parts} ({describe_bounds(query.contribution_bounds)})"
 
 
 def explanation(query: LinearQuery, unit: PrivacyUnit) -> list[tuple[str, str]]:

@@ -164,9 +164,9 @@ def warn_of_texts(schemas: Mapping[str, Schema], budget: Budget) -> None:
     texts = [repr(name) for columns in schemas.values() for name, kind in columns.items() if isinstance(kind, Text)]
     if texts and not budget.discovery_delta:
         warnings.warn(
-            f"schema: {', '.join(dict.fromkeys(texts))} declared as Text, and the budget has no discovery_delta, so "
-            ".discover() will be refused and only groups with given keys can be queried; use "
-            "dpnb.Budget(..., discovery_delta=1e-7), or declare the public values with dpnb.Categories([...])",
+            f"schema: Text columns {', '.join(dict.fromkeys(texts))} and a budget without discovery_delta: .discover() "
+            "will be refused, and only groups with given keys can be queried; add discovery_delta=1e-7 to the budget, "
+            "or declare the public values as categories",
             SchemaWarning,
             stacklevel=_level_of_caller(),
         )

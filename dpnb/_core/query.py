@@ -140,6 +140,11 @@ class Query(Unreleased, NotCopyable):
     def _query_words(self) -> str:
         return self.description
 
+    def _head_words(self) -> str:
+        if not self.plan.group_by or outputs_of(self.view) is not None:
+            return super()._head_words()
+        return ".nlargest(3); the groups are in their declared order, of which .head() has the first"
+
     @overload
     def preview(self, **options: Unpack[PreviewOptions]) -> Previews: ...
     @overload
@@ -276,13 +281,20 @@ class Query(Unreleased, NotCopyable):
         )
         return replace(answer, is_two_way=True) if self.is_two_way else answer
 
-    def unstack(self) -> Query:
+    def unstack(self, level: object = -1, fill_value: object = None) -> Query:
         """The same query, whose answers are two-way tables: the last level of the groups as columns.  Free.
+
+        Parameters
+        ----------
+        level : int or str
+            The last level; an answer's `unstack` takes any.
+        fill_value : object
+            Has no effect: every pair of declared values has an estimate.
 
         Raises
         ------
         PlanError
-            The query does not have groups of several levels with one number each.
+            The query does not have groups of several levels with one number each, or `level` is not the last one.
 
         Examples
         --------
@@ -300,6 +312,12 @@ class Query(Unreleased, NotCopyable):
             raise PlanError(
                 f"unstack: needs groups of several levels, with one number each; got {self.description}; group by two "
                 "columns, as in df.groupby(['a', 'b']).size().unstack()"
+            )
+        names = [group.name for group in self.plan.group_by]
+        if level not in (-1, len(names) - 1, names[-1]):
+            raise PlanError(
+                f"unstack: level={level!r} is not offered before a release; answers have it, as in "
+                f".release(share=0.01).unstack({level!r})"
             )
         return Query(self.plan, self.view, self.runner, is_two_way=True)
 

@@ -46,6 +46,7 @@ from dpnb.mechanisms.randomness import NoiseSource
 from dpnb.progress import Stage, at, work
 from dpnb.results.answer import Answer
 from dpnb.results.bounds import BoundsAnswer
+from dpnb.results.estimates.outputs import dates_of
 from dpnb.results.observations import CombinedObservations, Observation, first_tau
 
 FAILED = (
@@ -311,6 +312,7 @@ class ReleasePipeline(NotCopyable):
             measurement_ids=sources if table is None else sources * len(table.rows),
             anytime_arrays=reader.anytime_arrays if table is None else table.arranged(reader.anytime_arrays),
             is_refined=len(refinement.observations) > 1,
+            dates=dates_of(plan.aggregation, view),
             plan=plan,
             view=view,
             cost=cost[0],

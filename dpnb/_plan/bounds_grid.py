@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass
 from itertools import pairwise
 
-from dpnb._plan.schema import MIN_MAGNITUDE
+from dpnb._plan.schema import MIN_MAGNITUDE, MIN_RELATIVE_RANGE
 
 DECADES = 12
 """Magnitudes this many powers of ten below the declared bounds are told apart; smaller ones count as near zero."""
@@ -51,9 +51,15 @@ def bounds_grid(low: float, high: float, *, whole: bool) -> BoundsGrid:
     whole : bool
         Whether the values are whole numbers; the smallest step is then 1.
     """
+
+    def is_inside(edge: float) -> bool:
+        """Whether the edge is far enough from both bounds that the bins there could be declared as bounds."""
+        least = 2 * MIN_RELATIVE_RANGE * abs(edge)
+        return edge - low > least and high - edge > least
+
     shown = {low: low, high: high}
     for step in _steps(max(abs(low), abs(high)), whole=whole):
-        shown |= {edge: value for edge, value in ((step, step), (_below(-step, whole), -step)) if low < edge < high}
+        shown |= {edge: value for edge, value in ((step, step), (_below(-step, whole), -step)) if is_inside(edge)}
     if low < 0 <= high:  # zero has a bin of its own
         shown |= {edge: 0.0 for edge in (_below(0.0, whole), 0.0) if low < edge <= high}
     edges = sorted(shown)

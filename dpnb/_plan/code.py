@@ -2,19 +2,8 @@
 
 from __future__ import annotations
 
-from dpnb._plan.expressions.nodes import (
-    And,
-    Column,
-    Compare,
-    Expression,
-    IsIn,
-    IsNull,
-    Literal,
-    Not,
-    Or,
-    renamed,
-)
-from dpnb._plan.expressions.text import MAX_LISTED, words
+from dpnb._plan.expressions.nodes import And, Column, Compare, Expression, IsIn, IsNull, Literal, Not, Or
+from dpnb._plan.expressions.text import MAX_LISTED, as_code, words
 from dpnb._plan.measurements import Count
 from dpnb._plan.plan import Plan
 from dpnb._plan.privacy_unit import ContributionBounds
@@ -43,10 +32,7 @@ def count_code(plan: Plan) -> str | None:
     if not all(isinstance(node, Column) for node in columns) or not (plan.where is None or _is_code(plan.where)):
         return None
     frame = f"{SESSION}.table({plan.source!r})" if plan.source else f"{SESSION}.frame"
-    selected = frame
-    if plan.where is not None:
-        names = {name: f"{frame}[{name!r}]" for name in _columns(plan.where)}
-        selected += f"[{words(renamed(plan.where, names))}]"
+    selected = frame if plan.where is None else f"{frame}[{as_code(plan.where, frame)}]"
     if groups:
         labels = [words(node) for node in groups]
         selected += f".groupby({labels[0]!r})" if len(labels) == 1 else f".groupby({labels!r})"
@@ -67,15 +53,3 @@ def _is_code(node: Expression) -> bool:
         case IsIn(inner, values):
             return _is_code(inner) and len(values) <= MAX_LISTED
     return False
-
-
-def _columns(node: Expression) -> set[str]:
-    """Names of the columns of a condition."""
-    match node:
-        case Column(name):
-            return {name}
-        case Compare(_, left, right) | And(left, right) | Or(left, right):
-            return _columns(left) | _columns(right)
-        case Not(inner) | IsNull(inner) | IsIn(inner, _):
-            return _columns(inner)
-    return set()

@@ -36,7 +36,7 @@ def constant(value: object, where: str) -> Key:
     value = value if isinstance(value, np.datetime64) else plain(value)
     if isinstance(value, date | np.datetime64):
         try:
-            return iso_time(value, where)
+            value = plain(iso_time(value, where))
         except SchemaError as error:
             raise PlanError(str(error)) from None
     if isinstance(value, bool) or (isinstance(value, str) and encodable(value)):
@@ -46,9 +46,17 @@ def constant(value: object, where: str) -> Key:
     if isinstance(value, float) and math.isfinite(value):
         return value
     raise PlanError(
-        f"{where}: a constant is a finite number of at most 64 bits, a truth value, a str or a date; got {value!r}; "
-        "rows without a value never count; .isna() finds them"
+        f"{where}: a constant is a finite number of at most 64 bits, a truth value, a str or a date; got "
+        f"{_shown(value)}; rows without a value never count; .isna() finds them"
     )
+
+
+def _shown(value: object) -> str:
+    """The repr of a value, or a description of an int that has too many digits for one."""
+    try:
+        return repr(value)
+    except ValueError:
+        return "a number of thousands of digits"
 
 
 def number(value: object, where: str) -> float:

@@ -344,9 +344,12 @@ def has_allowed_magnitude(number: float) -> bool:
 
 
 def plain(value: Any) -> Any:
-    """A numpy scalar as a Python value; any other value unchanged."""
+    """A numpy scalar, or an instance of a subclass of str, int or float, as a Python value; other values unchanged."""
+    # A backend that compares a constant with values of rows must not call an `__eq__` that the analyst wrote.
     item = getattr(value, "item", None)
-    return item() if callable(item) and getattr(value, "shape", None) == () else value
+    value = item() if callable(item) and getattr(value, "shape", None) == () else value
+    own: Any = str.__str__ if isinstance(value, str) else float.__float__ if isinstance(value, float) else int.__int__
+    return own(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else value
 
 
 def _check_outside(outside: object, what: str) -> None:

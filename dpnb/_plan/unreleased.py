@@ -47,6 +47,10 @@ class Unreleased:
         def _query_words(self) -> str:
             """The query in words, for the message."""
 
+    def _head_words(self) -> str:
+        """What to call on the answer instead of ``head``."""
+        return ".head()"
+
     def refuse(self, method: str = "") -> NoReturn:
         """Refuse the use as a number.
 
@@ -82,9 +86,11 @@ class Unreleased:
         def __getattr__(self, name: str) -> Any:
             if name.startswith("_") or name in dir(type(self)) or name in getattr(self, "__dataclass_fields__", ()):
                 raise AttributeError(name)  # also while a debugger shows an object whose `__init__` has not finished
+            if name == "head":
+                self.refuse(self._head_words())
             offered = getattr(self._released_type, name, None)
             if offered is not None:
-                self.refuse(f".{name}()" if callable(offered) else f".{name}")
+                self.refuse(f".{name}()" if callable(offered) or name == "plot" else f".{name}")
             own = [verb for verb in dir(type(self)) if not verb.startswith("_")]
             close = closest(name, own)
             if close is not None:

@@ -88,8 +88,8 @@ def exact(value: Number, *, name: str = "value") -> Fraction:
     >>> exact(0.1), exact("1/3"), exact(1e-6)
     (Fraction(1, 10), Fraction(1, 3), Fraction(1, 1000000))
     """
-    if isinstance(value, Fraction):
-        return value
+    if isinstance(value, Fraction):  # of a subclass, neither the arithmetic nor the comparisons
+        return value if type(value) is Fraction else Fraction(int(value.numerator), int(value.denominator))
     if isinstance(value, float):  # also numpy.float64, whose own repr is not a bare number
         return _of_text(float.__repr__(value), value, name)
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool):

@@ -2,13 +2,13 @@
 
 Claim.  Let every privacy unit have rows in at most p parts of a partition, and let the parts and the table itself be
 queried in any order, each loss chosen from all earlier answers.  Charge the table's filter, for every answer in a part,
-with the growth of
+with the growth of::
 
     M = the sum of the p largest of the parts' own sums,    component by component,
 
 and for every answer outside with its own loss.  Then the filter's guarantee holds.
 
-Proof.  Fix two neighbours, which differ in one unit u, and let J be the set of parts in which u has rows; |J| <= p.
+Proof.  Fix two neighbours, which differ in one unit u, and let J be the set of parts in which u has rows, at most p.
 The answers of the other parts have the same distribution on both tables, given the past, so their loss for this pair is
 0 and only the answers outside and those in J count for it.  Their sum is at most the sum outside plus the sum over J of
 the parts' sums, hence at most the sum outside plus M, which is what the filter has counted: M never falls, so its

@@ -1,7 +1,7 @@
 """The mean of a normal observation that is seen only if it reaches a threshold.
 
 Y is normal with mean m and standard deviation 1, and is seen only where Y >= 0 (everything in standard deviations, from
-the threshold).  Given that it is seen,
+the threshold).  Given that it is seen::
 
     P(Y > y) = Phi(m - y) / Phi(m)    for y >= 0,
 

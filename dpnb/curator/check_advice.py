@@ -11,7 +11,7 @@ from typing import Any
 
 from dpnb._backends.column_types import SHOWN, StorageType, matches, remedy
 from dpnb._plan.privacy_unit import PrivacyUnit
-from dpnb._plan.schema import END_OF_DAY, Bounded, Categories, ColumnType, Dates, Key
+from dpnb._plan.schema import END_OF_DAY, Bounded, Categories, ColumnType, Dates, Key, Text
 from dpnb.curator.tally import ColumnSummary, UnitSummary, values_that_count
 from dpnb.errors import SchemaError
 from dpnb.session.declaration import Declaration
@@ -66,7 +66,12 @@ def about_column(location: str, frame: Any, name: str, column: ColumnType, summa
     if isinstance(column, Categories):
         advice = _categories(frame, name, column, summary)
     else:
-        advice = [*_unusable(column, summary), *_outside(column, summary), *_as_text(column, summary)]
+        advice = [
+            *_unusable(column, summary),
+            *_outside(column, summary),
+            *_as_text(column, summary),
+            *_lengths(column),
+        ]
     return [CheckAdvice(location, f"column {name!r}: {text}", to_fix) for text, to_fix in advice]
 
 
@@ -134,6 +139,18 @@ def _as_text(column: ColumnType, summary: ColumnSummary) -> list[tuple[str, bool
         (
             "its numbers are written as texts; they count, but a session refuses them if the container declares texts "
             "(Parquet, polars, DuckDB, Spark); convert them to numbers in the table",
+            False,
+        )
+    ]
+
+
+def _lengths(column: ColumnType) -> list[tuple[str, bool]]:
+    if not isinstance(column, Text) or column.max_length is not None:
+        return []
+    return [
+        (
+            "has no max_length, so queries of the lengths of its texts are refused; if analysts need lengths, add a "
+            "line such as max_length = 200, from knowledge outside the table (the width of a form or database field)",
             False,
         )
     ]

@@ -80,7 +80,9 @@ def _declared(column: ColumnType) -> str:
         return f"{'whole ' if column.integer else ''}numbers {describe_bounds_of_column(column)}"
     if isinstance(column, Dates):
         return f"dates {describe_bounds_of_column(column)}"
-    return f"{len(column.values)} categories" if isinstance(column, Categories) else "text"
+    if isinstance(column, Categories):
+        return f"{len(column.values)} categories"
+    return "text" if column.max_length is None else f"text, lengths up to {column.max_length:,}"
 
 
 def wrapped(text: str, first: str = "", others: str = "") -> list[str]:

@@ -10,17 +10,19 @@ from dpnb.curator.table_files import format_of
 from dpnb.curator.tally import MAX_LENGTH
 from dpnb.errors import printable
 from dpnb.render.tables import table_text
+from dpnb.session.placeholders import PLACEHOLDER
 
 HEAD = ("column", "stored as", "missing", "different values", "rows per value", "smallest", "largest")
 
 NEVER = (
     "These values are private. Do not copy them into the declaration: bounds and categories are public and not charged "
-    "to any budget. Take them from a codebook, a law or a unit, and use the table above only to recognise the columns."
+    "to any budget. Take bounds and categories from a codebook, a law or a unit of measurement, and use these values "
+    "only to recognise the columns."
 )
 
 FIRST_LINE = (
-    "The names of its columns are the first line of the file. If that line is a row, delete the declaration, add a "
-    "line with names to the table, and draft it again."
+    "The column names were taken from the first line of the file. If that line is a row, delete the declaration, add "
+    "a line with names to the table, and draft it again."
 )
 
 
@@ -35,7 +37,7 @@ def draft_text(draft: Draft) -> str:
         *wrapped(NEVER),
         "",
         "Next:",
-        *wrapped(f"edit {draft.declaration}: replace every placeholder", "1. ", "   "),
+        *wrapped(f"edit {draft.declaration}: replace every {PLACEHOLDER!r}", "1. ", "   "),
         f"2. python -m dpnb check {printable(draft.declaration)} {printable(names)}",
         f'3. in a notebook: session = dpnb.Session.from_toml("{printable(draft.declaration)}", table)',
     ])  # fmt: skip

@@ -1,8 +1,8 @@
 """The declaration that a curator completes, as TOML: a function of column names and storage types alone.
 
 Analysts may open the file, and nothing in it is charged to a budget.  So nothing here takes a table: the functions see
-names and storage types only, and a value that must be known has a placeholder.  Whole numbers and fractions get the
-same lines, since pandas stores whole numbers with a null as fractions.
+names and storage types only, and a value that the curator must supply has a placeholder.  Whole numbers and
+fractions get the same lines, since pandas stores whole numbers with a null as fractions.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ HEAD = """\
 #
 # opens the session in a notebook.
 #
-# Analysts may read this file.  It was drafted from the column names and storage types of the table and has nothing that
-# follows from its rows.  Keep it so: bounds and categories must come from knowledge outside the table (a codebook, a
+# Analysts may read this file.  It was drafted from the column names and storage types alone, without the values in the
+# rows.  Keep it so: bounds and categories must come from knowledge outside the table (a codebook, a
 # law, a questionnaire, a unit), because they are public and not charged to any budget.  To hide a column, delete its
 # section: queries cannot use a column that is not declared.
 #
@@ -59,7 +59,8 @@ delta = {open}      # much less than 1 / the number of units, for example 1e-6
 #     type = "bounded"       numbers between low and high; add integer = true if they are whole
 #     type = "categories"    one of values = [1, 2, 3] or ["north", "south"]
 #     type = "dates"         dates between first = "2024-01-01" and last = "2024-12-31"; texts in ISO 8601 count too
-#     type = "text"          names, free text, many codes: texts that are not public
+#     type = "text"          names, free text, many codes: texts that are not public; add max_length = 200, for example,
+#                            if lengths may be queried (a longer text counts as 200 characters)
 # A number or date outside its bounds counts as the nearer bound; with outside = "drop" it does not count.
 """
 
@@ -69,7 +70,7 @@ low = {open}      # the smallest possible value, from a codebook, a law or a uni
 high = {open}     # the largest possible value, likewise; prefer narrow to wide bounds
 """
 CATEGORIES = """\
-type = "categories"    # or "text", or "dates"
+type = "categories"    # or "text" (without values; with max_length if lengths may be queried), or "dates"
 values = {open}     # the list of all possible values, from a codebook, not from the table
 """
 TRUTH_VALUES = """\
@@ -82,7 +83,7 @@ first = {open}    # the earliest possible date, such as "2024-01-01", from the d
 last = {open}     # the latest possible date, likewise
 """
 UNKNOWN = """\
-type = {open}    # the file states no type: write one of those above, with values that do not come from the table
+type = {open}    # the file states no type: write one of those above, with its other keys; take no value from the table
 """
 NOT_QUERYABLE = "# {kind}: cannot be queried; derive another column from it.\n"
 

@@ -25,7 +25,7 @@ from dpnb._backends.memory.prepare.times import TIMES, is_duration
 from dpnb._backends.memory.prepare.values import codes_of, floats, seconds
 from dpnb._backends.numpy_settings import isolated_numeric_settings
 from dpnb._plan.privacy_unit import PrivacyUnit
-from dpnb._plan.schema import Bounded, Categories, ColumnType, Dates, Schema, plain
+from dpnb._plan.schema import Bounded, Categories, ColumnType, Dates, Schema, Text, plain, text_of
 
 RowIndices = NDArray[np.bool_]
 
@@ -50,7 +50,7 @@ class ColumnSummary:
     counts : int
         Values that count, including those that are clamped.
     below, above : int
-        Numbers or times outside the bounds.
+        Numbers or times outside the bounds; texts longer than their `max_length` are above.
     dropped : int
         Values outside the bounds that do not count.
     missing : int
@@ -187,6 +187,12 @@ def _missing(values: NDArray[Any]) -> RowIndices:
 
 
 def _outside(values: Values, column: ColumnType) -> tuple[RowIndices, RowIndices]:
+    if isinstance(column, Text) and column.max_length is not None:
+        longest = column.max_length
+        above = by_value(
+            lambda own: np.array([len(text_of(plain(one)) or "") > longest for one in own], np.bool_), values
+        )
+        return np.zeros(len(values), np.bool_), above
     if not isinstance(column, Bounded | Dates):
         nothing = np.zeros(len(values), np.bool_)
         return nothing, nothing

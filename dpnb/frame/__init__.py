@@ -4,6 +4,7 @@
 ``frame``            a view of a private table
 ``series``           one column of a view, also of a grouped one
 ``aggregations``     its aggregations that are one number
+``grouping``         methods of frames that split them into groups
 ``groupby``          a view split into groups
 ``columnwise``       aggregations of all numeric columns of a frame or its groups
 ``layout``           methods of frames that choose, rename and convert columns
@@ -27,6 +28,8 @@
 ``options``          keyword arguments of pandas that have no effect here
 ``verbs``            names of aggregations
 ``declared_types``   declared types in words
+``names``            the names of columns
+``no_operators``     refuses operators of whole tables
 ``unsupported``      pandas operations that a private table does not offer; ``remedies`` says what to write instead,
                      ``examples`` with which columns, ``callers`` for which function of another library
 """

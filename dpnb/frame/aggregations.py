@@ -9,7 +9,7 @@ import numpy as np
 
 from dpnb._core.query import Query
 from dpnb._plan.expressions.dtypes import Categorical, Timestamp, described
-from dpnb._plan.expressions.nodes import Expression
+from dpnb._plan.expressions.nodes import Expression, Seconds
 from dpnb._plan.expressions.rules import dtype_of
 from dpnb._plan.expressions.text import words
 from dpnb._plan.measurements import (
@@ -54,14 +54,22 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
         if isinstance(kind, Categorical) and not kind.numeric:
             raise PlanError(
                 f"{words(self._node)}: needs a number, and this is {described(kind)}; count its values with "
-                + self._example("{self}.value_counts(), or one of them with {condition}.mean()")
+                + self._example("{self}.value_counts(), or release the share of one with {condition}.mean()")
             )
         if isinstance(kind, Timestamp):
             raise PlanError(
-                f"{words(self._node)}: needs a number, and this is {described(kind)}; use a part of it, as in "
-                + self._example("{self}.dt.month, or count rows by period, as in df.groupby({self}.dt.year).count()")
+                f"{words(self._node)}: needs a number, and this is {described(kind)}; use "
+                + self._example(
+                    "{self}.min(), {self}.median() or {self}.max(), or a part of it, as in {self}.dt.month.mean(), or "
+                    "count rows by period, as in df.groupby({self}.dt.year).count()"
+                )
             )
         return as_number(self._node, self._view.schema)
+
+    def _ordered(self) -> Expression:
+        """The column as the argument of a quantile: a number, or a date, whose quantiles are dates."""
+        is_date = isinstance(dtype_of(self._node, self._view.schema), Timestamp)
+        return Seconds(self._node) if is_date else self._number()
 
     def _checked(self, verb: str, options: Mapping[str, object], axis: object = 0) -> None:
         if options or axis != 0:
@@ -115,7 +123,7 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
         Raises
         ------
         PlanError
-            The column is no number, or `ddof` is neither 0 nor 1.
+            The column is not a number, or `ddof` is neither 0 nor 1.
 
         Examples
         --------
@@ -139,13 +147,15 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
     def min(self, axis: object = 0, **options: Unpack[PandasOptions]) -> Query:
         """The smallest value that exceeds the noise: a quantile, measured with the other quantiles at no extra cost.
 
+        Of dates it is a date, as are the other quantiles.
+
         Examples
         --------
         >>> df["age"].min().description
         'smallest of age'
         """
         self._checked("min", options, axis)
-        return self._query(*aggregation_for("min", self._number()))
+        return self._query(*aggregation_for("min", self._ordered()))
 
     def max(self, axis: object = 0, **options: Unpack[PandasOptions]) -> Query:
         """The largest value that exceeds the noise: a quantile, measured with the other quantiles at no extra cost.
@@ -156,7 +166,7 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
         'largest of age'
         """
         self._checked("max", options, axis)
-        return self._query(*aggregation_for("max", self._number()))
+        return self._query(*aggregation_for("max", self._ordered()))
 
     def median(self, axis: object = 0, **options: Unpack[PandasOptions]) -> Query:
         """The median; any other quantile is free afterwards.
@@ -167,7 +177,7 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
         'median of age'
         """
         self._checked("median", options, axis)
-        return self._query(*aggregation_for("median", self._number()))
+        return self._query(*aggregation_for("median", self._ordered()))
 
     def quantile(self, q: object = 0.5, **options: Unpack[AxisOptions]) -> Query:
         """One quantile or a list of them, in one charge: all are read from one noisy tree.
@@ -178,7 +188,7 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
         'quantiles 0.25, 0.75 of age'
         """
         self._checked("quantile", options)
-        return self._query(QuantileTree(self._number()), QuantilesView(quantile_levels(q), single=np.ndim(q) == 0))  # type: ignore[arg-type]
+        return self._query(QuantileTree(self._ordered()), QuantilesView(quantile_levels(q), single=np.ndim(q) == 0))  # type: ignore[arg-type]
 
     def corr(self, other: ColumnExpr, **options: Unpack[AxisOptions]) -> Query:
         """Pearson's correlation with another column.

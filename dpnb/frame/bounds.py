@@ -45,8 +45,9 @@ def bounds_query(view: TableView, node: Expression) -> BoundsQuery:
     name = words(node)
     if len(grid.ranges) < 2:
         raise PlanError(
-            f"find_bounds of {name}: its bounds, {kind.low:g} to {kind.high:g}, lie within one bin (1, 2 and 5 times "
-            f"each power of ten); use .histogram() or .quantile([0.01, 0.99]) to find where its values are"
+            f"find_bounds of {name}: its bounds, {kind.low:g} to {kind.high:g}, lie within one bin (the edges are 1, "
+            "2 and 5 times each power of ten); use .histogram() or .quantile([0.01, 0.99]) to find where its values "
+            "are"
         )
     bins = GroupLevel(name, Cut(node, grid.edges, grid.labels))
     return cast(BoundsQuery, view.query(Count(), BoundsView(grid.ranges, kind.whole), (bins,)))

@@ -27,6 +27,10 @@ _FUNCTIONS: dict[tuple[str, str], str] = {
     ("pandas", "isnull"): "{self}.isna()",
     ("pandas", "notna"): "{self}.notna()",
     ("pandas", "to_datetime"): "the column itself: dates are declared by the curator; session.schema shows them",
+    ("pandas", "unique"): "{category}.unique(), the list of declared values, or {category}.value_counts()",
+    ("pandas", "factorize"): "{category}.value_counts(), or {category}.map({{...}}) for codes of your choice",
+    ("pandas", "melt"): "the columns where they are needed, as in {category}.value_counts() or {number}.mean()",
+    ("pandas", "scatter_matrix"): "df.corr(), whose answer is the matrix of correlations",
     ("pandas", "to_numeric"): "{self}.astype(float)",
 }
 """What to write instead of a function, by the library and the function's name."""
@@ -45,7 +49,8 @@ _LIBRARIES: dict[str, str] = {
 }
 """What to write instead of any function of a library."""
 
-_PROTOCOLS = ("__dataframe__", "__arrow_c_stream__", "__arrow_c_array__", "toPandas")
+_PROTOCOLS = ("__dataframe__", "__arrow_c_stream__", "__arrow_c_array__", "toPandas", "index",
+              "_get_numeric_data")  # fmt: skip
 """Attributes by which a library asks for rows."""
 
 _SUMMARIES = "{number}.mean(), {number}.quantile([0.1, 0.9]) or {category}.value_counts()"
@@ -73,6 +78,8 @@ def refusal_for_caller(examples: Mapping[str, str]) -> None:
         return
     library, function = called
     remedy = _FUNCTIONS.get(called) or _LIBRARIES.get(library, _SUMMARIES)
+    if remedy is _REGRESSION and examples["number"] == examples["number2"]:  # a view of the explaining columns alone
+        remedy = _REGRESSION.replace("{number_name}", "outcome").replace("{number2_name}", "{number_name}")
     name = f"{library}.{function}" if called in _FUNCTIONS else library
     raise PlanError(f"{name}: needs rows, which a private table never shows; use {remedy.format_map(examples)}")
 

@@ -26,7 +26,9 @@ from dpnb.errors import PlanError, UnsupportedError
 from dpnb.frame.coerce import aggregation_for, as_number
 from dpnb.frame.date_parts import DateParts
 from dpnb.frame.operators import ColumnOperators
+from dpnb.frame.options import check_options
 from dpnb.frame.recoding import converted, mapped, otherwise, replaced, replacements
+from dpnb.frame.remedies import REMEDIES
 from dpnb.frame.text_methods import TextMethods
 from dpnb.frame.view import TableView
 
@@ -182,7 +184,7 @@ class ColumnExpr(ColumnOperators):
         """
         return self._new(Not(IsNull(self._node)))
 
-    def fillna(self, value: object) -> Self:
+    def fillna(self, value: object = MISSING, **options: object) -> Self:
         """The value, or a constant or the value of another column where it is missing.
 
         Examples
@@ -190,6 +192,11 @@ class ColumnExpr(ColumnOperators):
         >>> df["age"].fillna(0)
         <private column: age.fillna(0)>
         """
+        if value is MISSING and options.get("method") is not None:
+            raise UnsupportedError(f"fillna of {words(self._node)}: {self._example(REMEDIES['ffill'])}")
+        check_options("fillna", options, self._examples(), "axis", "inplace", "limit", "downcast")
+        if value is MISSING:
+            raise PlanError(f"fillna: needs a value, as in {self._example('{self}.fillna(0)')}")
         if isinstance(value, ColumnExpr):
             return self._new(Where(IsNull(self._node), self._other(value, "fillna"), self._node))
         return self._new(FillNull(self._node, constant(value, "fillna")))
@@ -230,10 +237,9 @@ class ColumnExpr(ColumnOperators):
 
         Raises
         ------
-        UnsupportedError
-            A function.
         PlanError
-            A key that is not a declared category, or values of different kinds.
+            A function, which only `Series.map` takes, a key that is not a declared category, or values of different
+            kinds.
 
         Examples
         --------

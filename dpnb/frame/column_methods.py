@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NoReturn, Self
 
-from dpnb._plan.expressions.dtypes import Categorical
+from dpnb._plan.expressions.dtypes import Categorical, Numeric
 from dpnb._plan.expressions.nodes import Compare, IsNull, Not
 from dpnb._plan.expressions.rules import dtype_of
 from dpnb._plan.expressions.text import words
@@ -39,10 +39,12 @@ class ColumnMethods(Pipe, ColumnExpr):
         shown = words(self._node)
         if isinstance(self._node, Compare):
             column = own_words(self._node.left, self._view)
+            is_number = isinstance(dtype_of(self._node.left, self._view.schema), Numeric)
+            chain = f", and write a chain such as 1 < a < 2 as {column}.between(1, 2)" if is_number else ""
             raise PlanError(
                 f"{shown}: the truth value of a private column is ambiguous; select rows with "
                 f"df[{column} {self._node.operator} {words(self._node.right)}], combine conditions with &, | and ~ in "
-                f"parentheses instead of and, or and not, and write a chain such as 1 < a < 2 as {column}.between(1, 2)"
+                f"parentheses instead of and, or and not{chain}"
             )
         raise PlanError(
             f"{shown}: the truth value of a private column is ambiguous; combine conditions with &, | and ~ in "
@@ -86,6 +88,24 @@ class ColumnMethods(Pipe, ColumnExpr):
         if not isinstance(kind, Categorical):
             raise UnsupportedError(f".unique of {self._description()}: {self._example(REMEDIES['unique'])}")
         return list(kind.values)
+
+    def nunique(self, **options: object) -> int:
+        """Number of the declared values of a column of categories: public, whether rows have them or not.
+
+        Raises
+        ------
+        UnsupportedError
+            The column has no declared values: how many values the rows have is private.
+
+        Examples
+        --------
+        >>> df["plan"].nunique()
+        2
+        """
+        if not isinstance(dtype_of(self._node, self._view.schema), Categorical):
+            raise UnsupportedError(f".nunique of {self._description()}: {self._example(REMEDIES['nunique'])}")
+        check_options("nunique", options, self._examples(), "dropna")
+        return len(self.unique())
 
     def dropna(self, **options: object) -> Self:
         """Only the rows with a value in the column; aggregations never count missing values, so they do not need it.

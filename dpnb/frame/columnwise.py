@@ -24,6 +24,7 @@ from dpnb._plan.measurements import (
 )
 from dpnb.errors import PlanError
 from dpnb.frame.coerce import Ddof, as_number, checked_ddof, description_of, joint_aggregation, quantile_levels
+from dpnb.frame.no_operators import NoOperators
 from dpnb.frame.options import AGGREGATION, AxisOptions, PandasOptions, check_options
 from dpnb.frame.pipe import Pipe
 from dpnb.frame.view import TableView
@@ -39,7 +40,7 @@ class HasColumns(Protocol):
     def _ask(self, aggregation: Measured, view: AnyView) -> Query: ...
 
 
-class ColumnwiseAggregations(Pipe):
+class ColumnwiseAggregations(Pipe, NoOperators):
     """One number for each numeric column, in one charge that is divided equally between the columns.
 
     A single numeric column is measured exactly like the series: ``df[["a"]].mean()`` is ``df["a"].mean()``.
@@ -241,7 +242,7 @@ def _pairs(view: HasColumns, statistic: str, options: Mapping[str, object], ddof
         one, other, *_ = numbers
         raise PlanError(
             f"{statistic}: a matrix is not offered for groups; select one, as in "
-            f"df[{view._examples()['condition']}].{statistic}(), "
+            f"df[{view._examples()['mask']}].{statistic}(), "
             f"or use df[{one!r}].{statistic}(df[{other!r}]) for one pair"
         )
     if len(set(numbers.values())) < len(numbers):

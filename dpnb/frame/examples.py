@@ -8,7 +8,7 @@ from typing import Protocol
 from dpnb._plan.expressions.dtypes import Boolean, Categorical, Dtype, Numeric, String, Timestamp
 from dpnb._plan.expressions.nodes import Column, Expression
 from dpnb._plan.expressions.rules import dtype_of
-from dpnb._plan.expressions.text import words
+from dpnb._plan.expressions.text import as_code
 from dpnb._plan.schema import Schema
 from dpnb.errors import PlanError
 
@@ -50,8 +50,9 @@ def examples(view: PublicColumns | None, node: Expression | None = None) -> dict
     dict
         ``number``, ``category``, ``date`` and ``text``, each for example ``df['wage']``; ``number2`` and ``category2``,
         other columns of these kinds; ``number_name``, ``category_name``, ..., for example ``'wage'``; ``condition``,
-        for example ``(df['union'] == 'yes')``; ``self``, the column that the error is about; ``common_texts`` and
-        ``periods``, remedies for texts and dates, which are empty if there are none.
+        for example ``(df['union'] == 'yes')``, and ``mask``, the same without its parentheses; ``self``, the column
+        that the error is about; ``common_texts`` and ``periods``, remedies for texts and dates, which are empty if
+        there are none.
     """
     found = {} if view is None else _found(view, node)
     number = found.setdefault("number", "df['x']")
@@ -59,6 +60,8 @@ def examples(view: PublicColumns | None, node: Expression | None = None) -> dict
     category = found.setdefault("category", f"dpnb.cut({number}, 5)" if view is not None else "df['g']")
     comparison = f"({category} == {found['value']})" if "value" in found else f"({number} > 1)"
     found.setdefault("condition", comparison)
+    condition = found["condition"]
+    found["mask"] = condition[1:-1] if condition.startswith("(") else condition
     for kind in ("number", "category"):
         found.setdefault(f"{kind}2", found[kind] if kind == "number" else f"dpnb.cut({number}, 5)")
     found["common_texts"] = f", df.discover({_name(found['text'])}) for common texts" if "text" in found else ""
@@ -73,11 +76,11 @@ def examples(view: PublicColumns | None, node: Expression | None = None) -> dict
 
 
 def own_words(node: Expression, view: PublicColumns) -> str:
-    """A column as ``df['wage']``; any other expression in words, in parentheses."""
+    """A column as ``df['wage']``; any other expression as code, in parentheses."""
     for name, own in view.columns.items():
         if own == node:
             return f"df[{name!r}]"
-    return f"df[{node.name!r}]" if isinstance(node, Column) else f"({words(node)})"
+    return f"df[{node.name!r}]" if isinstance(node, Column) else f"({as_code(node)})"
 
 
 def _found(view: PublicColumns, node: Expression | None) -> dict[str, str]:
@@ -94,6 +97,11 @@ def _found(view: PublicColumns, node: Expression | None) -> dict[str, str]:
             found["value"] = repr(dtype.values[0])
         if found.setdefault(kind, written) != written:
             found.setdefault(f"{kind}2", written)
+    if "number" in found:  # a view of one column is often the argument of a regression on another
+        others = (
+            own_words(Column(name), view) for name in view.schema if isinstance(_dtype(Column(name), view), Numeric)
+        )
+        found.setdefault("number2", next((other for other in others if other != found["number"]), found["number"]))
     return found
 
 

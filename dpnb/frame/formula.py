@@ -73,7 +73,7 @@ def regression_of(
     categorical : set of expression
         Columns of whole numbers that are used as categories.
     names : mapping, optional
-        Names of terms, of expressions that are no columns of the view.
+        Names of terms, of expressions that are not columns of the view.
 
     Raises
     ------
@@ -102,7 +102,7 @@ def regression_of_formula(text: str, view: TableView) -> tuple[Moments, MomentsV
     Raises
     ------
     PlanError
-        The text is no formula, a column does not exist, or an interaction has too many terms.
+        The text is not a formula, a column does not exist, or an interaction has too many terms.
     """
     shown = examples(view)
     formula = parsed_formula(text, f"{shown['number_name'][1:-1]} ~ {shown['number2_name'][1:-1]}")
@@ -173,7 +173,7 @@ def _check_category(node: Expression, view: TableView) -> None:
     if values is None or len(values) > MAX_TERMS:
         count = "a private set of" if values is None else f"{len(values):,}"
         raise PlanError(
-            f"regress: C({view.name_of(node)}) has {count} values; at most {MAX_TERMS} public ones are possible; "
+            f"regress: C({view.name_of(node)}) has {count} values; at most {MAX_TERMS} public ones are allowed; "
             "group them first, with dpnb.cut or a list of declared categories"
         )
 

@@ -79,7 +79,7 @@ class _Parser:
     def _symbolised(self) -> list[str]:
         if len(self._text) > MAX_LENGTH:
             raise PlanError(
-                f"regress: the formula has {len(self._text):,} characters; at most {MAX_LENGTH:,} are possible"
+                f"regress: the formula has {len(self._text):,} characters; at most {MAX_LENGTH:,} are allowed"
             )
         symbols, at = [], 0
         text = self._text.rstrip()
@@ -103,7 +103,7 @@ class _Parser:
             for term in self._product():
                 terms.setdefault(frozenset(term), term)
             if self._peek() == "-":
-                self._refuse("a term cannot be removed by -, and the intercept is always included; leave the term out")
+                self._refuse("- is not offered; leave the term out; the intercept is always included")
             if self._peek() is None:
                 break
             self._expect("+")
@@ -138,7 +138,7 @@ class _Parser:
     def _factor(self) -> Factor | None:
         symbol = self._peek()
         if symbol is None:
-            self._refuse("it ends where the name of a column must follow")
+            self._refuse("it ends where the name of a column is expected")
         self._at += 1
         if symbol == "1":
             return None
@@ -147,7 +147,7 @@ class _Parser:
         if symbol[0] == "`":
             return Factor(symbol[1:-1])
         if not symbol.isidentifier():
-            self._refuse(f"{symbol!r} stands where the name of a column must be")
+            self._refuse(f"the name of a column is expected instead of {symbol!r}")
         if self._peek() != "(":
             return Factor(symbol)
         if symbol != "C":

@@ -4,27 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from dpnb._core.query import Query
-from dpnb._plan.constants import flag
 from dpnb._plan.expressions.nodes import Expression
 from dpnb._plan.expressions.text import words
-from dpnb._plan.measurements import AnyView, Count, Discovery, Measured, PlainView, Proportions
+from dpnb._plan.measurements import AnyView, Measured
 from dpnb._plan.privacy_unit import bounds_from
 from dpnb.copying import safe_repr
 from dpnb.errors import PlanError
 from dpnb.frame.coerce import aggregation_for, literal
-from dpnb.frame.column_expr import ColumnExpr, filtered, groups_of, node_of
+from dpnb.frame.column_expr import ColumnExpr, filtered, node_of
 from dpnb.frame.columnwise import ColumnwiseAggregations
-from dpnb.frame.groupby import Aggregated, AggregationSpec, GroupBy, aggregation_query
-from dpnb.frame.layout import ColumnLayout
+from dpnb.frame.groupby import Aggregated, AggregationSpec, aggregation_query
+from dpnb.frame.grouping import Grouping
 from dpnb.frame.lookup import looked_up
 from dpnb.frame.numpy_functions import NumpyFunctions
-from dpnb.frame.options import GROUPING, GroupOptions, check_options
-from dpnb.frame.periods import period_of, with_periods
+from dpnb.frame.options import check_options
 from dpnb.frame.pipe import applied
-from dpnb.frame.public_keys import public_keys
 from dpnb.frame.query_text import parsed
 from dpnb.frame.regressions import Regressions
 from dpnb.frame.remedies import REMEDIES
@@ -33,7 +30,7 @@ from dpnb.frame.series import Series
 from dpnb.frame.unit_column import UnitColumn
 
 
-class Frame(ColumnwiseAggregations, Regressions, NumpyFunctions, ColumnLayout):
+class Frame(ColumnwiseAggregations, Regressions, Grouping, NumpyFunctions):
     """A view of the private table, used like a pandas DataFrame.  Every method returns a new view or a query.
 
     A column is ``frame["age"]``, or ``frame.age`` unless a method has this name.  ``frame["new"] = expression`` adds a
@@ -93,7 +90,7 @@ class Frame(ColumnwiseAggregations, Regressions, NumpyFunctions, ColumnLayout):
             return self._with(assigned={name: self._view.column(name) for name in key})
         if isinstance(key, tuple) and all(isinstance(name, str) for name in key):
             raise PlanError(
-                f"df[{', '.join(map(repr, key))}]: several columns are a list; write df[{list(key)!r}]; its columns "
+                f"df[{', '.join(map(repr, key))}]: several columns need a list; write df[{list(key)!r}]; its columns "
                 f"are {', '.join(map(repr, self.columns))}"
             )
         if isinstance(key, slice | int | tuple) and not isinstance(key, bool):
@@ -120,6 +117,32 @@ class Frame(ColumnwiseAggregations, Regressions, NumpyFunctions, ColumnLayout):
     def __delitem__(self, key: object) -> None:
         self._view = self.drop(columns=[key])._view
 
+    def pop(self, item: str) -> Series:
+        """Remove a column from this frame, and return it.
+
+        Examples
+        --------
+        >>> df.pop("note")
+        <private column: note>
+        >>> df.columns
+        ['age', 'cost', 'plan', 'admitted']
+        """
+        column = self[item]
+        del self[item]
+        return column
+
+    def insert(self, loc: int, column: str, value: Any, allow_duplicates: bool = False) -> None:
+        """Add a column, as ``frame[column] = value`` does; `loc` has no effect, since no query depends on it.
+
+        Examples
+        --------
+        >>> df.insert(0, "monthly", df["cost"] / 12)
+        >>> df.columns
+        ['age', 'cost', 'plan', 'admitted', 'note', 'monthly']
+        """
+        del loc, allow_duplicates
+        self[column] = value
+
     def items(self) -> list[tuple[str, Series]]:
         """Name and column of each column, as in pandas.
 
@@ -130,24 +153,6 @@ class Frame(ColumnwiseAggregations, Regressions, NumpyFunctions, ColumnLayout):
         """
         return [(name, self[name]) for name in self.columns]
 
-    def value_counts(self, subset: str | list[str] | None = None, normalize: bool = False, **options: object) -> Query:
-        """Number of rows for each combination of public values; see `Series.value_counts`.
-
-        Raises
-        ------
-        PlanError
-            A column has no public values, or an argument is not offered.
-
-        Examples
-        --------
-        >>> df.value_counts("plan").description
-        'count of rows by plan'
-        """
-        check_options("value_counts", options, self._examples(), "sort", "ascending", "dropna")
-        groups = self.groupby(self.columns if subset is None else subset)
-        view = Proportions() if flag(normalize, "normalize") else PlainView()
-        return groups._ask(Count(), view)
-
     @property
     def loc(self) -> Loc[Frame]:
         """Rows by a condition and columns by name: ``loc[condition]``, ``loc[condition, "x"]``, ``loc[:, ["x"]]``."""
@@ -156,7 +161,7 @@ class Frame(ColumnwiseAggregations, Regressions, NumpyFunctions, ColumnLayout):
     def query(self, expr: str, **options: object) -> Frame:
         """The rows for which a condition is true, written as text; the same view as ``df[condition]``.
 
-        The text is parsed and translated, never evaluated: names are columns (in backticks if they are no
+        The text is parsed and translated, never evaluated: names are columns (in backticks if they are not
         identifiers), joined with constants by comparisons, arithmetic, ``and``, ``or``, ``not`` and ``in [...]``.
 
         Raises
@@ -298,111 +303,6 @@ class Frame(ColumnwiseAggregations, Regressions, NumpyFunctions, ColumnLayout):
         columns, key_matches = looked_up(right, on, how, view.columns, suffixes, view.schema)
         return Frame(replace(view if key_matches is None else view.filtered(key_matches), assigned=columns))
 
-    # --- groups ------------------------------------------------------------------------------------------------
-
-    def groupby(self, by: Any = None, keys: object = None, **options: Unpack[GroupOptions]) -> GroupBy:
-        """Split the view into groups, to aggregate each; groups without rows are included.
-
-        Parameters
-        ----------
-        by : str, column, or list of them
-            Columns of public values: declared categories, conditions, bins of `dpnb.cut`, parts of dates, rounded
-            numbers; string columns with `keys`.
-        keys : list, data frame or answer, optional
-            The public groups; by default every combination of the public values.  A list of keys (tuples for several
-            columns), a table with the columns of `by`, or the answer of `discover`.
-        **options
-            Arguments of pandas, with the values that change nothing here.
-
-        Raises
-        ------
-        PlanError
-            There is no such column, or its values are not public.
-
-        Examples
-        --------
-        >>> df.groupby(["plan", df["age"] > 65]).size().description
-        'count of rows by plan, age > 65'
-        """
-        check_options("groupby", options, self._examples(), *GROUPING)
-        groups = groups_of(self._view, with_periods(self._view, by))
-        return GroupBy(self._view, groups, public_keys(self._view, groups, keys))
-
-    def resample(self, rule: object, *, on: str | None = None, **options: object) -> GroupBy:
-        """Split the view into calendar periods of a column of dates; periods without rows are included.
-
-        Parameters
-        ----------
-        rule : str
-            ``"h"``, ``"D"``, ``"W"``, ``"M"``, ``"Q"`` or ``"Y"``, or an equivalent frequency of pandas.
-        on : str, optional
-            The column of dates; may be left out if there is only one.
-
-        Raises
-        ------
-        PlanError
-            There is no such column of dates, or no such period.
-
-        Examples
-        --------
-        >>> df.resample("M", on="admitted")["cost"].sum().description
-        "sum of cost by admitted.dt.to_period('M')"
-        """
-        check_options("resample", options, self._examples())
-        return self.groupby(period_of(self._view, on, rule))
-
-    def pivot_table(
-        self,
-        values: str | list[str] | None = None,
-        index: Any = None,
-        columns: Any = None,
-        aggfunc: AggregationSpec = "mean",
-        **options: object,
-    ) -> Query:
-        """Aggregate columns for each combination of public values; of one column by two, the answer is a two-way table.
-
-        Raises
-        ------
-        PlanError
-            There is neither an index nor columns, or they have no public values.
-
-        Examples
-        --------
-        >>> df.pivot_table(values="cost", index="plan", aggfunc="mean").description
-        'mean of cost by plan'
-        """
-        known = ("fill_value", "margins", "observed", "dropna", "sort")
-        check_options("pivot_table", options, self._examples(), *known)
-        by = [level for levels in (index, columns) for level in (levels if isinstance(levels, list) else [levels])]
-        groups = self.groupby([level for level in by if level is not None])
-        if isinstance(values, str):
-            query = groups[values].agg(aggfunc)
-            return query.unstack() if index and columns and isinstance(aggfunc, str) else query
-        return (groups if values is None else groups[values]).agg(aggfunc)
-
-    def discover(self, by: Any, *, discovery_delta: object = None) -> Query:
-        """Find the groups that contain enough privacy units: their keys, and the number of units in each.
-
-        This is differentially private partition selection.  A group with a single unit is found with probability at
-        most delta, which is taken from the budget's ``discovery_delta`` (a tenth of it by default).
-
-        The interval of a group's number of units is valid conditionally on the group being found, however small it is,
-        and the estimate is median-unbiased.  With ``simultaneous=True`` the intervals of all groups found hold at once.
-
-        Raises
-        ------
-        PlanError
-            The budget has no ``discovery_delta``, or a column has no discrete values.
-
-        Examples
-        --------
-        >>> df.discover("note").description
-        'groups that enough privacy units have, by note'
-        """
-        return self._view.query(
-            Discovery(self._view.discovery(discovery_delta)), PlainView(), groups_of(self._view, by)
-        )
-
     # --- aggregations ------------------------------------------------------------------------------------------
 
     def count(self) -> Query:
@@ -464,7 +364,7 @@ class Frame(ColumnwiseAggregations, Regressions, NumpyFunctions, ColumnLayout):
         Raises
         ------
         PlanError
-            No column is named, or its values are no numbers.
+            No column is named, or its values are not numbers.
 
         Examples
         --------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
 from dpnb._core.query import Query
 from dpnb._plan.constants import number
@@ -19,7 +19,8 @@ from dpnb.frame.column_expr import ColumnExpr, node_of
 from dpnb.frame.columnwise import ColumnwiseAggregations, HasColumns, each_column, numeric_columns
 from dpnb.frame.examples import examples
 from dpnb.frame.pipe import applied
-from dpnb.frame.series import GroupedSeries, Series
+from dpnb.frame.series import GroupedExpression, GroupedSeries, Series
+from dpnb.frame.unit_column import UnitColumn
 from dpnb.frame.unsupported import UnsupportedOperations
 from dpnb.frame.verbs import verb_name, verb_names
 from dpnb.frame.view import TableView
@@ -52,6 +53,8 @@ class GroupBy(ColumnwiseAggregations, UnsupportedOperations):
 
     __slots__ = ("_by", "_keys", "_view")
 
+    _column_type: ClassVar[type[GroupedSeries]] = GroupedSeries
+
     def __init__(self, view: TableView, by: tuple[GroupLevel, ...], keys: tuple[tuple[Key, ...], ...] | None) -> None:
         self._view = view
         self._by = by
@@ -71,14 +74,17 @@ class GroupBy(ColumnwiseAggregations, UnsupportedOperations):
                 f"groups[{name!r}]: takes a column name or a list of them, as in "
                 f"df.groupby(...)[{self._examples()['number_name']}]; filter before grouping"
             )
-        return GroupedSeries(self._view, self._view.column(name), self._by, self._keys)
+        if name == self._view.unit:
+            return UnitColumn(self._view, name, self._by, self._keys)  # type: ignore[return-value]  # only .nunique()
+        return self._column_type(self._view, self._view.column(name), self._by, self._keys)
 
     if TYPE_CHECKING:  # what `UnsupportedOperations.__getattr__` finds
 
         def __getattr__(self, name: str) -> GroupedSeries: ...
 
     def _column_named(self, name: str) -> GroupedSeries | None:
-        return self[name] if name in self._view.columns else None
+        known = name in self._view.columns or (name == self._view.unit and self._view.unit is not None)
+        return self[name] if known else None
 
     def _column_names(self) -> list[str]:
         return list(self._view.columns)
@@ -154,7 +160,8 @@ class GroupBy(ColumnwiseAggregations, UnsupportedOperations):
         refusal = f".apply of {self._description()}: takes an aggregation, as in " + self._example(
             "df.groupby(...).apply(lambda g: g[{number_name}].mean())"
         )
-        built: Query = applied(func, self, args, kwargs, Query, refusal)
+        inside = GroupedView(self._view, self._by, self._keys)
+        built: Query = applied(func, inside, args, kwargs, Query, refusal)
         return built
 
     def _ask(self, aggregation: Measured, view: AnyView) -> Query:
@@ -166,6 +173,14 @@ class GroupBy(ColumnwiseAggregations, UnsupportedOperations):
     @safe_repr
     def __repr__(self) -> str:
         return f"<private table by {', '.join(group.name for group in self._by)}>"
+
+
+class GroupedView(GroupBy):
+    """Groups inside a function of ``apply``, which can compute with their columns before it aggregates them."""
+
+    __slots__ = ()
+
+    _column_type = GroupedExpression
 
 
 def aggregation_query(of: HasColumns, func: object, columns: Mapping[str, Any], weights: object) -> Query:
@@ -224,8 +239,12 @@ def aggregated(view: TableView, columns: Mapping[str, Any], weights: object) -> 
             continue
         if not isinstance(spec, tuple) or len(spec) != 2 or not (isinstance(spec[1], str) or callable(spec[1])):
             raise PlanError(f"agg: {name} must be 'count', 'units' or a pair (column, verb); got {spec!r}")
-        node, verb = node_of(view, spec[0], "agg"), verb_name(spec[1])
-        specs.append((name, node if verb == "count" else Series(view, node)._number(), verb))
+        verb = verb_name(spec[1])
+        if verb == "nunique" and isinstance(spec[0], str) and spec[0] == view.unit:
+            specs.append((name, None, "units"))
+            continue
+        node = node_of(view, spec[0], "agg")
+        specs.append((name, Series(view, node)._agg_node(verb), verb))
     if weights is not None and not isinstance(weights, Mapping):
         raise PlanError(f"weights: must map columns of agg to numbers; got {weights!r}")
     checked = {name: number(weight, f"weights[{name!r}]") for name, weight in (weights or {}).items()}

@@ -14,6 +14,7 @@ from dpnb.errors import PlanError
 from dpnb.frame.callers import refusal_for_caller
 from dpnb.frame.declared_types import type_words, types_selected
 from dpnb.frame.examples import examples
+from dpnb.frame.names import ColumnNames
 from dpnb.frame.options import check_options
 from dpnb.frame.unsupported import UnsupportedOperations
 from dpnb.frame.view import TableView
@@ -49,7 +50,7 @@ class ColumnLayout(UnsupportedOperations):
     @property
     def columns(self) -> list[str]:
         """Names of the view's columns."""
-        return list(self._view.columns)
+        return ColumnNames(self._view.columns)
 
     def keys(self) -> list[str]:
         """Names of the view's columns, as in pandas.
@@ -59,7 +60,7 @@ class ColumnLayout(UnsupportedOperations):
         >>> df.keys()
         ['age', 'cost', 'plan', 'admitted', 'note']
         """
-        return list(self._view.columns)
+        return self.columns
 
     def __iter__(self) -> Iterator[str]:  # type: ignore[override]  # names are public
         refusal_for_caller(self._examples())

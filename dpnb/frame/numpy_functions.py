@@ -49,7 +49,7 @@ _REMEDIES: dict[str, str] = {
     "all": "{condition}.mean()",
     "ptp": "{number}.max() and {number}.min()",
     "digitize": "dpnb.cut({number}, [...])",
-    "where": "np.where({condition}, 1, 0)",
+    "where": "np.where({mask}, 1, 0)",
     "select": "{number}.where({number} > 1, 0)",
     "cumsum": "{number}.sum()",
     "diff": "{number}.mean()",
@@ -76,10 +76,10 @@ class NumpyFunctions:
                 pass
         examples = self._examples()
         refusal_for_caller(examples)
+        how = " with these arguments" if translation is not None or name == "where" else ""
         remedy = _REMEDIES.get(name, "{number}.mean(), {number}.std() or {number}.quantile([0.1, 0.9])")
         raise UnsupportedError(
-            f"numpy.{name}({self._description()}): is not offered with these arguments; use "
-            f"{remedy.format_map(examples)}"
+            f"numpy.{name}({self._description()}): is not offered{how}; use {remedy.format_map(examples)}"
         )
 
 

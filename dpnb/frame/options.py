@@ -62,6 +62,11 @@ _ACCEPTED: dict[str, tuple[object, ...]] = {
     "dropna": (True,),
     "group_keys": (True, False),
     "level": (None,),
+    "limit": (None,),
+    "downcast": (None,),
+    "rownames": (None,),
+    "colnames": (None,),
+    "margins_name": ("All",),
     "ascending": (False,),
     "subset": (None,),
     "bins": (None,),
@@ -90,8 +95,7 @@ _REMEDIES: dict[str, str] = {
     "skipna": "missing values never count; {self}.isna().sum() is their number",
     "observed": "which groups have rows is private, so groups without rows are included; choose groups with keys=[...]",
     "dropna": "missing values are in no group; {category}.isna().sum() is their number",
-    "ascending": "groups are in the public order of their values; sort the answer, as in "
-    ".release(...).to_pandas().sort_values('estimate')",
+    "ascending": "groups are in the public order of their values; sort the answer, as in .release(...).sort_values()",
     "method": "only Pearson's correlation and linear quantiles are offered",
     "interpolation": "quantiles are read from a noisy tree, without a choice of interpolation",
     "inplace": "assign the result, as in df = df.drop(columns=[{number_name}])",
@@ -125,10 +129,8 @@ def check_options(verb: str, options: Mapping[str, object], examples: Mapping[st
     """
     for name, value in options.items():
         if name not in names:
-            raise PlanError(
-                f"{verb}: has no argument {name!r}{did_you_mean(name, names)}; the arguments of pandas that are "
-                f"accepted are {', '.join(names)}"
-            )
+            accepted = f"the arguments of pandas that are accepted are {', '.join(names)}" if names else "leave it out"
+            raise PlanError(f"{verb}: has no argument {name!r}{did_you_mean(name, names)}; {accepted}")
         value = plain(value)
         if not any(value is accepted or (type(value) is type(accepted) and value == accepted)
                    for accepted in _ACCEPTED[name]):  # fmt: skip

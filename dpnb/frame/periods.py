@@ -30,15 +30,22 @@ def period_of(view: TableView, on: object, freq: object) -> Series:
     dates = [name for name, node in view.columns.items() if isinstance(dtype_of(node, view.schema), Timestamp)]
     if on is None:
         if len(dates) != 1:
-            shown = f"; the columns of dates are {', '.join(map(repr, dates))}" if dates else ""
-            raise PlanError(f"resample: on= must name a column of dates{shown}")
+            raise PlanError(f"resample: on= must name a column of dates; {_listed(dates)}")
         (on,) = dates
     column = Series(view, view.column(on))
     if on not in dates:
-        shown = f"; the columns of dates are {', '.join(map(repr, dates))}" if dates else ""
-        raise PlanError(f"resample: on={on!r} is no column of dates{shown}")
+        raise PlanError(f"resample: on={on!r} is not a column of dates; {_listed(dates)}")
     periods: Series = column.dt.to_period(freq)
     return periods
+
+
+def _listed(dates: list[str]) -> str:
+    """What columns of dates there are, or what to use without one."""
+    if not dates:
+        return (
+            "this view has none, since dates must be declared by the curator; group by another column with .groupby()"
+        )
+    return f"the columns of dates are {', '.join(map(repr, dates))}"
 
 
 def with_periods(view: TableView, by: Any) -> Any:

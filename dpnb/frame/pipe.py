@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dpnb.errors import UnsupportedError
+from dpnb.errors import DpnbError, UnsupportedError
 
 
 class Pipe:
@@ -45,10 +45,16 @@ def applied(
     Raises
     ------
     UnsupportedError
-        `func` is no function, or returns something else, which could only be computed from the values of rows.
+        `func` is not a function, cannot use a column, or returns something else, which could only be computed from the
+        values of rows.
     """
     if callable(func):
-        built = func(receiver, *args, **options)
+        try:
+            built = func(receiver, *args, **options)
+        except (TypeError, AttributeError, ValueError) as error:
+            if isinstance(error, DpnbError):
+                raise
+            raise UnsupportedError(f"{refusal}; the function raised {type(error).__name__}: {error}") from error
         if isinstance(built, result):
             return built
     raise UnsupportedError(refusal)

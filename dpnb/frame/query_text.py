@@ -83,7 +83,7 @@ class _Translator:
         if not isinstance(text, str) or not text.strip():
             raise PlanError(f"{self._verb}: takes a text, such as {example}; got {text!r}")
         if len(text) > MAX_LENGTH:
-            raise PlanError(f"{self._verb}: the text has {len(text):,} characters; at most {MAX_LENGTH:,} are possible")
+            raise PlanError(f"{self._verb}: the text has {len(text):,} characters; at most {MAX_LENGTH:,} are allowed")
         source = self._plain(text.strip())
         try:
             with warnings.catch_warnings():
@@ -95,7 +95,7 @@ class _Translator:
             ) from None
         value = self._value(tree.body, 0)
         if not isinstance(value, ColumnExpr):
-            raise PlanError(f"{self._verb}: {text!r} names no column; write for example {example}")
+            raise PlanError(f"{self._verb}: {text!r} has no column; write for example {example}")
         return value
 
     def _example(self) -> str:
@@ -173,8 +173,8 @@ class _Translator:
         value = self._value(node, depth + 1)
         if not isinstance(value, ColumnExpr):
             raise PlanError(
-                f"{self._verb}: {_source(node)} is no condition; put each comparison in parentheses, and join them by "
-                f"and, or, not, as in {self._example()}"
+                f"{self._verb}: {_source(node)} is not a condition; put each comparison in parentheses, and join them "
+                f"by and, or, not, as in {self._example()}"
             )
         return value
 

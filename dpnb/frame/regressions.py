@@ -39,7 +39,7 @@ class Regressions(ColumnLayout):
 
     __slots__ = ()
 
-    def regress(self, formula: Any, *, on: Any = None) -> Query:
+    def regress(self, formula: Any = None, on: Any = None, **options: object) -> Query:
         """Least squares of one column on others, from noisy second moments.
 
         Parameters
@@ -61,6 +61,12 @@ class Regressions(ColumnLayout):
         >>> df.regress("cost ~ age + C(plan)").description
         'regression of cost on age, plan'
         """
+        if formula is None or options:
+            got = f"; got {', '.join(options)}" if options else ""
+            raise PlanError(
+                f"regress: takes the outcome and on=, or a formula{got}; write "
+                + self._example("df.regress({number_name}, on=[{number2_name}])")
+            )
         if is_formula(formula) and on is None:
             return self._view.query(*regression_of_formula(formula, self._view))
         if on is None:

@@ -36,8 +36,8 @@ REMEDIES: dict[str, str] = {
         RUNS_CODE,
     ),
     **dict.fromkeys(["shape", "size", "empty", "memory_usage", "nbytes", "ndim"], ROW_COUNT),
-    "info": "would count values of rows; df.dtypes and session.schema are what is declared, and df.notna().sum() "
-            "counts the values of each column",
+    "info": "would count the values of each column without noise; df.dtypes and session.schema show the declared "
+            "types, and df.notna().sum() is a query of these counts",
     **dict.fromkeys(
         ["nlargest", "nsmallest"],
         "would show the rows with the most extreme values; release {number}.quantile([0.9, 0.99]), {number}.max() or "
@@ -48,20 +48,20 @@ REMEDIES: dict[str, str] = {
         "would name single rows; release {number}.max() or {number}.min(), or compare groups, as in "
         "df.groupby({category_name})[{number_name}].mean()",
     ),
-    "mode": "depends on a single row where values are equally common; release {category}.value_counts(), or "
-            "{number}.histogram(20), and read off the largest",
-    "loc": "is not offered; write {self}[{condition}]",
+    "mode": "could be decided by one row if several values are about equally common; release {category}.value_counts() "
+            "or {number}.histogram(20), and take the largest",
+    "loc": "is not offered; write {self}[{mask}]",
     **dict.fromkeys(
         ["where", "mask"],
-        "is offered for columns, as in {number}.where({condition}, 0); rows are selected by df[{condition}]",
+        "is offered for columns, as in {number}.where({mask}, 0); rows are selected by df[{mask}]",
     ),
     **dict.fromkeys(["crosstab", "get_dummies", "cut", "qcut"],
         "is a function: dpnb.crosstab({category}, {category2}), dpnb.get_dummies({category}), dpnb.cut({number}, 5)"),
     "unique": "would show which values the rows have; {category}.unique() is the list of declared values{common_texts}",
     **dict.fromkeys(
         ["nunique", "is_unique", "groups", "indices", "get_group"],
-        "depends on single rows; release {category}.value_counts() for declared values{common_texts}, or "
-        "df.count_units() for the number of privacy units",
+        "depends on which values occur, which is private; release {category}.value_counts() for declared "
+        "values{common_texts}, or df.count_units() for the number of privacy units",
     ),
     **dict.fromkeys(
         ["plot", "boxplot"],
@@ -69,7 +69,7 @@ REMEDIES: dict[str, str] = {
     ),
     **dict.fromkeys(
         ["drop_duplicates", "duplicated"],
-        "compares rows with each other; df.count_units() counts the different privacy units",
+        "compares rows with each other; df.count_units() counts the privacy units",
     ),
     **dict.fromkeys(
         ["shift", "diff", "cumsum", "cumprod", "cummax", "cummin", "cumcount", "rank", "rolling", "expanding", "ewm",
@@ -87,7 +87,7 @@ REMEDIES: dict[str, str] = {
         "df.groupby({category_name})[{number_name}].mean(), or add one with df.assign(new={number} * 2)",
     ),
     **dict.fromkeys(
-        ["str"], "takes texts; compare with ==, as in {condition}, or use .isin([...])"
+        ["str"], "is for categories and texts; compare other columns with ==, as in {number} == 1, or use .isin([...])"
     ),
     **dict.fromkeys(
         ["skew", "kurt", "kurtosis", "sem", "prod", "product", "mad"],
@@ -98,7 +98,7 @@ REMEDIES: dict[str, str] = {
         "could be decided by one row; release the number or the share of rows instead, as in "
         "{condition}.sum() or {condition}.mean()",
     ),
-    "set_index": "is not needed, since rows have no index; split rows by columns, as in "
+    "set_index": "is not needed, since rows have no index; group rows by columns, as in "
                  "df.groupby({category_name}){periods}",
     "get": "is not offered; write {self}",
     "cat": "is not offered; session.schema shows the declared categories, and {category}.value_counts() counts them",

@@ -15,6 +15,7 @@ from dpnb._plan.measurements import Count, PlainView, Proportions
 from dpnb.errors import PlanError
 from dpnb.frame.column_expr import ColumnExpr, groups_of, listed_keys
 from dpnb.frame.frame import Frame
+from dpnb.frame.options import check_options
 from dpnb.frame.series import Series
 from dpnb.frame.shares import shares_within
 
@@ -29,6 +30,7 @@ def crosstab(
     values: Series | None = None,
     aggfunc: str | None = None,
     normalize: bool | str = False,
+    **options: object,
 ) -> Query:
     """Number of rows for each pair of public values of two columns, like `pandas.crosstab`.
 
@@ -44,6 +46,8 @@ def crosstab(
         How `values` are aggregated, for example ``"mean"``.
     normalize : bool, "all" or "index"
         Shares of all rows instead of counts; with ``"index"`` shares of the rows of each value of `index`.
+    **options
+        Arguments of pandas, with the values that change nothing here.
 
     Raises
     ------
@@ -63,6 +67,8 @@ def crosstab(
     """
     levels = [*_listed(index, "index"), *_listed(columns, "columns")]
     view = levels[0]._view
+    known = ("margins", "margins_name", "dropna", "rownames", "colnames")
+    check_options("crosstab", options, levels[0]._examples(), *known)
     groups = groups_of(view, levels)
     listed_keys(view, groups, None)
     if isinstance(normalize, str) and normalize == "columns":
@@ -124,7 +130,7 @@ def get_dummies(data: Series, *, prefix: str | None = None, drop_first: bool = F
         )
     if len(values) > MAX_INDICATORS:
         raise PlanError(
-            f"get_dummies: {words(node)} has {len(values):,} values; at most {MAX_INDICATORS:,} are possible; "
+            f"get_dummies: {words(node)} has {len(values):,} values; at most {MAX_INDICATORS:,} are allowed; "
             "use dpnb.cut first"
         )
     condition = isinstance(dtype_of(node, view.schema), Boolean)

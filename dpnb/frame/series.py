@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any, NoReturn, TypeVar, Unpack
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from typing import Any, NoReturn, Self, TypeVar, Unpack
 
 from dpnb._core.query import Query
 from dpnb._plan.constants import flag
@@ -21,10 +22,11 @@ from dpnb._plan.measurements import (
 from dpnb._plan.plan import GroupLevel
 from dpnb._plan.schema import Key
 from dpnb.copying import safe_repr
-from dpnb.errors import PlanError
+from dpnb.errors import PlanError, UnsupportedError
 from dpnb.frame.aggregations import Aggregations
 from dpnb.frame.bounds import BoundsQuery, bounds_query
 from dpnb.frame.coerce import (
+    EXTREMES,
     aggregation_for,
     as_number,
     bins,
@@ -34,12 +36,13 @@ from dpnb.frame.coerce import (
 from dpnb.frame.column_expr import ColumnExpr, filtered, groups_of
 from dpnb.frame.date_bins import date_bins
 from dpnb.frame.examples import examples, own_words
-from dpnb.frame.options import GROUPING, AxisOptions, GroupOptions, check_options
+from dpnb.frame.options import AGGREGATION, GROUPING, GroupOptions, check_options
 from dpnb.frame.pipe import applied
 from dpnb.frame.plot import Plot
 from dpnb.frame.public_keys import public_keys
+from dpnb.frame.remedies import REMEDIES
 from dpnb.frame.shares import shares_within
-from dpnb.frame.verbs import verb_name, verb_names
+from dpnb.frame.verbs import is_unknown_function, verb_name, verb_names
 from dpnb.frame.view import TableView
 
 C = TypeVar("C", bound=ColumnExpr)
@@ -123,14 +126,15 @@ class Series(Aggregations):
 
         The rows are counted in public bins of 1, 2 and 5 times each power of ten inside the column's bounds.  The
         answer has the smallest range of bins that are above the noise as its `bounds`, and displays it as
-        ``dpnb.Bounded(low, high)`` and as ``.clip(low, high)``, to copy into a schema or a query.  No bin without rows
-        is above the noise, and at most as many rows as it states lie outside, together with the request's
-        ``confidence``.  A single unit's outlier is within the noise at any usual mu: it is not in the range, by design.
+        ``dpnb.Bounded(low, high)`` and as ``.clip(low, high)``, to copy into a schema or a query.  With the request's
+        ``confidence``, two statements hold together: every bin that is above the noise has rows, and at most the
+        displayed number of rows lie outside the bounds.  At any usual mu the outliers of a single unit are not above
+        the noise, so by design the range does not extend to them.
 
         Raises
         ------
         PlanError
-            The column is no number, or its bounds lie within one bin.
+            The column is not a number, or its bounds lie within one bin.
 
         Examples
         --------
@@ -177,8 +181,16 @@ class Series(Aggregations):
         check_options("describe", options, self._examples(), "percentiles", "include", "exclude")
         return self._query(*description_of(self._number()))
 
-    def agg(self, func: object, **options: Unpack[AxisOptions]) -> Query:
-        """One aggregation by name, or a list of them in one charge, as in ``agg(["mean", "std"])``.
+    def agg(self, func: object = None, **named: object) -> Query:
+        """One aggregation by name, or several in one charge, as in ``agg(["mean", "std"])`` or ``agg(m="mean")``.
+
+        Parameters
+        ----------
+        func : str, list, dict or function
+            A dict maps names of the answer to aggregations.  A function builds an aggregation, as in
+            ``agg(lambda x: x.mean())``; it receives the column, never values.
+        **named
+            Further names and aggregations.
 
         Raises
         ------
@@ -190,7 +202,16 @@ class Series(Aggregations):
         >>> df["age"].agg(["mean", "std"]).description
         'mean of age, sample standard deviation of age'
         """
-        self._checked("agg", options)
+        self._checked("agg", {name: named.pop(name) for name in AGGREGATION if name in named})
+        if func is None or isinstance(func, Mapping):
+            verbs = {str(name): verb_name(verb) for name, verb in {**(func or {}), **named}.items()}
+            if not verbs:
+                raise PlanError(f"agg: names at least one aggregation, as in {self._example('{self}.agg([...])')}")
+            return self._query(*joint_aggregation([(name, self._agg_node(v), v) for name, v in verbs.items()], {}))
+        if named:
+            raise PlanError(f"agg: takes one aggregation or a list, or named ones; got both, {', '.join(named)}")
+        if is_unknown_function(func):
+            return self._built(func)
         if isinstance(func, str) or not isinstance(func, Iterable):
             return self._query(*aggregation_for(verb_name(func), self._agg_node(func)))
         names = verb_names(func, "agg")
@@ -198,9 +219,32 @@ class Series(Aggregations):
 
     aggregate = agg
 
+    def _built(self, func: object) -> Query:
+        """The aggregation that a function builds from the column."""
+        refusal = f".agg of {self._description()}: takes names such as 'mean', or a function that builds an " + (
+            "aggregation, as in " + self._example("{self}.agg(lambda x: x.mean())")
+        )
+        built: Query = applied(func, self, (), {}, Query, refusal)
+        return built
+
     def _agg_node(self, verb: object) -> Expression:
-        """The column as the argument of an aggregation: only a count takes any column."""
-        return self._node if verb == "count" else self._number()
+        """The column as the argument of an aggregation: a count takes any column, a quantile also dates."""
+        if verb == "count":
+            return self._node
+        return self._ordered() if verb in EXTREMES else self._number()
+
+    def map(self, arg: object, na_action: object = None) -> Self:
+        """The value of a public dict for each value; see `ColumnExpr.map`.  A function is used as in `apply`.
+
+        Examples
+        --------
+        >>> df["plan"].map({"free": 0, "paid": 1})
+        <private column: plan.map({'free': 0, 'paid': 1})>
+        """
+        if callable(arg):
+            with suppress(UnsupportedError):  # then a dict is what works
+                return self.apply(arg)
+        return super().map(arg, na_action)
 
     def groupby(self, by: object, keys: object = None, **options: Unpack[GroupOptions]) -> GroupedSeries:
         """Split the column into groups; see `Frame.groupby`.
@@ -332,7 +376,27 @@ class GroupedSeries(Series):
         refusal = f".apply of {self._description()}: takes an aggregation, as in " + self._example(
             "df.groupby(...)[{number_name}].apply(lambda x: x.mean())"
         )
-        return applied(func, self, args, kwargs, Query, refusal)
+        return applied(func, self._inside(), args, kwargs, Query, refusal)
+
+    def _built(self, func: object) -> Query:
+        built: Query = self.apply(func)  # type: ignore[arg-type]  # `apply` refuses what is no function
+        return built
+
+    def _inside(self) -> GroupedExpression:
+        """The column as the argument of a function, which can compute with it before it aggregates."""
+        return GroupedExpression(self._view, self._node, self._by, self._keys)
+
+    def nunique(self, **options: object) -> NoReturn:
+        """Not offered for groups: which values they have is private.
+
+        Examples
+        --------
+        >>> df.groupby("plan")["cost"].nunique()  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+            ...
+        dpnb.errors.UnsupportedError: .nunique of private column by plan: depends on which values occur, which is...
+        """
+        raise UnsupportedError(f".nunique of {self._description()}: {self._example(REMEDIES['nunique'])}")
 
     def find_bounds(self) -> NoReturn:
         """Not offered for groups: bounds are public for the whole column.
@@ -355,6 +419,15 @@ class GroupedSeries(Series):
     @safe_repr
     def __repr__(self) -> str:
         return f"<{self._description()}>"
+
+
+class GroupedExpression(GroupedSeries):
+    """A grouped column inside a function of ``apply``: expressions of it have the same groups."""
+
+    __slots__ = ()
+
+    def _new(self, node: Expression) -> Any:
+        return type(self)(self._view, node, self._by, self._keys)
 
 
 def cut(x: C, bins_: object, *, labels: object = None, right: bool = True) -> C:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Generic, TypeVar
 
 from dpnb._plan.constants import constant, flag
+from dpnb._plan.expressions.choices import RELATIONS
 from dpnb._plan.expressions.dtypes import Categorical, String, described
 from dpnb._plan.expressions.letters import Case, changed_case
 from dpnb._plan.expressions.nodes import ChangeCase, Expression, FillNull, IsIn, MatchText, Or, TextLength, TextRelation
@@ -30,12 +31,6 @@ C = TypeVar("C")
 
 SPECIAL = frozenset(".^$*+?{}[]\\|()")
 """Characters with a meaning in a regular expression."""
-
-RELATIONS: dict[TextRelation, Callable[[str, str], bool]] = {
-    "startswith": str.startswith,
-    "endswith": str.endswith,
-    "contains": str.__contains__,
-}
 
 
 class TextMethods(UnsupportedOperations, Generic[C]):

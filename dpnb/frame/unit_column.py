@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dpnb._core.query import Query
+from dpnb._plan.plan import GroupLevel
+from dpnb._plan.schema import Key
 from dpnb.errors import PlanError
 from dpnb.frame.coerce import aggregation_for
 from dpnb.frame.examples import examples
@@ -18,12 +20,20 @@ class UnitColumn(UnsupportedOperations):
     view : TableView
     name : str
         Name of the column.
+    by, keys
+        The groups, as of `GroupBy`.
     """
 
-    __slots__ = ("_name", "_view")
+    __slots__ = ("_by", "_keys", "_name", "_view")
 
-    def __init__(self, view: TableView, name: str) -> None:
-        self._view, self._name = view, name
+    def __init__(
+        self,
+        view: TableView,
+        name: str,
+        by: tuple[GroupLevel, ...] = (),
+        keys: tuple[tuple[Key, ...], ...] | None = None,
+    ) -> None:
+        self._view, self._name, self._by, self._keys = view, name, by, keys
 
     def _description(self) -> str:
         return f"privacy unit {self._name}"
@@ -36,7 +46,7 @@ class UnitColumn(UnsupportedOperations):
 
     def nunique(self) -> Query:
         """Number of privacy units with at least one row: the query of `Frame.count_units`."""
-        return self._view.query(*aggregation_for("units", None))
+        return self._view.query(*aggregation_for("units", None), self._by, self._keys)
 
     def __eq__(self, other: object) -> bool:
         raise PlanError(

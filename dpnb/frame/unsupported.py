@@ -100,9 +100,16 @@ class UnsupportedOperations(NotCopyable):
         del decimals
         self.__float__()
 
+    def __format__(self, spec: str) -> str:
+        if spec:  # the format of a number
+            self.__float__()
+        return str(self)
+
     def __array__(self, *_: object, **__: object) -> NoReturn:
         refusal_for_caller(self._examples())
-        raise UnsupportedError(f"{self._description()}: is not an array; it {self._example(SHOWS_ROWS)}")
+        raise UnsupportedError(
+            f"{self._description()}: cannot be converted to an array, which {self._example(SHOWS_ROWS)}"
+        )
 
     if not TYPE_CHECKING:
 
@@ -123,18 +130,18 @@ class UnsupportedOperations(NotCopyable):
         def __call__(self, *_: object, **__: object) -> NoReturn:
             """Refuse: ``df.wage()`` is meant as ``df.wage``."""
             raise PlanError(
-                f"{self._description()}: is not a function; write it without parentheses, as in "
+                f"{self._description()}: is not a function, so no parentheses follow it; write for example "
                 + self._example("{number}.mean()")
             )
 
     def __setitem__(self, key: object, value: object) -> None:
         raise PlanError(
             f"{self._description()}: its values cannot be changed; a new column is set by "
-            + self._example("df['new'] = {number} * 2, and values are replaced by {number}.where({condition}, 0)")
+            + self._example("df['new'] = {number} * 2, and values are replaced by {number}.where({mask}, 0)")
         )
 
     def __delitem__(self, key: object) -> None:
-        raise PlanError(f"{self._description()}: its rows cannot be deleted; select those to keep by a condition")
+        raise PlanError(f"{self._description()}: its rows cannot be deleted; select the rows to keep by a condition")
 
     def __contains__(self, item: object) -> bool:
         raise PlanError(

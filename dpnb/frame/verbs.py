@@ -39,6 +39,14 @@ def verb_name(verb: object) -> str:
     return known
 
 
+def is_unknown_function(verb: object) -> bool:
+    """Whether it is a function that stands for no aggregation, such as a lambda."""
+    try:
+        return callable(verb) and verb not in _FUNCTIONS
+    except TypeError:  # not hashable
+        return True
+
+
 def verb_names(verbs: Iterable[object], where: str) -> list[str]:
     """The names of several aggregations.
 

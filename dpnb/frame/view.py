@@ -151,9 +151,14 @@ class TableView(NotCopyable):
         """
         if other.schemas is not self.schemas:
             raise PlanError("merge: both tables must belong to the same session, since they share one budget")
-        if how != "inner" or self.unit is None or on not in (self.unit, [self.unit]):
+        if self.unit is None:
             raise PlanError(
-                f"merge: private tables are joined with how='inner' on their privacy unit, {self.unit or 'one row'}; "
+                "merge: private tables are joined on the column of their privacy unit, and here each row is a unit; "
+                "join a public table, with df.merge(public_table, on=...)"
+            )
+        if how != "inner" or on not in (self.unit, [self.unit]):
+            raise PlanError(
+                f"merge: private tables are joined with how='inner' on their privacy unit, on={self.unit!r}; "
                 f"got how={how!r}, on={on!r}; compare further columns afterwards, as in df[df['a_x'] == df['a_y']]"
             )
         if self.limits != ContributionBounds() or other.limits != ContributionBounds():

@@ -1,6 +1,6 @@
 """The exactly rounded Gaussian mechanism.
 
-For integer sums S and a noise scale sigma it releases, for each cell,
+For integer sums S and a noise scale sigma it releases, for each cell::
 
     h * round((S + sigma Z) / h),    h = 2**exponent,    exponent = floor(log2(sigma)) - 20,
 
@@ -20,12 +20,13 @@ Why it is exact
    N + round(f + s Z) with s = sigma/h, a double in [2^20, 2^21) (scaling by a power of two is exact).
 2. Z = +-Y, Y = Phi^-1(U), U uniform on (0, 1/2).  Of 64 random bits one is the sign and 63 are U's first digits k:
    U is somewhere in [k, k + 1] * 2^-64, and its later digits are independent of everything.
-3. Let z = ndtri((k + 1/2) * 2^-64).  With I(u) = phi(Phi^-1(u)) we have |dY/dU| = 1/I(U).  I is concave with
+3. Let z = ndtri((k + 1/2) * 2^-64).  With I(u) = phi(Phi^-1(u)) we have dY/dU = 1/I(U).  I is concave with
    I(0) = 0 and I(1/2) = 1/sqrt(2 pi), so I(u) >= 2u/sqrt(2 pi) on [0, 1/2]; every Y that is still possible lies within
    2^-65 / I(k 2^-64) <= sqrt(2 pi) / (4 k) < 0.63 / k of Phi^-1 at the interval's centre.
-4. ndtri's error is assumed to be below 1e-14 (1 + |z|); see below.  Rounding its
+4. ndtri's error is assumed to be below ``1e-14 (1 + |z|)``; see below.  Rounding its
    argument moves Y by at most 2^-52 sqrt(pi/2) (Mills' ratio); rounding f, s z and their sum moves the result by at
-   most 2^-51 (1 + s |z|).  All of it together is far below s * 1e-11 * (1 + |z|), the margin used, since s >= 2^20.
+   most ``2^-51 (1 + s |z|)``.  All of it together is far below ``s * 1e-11 * (1 + |z|)``, the margin used, since
+   s >= 2^20.
 5. If f + s z is further than these margins from every half-integer, all possible Z round to the same integer: the
    answer is known.  That holds for all but about one draw in 10^4 (never for k < 10^6, hence not for k = 0).
 6. Otherwise `exact_rounding` draws more digits of the same U and decides exactly.  The value does not show whether this
@@ -37,8 +38,8 @@ Assumptions
 -----------
 The exactness assumes two properties of other libraries' arithmetic, which are measured and not proved.
 
-- The error of scipy's `ndtri` is at most `INVERSE_ERROR` (1 + |z|) at every argument of step 3.  The margin in use is a
-  thousand times that, so a draw could be rounded wrongly only with an error of `ndtri` above 1e-11.
+- The error of scipy's `ndtri` is at most ``INVERSE_ERROR (1 + |z|)`` at every argument of step 3.  The margin in use is
+  a thousand times that, so a draw could be rounded wrongly only with an error of `ndtri` above 1e-11.
   tests/test_assumptions.py compares the installed version with mpmath over all binades and both seams of its
   approximations, before all other tests; the largest error seen is near 1e-15.
 - The error of mpmath's `erfc` is below some 2^60 units in its last place (`exact_rounding`).

@@ -1,14 +1,14 @@
 """Discrete Laplace noise on the integers, sampled exactly.
 
-``discrete_laplace(t)`` gives X with P(X = x) = (1 - q)/(1 + q) q^|x|, q = exp(-1/t), for a rational scale t.
+``discrete_laplace(t)`` gives X with ``P(X = x) = (1 - q)/(1 + q) q^|x|``, q = exp(-1/t), for a rational scale t.
 
 Why adding it is private without further assumptions
 ----------------------------------------------------
-For integers x and d, |x - d| >= |x| - |d|, so P(X = x - d) <= exp(|d|/t) P(X = x): moving the centre by d changes no
-probability by more than the factor exp(|d|/t), and summing over an event preserves that.  So for an integer S that one
-privacy unit changes by at most D, S + X is (D/t)-DP.  No real numbers are involved: the draws are integers with exactly
-these probabilities, and the released value is an integer.  No doubles are involved either, so there are no low bits
-that distinguish neighbours (Mironov 2012), and the loss is exactly D/t, not a bound on it.
+For integers x and d, ``|x - d| >= |x| - |d|``, so ``P(X = x - d) <= exp(|d|/t) P(X = x)``: moving the centre by d
+changes no probability by more than the factor ``exp(|d|/t)``, and summing over an event preserves that.  So for an
+integer S that one privacy unit changes by at most D, S + X is (D/t)-DP.  No real numbers are involved: the draws are
+integers with exactly these probabilities, and the released value is an integer.  No doubles are involved either, so
+there are no low bits that distinguish neighbours (Mironov 2012), and the loss is exactly D/t, not a bound on it.
 
 Why the sampling is exact
 -------------------------
@@ -28,9 +28,9 @@ A draw takes some ten words at any scale.  Its running time depends on the value
 
 References
 ----------
-.. [1] Canonne, Kamath, Steinke 2020, *The Discrete Gaussian for Differential Privacy*, arXiv:2004.00010v4,
-   Algorithms 1 and 2.
-.. [2] Mironov 2012, *On Significance of the Least Significant Bits for Differential Privacy*.
+- Canonne, Kamath, Steinke 2020, *The Discrete Gaussian for Differential Privacy*, arXiv:2004.00010v4,
+  Algorithms 1 and 2.
+- Mironov 2012, *On Significance of the Least Significant Bits for Differential Privacy*.
 """
 
 from __future__ import annotations

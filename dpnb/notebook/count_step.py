@@ -59,7 +59,7 @@ def make_step(count: Query) -> CountStep | None:
         label=label,
         loss=f"mu {format_mu_up(preview.total_loss)}" + (" in total" if best is not None else ""),
         target={"mu": repr(preview.total_loss.mu)},
-        confirm=None if large is None else f"Release {large}?",
+        confirm=None if large is None else f"Release for {large}?",
     )
 
 

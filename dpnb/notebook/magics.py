@@ -108,8 +108,8 @@ class DpnbMagics(Magics):
         if large is not None:
             above = percent(self.confirm_above)
             raise ConfirmationRequired(
-                f"{query.description}: this release takes {large}, and more than {above} must be confirmed; nothing "
-                f"was charged; to confirm, write %%dpnb {line.strip()} {CONFIRM}"
+                f"{query.description}: this release takes {large}, and a release of more than {above} must be "
+                f"confirmed; nothing was charged; to confirm, write %%dpnb {line.strip()} {CONFIRM}"
             )
 
     @property

@@ -129,7 +129,7 @@ class Picker(anywidget.AnyWidget):
         """The answer to a request; None after a refusal, which is shown."""
         try:
             if query is None:
-                raise RequestError("picker: the expected error is known by now; nothing was charged")
+                raise RequestError("picker: the expected error is now known; nothing was charged")
             target = _arguments(request.target)
             if not request.confirmed:
                 self._refuse_large(query, target)
@@ -151,7 +151,8 @@ class Picker(anywidget.AnyWidget):
         large = large_release(query, target)
         if large is not None:
             raise ConfirmationRequired(
-                f"{query.description}: the release now takes {large}; release again and confirm it; nothing was charged"
+                f"{query.description}: the release would now take {large}; press the button again and confirm; nothing "
+                "was charged"
             )
 
     def _show_answer(self, request: str, **changes: Any) -> None:

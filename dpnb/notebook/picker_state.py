@@ -209,7 +209,7 @@ def _option(query: Query, target: dict[str, str], preview: Preview, best: Answer
         target=target,
         cost=f"{format_percent_up(preview.cost_fraction)} of the budget{whole}",
         loss=format_cost_up(preview.total_loss) + ("" if best is None else " in total"),
-        confirm=None if large is None else f"{'Release' if best is None else 'Refine for'} {large}?",
+        confirm=None if large is None else f"{'Release' if best is None else 'Refine'} for {large}?",
         error=error + (f"; {preview.assumption}" if preview.cost.delta and preview.assumption else ""),
         error_value=None if preview.expected_error is None else _finite(preview.expected_error),
         relative_error=_relative(preview, best),

@@ -16,10 +16,11 @@ from dpnb.render.labels import interval_name, rows_of
 from dpnb.render.numbers import format_cost, format_time, label_text, percent
 from dpnb.render.page import ACCENT, CHART_WIDTH, FAINT, box_html, explanation_link, title_html, with_notice
 from dpnb.render.tables import table_html, table_markdown, table_text
+from dpnb.render.terms import explained_html
 from dpnb.results.answer import Answer
 from dpnb.results.display import to_html, to_markdown, to_text
 from dpnb.results.fit import COVERS, NO_INTERVAL, NOISY, FitResult
-from dpnb.results.table import Estimates
+from dpnb.results.table import UNKNOWN, Estimates
 
 WIDE = ("statistic", "corr", "cov")
 """Names of the numbers that are shown side by side, with one row for each group."""
@@ -55,9 +56,18 @@ def estimates_html(estimates: Estimates, between: str = "") -> str:
     labels = len(estimates.names) - estimates.is_two_way
     if not (_wide(estimates) or estimates.is_two_way):
         labels += estimates.outputs is not None
-    table = table_html(_head(estimates), [[*map(escape, row)] for row in body], charts, left=labels)
+    cells = [[*map(escape, row[:labels]), *map(_number_html, row[labels:])] for row in body]
+    table = table_html(_head(estimates), cells, charts, left=labels)
     below = f'<div style="{FAINT}">{_footer_html(estimates)}</div>'
     return box_html(estimates.notice, title_html(estimates.description), picture, table, between, below)
+
+
+def _number_html(text: str) -> str:
+    """A number with its interval, or either; an unknown number is explained."""
+    unknown, reason = UNKNOWN.split(": ", 1)
+    if not text.startswith(unknown):
+        return escape(text)
+    return explained_html(unknown, f"{reason[0].upper()}{reason[1:]}.") + escape(text.removeprefix(unknown))
 
 
 @to_html.register
@@ -163,17 +173,22 @@ def _two_way(estimates: Estimates, rows: list[tuple[list[str], str, str]]) -> li
 
 
 class _IntervalBars:
-    """Estimates with their intervals on one common scale."""
+    """Estimates with their intervals on one common scale, on which unknown numbers are not drawn."""
 
     def __init__(self, estimates: Estimates) -> None:
         self._value, self._lower, self._upper = (
-            array.ravel().tolist() for array in (estimates.arrays.value, estimates.arrays.low, estimates.arrays.high)
+            array.ravel().tolist()
+            for array in (estimates.arrays.displayed, estimates.arrays.low, estimates.arrays.high)
         )
-        ends = [x for x in (*self._value, *self._lower, *self._upper) if math.isfinite(x)]
+        self._unknown: list[bool] = estimates.arrays.is_unknown.ravel().tolist()
+        rows = zip(self._unknown, self._value, self._lower, self._upper, strict=True)
+        ends = [x for unknown, *numbers in rows for x in numbers if math.isfinite(x) and not unknown]
         self._low: float = min(ends, default=0.0)
         self._high: float = max(ends, default=1.0)
 
     def bar(self, index: int) -> str:
+        if self._unknown[index]:
+            return ""
         low, high = self._at(self._lower[index]), self._at(self._upper[index])
         value = self._value[index]
         dot = "" if math.isnan(value) else f'<circle cx="{self._at(value):.1f}" cy="8" r="4" fill="{ACCENT}"/>'

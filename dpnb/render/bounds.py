@@ -56,16 +56,16 @@ def _outside(answer: BoundsAnswer) -> str:
     share, rows = answer.share_outside, answer.rows_outside
     outside = f"at most {math.ceil(rows):,} rows" + (f" ({format_percent_up(share)})" if share < 1 else "")
     return (
-        f"{outside} lie outside, a limit that includes the noise of all bins there; every bin whose noisy count is "
-        f"above {math.ceil(answer.threshold):,} is inside, and none of these is empty; both with a confidence of "
-        f"{percent(answer.confidence)}"
+        f"with {percent(answer.confidence)} confidence, {outside} lie outside the bounds (the limit allows for the "
+        f"noise of all bins there), and every bin with a noisy count above {math.ceil(answer.threshold):,} contains "
+        "rows; all of these bins are inside the bounds"
     )
 
 
 def _nothing(answer: BoundsAnswer) -> str:
     return (
-        f"no bin is above the noise, which reaches {math.ceil(answer.threshold):,} rows: no bounds were found; refine "
-        "the answer with a larger budget, or use the declared bounds"
+        f"no bounds were found: no noisy count exceeds {math.ceil(answer.threshold):,}, the most that noise alone is "
+        "likely to give; refine the answer with a larger budget, or use the declared bounds"
     )
 
 

@@ -57,21 +57,20 @@ _ERRORS: dict[type[errors.DpnbError], ErrorExplanation] = {
     errors.NotReleasedError: ErrorExplanation(
         "not-released",
         "Query without an answer",
-        "Building a query costs nothing and reads no row; only its release computes an answer, with noise, and charges "
-        "the budget, so it is always written out: .preview() shows the cost and the expected error beforehand.",
+        "Building a query costs nothing and reads no row; only a release computes an answer, with noise, and charges "
+        "the budget, so it must be requested explicitly; .preview() shows its cost and expected error at no cost.",
     ),
     errors.AnswerAttributeError: ErrorExplanation(
         "answer-attribute",
         "Not offered by an answer",
         "An answer offers the operations whose intervals are known or unchanged; .to_pandas() returns the released "
-        "estimates and limits as an ordinary table, with which any program may compute at no cost.",
+        "estimates and limits as an ordinary table, and computing with these costs nothing.",
     ),
     errors.ConfirmationRequired: ErrorExplanation(
         "confirmation-required",
         "Large cost",
         "A release by mouse or magic that takes more than 20% of what is left, or another limit that is set with "
-        "%config DpnbMagics.confirm_above, is confirmed once, since budget that is spent does not come back; nothing "
-        "was charged.",
+        "%config DpnbMagics.confirm_above, must be confirmed, because a charge cannot be undone; nothing was charged.",
     ),
     errors.RequestError: ErrorExplanation(
         "request",
@@ -82,17 +81,17 @@ _ERRORS: dict[type[errors.DpnbError], ErrorExplanation] = {
     errors.UnsupportedError: ErrorExplanation(
         "unsupported",
         "Not offered by a private table",
-        "A private table has the declared columns, and the operations that can be answered with noise of a known size; "
-        "the message names the nearest.",
+        "A private table offers its declared columns, and only operations that can be answered with noise; the message "
+        "names the nearest alternative.",
         "Operations of pandas are not offered if they show rows (.head(), iteration), depend on other rows or their "
         "order (.shift(), .rank()), or run Python on rows (.apply()). The cheat sheet in the documentation lists what "
-        "pandas users type and what happens here.",
+        "pandas users type and what it does in dpnb.",
     ),
     errors.PlanError: ErrorExplanation(
         "plan",
         "Unsupported query",
-        "What was written is refused by its form and the declared schema alone, without reading a row; nothing was "
-        "charged.",
+        "The query was refused because of how it is written and of what the schema declares, without reading a row; "
+        "nothing was charged.",
         "A query is accepted if the schema bounds how much one privacy unit can change its answer: then the noise can "
         "be calibrated. So sums and means need numbers with declared bounds, groups need public keys, and a quotient "
         "needs a divisor that is never 0. session.schema shows what is declared; .clip(), dpnb.cut() and "
@@ -170,9 +169,9 @@ _WARNINGS = [
     ErrorExplanation(
         "collapsed",
         "Interval of one value",
-        "The noise moved the whole interval outside the possible values, for example below 0 for a count; it is "
-        "displayed as the nearest possible value; the private value is probably close to it, but this is one of the "
-        "few intervals that noise has moved too far, so the value itself is not certain.",
+        "The noise moved the whole interval outside the possible values, for example below 0 for a count, which "
+        "happens to few intervals; the nearest possible value is displayed instead, and the exact value is probably "
+        "close to it, but may differ.",
     ),
     ErrorExplanation(
         "one-value",

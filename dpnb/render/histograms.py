@@ -36,7 +36,7 @@ def histogram_html(estimates: Estimates) -> str:
     The numbers are in the table below it, so it is hidden from screen readers.
     """
     value, low, high = (
-        array.ravel().tolist() for array in (estimates.arrays.value, estimates.arrays.low, estimates.arrays.high)
+        array.ravel().tolist() for array in (estimates.arrays.displayed, estimates.arrays.low, estimates.arrays.high)
     )
     ends = [0.0, *(end for end in (*value, *low, *high) if math.isfinite(end))]
     ticks = Ticks.between(min(ends), max(ends), 5)

@@ -7,6 +7,7 @@ from html import escape
 from itertools import accumulate
 
 from dpnb.accounting.exact import decimal_up, exact
+from dpnb.render.dates import date_with_interval
 from dpnb.render.labels import interval_name, rows_of
 from dpnb.render.numbers import format_percent_first, format_time, number_with_interval
 from dpnb.render.page import ACCENT, CHART_WIDTH, FAINT, box_html, title_html, with_notice
@@ -76,7 +77,7 @@ def _omitted(history: History) -> list[str]:
 def fan_html(history: History) -> str:
     """How the interval of one number narrowed with each observation, as a small chart with a text alternative."""
     ends = [(float(one.arrays.low[0, 0]), float(one.arrays.high[0, 0])) for one in history]
-    values = [float(one.arrays.value[0, 0]) for one in history]
+    values = [float(one.arrays.displayed[0, 0]) for one in history]
     finite = [x for x in (*values, *(end for pair in ends for end in pair)) if math.isfinite(x)]
     lowest, highest = min(finite, default=0.0), max(finite, default=1.0)
     step = (CHART_WIDTH - 12) / max(len(history) - 1, 1)
@@ -94,8 +95,9 @@ def fan_html(history: History) -> str:
     band = [at(i, ends[i][1]) for i in indices] + [at(i, ends[i][0]) for i in reversed(indices)]
     line = [at(i, values[i]) for i in indices if not math.isnan(values[i])]
     dots = "".join(f'<circle cx="{x}" cy="{y}" r="2.5" fill="{ACCENT}"/>' for x, y in line)
+    shown = date_with_interval if history[-1].dates else number_with_interval
     steps = (
-        (cost, *number_with_interval(value, low, high))
+        (cost, *shown(value, low, high))
         for cost, value, (low, high) in zip(_total_costs(history), values, ends, strict=True)
     )
     description = "; ".join(f"at {cost} {value}, interval {interval}" for cost, value, interval in steps)

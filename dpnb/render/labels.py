@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from dpnb.render.dates import date_with_interval
 from dpnb.render.numbers import format_decimals, label_text, number_with_interval, percent
 from dpnb.results.comparison import Comparison
 from dpnb.results.estimates.noisy import IntervalArrays
@@ -31,15 +32,21 @@ def numbers_of(arrays: IntervalArrays) -> list[tuple[str, str]]:
     _, raw_low, raw_high = arrays.unclipped
     with np.errstate(all="ignore"):  # a length beyond the range of doubles is infinite
         errors = (raw_high - raw_low) / 2
-    ends = (arrays.value, arrays.low, arrays.high, errors)
+    ends = (arrays.displayed, arrays.low, arrays.high, errors)
     return [number_with_interval(*row) for row in zip(*(end.ravel().tolist() for end in ends), strict=True)]
 
 
 def rows_of(estimates: Estimates) -> list[tuple[list[str], str, str]]:
     """Labels, estimate and interval of each number, as text."""
     labels, numbers = labels_of(estimates), numbers_of(estimates.arrays)
-    if estimates.decimals is not None:
+    if estimates.dates:
         cells = (estimates.arrays.value, estimates.arrays.low, estimates.arrays.high)
+        dates = estimates.dates * len(estimates.keys)
+        for index, (dated, *ends) in enumerate(zip(dates, *(cell.ravel() for cell in cells), strict=True)):
+            if dated:
+                numbers[index] = date_with_interval(*ends)
+    if estimates.decimals is not None:
+        cells = (estimates.arrays.displayed, estimates.arrays.low, estimates.arrays.high)
         decimals = estimates.decimals * len(estimates.keys)
         for index, (digits, *ends) in enumerate(zip(decimals, *(cell.ravel() for cell in cells), strict=True)):
             if digits <= MAX_DECIMALS:

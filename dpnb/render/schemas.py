@@ -94,7 +94,8 @@ def _declared(column: ColumnType) -> tuple[str, str, str, str]:
         case Categories():
             return "categories", _listed(column.values), "", "null, any other value"
         case Text():
-            return "text", "not public", "", "null, anything but a text or number"
+            lengths = "" if column.max_length is None else f"; lengths up to {column.max_length:,}"
+            return "text", f"not public{lengths}", "", "null, anything but a text or number"
 
 
 def _number(number: float) -> str:

@@ -25,4 +25,9 @@ def term_html(text: str, term: str | None = None) -> str:
     sentence = TERMS.get(term or (first[0] if first else ""))
     if sentence is None:
         return escape(text)
+    return explained_html(text, sentence)
+
+
+def explained_html(text: str, sentence: str) -> str:
+    """A text as HTML, underlined, with a sentence on hover and focus."""
     return f'<abbr tabindex="0" title="{escape(sentence)}" style="{STYLE}">{escape(text)}</abbr>'

@@ -6,6 +6,8 @@
 ``operators``    arithmetic between them, and their comparison with numbers
 ``comparison``   the result of a comparison: yes, no, or too close to say
 ``pandas_methods``  sorting, rounding, selecting rows, iterating; ``unknown_names`` refuses all others
+``dates``        points in time as values of pandas
+``plot``         figures, also under the names that pandas has for them
 ``exports``      CSV, JSON, dict and Markdown
 ``answer``       a released answer: estimates and what they cost; its history
 ``fit``          the coefficients of a regression fitted by gradient descent

@@ -26,7 +26,7 @@ from dpnb.results.estimates.noisy import Cells, IntervalArrays
 def negative(one: IntervalArrays) -> IntervalArrays:
     """The estimate of -x."""
     value, low, high = one.unclipped
-    return IntervalArrays(-one.value, -one.high, -one.low, one.noise_scale, (-value, -high, -low))
+    return IntervalArrays(-one.value, -one.high, -one.low, one.noise_scale, (-value, -high, -low), one.has_whole_range)
 
 
 def scaled(one: IntervalArrays, by: float) -> IntervalArrays:
@@ -45,7 +45,8 @@ def difference(a: IntervalArrays, b: IntervalArrays) -> IntervalArrays:
         # Where one of them is unknown because of the noise, its whole range is combined with the other's interval.
         known = np.isfinite(low) & np.isfinite(high)
         low, high = np.where(known, low, a.low - b.high), np.where(known, high, a.high - b.low)
-        return IntervalArrays(a.value - b.value, low, high, np.hypot(a.noise_scale, b.noise_scale))
+        scale = np.hypot(a.noise_scale, b.noise_scale)
+        return IntervalArrays(a.value - b.value, low, high, scale, None, a.has_whole_range | b.has_whole_range)
 
 
 def ratio(a: IntervalArrays, b: IntervalArrays) -> IntervalArrays:
@@ -73,4 +74,6 @@ def ratio(a: IntervalArrays, b: IntervalArrays) -> IntervalArrays:
         value = np.where(b.value != 0, a.value / b.value, np.nan)
         scale = np.hypot(a.noise_scale, value * b.noise_scale) / np.abs(b.value)
         low, high = np.where(clear, low, -np.inf), np.where(clear, high, np.inf)
-        return IntervalArrays(value, low, high, np.where(clear, scale, np.nan))
+        unbounded = np.isneginf(low) & np.isposinf(high)
+        fills = a.has_whole_range | b.has_whole_range | unbounded
+        return IntervalArrays(value, low, high, np.where(clear, scale, np.nan), None, fills)

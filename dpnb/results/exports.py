@@ -84,7 +84,7 @@ class Exports:
                     f"to_json: the group level {same[0]!r} has the name of a column of the table; give orient='index'"
                 )
             table = table if same else table.reset_index()
-        return table.to_json(path_or_buf, **{"orient": "records", **options})  # type: ignore[no-any-return]
+        return table.to_json(path_or_buf, **{"orient": "records", "date_format": "iso", **options})  # type: ignore[no-any-return]
 
     def to_markdown(self) -> str:
         """The displayed table as Markdown, with the digits that the noise leaves significant.

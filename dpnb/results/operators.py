@@ -55,6 +55,17 @@ def _shown(other: object) -> str:
     return f"a {type(other).__name__}" if is_table else repr(other)
 
 
+def _as_float(other: object) -> float | None:
+    """A number of Python or numpy, infinite beyond the range of doubles; None for anything else."""
+    number = plain(other)
+    if isinstance(number, bool) or not isinstance(number, int | float):
+        return None
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
+
+
 class Operators(Generic[E]):
     """The operators; a subclass has the fields of `dpnb.results.table.Estimates`."""
 
@@ -74,6 +85,7 @@ class Operators(Generic[E]):
         population: Any
         condition: Any
         is_scalar: Any
+        dates: Any
 
         def _part(self, words: str, rows: slice, columns: slice, **changes: Any) -> Any:
             """Some of the numbers."""
@@ -156,20 +168,36 @@ class Operators(Generic[E]):
 
     def _compare(self, sign: str, other: object) -> Comparison:
         """With a number; another answer is subtracted first."""
+        self._refuse_dates(sign)
         if isinstance(other, Operators):
             between: Any = self - other
             compared: Comparison = between._compare(sign, 0)
             return compared
-        number = plain(other)
-        if isinstance(number, bool) or not isinstance(number, int | float) or math.isnan(number):
+        number = _as_float(other)
+        if number is None or math.isnan(number):
             raise RequestError(
                 f"{sign}: an answer is compared with a number or another answer; got {_shown(other)}; use .estimate to "
                 "compare it with anything else"
             )
         same = ("description", "names", "keys", "outputs", "arrays", "confidence", "simultaneous", "notice")
-        return Comparison(operator=sign, number=float(number), **{name: getattr(self, name) for name in same})
+        return Comparison(operator=sign, number=number, **{name: getattr(self, name) for name in same})
+
+    def _refuse_dates(self, verb: str) -> None:
+        """Refuse arithmetic of dates, whose intervals are intervals of time.
+
+        Raises
+        ------
+        RequestError
+            A number is a point in time.
+        """
+        if self.dates:
+            raise RequestError(
+                f"{verb}: is not offered for dates, such as {self.description}; use .estimate, which is a pandas "
+                "Timestamp or has several, or .interval"
+            )
 
     def _negative(self) -> Any:
+        self._refuse_dates("-")
         return self._part(f"-[{self.description}]", slice(None), slice(None))._mapped(negative)
 
     def _mapped(self, function: Callable[[IntervalArrays], IntervalArrays]) -> Any:
@@ -181,21 +209,24 @@ class Operators(Generic[E]):
     def _combine(
         self, sign: str, other: object, combine: Callable[[IntervalArrays, IntervalArrays], IntervalArrays]
     ) -> Any:
-        if not isinstance(other, Operators):
-            number = plain(other)
-            if isinstance(number, bool) or not isinstance(number, int | float) or not math.isfinite(number):
+        self._refuse_dates(sign)
+        if isinstance(other, Operators):
+            other._refuse_dates(sign)
+        else:
+            number = _as_float(other)
+            if number is None or not math.isfinite(number):
                 raise RequestError(
                     f"{sign}: the other operand must be an answer or a finite number; got {_shown(other)}; use "
                     ".estimate to compute with anything else"
                 )
             if sign == "/" and not number:
                 raise RequestError("/: the divisor must not be 0")
-            exact = np.full((1, 1), float(number))
+            exact = np.full((1, 1), number)
             words = f"[{self.description}] {sign} {number:g}"
             constant = IntervalArrays(exact, exact, exact, np.zeros((1, 1)))
             whole = self._part(words, slice(None), slice(None))
             if sign in "+-":  # only shifted: clipped limits stay clipped
-                shift = float(number) if sign == "+" else -float(number)
+                shift = number if sign == "+" else -number
                 return whole._mapped(lambda cells: cells.rescaled(shift=shift))
             if sign == "/":
                 return whole._mapped(lambda cells: scaled(cells, 1 / number))

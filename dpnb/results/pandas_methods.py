@@ -227,7 +227,7 @@ class PandasMethods(Generic[E]):
         >>> answer.tail(1).estimate.index.tolist()
         ['paid']
         """
-        return self._slice(n, "tail", lambda rows, number: rows[-number:], "last")
+        return self._slice(n, "tail", lambda rows, number: rows[-number:] if number else rows[:0], "last")
 
     def nlargest(self, n: int = 5, columns: object = None) -> E:
         """The `n` rows with the largest estimates; `columns` as `by` of `sort_values`.

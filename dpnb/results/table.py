@@ -13,16 +13,21 @@ from numpy.typing import NDArray
 from dpnb._plan.schema import Key, plain
 from dpnb.errors import RequestError
 from dpnb.results.comparison import Comparison
-from dpnb.results.display import Displayed, to_picture
+from dpnb.results.dates import durations, points_in_time
+from dpnb.results.display import Displayed
 from dpnb.results.estimates.noisy import IntervalArrays
 from dpnb.results.exports import Exports
 from dpnb.results.index import COLUMNS, pandas_index
 from dpnb.results.operators import Operators
 from dpnb.results.pandas_methods import PandasMethods
+from dpnb.results.plot import EstimatesPlot
 from dpnb.results.unknown_names import UnknownNames
 
 if TYPE_CHECKING:
     import pandas as pd
+
+UNKNOWN = "unknown: the noise is too large, or the statistic is not defined"
+"""Warning about numbers that are displayed as unknown."""
 
 MeasurementIds = tuple[frozenset[tuple[int, int]], ...]
 """For each group the measurements that it is computed from: row of the ledger, and cell."""
@@ -69,6 +74,8 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Exports, Unk
         The decimals of each output that are displayed, after `round`.
     is_two_way : bool
         Whether the last level of the groups is shown as columns.
+    dates : tuple of bool
+        For each output whether it is a point in time, in seconds since 1970; empty if none is.
 
     Examples
     --------
@@ -97,6 +104,7 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Exports, Unk
     source: Estimates | None = field(default=None, repr=False)
     decimals: tuple[int, ...] | None = None
     is_two_way: bool = False
+    dates: tuple[bool, ...] = ()
 
     # --- values ------------------------------------------------------------------------------------------------
 
@@ -107,7 +115,10 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Exports, Unk
 
     @property
     def estimate(self) -> float | pd.Series | pd.DataFrame:
-        """A float, a pandas Series, or a DataFrame: of several statistics by group, and of a two-way table."""
+        """A float, a pandas Series, or a DataFrame: of several statistics by group, and of a two-way table.
+
+        A date is a `pandas.Timestamp`.
+        """
         return self._shaped("estimate")  # type: ignore[no-any-return]
 
     @property
@@ -119,7 +130,7 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Exports, Unk
     def interval(self) -> tuple[float, float] | pd.DataFrame:
         """``(low, high)`` of a single number, otherwise a pandas DataFrame with these columns."""
         if self.is_scalar:
-            return float(self.arrays.low[0, 0]), float(self.arrays.high[0, 0])
+            return self._shaped("low"), self._shaped("high")
         return self.to_pandas()[["low", "high"]]
 
     def to_pandas(self) -> pd.DataFrame:
@@ -140,17 +151,24 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Exports, Unk
             "noise_scale": self.arrays.noise_scale,
         }
         index = pandas_index(self.names, self.keys, self.outputs)
+        if self.dates:
+            kinds = [durations if name == "noise_scale" else points_in_time for name in columns]
+            dated = zip(columns.items(), kinds, strict=True)
+            return pd.DataFrame({name: kind(values, self.dates) for (name, values), kind in dated}, index=index)
         return pd.DataFrame({name: values.ravel().copy() for name, values in columns.items()}, index=index)
 
     def _shaped(self, column: str) -> Any:
         if self.is_scalar:
+            if self.dates:
+                return self.to_pandas()[column].iloc[0]
             return float(getattr(self.arrays, COLUMNS[column])[0, 0])
         series = self.to_pandas()[column]
         if self.is_two_way:  # a pair of keys may be missing
             table = series.unstack()
             rows = list(dict.fromkeys(key[:-1] if len(key) > 2 else key[0] for key in self.keys))
             return table.loc[rows, self._columns]
-        return series.unstack(sort=False) if self.names and self.outputs else series
+        shaped = series.unstack(sort=False) if self.names and self.outputs else series
+        return shaped.infer_objects() if self.dates else shaped
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         """The estimates without their intervals."""
@@ -161,6 +179,7 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Exports, Unk
             raise RequestError(
                 f"{self.description}: is not a single number; use .estimate, or select one number with [key]"
             )
+        self._refuse_dates("float")
         return float(self.arrays.value[0, 0])
 
     def __int__(self) -> int:
@@ -177,7 +196,7 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Exports, Unk
 
     def __format__(self, spec: str) -> str:
         """The estimate in this format; with its interval if the format is empty."""
-        return format(float(self), spec) if spec else str(self)
+        return format(self.estimate if self.is_scalar else float(self), spec) if spec else str(self)
 
     def __getitem__(self, key: Any) -> Estimates:
         """One statistic by its name, or one group by its key (a tuple for several levels)."""
@@ -217,6 +236,7 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Exports, Unk
         fields: dict[str, Any] = {
             "measurement_ids": self.measurement_ids[rows],
             "decimals": self.decimals and self.decimals[columns],
+            "dates": self.dates[columns] if any(self.dates[columns]) else (),
         }
         fields["is_two_way"] = self.is_two_way and rows == slice(None)
         return self._with(words, arrays, anytime and anytime.select(rows, columns), **{**fields, **changes})
@@ -224,16 +244,18 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Exports, Unk
     def _taken(self, rows: Sequence[int], columns: Sequence[int], words: str, **changes: Any) -> Estimates:
         name, labels = self.outputs or ("", ())
         decimals = self.decimals and tuple(self.decimals[column] for column in columns)
+        dates = tuple(self.dates[column] for column in columns) if self.dates else ()
         return self._derived(
             words,
             lambda arrays: arrays.take(rows, columns),
             keys=changes.pop("keys", tuple(self.keys[row] for row in rows)),
             outputs=self.outputs and (name, tuple(labels[column] for column in columns)),
             measurement_ids=tuple(self.measurement_ids[row] for row in rows) if self.measurement_ids else (),
-            **{"decimals": decimals, "is_two_way": self.is_two_way, **changes},
+            **{"decimals": decimals, "is_two_way": self.is_two_way, "dates": dates if any(dates) else (), **changes},
         )
 
     def _rounded(self, decimals: Sequence[int], words: str) -> Estimates:
+        self._refuse_dates("round")
         return self._derived(
             words, lambda arrays: arrays.rounded(decimals), decimals=tuple(decimals), is_two_way=self.is_two_way
         )
@@ -259,18 +281,11 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Exports, Unk
 
     # --- display -----------------------------------------------------------------------------------------------
 
-    def plot(self, *, history: bool = False) -> Any:
-        """The numbers with their intervals as a ``plotly.graph_objects.Figure``; free.
+    @property
+    def plot(self) -> EstimatesPlot:
+        """``plot()`` is the numbers with their intervals as a ``plotly.graph_objects.Figure``; free.
 
-        Parameters
-        ----------
-        history : bool
-            Plot the answers after each observation instead of the current one; for released answers only.
-
-        Raises
-        ------
-        RequestError
-            plotly is not installed, or there is no history.
+        ``plot(history=True)`` draws the answers after each observation, and ``plot.bar()`` is ``plot()``, as in pandas.
 
         Examples
         --------
@@ -278,9 +293,7 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Exports, Unk
         >>> type(answer.plot())
         <class 'plotly.graph_objs._figure.Figure'>
         """
-        if not isinstance(history, bool | np.bool_):
-            raise RequestError(f"history: must be True or False; got {history!r}")
-        return to_picture(self, bool(history))
+        return EstimatesPlot(self)
 
     @property
     def history(self) -> Any:
@@ -319,8 +332,8 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Exports, Unk
     def warnings(self) -> list[tuple[str, str]]:
         """Warnings about the estimates: the id of the explanation, and the text."""
         warnings = []
-        if np.isnan(self.arrays.value).any():
-            warnings.append(("unknown", "unknown: the noise is too large, or the statistic is not defined"))
+        if self.arrays.is_unknown.any():
+            warnings.append(("unknown", UNKNOWN))
         with np.errstate(invalid="ignore"):
             outside = (self.arrays.value < self.arrays.low) | (self.arrays.value > self.arrays.high)
         if outside.any():
@@ -342,8 +355,8 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Exports, Unk
             warnings.append(
                 (
                     "collapsed",
-                    f"{end:g} to {end:g}: the noise put the whole interval outside the possible values, of "
-                    f"which {end:g} is the nearest; the private value may differ from it",
+                    f"{end:g} to {end:g}: the noise moved the whole interval outside the possible values, of "
+                    f"which {end:g} is the nearest; the exact value may differ from it",
                 )
             )
         if (points & ~collapsed).any():

@@ -22,6 +22,7 @@ import { addLiveOutputs } from './live/liveOutput';
 import { LiveWidgets } from './live/liveWidgets';
 import { LedgerModel } from './kernel/ledgerModel';
 import { Notebooks } from './badges/notebooks';
+import { RunningCells } from './badges/runningCells';
 import { openOnFirstSession } from './panel/opening';
 import { LedgerPanel } from './panel/panel';
 import { Setting } from './setting';
@@ -110,7 +111,8 @@ const badgesPlugin: JupyterFrontEndPlugin<void> = {
     palette: ICommandPalette | null
   ): void => {
     if (notebooks) {
-      addBadges(app, model, notebooks, new Setting<boolean>(settings, BADGES_ID, 'showBadges', true), palette);
+      const running = new RunningCells(NotebookActions);
+      addBadges(app, model, notebooks, running, new Setting<boolean>(settings, BADGES_ID, 'showBadges', true), palette);
     }
   }
 };

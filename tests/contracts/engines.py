@@ -103,6 +103,8 @@ QUESTIONS: dict[str, Ask] = {
     "hour": lambda f: f["d"].dt.hour.sum(),
     "days since": lambda f: (f["d"] - "1990-06-01").dt.days.sum(),
     "remainder of years": lambda f: (f["d"].dt.year % 7).sum(),
+    "smallest, median and largest date": lambda f: f["d"].quantile([0, 0.5, 1]),
+    "median date by group": lambda f: f.groupby("k")["d"].median(),
     "after a date": lambda f: f[f["d"] > "1990-06-01"]["x"].sum(),
     "cut": lambda f: f.groupby(dpnb.cut(f["x"], [0, 10, 20, 50, 100]))["y"].sum(),
     "cut from the left": lambda f: f.groupby(dpnb.cut(f["x"], [0, 10, 20, 50, 100], right=False))["y"].sum(),

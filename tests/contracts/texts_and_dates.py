@@ -91,6 +91,7 @@ def odd() -> pd.DataFrame:
 
 
 TABLE = odd()
+POWERS = {"Trade": 1000, "trade": 0.001, " trade ": 1e15, "Farming": 1e6, "7": 999.9}
 SIDES = pd.DataFrame({"high": [True, False], "side": [3, -1]})
 
 
@@ -111,6 +112,11 @@ QUESTIONS: dict[str, Callable[[Any], Any]] = {
     "contains or missing": lambda f: f[f["t"].str.contains("bo", na=True)].count(),
     "lower": lambda f: f.groupby(f["t"].str.lower(), keys=_in_case("lower"))["x"].sum(),
     "upper": lambda f: f.groupby(f["t"].str.upper(), keys=_in_case("upper")).count(),
+    "lower of upper": lambda f: f.groupby(f["t"].str.upper().str.lower(), keys=_in_case("lower")).count(),
+    "found in lower case of upper": lambda f: f.discover(f["t"].str.upper().str.lower()),
+    "a constant in a list": lambda f: f[f.assign(one=1)["one"].isin([1, 2])].count(),
+    "a computed constant in a list": lambda f: f[(f.assign(one=1)["one"] + 1).isin([1, 2])].count(),
+    "a mapped constant": lambda f: f.assign(one=1)["one"].map({1: "a", 2: "b"}).value_counts(),
     "lower is": lambda f: f[f["t"].str.lower() != "zoë"]["x"].sum(),
     "lower is in": lambda f: f[f["t"].str.lower().isin(["bob", "ασ", "straße"])].count(),
     "found in lower case": lambda f: f.discover(f["t"].str.lower()),
@@ -130,6 +136,9 @@ QUESTIONS: dict[str, Callable[[Any], Any]] = {
     "larger": lambda f: np.maximum(f["x"], f["t"].str.len()).sum(),
     "floor": lambda f: np.floor(f["x"] / 7).value_counts(),
     "ceil": lambda f: np.ceil(f["x"] / 7).sum(),
+    "powers of ten": lambda f: np.floor(np.log10(f["c"].map(POWERS))).value_counts(),
+    "powers of ten, rounded up": lambda f: np.ceil(np.log10(f["c"].map(POWERS))).value_counts(),
+    "powers of two": lambda f: np.floor(np.log2(f["c"].map({"Trade": 2.0**29, "trade": 8, "7": 2.0**-29}))).sum(),
     "day names": lambda f: f["d"].dt.day_name().value_counts(),
     "month names": lambda f: f["d"].dt.month_name().value_counts(),
     "minutes": lambda f: f["d"].dt.minute.sum(),

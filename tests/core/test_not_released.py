@@ -144,7 +144,7 @@ def test_no_use_as_a_number_releases_anything() -> None:
 
 
 @pytest.mark.parametrize("use", USES)
-def test_a_preview_is_no_number_either(query: Any, use: str) -> None:
+def test_a_preview_is_not_a_number_either(query: Any, use: str) -> None:
     """It is compared as a value, so it may be in a list."""
     if use in ("equal", "not equal", "in a list"):
         return
@@ -176,7 +176,7 @@ def test_a_misspelt_method_is_named(query: Any, typed: str, meant: str) -> None:
         getattr(query, typed)
 
 
-def test_what_a_debugger_shows_of_an_unfinished_query_is_no_endless_recursion() -> None:
+def test_what_a_debugger_shows_of_an_unfinished_query_does_not_recurse_endlessly() -> None:
     unfinished = Query.__new__(Query)
     for name in ("plan", "description", "_repr_html_of_something", "__deepcopy_of_something__"):
         with pytest.raises(AttributeError):

@@ -148,7 +148,8 @@ def test_what_should_be_fixed_is_said_with_the_line_and_the_fix(
 FINE: dict[str, tuple[str, list[Any], str]] = {
     "numbers": ('type = "bounded", low = 0, high = 9', [1, 2.5, None], ""),
     "some are clamped": ('type = "bounded", low = 0, high = 9', [*range(9)] * 3 + [10], ""),
-    "texts": ('type = "text"', ["a", None], ""),
+    "texts": ('type = "text", max_length = 5', ["a", None], ""),
+    "texts whose lengths have no limit": ('type = "text"', ["a", None], "add a line such as max_length = 200"),
     "dates": ('type = "dates", first = 1970-01-01, last = 1980-01-01', ["1975-02-01", None], ""),
     "categories as truth values": ('type = "categories", values = [0, 1]', [True, False], ""),
     "a rare category": ('type = "categories", values = ["a", "b"]', ["a"] * 99 + ["c"], "'c' (1); declare them"),

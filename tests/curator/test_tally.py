@@ -103,6 +103,18 @@ def test_dates_outside_are_counted_on_both_sides() -> None:
     assert found.kind == "dates or times"
 
 
+@pytest.mark.parametrize(
+    "values", [pd.Series(["four", "three", None, 7, "12345"], dtype=object), pa.array(["a", "123456", None])]
+)
+def test_texts_that_are_longer_than_declared_are_counted(values: Any) -> None:
+    table = pd.DataFrame({"x": values}) if isinstance(values, pd.Series) else pa.table({"x": values})
+    found = summarize_column(table, "x", dpnb.Text(max_length=4))
+    longer = 2 if len(values) == 5 else 1
+    assert (found.below, found.above, found.dropped) == (0, longer, 0)
+    assert found.counts == len(values) - 1
+    assert summarize_column(table, "x", dpnb.Text()).above == 0
+
+
 def test_the_most_frequent_values_that_do_not_count_are_shown_escaped() -> None:
     values = ["b\x1b[2J"] * 3 + ["c" * 100] * 2 + [Unwritable()] + ["a"] + [None] + ["\u202e"] * 4
     found = summarize_column(pd.DataFrame({"x": pd.Series(values, dtype=object)}), "x", COLUMNS["categories"])

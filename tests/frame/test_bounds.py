@@ -119,12 +119,24 @@ def test_a_column_of_zeros_has_a_narrow_range(sign: int) -> None:
     assert answer.bounds.high - answer.bounds.low <= 0.01
 
 
+@pytest.mark.parametrize(("low", "high"), [(0.9999999, 77), (-77, -0.9999999), (-3, 1.0000000000000002)])
+def test_a_bound_beside_an_edge_makes_no_bin_too_narrow_to_be_declared(low: float, high: float) -> None:
+    grid = bounds_grid(low, high, whole=False)
+    for start, stop in grid.ranges:
+        assert start == stop == 0 or dpnb.Bounded(start, stop)
+    end = low if abs(low) < 1 else high
+    answer = session([end] * 500, schema={"wage": dpnb.Bounded(low, high)}).frame["wage"].find_bounds().release(mu=5)
+    assert answer.bounds is not None
+    assert answer.bounds.low <= end <= answer.bounds.high
+    assert "in a schema" in str(answer)
+
+
 def test_without_a_bin_above_the_noise_it_says_so() -> None:
     answer = found([])
     assert answer.bounds is None
     assert answer.share_outside == 1
-    assert "no bin is above the noise" in repr(answer)
-    assert "no bin is above the noise" in answer._repr_html_()
+    assert "no bounds were found: no noisy count exceeds" in repr(answer)
+    assert "no bounds were found: no noisy count exceeds" in answer._repr_html_()
     assert "dpnb.Bounded" not in repr(answer)
 
 

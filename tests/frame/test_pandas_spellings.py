@@ -124,6 +124,16 @@ PAIRS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "formula": (lambda f: f.regress("x ~ y + C(g)"), lambda f: f.regress("x", on=["y", "g"])),
     "formula in backticks": (lambda f: f.regress("x ~ `two words`"), lambda f: f.regress("x", on=["two words"])),
     "formula without interaction": (lambda f: f.regress("x ~ 1 + y + y"), lambda f: f.regress("x", on="y")),
+    "agg of named aggregations": (lambda f: f["x"].agg(m="mean", s="std"),
+                                  lambda f: f.agg(m=("x", "mean"), s=("x", "std"))),
+    "agg of a dict": (lambda f: f.groupby("g")["x"].agg({"m": "mean", "n": "count"}),
+                      lambda f: f.groupby("g").agg(m=("x", "mean"), n=("x", "count"))),
+    "map by a function": (lambda f: f["x"].map(lambda x: x * 2).mean(), lambda f: (f["x"] * 2).mean()),
+    "units of groups": (lambda f: f.groupby("g")["u"].nunique(), lambda f: f.groupby("g").count_units()),
+    "units of groups in agg": (lambda f: f.groupby("g").agg(n=("u", "nunique"), m=("x", "mean")),
+                               lambda f: f.groupby("g").agg(n="units", m=("x", "mean"))),
+    "dates in agg": (lambda f: f.agg({"d": ["min", "max"]}), lambda f: f.agg(d_min=("d", "min"), d_max=("d", "max"))),
+    "regress by position": (lambda f: f.regress("x", ["y"]), lambda f: f.regress("x", on=["y"])),
     "defaults of pandas": (lambda f: f["x"].mean(axis=0, skipna=True), lambda f: f["x"].mean()),
 }  # fmt: skip
 
@@ -193,7 +203,7 @@ def test_whole_numbers_can_be_categories_of_a_formula(f: Any) -> None:
      "x ~ " + "y:" * 6000 + "y",
      "x ~ 1", "x ~ C(1)", "x ~ \x00", "x ~ y;g"],
 )  # fmt: skip
-def test_what_is_no_formula_is_refused(f: Any, formula: str) -> None:
+def test_what_is_not_a_formula_is_refused(f: Any, formula: str) -> None:
     with pytest.raises(PlanError):
         f.regress(formula)
 
@@ -211,7 +221,7 @@ def test_what_is_no_formula_is_refused(f: Any, formula: str) -> None:
         (lambda f: f["y"].head(), r"df\['y'\]\.mean\(\)"),
         (lambda f: f.shape, r"df\.count\(\)"),
         (lambda f: len(f), r"\.count\(\)"),
-        (lambda f: f["d"].min(), r"df\['d'\]\.dt\.month"),
+        (lambda f: f["d"].mean(), r"df\['d'\]\.dt\.month"),
         (lambda f: f["g"].mean(), r"\(df\['g'\] == 'a'\)\.mean\(\)"),
         (lambda f: f["t"].nunique(), r"df\.discover\('t'\)"),
         (lambda f: 1 < f["x"] < 2, r"df\['x'\]\.between\(1, 2\)"),
@@ -294,3 +304,69 @@ def test_examples_need_no_column_of_a_kind() -> None:
                 with pytest.raises(UnsupportedError) as caught:
                     getattr(receiver, name)
                 assert not re.search(r"\{(category|condition|self|periods)", str(caught.value))
+
+
+BUILT: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "agg by a lambda": (lambda f: f["x"].agg(lambda s: s.mean()), lambda f: f["x"].mean()),
+    "agg of groups by a lambda": (lambda f: f.groupby("g")["x"].agg(lambda s: (s > 1).mean()),
+                                  lambda f: (f["x"] > 1).groupby(f["g"]).mean()),
+    "apply to a grouped column": (lambda f: f.groupby("g")["count"].apply(lambda s: (s == 2).mean()),
+                                  lambda f: (f["count"] == 2).groupby(f["g"]).mean()),
+    "apply to groups": (lambda f: f.groupby("g").apply(lambda group: (group["x"] + group.y).mean()),
+                        lambda f: (f["x"] + f["y"]).groupby(f["g"]).mean()),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BUILT)
+def test_what_a_function_builds_is_the_same_query(name: str) -> None:
+    session = dpnb.Session.rehearse(name="t", budget=dpnb.Budget(epsilon=1, delta=1e-6), schema=SCHEMA)
+    built, known = (spelling(session.frame) for spelling in BUILT[name])
+    assert built.plan == known.plan
+    assert built.view == known.view
+
+
+def test_the_names_of_columns_are_a_list_with_the_conversions_of_an_index(f: Any) -> None:
+    assert f.columns == f.columns.tolist() == f.columns.to_list() == list(SCHEMA)
+    assert isinstance(f.columns, list)
+    with pytest.raises(UnsupportedError, match=r"use pandas\.Index\(df\.columns\)"):
+        f.columns.str.lower()
+
+
+def test_columns_are_inserted_and_removed_in_place(f: Any) -> None:
+    x = f["x"].mean()
+    f.insert(0, "new", f["x"] * 2)
+    assert f["new"].mean() == (f["x"] * 2).mean()
+    assert f.pop("x").mean() == x
+    assert "x" not in f
+
+
+def test_declared_values_are_counted_without_a_query(f: Any) -> None:
+    assert f["g"].nunique() == len(f["g"].unique()) == 3
+    for column in (f["x"], f["t"], f.groupby("g")["count"], f.groupby("g")["g"]):
+        with pytest.raises(UnsupportedError, match="depends on which values occur"):
+            column.nunique()
+
+
+def test_a_grouped_column_is_computed_with_only_inside_apply(f: Any) -> None:
+    with pytest.raises(PlanError, match=r"can only be aggregated; compute it before grouping, with \.assign"):
+        f.groupby("g")["x"] * 2
+    with pytest.raises(UnsupportedError, match="takes an aggregation"):
+        f.groupby("g")["x"].apply(lambda x: x * 2)
+
+
+@pytest.mark.parametrize("use", [lambda f: f * 2, lambda f: 2 * f, lambda f: f > 1, lambda f: f == 1, lambda f: -f,
+                                 lambda f: f + f, lambda f: f.groupby("g") / 2])  # fmt: skip
+def test_operators_of_whole_tables_are_refused(f: Any, use: Callable[[Any], Any]) -> None:
+    with pytest.raises(
+        PlanError, match=r"is not offered for a whole table; write it for a column, as in df\['x'\] \* 2"
+    ):
+        use(f)
+    assert f == f
+    assert f != f.copy()
+    assert hash(f) == hash(f)
+
+
+def test_a_function_that_cannot_use_a_column_is_refused(f: Any) -> None:
+    """The error of the function itself is kept; it follows from the code alone, never from rows."""
+    with pytest.raises(UnsupportedError, match="the function raised TypeError: descriptor 'upper'"):
+        f["x"].apply(str.upper)

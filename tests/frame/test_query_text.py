@@ -56,7 +56,7 @@ ATTACKS = [
 
 
 @pytest.mark.parametrize("text", ATTACKS)
-def test_what_is_no_condition_is_refused_and_nothing_is_called(f: Any, text: str) -> None:
+def test_what_is_not_a_condition_is_refused_and_nothing_is_called(f: Any, text: str) -> None:
     try:
         f.query(text)
     except PlanError:
@@ -100,3 +100,21 @@ def test_a_variable_is_named_with_both_remedies(f: Any) -> None:
 def test_a_long_text_of_few_levels_is_read(f: Any) -> None:
     text = " or ".join(f"x == {value}" for value in range(50))
     assert f.query(text)._view.where is not None
+
+
+def test_a_number_with_thousands_of_digits_is_refused_by_name(f: Frame) -> None:
+    digits = "9" * 4000
+    for write in (
+        lambda: f.query(f"x > {digits} * {digits}"),
+        lambda: f["x"] > 10**5000,
+        lambda: f["x"].clip(upper=10**5000),
+        lambda: f["x"].isin([10**5000]),
+    ):
+        with pytest.raises(PlanError, match="a number of thousands of digits"):
+            write()
+
+
+def test_a_column_that_is_formatted_as_a_number_is_refused_by_name(f: Frame) -> None:
+    with pytest.raises(PlanError, match="is not a number; release an aggregate"):
+        f"{f['x']:.2f}"
+    assert f"{f['x']}" == repr(f["x"])

@@ -162,7 +162,7 @@ REFUSED: dict[str, tuple[Written, str]] = {
         lambda f: f["union"].map(str.lower),
         r"public dict, such as df\['union'\].map\({'no': 0, 'yes': 1}\)",
     ),
-    "a function of numbers": (lambda f: f["x"].map(lambda x: x * 2), r"arithmetic such as df\['x'\] \* 2; a function"),
+    "a function of values": (lambda f: f["x"].map(lambda x: [x]), r"arithmetic such as df\['x'\] \* 2; a function"),
     "a text": (lambda f: f["union"].map("yes"), "public dict.*got 'yes'"),
     "an empty dict": (lambda f: f["union"].map({}), "from 1 to"),
     "a misspelt key": (lambda f: f["union"].map({"Yes": 1, "no": 0}), "'Yes' is not a declared.*did you mean 'yes'"),

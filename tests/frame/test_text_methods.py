@@ -90,7 +90,7 @@ def test_a_method_that_changes_nothing_is_the_column() -> None:
     assert f["c"].str.strip("?")._node == Column("c")
 
 
-def test_categories_that_are_no_texts_are_missing() -> None:
+def test_categories_that_are_not_texts_are_missing() -> None:
     assert dtype_of(f["mixed"].str.upper()._node, SCHEMA) == Categorical(("A",))
     assert f["mixed"].str.contains("a")._node == IsIn(Column("mixed"), ("a",))
 
@@ -158,6 +158,6 @@ def test_every_literal_text_is_found_as_by_pandas(text: str, method: str) -> Non
 
 
 @pytest.mark.parametrize("length", [0, -1, 1.5, "80", True, 10**9])
-def test_a_maximal_length_that_is_none_is_refused(length: Any) -> None:
+def test_an_invalid_maximal_length_is_refused(length: Any) -> None:
     with pytest.raises(SchemaError, match="max_length must be a whole number"):
         Text(max_length=length)

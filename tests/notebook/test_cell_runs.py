@@ -113,7 +113,7 @@ def test_requests_of_a_widget_belong_to_the_run_that_displayed_it(kernel: FakeKe
 
 
 @pytest.mark.parametrize("cell", ["", "../a", "vscode-notebook-cell:/c", "x" * 65])
-def test_what_is_no_id_of_a_cell_is_ignored(kernel: FakeKernel, cell: str) -> None:
+def test_what_is_not_the_id_of_a_cell_is_ignored(kernel: FakeKernel, cell: str) -> None:
     cell_context.note_message(CellScheduled(cell, "x"))
     kernel.run("request-1", "x")
     cell_context.note_message(CellStarted(cell, "request-1"))

@@ -70,7 +70,7 @@ def test_flag_may_stand_first_and_is_not_an_argument(shell: InteractiveShell, se
             run(shell, f"%%dpnb {line}\ns.frame.count()")
 
 
-def test_small_costs_and_refusals_are_as_ever(shell: InteractiveShell, session: dpnb.Session) -> None:
+def test_small_costs_and_refusals_are_unchanged(shell: InteractiveShell, session: dpnb.Session) -> None:
     run(shell, "%%dpnb share=0.2\ns.frame.count()")
     assert session.headroom == pytest.approx(0.8)
     with pytest.raises(BudgetExceeded):
@@ -96,7 +96,7 @@ def test_options_above_a_fifth_of_what_is_left_are_confirmed(session: dpnb.Sessi
     state = picker_state.make_state(session.frame.count())
     shares = [(0.5 - one.remaining) / 0.5 for one in state.options]
     assert [one.confirm is not None for one in state.options] == [share > 0.2 for share in shares]
-    assert state.options[-1].confirm == "Release 100.0% of what is left?"
+    assert state.options[-1].confirm == "Release for 100.0% of what is left?"
     session.frame["x"].mean().release(share=0.9)  # code is not interrupted
     assert session.headroom == pytest.approx(0.05)
 

@@ -106,7 +106,7 @@ def test_a_picture_holds_every_number_of_the_answer(answer: Any) -> None:
     found = sorted(drawn(answer.plot()), key=lambda one: one[3])
     rows = rows_of(answer)
     cells = answer.arrays
-    numbers = zip(cells.value.ravel(), cells.low.ravel(), cells.high.ravel(), rows, strict=True)
+    numbers = zip(cells.displayed.ravel(), cells.low.ravel(), cells.high.ravel(), rows, strict=True)
     told = []
     for value, low, high, (key, estimate, interval) in numbers:
         names = [*answer.names, *([answer.outputs[0]] if answer.outputs else [])]

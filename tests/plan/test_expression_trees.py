@@ -37,6 +37,7 @@ from dpnb._plan.expressions.nodes import (
     Or,
     Period,
     Round,
+    Seconds,
     TextLength,
     Where,
 )
@@ -109,6 +110,7 @@ leaves: st.SearchStrategy[Expression] = st.one_of(
         [
             Lookup("n", (Column("g"),), (("a",), ("b",)), (1.5, -4), -4.0, 1.5),
             ExtractDatePart("year", Column("d")),
+            Arithmetic("/", Seconds(Column("d")), Literal(1e8)),
             ExtractDatePart("minute", Column("d")),
             TextLength(ChangeCase("lower", Column("t"))),
         ]
@@ -309,6 +311,7 @@ LARGEST = float(np.finfo(np.float64).max)
         (OnlyWhere(Compare(">", x, Literal(1)), Literal(3)), "where(x > 1, 3)"),
         (MatchText("contains", ChangeCase("lower", Column("t")), "a"), "t.str.lower().str.contains('a')"),
         (TextLength(Column("t")), "t.str.len()"),
+        (Seconds(Column("d")), "d"),
         (Period("week", Column("d")), "d.dt.to_period('W')"),
         (Cut(Column("d"), (0.0, 86400.5), ("in",), dates=True), "cut(d, ['1970-01-01', '1970-01-02T00:00:00.500000'])"),
         (Cut(x, (-LARGEST, 0.5, LARGEST), ("low", "high")), "cut(x, [-inf, 0.5, inf])"),

@@ -35,12 +35,14 @@ from dpnb._plan.expressions.nodes import (
     Or,
     Period,
     Round,
+    Seconds,
     TextLength,
     Where,
 )
 from dpnb._plan.expressions.rules import dtype_of
 from dpnb._plan.privacy_unit import PrivacyUnit
 from dpnb._plan.schema import Bounded, Categories, Dates, Schema, Text
+from dpnb.errors import PlanError
 
 SCHEMA: Schema = {
     "x": Bounded(-3, 5),
@@ -120,6 +122,7 @@ NUMBERS: dict[str, tuple[Expression, Pandas]] = {
     "log10": (Apply("log10", Y), lambda t: np.log10(t.y)),
     "only where": (OnlyWhere(Compare(">", Y, Literal(1)), X), lambda t: t.x.where(t.y > 1)),
     "length of texts": (TextLength(WORDS), lambda t: t.t.str.len().clip(upper=3)),
+    "seconds of dates": (Seconds(D), lambda t: (t.d - pd.Timestamp("1970-01-01")).dt.total_seconds()),
     "looked up by a condition": (
         Lookup("n", (Compare(">", X, Literal(1)),), ((True,), (False,)), (5, None), 5.0, 5.0),
         lambda t: (t.x > 1).map({True: 5.0, False: np.nan}),
@@ -328,6 +331,11 @@ def test_a_category_is_what_pandas_computes(name: str) -> None:
     node, pandas = CATEGORIES[name]
     wanted = pandas(T).astype(object)
     assert value(node).tolist() == wanted.where(wanted.notna(), None).tolist()
+
+
+def test_a_lookup_without_any_value_is_refused() -> None:
+    with pytest.raises(PlanError, match="every value that is looked up would be missing"):
+        dtype_of(AsNumber(Lookup("n", (G,), (("a",),), (None,))), SCHEMA)
 
 
 @pytest.mark.parametrize("name", NUMBERS)

@@ -64,6 +64,10 @@ def test_a_decided_comparison_is_a_truth_value_and_an_undecided_one_says_why_not
         bool(made((3, math.nan, math.nan)) > 3)
     assert made((math.nan, 2, math.inf)) > 1  # an unknown estimate with an interval
     assert 1 < answer  # noqa: SIM300
+    assert answer < 10**400  # beyond the range of doubles
+    assert answer > -(10**400)
+    with pytest.raises(RequestError, match="must be an answer or a finite number"):
+        _ = answer + 10**400
     assert max(made((1, 0, 2)), made((9, 8, 10), source=2)).estimate == 9
 
 

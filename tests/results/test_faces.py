@@ -111,5 +111,38 @@ def test_numbers_of_the_same_noise_have_the_same_digits_also_where_an_interval_w
         ["b", "56", "0", "to", "159"],
         ["c", "-300", "0", "to", "0"],
     ]
-    assert "0 to 0: the noise put the whole interval outside" in shown
+    assert "0 to 0: the noise moved the whole interval outside" in shown
     assert format_number(-0.3, 10) == "0"  # not -0
+
+
+def clipped(value: list[float], reach: list[float]) -> Estimates:
+    """Means between 0 and 50."""
+    middle, noise = np.array(value), np.array(reach)
+    cells = IntervalArrays.of(middle, middle - noise, middle + noise, noise / 2).clipped(0, 50)
+    keys = tuple((name,) for name in ("unknown", "b", "c")[: len(value)])
+    return Estimates(description="mean", names=("g",), keys=keys, outputs=None, arrays=cells, confidence=0.95)
+
+
+def test_number_whose_interval_is_the_whole_range_is_displayed_as_unknown() -> None:
+    answer = clipped([70.0, 24.0, 20.0], [90.0, 5.0, 25.0])
+    lines = [line.split() for line in repr(answer).splitlines()[2:5]]
+    assert [line[1] for line in lines] == ["unknown", "24.0", "20"], "an interval from 0 to 45 excludes values"
+    assert lines[0][2:] == ["0", "to", "50"]
+    assert answer.to_pandas()["estimate"].tolist() == [50, 24, 20], "the values are not changed"
+    page = answer._repr_html_()
+    assert page.count("The noise is too large, or the statistic is not defined.") == 1, "not at the group of that name"
+    assert page.count("<circle") == 2
+    assert "| unknown | unknown |" in answer.to_markdown()
+    assert [name for name, _ in answer.warnings] == ["unknown"]
+    assert "unknown" in repr(answer["unknown"])
+    assert "unknown" in repr(answer["unknown"] - answer["b"])
+    assert "unknown" not in repr(answer["b"] - answer["c"])
+    assert "unknown" in repr(answer.round(1)["unknown"])
+    assert "unknown" in repr(-answer["unknown"])
+
+
+def test_number_whose_interval_a_second_one_narrows_is_known() -> None:
+    whole, half = clipped([20.0], [90.0]).arrays, clipped([20.0], [15.0]).arrays
+    assert whole.is_unknown.tolist() == [[True]]
+    assert whole.within(half).is_unknown.tolist() == [[False]]
+    assert half.within(whole).is_unknown.tolist() == [[False]]

@@ -140,6 +140,9 @@ def test_rows_are_selected_as_in_pandas(answers: dict[str, Answer]) -> None:
                 index = list(getattr(estimate, verb)(count).index)
                 assert list(pd.DataFrame(getattr(answer, verb)(count).estimate).index) == index, (name, verb, count)
     counts = answers["counts"]
+    for verb in ("head", "tail"):
+        with pytest.raises(RequestError, match=f"{verb}: must keep at least one row; got n=0 of 3 rows"):
+            getattr(counts, verb)(0)
     assert list(counts.nlargest(2).estimate.index) == list(counts.estimate.nlargest(2).index)  # type: ignore[union-attr]
     assert list(counts.nsmallest(1).estimate.index) == list(counts.estimate.nsmallest(1).index)  # type: ignore[union-attr]
     assert answers["table"].nlargest(1, "n").estimate.index[0] == answers["table"].estimate["n"].idxmax()  # type: ignore[union-attr, call-overload]
@@ -385,7 +388,7 @@ def test_an_interval_of_one_value_is_explained() -> None:
         return Estimates(description="w", names=(), keys=((),), outputs=None, arrays=arrays, confidence=0.95)
 
     warned = dict(made(0, -20).warnings)
-    assert warned["collapsed"].startswith("0 to 0: the noise put the whole interval outside the possible values")
+    assert warned["collapsed"].startswith("0 to 0: the noise moved the whole interval outside the possible values")
     assert warned["collapsed"] in repr(made(0, -20))
     assert [name for name, _ in made(3, 3).warnings if name != "outside"] == ["one-value"]
     assert [name for name, _ in made(1, 1, scale=0).warnings if name != "outside"] == []  # certain

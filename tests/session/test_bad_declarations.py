@@ -283,9 +283,7 @@ def test_the_check_of_these_tests_notices_a_bad_refusal(refuse: Callable[[], Any
 def test_texts_that_cannot_be_discovered_are_named_when_the_session_is_made(tmp_path: Path) -> None:
     table = pd.DataFrame({"town": ["a"], "street": ["b"]})
     schema = {"town": dpnb.Text(), "street": dpnb.Text()}
-    with pytest.warns(
-        dpnb.errors.SchemaWarning, match=r"'town', 'street' declared as Text.*discovery_delta=1e-7"
-    ) as told:
+    with pytest.warns(dpnb.errors.SchemaWarning, match=r"Text columns 'town', 'street' .*discovery_delta=1e-7") as told:
         dpnb.Session(table, name="a", budget=dpnb.Budget(1, 1e-6), schema=schema, ledger=tmp_path / "a.dpnb")
     assert told[0].filename == __file__
     with pytest.warns(dpnb.errors.SchemaWarning) as told:

@@ -232,7 +232,7 @@ DATES: dict[str, Case] = {
     "a sum of dates": (lambda f: f["born"].sum(), r"\.dt\.year"),
     "a mean of lengths of time": (lambda f: (f["seen"] - f["born"]).mean(), r"\.dt\.days"),
     "a date less a text that is none": (lambda f: f["seen"] - "soon", "must be a date"),
-    "a quantile of dates": (lambda f: f["born"].median(), r"\.dt\.year"),
+    "a mean of dates": (lambda f: f["born"].mean(), r"\.dt\."),
 }
 
 TABLES = {

@@ -47,7 +47,7 @@ TABLE: dict[str, Case] = {
     "float": (lambda f: float(f), "is not a number"),
     "int": (lambda f: int(f), "is not a number"),
     "as an index": (lambda f: [1, 2][f], "is not a number"),
-    "an array": (lambda f: np.array(f), "is not an array"),
+    "an array": (lambda f: np.array(f), "cannot be converted to an array"),
 }
 
 COLUMN: dict[str, Case] = {
@@ -59,7 +59,7 @@ COLUMN: dict[str, Case] = {
     "mode": (lambda c: c.mode(), "value_counts"),
     "nunique": (lambda c: c.nunique(), "discover"),
     "apply": (lambda c: c.apply(str), "would run Python.*where"),
-    "map": (lambda c: c.map(abs), "would run Python"),
+    "map": (lambda c: c.map(str.upper), "would run Python"),
     "shape": (lambda c: c.shape, "number of rows.*count"),
     "size": (lambda c: c.size, "number of rows.*count"),
     "str": (lambda c: c.str.lower(), "only texts"),
@@ -127,8 +127,8 @@ NUMPY: dict[str, Case] = {
     "sqrt of what can be negative": (lambda f: np.sqrt(f["income"]), "below 0"),
     "exp of a table": (lambda f: np.exp(f), "."),
     "where": (lambda f: np.where(f["visits"] > 1), "is not offered"),
-    "an array of a column": (lambda f: np.asarray(f["visits"]), "is not an array"),
-    "an array of a table": (lambda f: np.asarray(f), "is not an array"),
+    "an array of a column": (lambda f: np.asarray(f["visits"]), "cannot be converted to an array"),
+    "an array of a table": (lambda f: np.asarray(f), "cannot be converted to an array"),
     "a histogram by numpy": (lambda f: np.histogram(f["visits"]), "."),
     "a data frame of a column": (lambda f: pd.DataFrame({"x": f["visits"]}), "."),
     "a series of a column": (lambda f: pd.Series(f["visits"]), "."),
@@ -163,6 +163,6 @@ def test_a_name_that_is_not_offered_looks_missing_to_python(which: str) -> None:
 @pytest.mark.parametrize("which", ["table", "column", "groups"])
 def test_completion_offers_no_verb_that_is_refused(which: str) -> None:
     private = subject(which)
-    refused = {"values", "head", "iloc", "transform", "shape", "nunique"}
+    refused = {"values", "head", "iloc", "transform", "shape"}
     assert refused.isdisjoint(dir(private))
     assert {"count", "agg"} & set(dir(private))

@@ -74,7 +74,7 @@ def test_what_is_left_and_what_is_spent_are_one_number() -> None:
     assert [line.text for line in told.headlines if line.id == "spent"] == [told.spent]
 
 
-def test_a_spending_below_one_percent_is_told_with_hundredths() -> None:
+def test_spending_below_one_percent_is_shown_with_hundredths() -> None:
     session = opened(budget=dpnb.Budget.gdp(1))
     session.frame.count().release(mu=0.05)
     assert snapshot(session).spent == "0.25% spent"

@@ -78,6 +78,12 @@ def test_each_column_shows_type_values_and_what_counts_as_missing() -> None:
     assert "privacy unit: one p (at most 3 rows)" in html
 
 
+def test_the_declared_length_of_texts_is_shown() -> None:
+    schema = session(schema={**COLUMNS, "note": dpnb.Text(max_length=2000)}).schema
+    assert "not public; lengths up to 2,000" in repr(schema)
+    assert "not public; lengths up to 2,000" in schema._repr_html_()
+
+
 def test_all_tables_are_shown_with_their_limits_and_public_numbers() -> None:
     schema = several().schema
     assert isinstance(schema, TablesSchema)

@@ -43,7 +43,7 @@ def test_a_ledger_serves_only_the_length_with_which_it_was_made(tmp_path: Path) 
             opened(path, other)
 
 
-def test_a_text_without_a_length_is_stored_as_ever(tmp_path: Path) -> None:
+def test_a_text_without_a_length_is_stored_as_before(tmp_path: Path) -> None:
     """Ledgers that were made before there were lengths stay readable."""
     opened(tmp_path / "texts.dpnb", dpnb.Text()).ledger.close()
     text = stored(tmp_path / "texts.dpnb")

@@ -116,6 +116,10 @@ def act(lab: Lab, film: Film) -> None:
     picker.scroll_into_view_if_needed()
     film.shoot(2200)
     picker.get_by_role("button", name="Refine", exact=True).click()
+    confirm = picker.get_by_role("button", name="Confirm")  # it takes more than 20% of what is left
+    confirm.wait_for()
+    film.shoot(1500)
+    confirm.click()
     picker.get_by_text("2 observations combined").wait_for()
     film.shoot(3000)
     lab.run(GREEDY)

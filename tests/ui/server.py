@@ -17,15 +17,11 @@ from pathlib import Path
 from waiting import LIMIT
 
 TOKEN = "t"
-COLLABORATION = {
-    "jpserver_extensions": ("jupyter_server_nbmodel", "jupyter_server_ydoc", "jupyter_server_fileid"),
-    "disabledExtensions": (
-        "@datalayer/jupyter-server-nbmodel",
-        "@jupyter/collaboration-extension",
-        "@jupyter/docprovider-extension",
-    ),
-}
-"""Extensions of the server and of the page that change how every notebook is opened, saved and run."""
+CONFIGURATION = Path(__file__).resolve().parents[2] / ".ci" / "jupyter"
+"""Configuration of `make lab`, without the extensions that change how every notebook is opened, saved and run."""
+
+SERVER_SIDE = "jupyter_server_nbmodel"
+"""The server's extension that runs the cells; the others of `CONFIGURATION` share notebooks between several pages."""
 
 OPENS = "--LabApp.default_url=/lab/tree/examples/01-quickstart.ipynb"
 """With which `make lab` opens the quickstart; a test of its own checks that it is the same."""
@@ -58,16 +54,17 @@ def _silence_news(home: Path) -> None:
     (folder / "notification.jupyterlab-settings").write_text(json.dumps({"fetchNews": "false"}), encoding="utf-8")
 
 
-def _choose_extensions(home: Path, collaboration: bool) -> None:
-    """Let the server, and the page, load the extensions of `COLLABORATION`, or not."""
-    server = dict.fromkeys(COLLABORATION["jpserver_extensions"], collaboration)
-    page = dict.fromkeys(COLLABORATION["disabledExtensions"], not collaboration)
-    (home / "config" / "labconfig").mkdir(parents=True)
-    for name, content in (
-        ("jupyter_server_config.json", {"ServerApp": {"jpserver_extensions": server}}),
-        ("labconfig/page_config.json", {"disabledExtensions": page}),
-    ):
-        (home / "config" / name).write_text(json.dumps(content), encoding="utf-8")
+def _choose_extensions(home: Path, *, collaboration: bool, server_side: bool) -> None:
+    """Let the server, and the page, load those of the extensions that `CONFIGURATION` disables."""
+    for name, kind in (("jupyter_server_config.json", "jpserver_extensions"), ("labconfig/page_config.json", "")):
+        content = json.loads((CONFIGURATION / name).read_text(encoding="utf-8"))
+        extensions = content["ServerApp"][kind] if kind else content["disabledExtensions"]
+        for extension in extensions:
+            runs_cells = extension.replace("-", "_").endswith(SERVER_SIDE)
+            extensions[extension] = (server_side if runs_cells else collaboration) is bool(kind)
+        target = home / "config" / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(json.dumps(content), encoding="utf-8")
 
 
 def _wait_until_up(runtime: Path, process: subprocess.Popen[bytes], log: Path) -> str:
@@ -96,14 +93,15 @@ def running_lab(
     variables: Mapping[str, str] = os.environ,
     *,
     collaboration: bool = False,
+    server_side: bool = False,
 ) -> Iterator[str]:
     """Run JupyterLab on a free port with `root` as its folder; yields its address.
 
     By default it is the JupyterLab of this environment; else of the one that `python` belongs to.  With `collaboration`
-    several pages share a notebook, and the server runs its cells.
+    several pages share a notebook; with `server_side` the server runs its cells.
     """
     _silence_news(home)
-    _choose_extensions(home, collaboration)
+    _choose_extensions(home, collaboration=collaboration, server_side=server_side)
     command = [
         *(str(python), "-m", "jupyterlab", "--no-browser", "--allow-root"),
         *(f"--ServerApp.port={_free_port()}", "--ServerApp.ip=127.0.0.1"),

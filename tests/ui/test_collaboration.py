@@ -42,7 +42,7 @@ def lab_url(chromium: str, lab_home: Path) -> Iterator[str]:
     """Address of a JupyterLab whose notebooks are shared and run by the server."""
     from ui.server import running_lab
 
-    with running_lab(lab_home / "home", lab_home / "root", collaboration=True) as url:
+    with running_lab(lab_home / "home", lab_home / "root", collaboration=True, server_side=True) as url:
         yield url
 
 

@@ -332,7 +332,7 @@ def test_large_cost_is_confirmed_in_place_and_a_double_click_is_no_confirmation(
     release = shown.get_by_role("button", name="Release", exact=True)
     confirm, cancel = (shown.get_by_role("button", name=name) for name in ("Confirm", "Cancel"))
     release.dblclick()
-    expect(shown.locator(".dpnb-picker-question:visible")).to_have_text("Release 100.0% of what is left?")
+    expect(shown.locator(".dpnb-picker-question:visible")).to_have_text("Release for 100.0% of what is left?")
     cockpit.screenshot("picker-confirm")
     cancel.click()
     release.press("Enter")

@@ -6,7 +6,6 @@ operations that libraries round differently are composed of these.  For division
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
@@ -47,7 +46,13 @@ def applied(function: Function, column: nw.Expr) -> nw.Expr:
             return column.exp()
         case "log1p":
             return (column + 1.0).log()
-    return column.log({"log": math.e, "log2": 2.0, "log10": 10.0}[function])
+        case "log":
+            return column.log()
+    base = 2.0 if function == "log2" else 10.0
+    logarithm = column.log(base)
+    # Engines divide two natural logarithms, so that of 1000 may be below 3, and another number after `floor`.
+    nearest = (logarithm + 0.5).floor()
+    return nw.when(nw.lit(base) ** nearest == column).then(nearest).otherwise(logarithm)
 
 
 def rounded(column: nw.Expr, decimals: int, engine: Engine) -> nw.Expr:

@@ -34,6 +34,7 @@ from dpnb._plan.expressions.nodes import (
     Period,
     Round,
     arguments,
+    columns_of,
 )
 from dpnb._plan.expressions.rules import dtype_of
 from dpnb._plan.schema import Key, Schema, text_of
@@ -104,12 +105,17 @@ class NarwhalsEvaluator(Evaluation[nw.Expr, NumberColumn, nw.Expr]):
         """The hash of each text by `dpnb._backends.contribution.label_hash`."""
         if isinstance(node, Column):
             return nw.col(f"{self._table.stems[node.name]}_hash")
-        name = f"h{self._column_count}"
-        self._column_count += 1
-        self.frame = self._table.engine.hashed(
-            self.frame.with_columns(**{f"{name}_text": self.text(node).value}), {f"{name}_text": name}
-        )
+        text, name = self._texts_as_column(node)
+        self.frame = self._table.engine.hashed(self.frame, {text: name})
         return nw.col(name)
+
+    def _texts_as_column(self, node: Expression) -> tuple[str, str]:
+        """The name of a column of `frame` with the texts, and of one to be computed from it."""
+        texts = self.text(node).value  # adds columns to `frame`
+        name = f"t{self._column_count}"
+        self._column_count += 1
+        self.frame = self.frame.with_columns(**{f"{name}_text": texts})
+        return f"{name}_text", name
 
     def materialized(self, value: nw.Expr) -> nw.Expr:
         """The expression as a column of `frame`."""
@@ -134,7 +140,8 @@ class NarwhalsEvaluator(Evaluation[nw.Expr, NumberColumn, nw.Expr]):
         if result is None:
             result = compute(node)
             size = self._sizes[node] = 1 + 2 * sum(self._sizes.get(inner, 1) for inner in arguments(node))
-            if size > MAX_INLINE_SIZE:
+            # Engines do not look up a constant as they do a column.
+            if size > MAX_INLINE_SIZE or not columns_of(node):
                 self._sizes[node] = 1
                 if isinstance(result, NumberColumn):
                     result = NumberColumn(self.materialized(result.value), self.materialized(result.present))
@@ -246,10 +253,8 @@ class NarwhalsEvaluator(Evaluation[nw.Expr, NumberColumn, nw.Expr]):
         return self.text(node).present
 
     def _texts_changed(self, node: ChangeCase) -> nw.Expr:
-        name = f"t{self._column_count}"
-        self._column_count += 1
-        frame = self.frame.with_columns(**{f"{name}_text": self.text(node.inner).value})
-        self.frame = self._table.engine.with_case(frame, f"{name}_text", name, node.case)
+        text, name = self._texts_as_column(node.inner)
+        self.frame = self._table.engine.with_case(self.frame, text, name, node.case)
         return nw.col(name)
 
     def _matched_text(self, node: MatchText) -> nw.Expr:

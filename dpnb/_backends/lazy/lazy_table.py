@@ -114,6 +114,8 @@ def engine_table(
     if unit.column is not None:
         raw["runit"] = nw.col(unit.column)
     frame = frame.select(**raw)
+    texts = [name for name, dtype in frame.collect_schema().items() if dtype == nw.String]
+    frame = engine.well_formed(frame, texts) if texts else frame
     dated = {f"r{stems[name]}": f"m{stems[name]}" for name, column in schema.items() if isinstance(column, Dates)}
     frame = engine.microseconds(frame, dated) if dated else frame
     if unit.column is not None:

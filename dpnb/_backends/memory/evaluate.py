@@ -19,6 +19,7 @@ from dpnb._backends.memory.block_cache import SubexpressionCache
 from dpnb._backends.memory.prepare.prepared_table import PreparedTable, StringCodes
 from dpnb._backends.memory.prepare.values import Codes
 from dpnb._plan.expressions.calendar import index_of, part_of
+from dpnb._plan.expressions.choices import RELATIONS
 from dpnb._plan.expressions.dtypes import Boolean, Categorical, Dtype, Numeric, String
 from dpnb._plan.expressions.letters import changed_case
 from dpnb._plan.expressions.nodes import (
@@ -50,11 +51,6 @@ ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "//": np.floor_divide,
     "%": np.mod,
     "**": np.power,
-}
-MATCHES: dict[str, Callable[[str, str], bool]] = {
-    "startswith": str.startswith,
-    "endswith": str.endswith,
-    "contains": str.__contains__,
 }
 FUNCTIONS: dict[str, Callable[[Floats], Floats]] = {
     "abs": np.abs,
@@ -234,7 +230,7 @@ class NumpyEvaluator(Evaluation[Mask, Any, Any]):
 
     def _matches(self, node: MatchText) -> Mask:
         """Whether each text of the column matches; false for -1."""
-        match = MATCHES[node.relation]
+        match = RELATIONS[node.relation]
         return np.array([*(match(text, node.text) for text in self.texts(node.inner)), False])
 
     def _text_lengths(self, node: Expression, most: float) -> Floats:

@@ -15,10 +15,11 @@ from dpnb._plan.schema import Key, Schema
 from dpnb.accounting.exact import binary_down, decimal_down
 from dpnb.accounting.truncated_normal import alpha_of_each
 from dpnb.mechanisms.partition_selection import least_named
+from dpnb.render.dates import date_with_interval
 from dpnb.render.numbers import describe_error, number_with_interval
 from dpnb.results.estimates import IntervalArrays, estimate
 from dpnb.results.estimates.discovered_groups import GIVEN, named_groups
-from dpnb.results.estimates.outputs import Table, outputs_of, table_of
+from dpnb.results.estimates.outputs import Table, dates_of, outputs_of, table_of
 from dpnb.results.observations import CombinedObservations, Floats
 
 
@@ -108,7 +109,10 @@ class EstimateReader:
         cells = self.arrays
         if not self.query.plan.group_by and cells.value.size == 1:
             value, low, high = (float(array.ravel()[0]) for array in (cells.value, cells.low, cells.high))
-            return AnswerSummary("{} ({})".format(*number_with_interval(value, low, high)), value, low, high)
+            is_date = bool(dates_of(self.query.plan.aggregation, self.request.view))
+            shown = date_with_interval if is_date else number_with_interval
+            words = shown(float(cells.displayed.ravel()[0]), low, high)
+            return AnswerSummary("{} ({})".format(*words), value, low, high)
         n_groups, n_outputs = cells.value.shape
         values = f"{n_outputs} values"
         if not self.query.plan.group_by:

@@ -133,9 +133,10 @@ def _assumption(
     """What the expected errors assume."""
     if state.discovery_delta:
         return _discovery(state, total, target)
-    if rows is not None:
-        return f"about {np.nanmin(rows.by_cell):,.0f} rows in the smallest group ({rows.source})"
     plan, view = state.query.plan, state.view
+    if rows is not None:
+        where = " in the smallest group" if plan.group_by else ""
+        return f"about {np.nanmin(rows.by_cell):,.0f} rows{where} ({rows.source})"
     if errors is None and rows_needed(plan, view) is not None and not isinstance(view, ColumnsView):
         return "the number of rows, of which there is no released count; the interval comes with the answer"
     if errors is None:

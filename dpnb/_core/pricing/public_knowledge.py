@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dpnb._compile import LinearQuery
 from dpnb._compile.features import CountFeature
+from dpnb._plan.code import count_code
 from dpnb._plan.expressions.nodes import AsNumber, Column, Compare, Expression, Literal
 from dpnb._plan.measurements import (
     AnyView,
@@ -295,9 +296,11 @@ def refuse_unknown_error(
     is_whole_table = plan.where is None and not plan.group_by and isinstance(plan.source, str)
     public = ", or create the session with public_rows=" if is_whole_table else ""
     group, smallest = (" in each group", "the smallest group") if plan.group_by else ("", "it")
+    code = count_code(count) or "query.count_needed"
     assumed = f" (assumed that {rows.assumption})" if rows is not None and not n_observations else ""
     raise ErrorEstimateUnavailable(
         f"within: the error of the {description} depends on how many rows there are{group}, which no released count "
-        f"shows clearly enough{assumed}; release the {count.words} first, with a noise scale of at most "
-        f"1/{PRECISE_COUNT_RATIO:.0f} of {smallest}{public}, or choose the budget with mu=, rho=, epsilon= or share="
+        f"shows clearly enough{assumed}; release the {count.words} first ({code}), with a noise scale of "
+        f"at most 1/{PRECISE_COUNT_RATIO:.0f} of {smallest}{public}, or choose the budget with mu=, rho=, epsilon= or "
+        "share="
     )

@@ -39,6 +39,7 @@ from dpnb._plan.expressions.nodes import (
     ExtractDatePart,
     Literal,
     Round,
+    Seconds,
     TextLength,
 )
 from dpnb._plan.expressions.text import as_code, as_operand, words
@@ -195,8 +196,8 @@ def text_length(node: TextLength, kind: Dtype) -> Numeric:
     if kind.max_length is None:
         refuse(
             node,
-            "nothing bounds the length of this text; the curator can declare a maximal length, "
-            "dpnb.Text(max_length=...), to which longer texts count",
+            "nothing bounds the length of this text; the curator can declare a limit with dpnb.Text(max_length=...); "
+            "a longer text then counts with the length max_length",
         )
     return Numeric(0.0, kind.max_length, whole=True)
 
@@ -224,6 +225,13 @@ def part(node: ExtractDatePart, kind: Dtype) -> Numeric:
         return Numeric(calendar.year_of(kind.low), calendar.year_of(kind.high), whole=True)
     low, high = calendar.RANGES[node.part]
     return Numeric(low, high, whole=True)
+
+
+def seconds(node: Seconds, kind: Dtype) -> Numeric:
+    """A point in time as a number of seconds."""
+    if not isinstance(kind, Timestamp):
+        refuse(node, f"only a date is a point in time; this is {described(kind)}")
+    return Numeric(kind.low, kind.high)
 
 
 def as_number(node: AsNumber, kind: Dtype) -> Numeric:

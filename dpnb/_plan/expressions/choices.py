@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 
 from dpnb._plan.expressions.dtypes import (
@@ -34,11 +35,19 @@ from dpnb._plan.expressions.nodes import (
     OnlyWhere,
     Or,
     Period,
+    TextRelation,
     Where,
 )
 from dpnb._plan.expressions.text import MAX_LISTED, words
 from dpnb._plan.schema import ALLOWED_MAGNITUDES, Key, has_allowed_magnitude
 from dpnb._plan.suggestions import did_you_mean
+
+RELATIONS: dict[TextRelation, Callable[[str, str], bool]] = {
+    "startswith": str.startswith,
+    "endswith": str.endswith,
+    "contains": str.__contains__,
+}
+"""What each relation of two texts means."""
 
 MAX_CATEGORIES_LISTED = 20
 """A refusal lists all categories, unless there are more than this."""
@@ -184,4 +193,7 @@ def lookup(node: Lookup, *inner: Dtype) -> Dtype:
             if value is not None and not number:
                 refuse(node, f"a number that is looked up must be {ALLOWED_MAGNITUDES}; got {value!r}")
         return Numeric(node.low, node.high, all(value is None or float(value).is_integer() for value in node.values))
-    return Categorical(tuple(dict.fromkeys(value for value in node.values if value is not None)))
+    values = tuple(dict.fromkeys(value for value in node.values if value is not None))
+    if not values:
+        refuse(node, "every value that is looked up would be missing; give at least one")
+    return Categorical(values)

@@ -47,7 +47,7 @@ class Categorical:
 
 @dataclass(frozen=True)
 class String:
-    """A text whose values are not public; `max_length` is the largest number of characters that its length counts."""
+    """A text whose values are not public; `max_length` is the largest length that counts."""
 
     max_length: int | None = None
 

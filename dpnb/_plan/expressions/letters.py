@@ -36,4 +36,6 @@ def changed_case(text: str, case: Case) -> str:
     >>> changed_case("ZOË Straße", "lower"), changed_case("Straße", "upper")
     ('zoë straße', 'STRAßE')
     """
+    if text.isascii():  # no letter is special, and this is ten times as fast
+        return text.lower() if case == "lower" else text.upper()
     return text.translate(_TABLES[case])

@@ -163,6 +163,12 @@ class AsNumber(Node, frozen=True, tag="as_number"):
     inner: Expression
 
 
+class Seconds(Node, frozen=True, tag="seconds"):
+    """A point in time as a number, in seconds since 1970: the argument of an aggregation whose answer is a date."""
+
+    inner: Expression
+
+
 class MatchText(Node, frozen=True, tag="match_text"):
     """True if a text starts with, ends with or contains another one, character by character."""
 
@@ -215,6 +221,7 @@ Expression = (
     | ExtractDatePart
     | Period
     | AsNumber
+    | Seconds
     | MatchText
     | ChangeCase
     | TextLength
@@ -259,6 +266,13 @@ def arguments(node: Node) -> list[Expression]:
         else:
             inner.append(part)
     return inner
+
+
+def columns_of(node: Expression) -> set[str]:
+    """Names of the columns of an expression."""
+    if isinstance(node, Column):
+        return {node.name}
+    return {name for inner in arguments(node) for name in columns_of(inner)}
 
 
 def negative(inner: Expression) -> Expression:

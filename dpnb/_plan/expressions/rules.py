@@ -27,7 +27,7 @@ from dpnb._plan.expressions.dtypes import (
     refuse,
 )
 from dpnb._plan.expressions.nodes import Arithmetic, Column, Expression, Literal, Node, Round, arguments
-from dpnb._plan.expressions.text import words
+from dpnb._plan.expressions.text import as_code, as_operand, words
 from dpnb._plan.schema import (
     ALLOWED_MAGNITUDES,
     MAX_EXACT_INTEGER,
@@ -79,6 +79,7 @@ RULES: dict[type[Node], Rule] = {
     nodes.ExtractDatePart: Rule(bounds.part),
     nodes.Period: Rule(periods.period),
     nodes.AsNumber: Rule(bounds.as_number),
+    nodes.Seconds: Rule(bounds.seconds),
     nodes.Compare: Rule(choices.comparison),
     nodes.IsIn: Rule(choices.is_in),
     nodes.And: Rule(choices.both, "special"),  # false where one side is false
@@ -132,7 +133,7 @@ def numeric_dtype_of(node: Expression, schema: Schema, verb: str) -> Numeric:
         Categorical: "declare it as dpnb.Bounded(low, high), or count its values with .value_counts()",
         Timestamp: "use a part of it, such as .dt.year, or subtract a date",
         Duration: "use .dt.days or .dt.total_seconds()",
-    }.get(type(kind), "only numbers can be added up")
+    }.get(type(kind), "count its rows with .count(), or the texts that you know with .value_counts(keys=[...])")
     raise PlanError(f"{verb} of {words(node)}: needs a number, and this is {described(kind)}; {remedy}")
 
 
@@ -156,9 +157,18 @@ def public_keys_of(node: Expression, schema: Schema) -> tuple[Key, ...] | None:
         if (kind.high - kind.low) / step < MAX_KEYS:
             return tuple(range(math.ceil(kind.low), math.floor(kind.high) + 1, step))
     raise PlanError(
-        f"groups of {words(node)}: must be public, and this is {described(kind)}; group by dpnb.Categories, by "
-        "dpnb.cut(column, edges), by .round() of a number (or declare it with integer=True) or by a part of a date"
+        f"groups of {words(node)}: must be public, and this is {described(kind)}; group by {_public_parts(node, kind)}"
     )
+
+
+def _public_parts(node: Expression, kind: Dtype) -> str:
+    """What can be groups instead of an expression whose values are not public."""
+    column = as_operand(node)
+    if isinstance(kind, Timestamp):
+        return f"a part of it, such as {column}.dt.month, or by a period, such as {column}.dt.to_period('M')"
+    if isinstance(kind, Numeric):
+        return f"dpnb.cut({as_code(node)}, 5) or {column}.round(), or let the curator declare dpnb.Categories"
+    return f"a part of it, such as {column}.dt.days"
 
 
 def is_never_null(node: Expression) -> bool:

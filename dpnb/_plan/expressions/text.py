@@ -29,9 +29,10 @@ from dpnb._plan.expressions.nodes import (
     Period,
     PeriodUnit,
     Round,
+    Seconds,
     TextLength,
     Where,
-    arguments,
+    columns_of,
     renamed,
 )
 from dpnb._plan.schema import iso_time
@@ -107,28 +108,24 @@ def words(node: Expression) -> str:
             return f"{operand(inner)}.dt.{part}"
         case Period(unit, inner):
             return f"{operand(inner)}.dt.to_period({FREQUENCIES[unit]!r})"
+        case Seconds(inner):
+            return words(inner)
         case AsNumber(inner):
             return f"{operand(inner)}.astype(float)"
 
 
-def as_code(node: Expression) -> str:
+def as_code(node: Expression, frame: str = "df") -> str:
     """The expression with its columns as an analyst selects them, for an example that can be copied."""
-    return words(_with_code(node))
+    return words(_with_code(node, frame))
 
 
 def as_operand(node: Expression) -> str:
     """`as_code`, in parentheses if it is an operation."""
-    return operand(_with_code(node))
+    return operand(_with_code(node, "df"))
 
 
-def _with_code(node: Expression) -> Expression:
-    return renamed(node, {name: f"df[{name!r}]" for name in _columns(node)})
-
-
-def _columns(node: Expression) -> set[str]:
-    if isinstance(node, Column):
-        return {node.name}
-    return {name for inner in arguments(node) for name in _columns(inner)}
+def _with_code(node: Expression, frame: str) -> Expression:
+    return renamed(node, {name: f"{frame}[{name!r}]" for name in columns_of(node)})
 
 
 def iso_text(seconds: float) -> str:

@@ -3,13 +3,15 @@
 rho-zCDP is a Renyi divergence of at most a rho at every order a > 1 (Bun and Steinke 2016, Definition 1.1), so at each
 order, with x = a - 1 and L = log(1/delta),
 
-    "tight"   epsilon = a rho - log(1 + 1/x) + (L - log a)/x
-              (Canonne, Kamath and Steinke 2020, *The discrete Gaussian for differential privacy*, Corollary 13)
-    "simple"  epsilon = rho + 2 sqrt(rho L), its minimum without the two terms in a alone
-              (Bun and Steinke 2016, Proposition 1.3)
+``"tight"``
+    epsilon = a rho - log(1 + 1/x) + (L - log a)/x
+    (Canonne, Kamath and Steinke 2020, *The discrete Gaussian for differential privacy*, Corollary 13)
+``"simple"``
+    epsilon = rho + 2 sqrt(rho L), its minimum without the two terms in a alone
+    (Bun and Steinke 2016, Proposition 1.3)
 
 Every order gives a valid bound, so a search over orders cannot be wrong, only loose: an order is guessed in double
-precision, refined, and then the bound of that one order is evaluated with a margin.  The best order satisfies
+precision, refined, and then the bound of that one order is evaluated with a margin.  The best order satisfies::
 
     x^2 rho + log(1 + x) = L                  for epsilon, and for rho,
     (2 x + 1) rho - log(1 + 1/x) = epsilon    for delta.

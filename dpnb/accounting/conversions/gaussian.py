@@ -1,7 +1,7 @@
 """Conversions between mu and (epsilon, delta): exact curves, rounded in the safe direction.
 
 mu-GDP is (epsilon, delta)-DP for precisely the pairs with (Dong, Roth and Su 2022, *Gaussian differential privacy*,
-Corollary 2.13)
+Corollary 2.13)::
 
     delta = Q(a) - exp(epsilon) Q(b),    a = epsilon/mu - mu/2,    b = epsilon/mu + mu/2,    Q(x) = P(N(0, 1) > x).
 

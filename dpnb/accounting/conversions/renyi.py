@@ -2,10 +2,12 @@
 
 If D_a(P, Q) <= r for all neighbours, then (epsilon, delta)-DP holds with
 
-    "tight"   log delta = (a - 1)(r - epsilon) + a log(1 - 1/a) - log(a - 1)
-              (Canonne, Kamath and Steinke 2020, *The discrete Gaussian for differential privacy*, Proposition 12)
-    "simple"  log delta = (a - 1)(r - epsilon)
-              (Mironov 2017, *Renyi differential privacy*, Proposition 3)
+``"tight"``
+    log delta = (a - 1)(r - epsilon) + a log(1 - 1/a) - log(a - 1)
+    (Canonne, Kamath and Steinke 2020, *The discrete Gaussian for differential privacy*, Proposition 12)
+``"simple"``
+    log delta = (a - 1)(r - epsilon)
+    (Mironov 2017, *Renyi differential privacy*, Proposition 3)
 
 for every epsilon >= 0.  Each is linear in r and epsilon, so it is solved for either in closed form.  Where r is tiny
 compared to delta neither gives epsilon = 0; `epsilon_from_curve` does: the divergence of order 1 is at most r, so the

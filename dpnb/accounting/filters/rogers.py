@@ -84,7 +84,7 @@ def _terms(epsilon: Number, delta: Number, *, pure: bool) -> RogersConstants:
 class RogersFilter(Frozen):
     """Admits (epsilon, delta)-DP losses while K <= epsilon and the sum of their deltas is at most half of delta.
 
-    Rogers et al. 2016, Theorem 5.1.  With S the sum of epsilon_i^2 and M that of epsilon_i (e^epsilon_i - 1)/2,
+    Rogers et al. 2016, Theorem 5.1.  With S the sum of epsilon_i^2 and M that of epsilon_i (e^epsilon_i - 1)/2::
 
         K = M + sqrt(2 (S + C) (1 + log(1 + S/C)/2) log(2/delta)),    C = epsilon^2/(28.04 log(1/delta)).
 

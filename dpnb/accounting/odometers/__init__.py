@@ -17,14 +17,14 @@ BasicOdometer       Rogers et al. 2016, Thm 3.3
 "accumulator": everything so far is within any budget that was fixed beforehand and is at least the bound.  That is not
 a statement about a moment chosen because of the answers, for which it would be false.
 
-==================  ==========================================================================================
-ApproxDPAccumulator Haney et al. 2023, Thm 3.8
-ZCDPAccumulator     Haney et al. 2023, Thm 4.11
-RDPAccumulator      Haney et al. 2023, Thm 4.9
-GDPAccumulator      Smith and Thakurta 2022, Thm 1, at every budget fixed beforehand
-SpentAccumulator    the sum that any filter has counted, including parts and deltas
-RenyiTracker        Feldman and Zrnic 2021, Algorithm 5
-==================  ==========================================================================================
+===================  =========================================================================================
+ApproxDPAccumulator  Haney et al. 2023, Thm 3.8
+ZCDPAccumulator      Haney et al. 2023, Thm 4.11
+RDPAccumulator       Haney et al. 2023, Thm 4.9
+GDPAccumulator       Smith and Thakurta 2022, Thm 1, at every budget fixed beforehand
+SpentAccumulator     the sum that any filter has counted, including parts and deltas
+RenyiTracker         Feldman and Zrnic 2021, Algorithm 5
+===================  =========================================================================================
 
 Choosing an odometer.  Each time-uniform odometer, with its parameters, must be chosen before the first answer.  The
 smallest of several is a bound only if their deltas add up to the stated delta.  The pointwise curve
@@ -42,8 +42,9 @@ No other delta is spent, and post-processing preserves the bound (conditional Je
 Losses with a delta.  A release that is approximately DP, zCDP or GDP is a post-processing of one that also shows
 whether its bad part occurred; the statement is about that view, whose loss is bounded unless a bad part occurs: the
 losses' deltas add up against `slack_delta`, and above it the bound is infinite.  For a PointwiseDP loss it is about the
-realised loss itself.  Given that |loss| <= epsilon its mean is at most epsilon^2/2 + delta, so the sum of those deltas
-is added to the bound; without it Whitehouse et al. 2023, Theorem 3 does not hold for losses as small as their deltas.
+realised loss itself.  Given that it lies between -epsilon and epsilon its mean is at most epsilon^2/2 + delta, so the
+sum of those deltas is added to the bound; without it Whitehouse et al. 2023, Theorem 3 does not hold for losses as
+small as their deltas.
 """
 
 from dpnb.accounting.odometers.accumulators import (

@@ -18,7 +18,7 @@ __all__ = ["FilterOdometer"]
 class FilterOdometer(IntrinsicTimeOdometer):
     """With confidence 1 - delta, the realised loss never exceeds a line in V that touches the pointwise curve at y.
 
-    Whitehouse et al. 2023, Theorem 3, first bound.  With l = log(1/delta) the bound is
+    Whitehouse et al. 2023, Theorem 3, first bound.  With l = log(1/delta) the bound is::
 
         sqrt(2 l y)/2 + sqrt(2 l/y) V/2 + V/2,
 

@@ -21,7 +21,7 @@ Below = Literal["value at v0", "infinity"]
 class StitchedOdometer(IntrinsicTimeOdometer):
     """With confidence 1 - delta, the realised loss never exceeds a curve that grows like sqrt(V log log V).
 
-    Whitehouse et al. 2023, Theorem 3, third bound.  With V' = max(V, v0) the bound is
+    Whitehouse et al. 2023, Theorem 3, third bound.  With V' = max(V, v0) the bound is::
 
         1.7 sqrt(V' (log log(2 V'/v0) + 0.72 log(5.2/delta))) + V/2.
 

@@ -2,12 +2,12 @@
 
 The implementation uses integers only.  A query is an exact integer sum S, its sensitivity C (the most that one privacy
 unit can change S), and a threshold T; C and T are public.  It is mapped to a lattice with D = `STEPS` steps per
-sensitivity,
+sensitivity::
 
     a = floor(D (S - T)/C).
 
-If |S - S'| <= C, then D (S - T)/C and D (S' - T)/C differ by at most D; since D is an integer, floor(x + D) is
-floor(x) + D, and floor is monotone: |a - a'| <= D, exactly.  For the same reason S <= S' implies a <= a'.
+If ``|S - S'| <= C``, then D (S - T)/C and D (S' - T)/C differ by at most D; since D is an integer, floor(x + D) is
+floor(x) + D, and floor is monotone: ``|a - a'| <= D``, exactly.  For the same reason S <= S' implies a <= a'.
 
 The mechanism: rho, discrete Laplace noise (`dpnb.mechanisms.laplace`) of scale D/e1, is drawn once, before the first
 query, and never again.  Each query gets nu of scale 2 c D/e2 (c D/e2 if all are monotone) and is *above* if
@@ -15,9 +15,9 @@ a + nu >= rho; only this is answered.  With values, a positive answer includes a
 that value alone.  After c positive answers the mechanism ends.
 
 Why it costs e1 + e2 + e3, however many queries are below
---------------------------------------------------------
+---------------------------------------------------------
 Fix all answers; the queries, chosen from earlier answers, are then fixed too.  Let a_i and a'_i be their lattice points
-for two neighbouring tables.  rho and all nu, zeta are independent, so the probability of the answers is
+for two neighbouring tables.  rho and all nu, zeta are independent, so the probability of the answers is::
 
     sum over r of P(rho = r) * prod below P(a_i + nu < r) * prod above P(a_i + nu >= r) P(a_i + zeta = v_i).
 
@@ -42,8 +42,8 @@ releasing the compared value, omitting c from nu's scale, omitting nu, continuin
 
 References
 ----------
-.. [1] Lyu, Su, Li 2017, *Understanding the Sparse Vector Technique for Differential Privacy*, arXiv:1603.01699v4.
-.. [2] Dwork, Roth 2014, *The Algorithmic Foundations of Differential Privacy*, section 3.6.
+- Lyu, Su, Li 2017, *Understanding the Sparse Vector Technique for Differential Privacy*, arXiv:1603.01699v4.
+- Dwork, Roth 2014, *The Algorithmic Foundations of Differential Privacy*, section 3.6.
 """
 
 from __future__ import annotations

@@ -305,7 +305,7 @@ def _label_ranges(figure: go.Figure, positions: list[str], cols: int) -> None:
     if edges is None:
         return
     every = math.ceil(len(edges) * (max(map(len, edges)) + 2) * cols / AXIS_CHARACTERS)
-    # plotly takes numbers that are no categories as places on the axis of categories: -0.5 is the left end.
+    # plotly takes numbers that are not categories as positions on the axis of categories: -0.5 is the left end.
     ticks = [(index - 0.5, text(edge)) for index, edge in enumerate(edges) if index % every == 0]
     places, labels = zip(*ticks, strict=True)
     figure.update_xaxes(tickvals=places, ticktext=labels, tickangle=0, ticks="outside")

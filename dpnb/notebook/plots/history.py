@@ -14,6 +14,7 @@ from dpnb.notebook.plots.style import HUES, SMALL, TEMPLATE, UNBOUNDED, PlotLayo
 from dpnb.render.labels import interval_name, rows_of
 from dpnb.render.numbers import format_cost_up, format_mu_up
 from dpnb.results.answer import History
+from dpnb.results.table import UNKNOWN
 
 MAX_BANDS = 8
 UNOBSERVED = "not in this observation"
@@ -116,8 +117,8 @@ def _notes(history: History, numbers: int) -> list[str]:
     if not all(map(all, history.observed_groups)):
         notes.append("small marks: not in that observation, whose mu is that of the groups in it")
     cells = [answer.arrays for answer in history]
-    if any(np.isnan(one.value).any() for one in cells):
-        notes.append("open marks are unknown: the noise is too large, or the statistic is not defined")
+    if any(one.is_unknown.any() for one in cells):
+        notes.append(f"open marks are {UNKNOWN}")
     if any(np.isinf([one.low, one.high]).any() for one in cells):
         notes.append(UNBOUNDED)
     if numbers > MAX_BANDS:

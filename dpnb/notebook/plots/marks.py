@@ -48,7 +48,7 @@ class PlotValues:
             )
             for key, value, interval in rows_of(estimates)
         ]
-        return cls(cells.value.ravel().tolist(), cells.low.ravel().tolist(), cells.high.ravel().tolist(), hover)
+        return cls(cells.displayed.ravel().tolist(), cells.low.ravel().tolist(), cells.high.ravel().tolist(), hover)
 
     def select(self, rows: Sequence[int]) -> Self:
         """The selected rows."""

@@ -160,7 +160,8 @@ class MomentSums:
             value, low, high = (np.sqrt(end) for end in (variance.value, variance.low, variance.high))
             scale = variance.noise_scale / (2 * value)
             first, second, third = (np.sqrt(np.maximum(end, 0.0)) for end in variance.unclipped)
-        return IntervalArrays(value, low, high, scale, (first, second, third)).rescaled(self._reach[column])
+        deviation = IntervalArrays(value, low, high, scale, (first, second, third), variance.has_whole_range)
+        return deviation.rescaled(self._reach[column])
 
     def cov(self, i: int, j: int, *, ddof: int = 0) -> IntervalArrays:
         """Covariance of two columns, with the divisor and the limits of `var`."""

@@ -6,7 +6,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpnb._plan.measurements import AnyView, CoefficientsView, ColumnsView, MomentsView, QuantilesView
+from dpnb._plan.expressions.nodes import Seconds
+from dpnb._plan.measurements import (
+    AnyView,
+    CoefficientsView,
+    ColumnsView,
+    JointAggregation,
+    Measured,
+    MomentsView,
+    QuantilesView,
+    QuantileTree,
+)
 from dpnb._plan.schema import Key
 from dpnb.results.estimates.noisy import IntervalArrays
 
@@ -30,6 +40,20 @@ def outputs_of(view: AnyView) -> tuple[str, tuple[Key, ...]] | None:
                 f"chain {n}: {name}" if chains > 1 else name for n in range(1, chains + 1) for name in one
             )
     return None
+
+
+def dates_of(aggregation: Measured, view: AnyView) -> tuple[bool, ...]:
+    """For each number of a group, whether it is a point in time in seconds since 1970; empty if none is."""
+    parts = [part.aggregation for part in aggregation.parts] if isinstance(aggregation, JointAggregation) else []
+    if isinstance(view, ColumnsView):
+        dates = tuple(_is_date(parts[named.part]) for named in view.columns)
+        return dates if any(dates) else ()
+    many = len(view.at) if isinstance(view, QuantilesView) else 1
+    return (True,) * many if _is_date(aggregation) else ()
+
+
+def _is_date(aggregation: Measured) -> bool:
+    return isinstance(aggregation, QuantileTree) and isinstance(aggregation.column, Seconds)
 
 
 def pairs_of(view: MomentsView) -> list[tuple[int, int]]:
@@ -72,7 +96,8 @@ class Table:
 
         value, low, high = (placed(array, 1.0) for array in (arrays.value, arrays.low, arrays.high))
         first, second, third = (placed(array, 1.0) for array in arrays.unclipped)
-        return IntervalArrays(value, low, high, placed(arrays.noise_scale, 0.0), (first, second, third))
+        fills = placed(arrays.has_whole_range, 0.0).astype(bool)
+        return IntervalArrays(value, low, high, placed(arrays.noise_scale, 0.0), (first, second, third), fills)
 
 
 def table_of(view: AnyView) -> Table | None:

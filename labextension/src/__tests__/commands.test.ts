@@ -5,12 +5,13 @@ import { beforeEach, describe, expect, it, vi } from 'vitest';
 
 import ledgerPanel from '../../schema/ledger-panel.json';
 import { addBadges } from '../badges/addBadges';
+import { RunningCells } from '../badges/runningCells';
 import { addPanelCommands, COMMANDS } from '../commands';
 import { Notebooks } from '../badges/notebooks';
 import { LedgerPanel } from '../panel/panel';
 import { Setting } from '../setting';
 import { FakeModel, FakeTools, found, live } from './fakeModel';
-import { FakeCell, FakeNotebook, FakeTracker } from './fakeNotebook';
+import { FakeCell, FakeNotebook, FakeTracker, FakeRuns } from './fakeNotebook';
 import { sharedSession } from './fixture';
 
 interface IOptions {
@@ -123,7 +124,14 @@ describe('the panel’s commands', () => {
   });
 
   it('are in the menu View, which names no other command', () => {
-    addBadges(app, model, tracker.tracker, new Setting<boolean>(null, 'dpnb:badges', 'showBadges', true), palette);
+    addBadges(
+      app,
+      model,
+      tracker.tracker,
+      new RunningCells(new FakeRuns()),
+      new Setting<boolean>(null, 'dpnb:badges', 'showBadges', true),
+      palette
+    );
     const [view] = ledgerPanel['jupyter.lab.menus'].main;
     const items = view?.items[0]?.submenu.items.flatMap(item => ('command' in item ? [item.command] : []));
     expect(items?.filter(command => command === undefined || !commands.has(command))).toEqual([]);
@@ -152,7 +160,7 @@ describe('addBadges', () => {
   beforeEach(async () => {
     await model.show(live());
     isWanted = new Setting<boolean>(null, 'dpnb:badges', 'showBadges', true);
-    addBadges(app, model, tracker.tracker, isWanted, palette);
+    addBadges(app, model, tracker.tracker, new RunningCells(new FakeRuns()), isWanted, palette);
   });
 
   it('shows badges in every notebook that is open or opened later', () => {

@@ -1,3 +1,4 @@
+import type { Cell } from '@jupyterlab/cells';
 import type { INotebookTracker, NotebookPanel } from '@jupyterlab/notebook';
 import { Signal } from '@lumino/signaling';
 import { Widget } from '@lumino/widgets';
@@ -89,6 +90,20 @@ export class FakeNotebook {
 
   get panel(): NotebookPanel {
     return this as unknown as NotebookPanel;
+  }
+}
+
+/** The signals of all notebooks about the runs of cells. */
+export class FakeRuns {
+  readonly executionScheduled = new Signal<this, { cell: Cell }>(this);
+  readonly executed = new Signal<this, { cell: Cell }>(this);
+
+  schedule(cell: FakeCell): void {
+    this.executionScheduled.emit({ cell: cell as unknown as Cell });
+  }
+
+  end(cell: FakeCell): void {
+    this.executed.emit({ cell: cell as unknown as Cell });
   }
 }
 

@@ -3,6 +3,7 @@ import type { ICommandPalette } from '@jupyterlab/apputils';
 import type { INotebookTracker, NotebookPanel } from '@jupyterlab/notebook';
 
 import { NotebookBadges } from './badges';
+import { RunningCells } from './runningCells';
 import { addCommand, COMMANDS } from '../commands';
 import type { Setting } from '../setting';
 import type { ILedgerModel } from '../kernel/tokens';
@@ -13,13 +14,19 @@ export function addBadges(
   app: JupyterFrontEnd,
   model: ILedgerModel,
   notebooks: INotebookTracker,
+  running: RunningCells,
   isEnabled: Setting<boolean>,
   palette: ICommandPalette | null
 ): void {
   const shown = new Map<NotebookPanel, NotebookBadges>();
   const showIn = (panel: NotebookPanel): void => {
     if (isEnabled.value && !panel.isDisposed && !shown.has(panel)) {
-      const badges = new NotebookBadges(panel, model, cell => void app.commands.execute(COMMANDS.showCell, { cell }));
+      const badges = new NotebookBadges(
+        panel,
+        model,
+        running,
+        cell => void app.commands.execute(COMMANDS.showCell, { cell })
+      );
       shown.set(panel, badges);
       panel.disposed.connect(() => shown.delete(panel));
     }

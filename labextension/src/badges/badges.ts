@@ -6,6 +6,7 @@ import { Signal } from '@lumino/signaling';
 import { Badge } from './badge';
 import { type ICurrentCosts, displayedCosts, currentCosts, save } from './badgeMemory';
 import type { ILedgerModel } from '../kernel/tokens';
+import type { RunningCells } from './runningCells';
 
 /** Class of a cell that has a badge, and CSS property with the number of its lines, which need space below the prompt. */
 const BADGED = 'dpnb-mod-badged';
@@ -26,12 +27,14 @@ export class NotebookBadges implements IDisposable {
   constructor(
     private readonly _panel: NotebookPanel,
     private readonly _model: ILedgerModel,
+    private readonly _running: RunningCells,
     private readonly _onClick: (cell: string) => void
   ) {
     const { content, sessionContext } = _panel;
     content.modelChanged.connect(this._onModel, this);
     sessionContext.kernelChanged.connect(this._draw, this);
     _model.kernelChanged.connect(this._onKernel, this);
+    _running.ended.connect(this._onEnded, this);
     _panel.disposed.connect(this.dispose, this);
     this._onModel();
   }
@@ -62,6 +65,12 @@ export class NotebookBadges implements IDisposable {
     }
   }
 
+  private _onEnded(_: RunningCells, cell: Cell): void {
+    if (this._panel.content.widgets.includes(cell)) {
+      this._draw(); // its cost was not saved while it was running
+    }
+  }
+
   private get _kernelId(): string | null {
     return this._panel.sessionContext.session?.kernel?.id ?? null;
   }
@@ -76,7 +85,7 @@ export class NotebookBadges implements IDisposable {
 
   private _drawCell(cell: Cell, live: ICurrentCosts, canSave: boolean): void {
     const costs = displayedCosts(cell.model, live);
-    if (canSave) {
+    if (canSave && !this._running.has(cell)) {
       save(cell.model, costs);
     }
     if (costs.length === 0) {

@@ -1,5 +1,6 @@
 import { TERMS } from '../protocol/glossary';
 import { element } from './dom';
+import { trans } from '../translation';
 
 type Term = keyof typeof TERMS;
 
@@ -11,6 +12,10 @@ const GAP = 4;
 
 const NAMES = Object.keys(TERMS) as Term[];
 const PATTERN = new RegExp(`\\b(${NAMES.join('|')})s?\\b`, 'gi');
+
+/** The definition of a term in the reader's language: the sentences come from Python, so they are no literals. */
+// eslint-disable-next-line jupyter/no-dynamic-translation
+const sentenceOf = (term: Term): string => trans.__(TERMS[term]);
 
 /** A piece of a text: plain, or the words of a term. */
 interface IPiece {
@@ -68,7 +73,7 @@ function termElement(term: Term, words: string): HTMLElement {
   const node = element('dfn', 'dpnb-term', words);
   node.tabIndex = 0;
   node.setAttribute('aria-describedby', definitionId(term));
-  const show = (): void => definition.show(node, TERMS[term]);
+  const show = (): void => definition.show(node, sentenceOf(term));
   node.addEventListener('pointerenter', show);
   node.addEventListener('focus', show);
   node.addEventListener('pointerleave', () => definition.hideSoon());
@@ -163,7 +168,7 @@ function describe(page: Document): void {
   const [first] = NAMES;
   if (first !== undefined && page.getElementById(definitionId(first)) === null) {
     const definitions = NAMES.map(term => {
-      const node = element('span', '', TERMS[term]);
+      const node = element('span', '', sentenceOf(term));
       node.id = definitionId(term);
       return node;
     });

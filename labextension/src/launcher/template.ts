@@ -34,7 +34,7 @@ export function firstCells({ declaration, table }: ITemplateFiles): [type: 'code
   const session =
     table === null
       ? [
-          `# ${trans.__('On mock data. For real answers give the table: from_toml(%1, table)', path)}`,
+          `# ${trans.__('Mock data: for real answers, pass the table, as in from_toml(%1, table)', path)}`,
           `session = dpnb.Session.from_toml(${path}, rehearse=True)`
         ]
       : [`session = dpnb.Session.from_toml(${path}, table)`];
@@ -43,8 +43,10 @@ export function firstCells({ declaration, table }: ITemplateFiles): [type: 'code
       'The curator’s file `%1` declares the privacy unit, the budget and the columns of the table.',
       declaration ?? PLACEHOLDER
     ),
-    declaration === null ? trans.__('Put it into the folder of this notebook, or change its name below.') : '',
-    trans.__('Looking at a query is free; a release is charged to the budget, which the panel on the right shows.')
+    declaration === null ? trans.__('Put it in the folder of this notebook, or change its name below.') : '',
+    trans.__(
+      'Queries and their previews are free; a release is charged to the budget, which the panel on the right shows.'
+    )
   ];
   return [
     ['markdown', `# ${trans.__('Private analysis')}\n\n${introduction.filter(text => text !== '').join(' ')}`],

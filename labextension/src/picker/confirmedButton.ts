@@ -1,4 +1,5 @@
 import { button, element, setText } from '../dom/dom';
+import { trans } from '../translation';
 
 /**
  * A button for a release; a large cost is confirmed once, in place of the button.
@@ -20,8 +21,8 @@ export class ConfirmedButton {
     private readonly _onRelease: (isConfirmed: boolean) => void
   ) {
     this._button = button(className, '');
-    this._confirm = button('dpnb-picker-confirm', 'Confirm');
-    this._cancelButton = button('dpnb-picker-cancel', 'Cancel');
+    this._confirm = button('dpnb-picker-confirm', trans.__('Confirm'));
+    this._cancelButton = button('dpnb-picker-cancel', trans.__('Cancel'));
     this._row = element('div', 'dpnb-picker-confirmation', this._question, this._confirm, this._cancelButton);
     this._row.setAttribute('role', 'group');
     this._row.hidden = true;

@@ -1,6 +1,7 @@
 import { element, setText } from '../dom/dom';
 import { setTextWithTerms } from '../dom/terms';
 import type { IOption } from '../protocol/picker';
+import { trans } from '../translation';
 
 /** What the selected option costs and gives, below the slider. */
 export class OptionView {
@@ -14,16 +15,16 @@ export class OptionView {
   private readonly _loss = element('span', 'dpnb-picker-loss');
   private readonly _barAfter = element('div', 'dpnb-picker-bar-after');
   private readonly _barCost = element('div', 'dpnb-picker-bar-cost');
-  private readonly _error = new Fact('error', 'Expected error');
-  private readonly _relativeError = new Fact('share', 'Relative error');
-  private readonly _compare = new Fact('compare', 'Compare with', this.reference);
-  private readonly _after = new Fact('after', 'Headroom after');
-  private readonly _times = new Fact('times', 'Also affordable');
+  private readonly _error = new Fact('error', trans.__('Expected error'));
+  private readonly _relativeError = new Fact('share', trans.__('Relative error'));
+  private readonly _compare = new Fact('compare', trans.__('Compare with'), this.reference);
+  private readonly _after = new Fact('after', trans.__('Headroom after'));
+  private readonly _times = new Fact('times', trans.__('Also affordable'));
 
   constructor(slider: HTMLInputElement) {
     this.label.htmlFor = slider.id;
     this._cost.htmlFor.add(slider.id);
-    this.label.append('Cost ', this._cost);
+    this.label.append(trans.__('Cost'), ' ', this._cost);
     this.bar.append(this._barAfter, this._barCost);
     this.bar.setAttribute('aria-hidden', 'true'); // the text below states the same
     for (const { node } of [this._error, this._relativeError, this._compare, this._after, this._times]) {
@@ -31,8 +32,8 @@ export class OptionView {
     }
     this.reference.type = 'number';
     this.reference.step = 'any';
-    this.reference.placeholder = 'an expected value';
-    this.reference.setAttribute('aria-label', 'Compare the expected error with this value');
+    this.reference.placeholder = trans.__('an expected value');
+    this.reference.setAttribute('aria-label', trans.__('Compare the expected error with this value'));
   }
 
   /** The cost with the loss, which is explained. */
@@ -60,7 +61,7 @@ export class OptionView {
     const reference = this.reference.valueAsNumber;
     if (Number.isFinite(reference) && reference !== 0 && option.error_value !== null) {
       const percent = (100 * option.error_value) / Math.abs(reference);
-      return `± ${Number(percent.toPrecision(2))}% of ${reference}`;
+      return trans.__('± %1% of %2', Number(percent.toPrecision(2)), reference);
     }
     return option.relative_error;
   }

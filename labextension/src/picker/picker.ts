@@ -5,6 +5,7 @@ import type { IOption, IPickerState, IPreset, IRenderedAnswer, IUnanswered } fro
 import { ConfirmedButton } from './confirmedButton';
 import { CountStepView } from './countStepView';
 import { OptionView } from './optionView';
+import { trans } from '../translation';
 
 type Target = Record<string, string>;
 
@@ -54,7 +55,7 @@ export class PickerView {
   private readonly _option: OptionView;
   private readonly _count: CountStepView;
   private readonly _release: ConfirmedButton;
-  private readonly _refine = element('button', 'dpnb-picker-refine', 'Refine…');
+  private readonly _refine = element('button', 'dpnb-picker-refine', trans.__('Refine…'));
   private readonly _facts = element('ul', 'dpnb-picker-facts');
   private readonly _status = element('p', 'dpnb-picker-status');
   private readonly _progress = element('p', 'dpnb-picker-progress');
@@ -96,7 +97,7 @@ export class PickerView {
     this._refine.addEventListener('click', () => this._onRefine());
     const presets = element('div', 'dpnb-picker-presets');
     presets.setAttribute('role', 'group');
-    presets.setAttribute('aria-label', 'Preset budgets');
+    presets.setAttribute('aria-label', trans.__('Preset budgets'));
     this._presets = new Views(presets, () => this._presetButton());
     const unanswered = element('div', 'dpnb-picker-unanswered');
     this._unanswered = new Views(unanswered, () => this._unansweredButton());
@@ -156,7 +157,7 @@ export class PickerView {
       control.disabled = true;
     }
     setText(this._progress, '');
-    setText(this._status, 'The kernel was restarted or shut down. Run this cell again to use the picker.');
+    setText(this._status, trans.__('The kernel was restarted or shut down. Run this cell again to use the picker.'));
   }
 
   /** Move the focus to the answer, or to that of the count while the budget of the query is still to be chosen. */
@@ -178,7 +179,9 @@ export class PickerView {
     this._query.hidden = state.answer !== null; // the answer starts with the same text
     setTextWithTerms(
       this._current,
-      state.current === null ? '' : `This answer has cost ${state.current}. Refining it costs only the difference.`
+      state.current === null
+        ? ''
+        : trans.__('This answer has cost %1. Refining it costs only the difference.', state.current)
     );
     this._choosing.hidden = (isAnswered && !this._isOpen) || state.options.length === 0;
     this._current.hidden = state.current === null || this._choosing.hidden;
@@ -224,11 +227,11 @@ export class PickerView {
       return;
     }
     this._option.update(option, Math.max(...options.map(one => one.remaining)));
-    this._release.update(this._state?.current === null ? 'Release' : 'Refine', option.confirm);
+    this._release.update(this._state?.current === null ? trans.__('Release') : trans.__('Refine'), option.confirm);
     this._slider.setAttribute('aria-valuetext', `${option.cost}: ${option.error}; ${option.after}`);
     const [least, most] = this._ends;
     setText(least, percentage(options[0]));
-    setText(most, `${percentage(options[options.length - 1])}, all that is left`);
+    setText(most, trans.__('%1, all that is left', percentage(options[options.length - 1])));
     for (const button of this.node.querySelectorAll<HTMLButtonElement>('.dpnb-picker-preset')) {
       button.setAttribute('aria-pressed', String(button.dataset.option === this._slider.value));
     }
@@ -273,7 +276,7 @@ export class PickerView {
   /** Disable further releases until the kernel has sent the outcome of the last. */
   private _startTimeout(): void {
     this._release.disabled = this._count.disabled = true;
-    setText(this._status, 'Releasing. A busy kernel releases when it is idle.');
+    setText(this._status, trans.__('Releasing. A busy kernel releases when it is idle.'));
     // The button remains disabled: a busy kernel has received the request, and would receive a second one.
     this._timer ??= this._timeout();
   }
@@ -283,7 +286,7 @@ export class PickerView {
       () =>
         setText(
           this._status,
-          'No reply yet: a busy kernel replies when it is idle; after a restart, run this cell again.'
+          trans.__('No reply yet: a busy kernel replies when it is idle; after a restart, run this cell again.')
         ),
       TIMEOUT
     );
@@ -307,7 +310,7 @@ export class PickerView {
       node,
       update: (release): void => {
         target = release.target;
-        setText(node, `${release.label} was charged but not answered: repeat it for free`);
+        setText(node, trans.__('%1 was charged but not answered: repeat it for free', release.label));
       }
     };
   }
@@ -351,7 +354,7 @@ class AnswerView {
       this._body.dataset.shown = html;
       this._body.innerHTML = html; // rendered and escaped by dpnb in the kernel, like any other HTML output
     }
-    setText(this._hint, answer?.hint ? `In code, ${answer.hint}.` : '');
+    setText(this._hint, answer?.hint ? trans.__('In code, %1.', answer.hint) : '');
     this.node.hidden = answer === null;
   }
 }

@@ -6,6 +6,7 @@ import type { PickerRequest } from '../protocol/messages';
 import { isPickerState } from '../protocol/picker';
 import { keepInView } from './keepInView';
 import { type IPickerMemory, PickerView } from './picker';
+import { trans } from '../translation';
 
 interface IState {
   /** The state that the kernel sent, see `protocol/picker.ts`. */
@@ -57,7 +58,7 @@ export function renderPicker({ model, el }: RenderProps<IState>): () => void {
   const update = (): void => {
     const state = model.get('state');
     if (!isPickerState(state)) {
-      el.replaceChildren('This picker was created by another version of dpnb: run the cell again.');
+      el.replaceChildren(trans.__('This picker was created by another version of dpnb: run the cell again.'));
       return;
     }
     view.update(state);

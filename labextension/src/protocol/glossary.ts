@@ -5,15 +5,15 @@ export const TERMS = {
   'privacy unit':
     'The entity whose presence is protected: one row, or all rows that share a value of one column, for example all rows of one person.',
   odometer:
-    'A bound on the privacy loss that the answers so far have caused; it refuses nothing, and its scale is not that of the budget.',
+    'A bound on the privacy loss of the answers so far, in the sense that is stated beside it; it refuses nothing, and its scale is not that of the budget.',
   filter:
     'The rule that admits or refuses each query so that all answers together stay within the budget, even if queries are chosen because of earlier answers.',
-  mu: 'The privacy loss of an answer: with loss mu, detecting one privacy unit is as hard as telling one draw from a normal distribution with mean 0 from one with mean mu; the squares of mu add up.',
+  mu: 'The privacy loss of an answer: with loss mu, detecting one privacy unit is at least as hard as telling a draw from a normal distribution with mean 0 from one with mean mu, both with variance 1; the squares of mu add up.',
   rho: 'The privacy loss of an answer under zero-concentrated differential privacy (zCDP); rho adds up, and a loss mu counts as half of its square.',
   epsilon:
-    'The bound on the privacy loss: one privacy unit changes the probability of any outcome by at most the factor e^epsilon, up to delta.',
+    'The bound on the privacy loss: one privacy unit changes the probability of any outcome by at most the factor e^epsilon, apart from delta.',
   delta:
     'The probability mass that a guarantee allows outside its bound epsilon; it is chosen far smaller than 1 divided by the number of privacy units.',
-  GDP: 'Gaussian differential privacy with parameter mu: all answers together reveal at most as much about one privacy unit as one answer with the loss mu.',
+  GDP: 'Gaussian differential privacy with parameter mu: all answers together reveal at most as much about one privacy unit as a single answer with the loss mu would.',
   DP: 'Differential privacy with parameters epsilon and delta: a bound on how much everything that is released can depend on any one privacy unit.'
 } as const;

@@ -44,6 +44,15 @@ class DuckDB(Engine):
     rows_at_once = ROWS_AT_ONCE
     wide_sums = True
 
+    def well_formed(self, frame: Frame, columns: Sequence[str]) -> Frame:
+        from duckdb import ColumnExpression as Column
+        from duckdb import SQLExpression as Sql
+
+        # DuckDB does not check the texts of an Arrow table, and `lower`, `translate` and results fail on invalid ones.
+        native = frame.to_native()
+        checked = (Sql(f'TRY(decode(encode("{name}")))').alias(name) for name in columns)
+        return opened(native.select(*(Column(name) for name in native.columns if name not in columns), *checked))
+
     def hashed(self, frame: Frame, columns: Mapping[str, str]) -> Frame:
         from duckdb import ColumnExpression as Column
         from duckdb import ConstantExpression as Constant

@@ -65,6 +65,11 @@ class Engine(ABC):
         """Number of rows of a frame."""
         return int(self.collected(self.opened(native).select(rows=nw.len()))[0]["rows"])
 
+    def well_formed(self, frame: Frame, columns: Sequence[str]) -> Frame:
+        """The frame with a null in place of each text that is not valid UTF-8, if the engine can hold such texts."""
+        del columns
+        return frame
+
     @abstractmethod
     def hashed(self, frame: Frame, columns: Mapping[str, str]) -> Frame:
         """The frame with the hash of each text by `label_hash`, for every ``from: to`` of `columns`."""

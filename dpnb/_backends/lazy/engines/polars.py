@@ -23,6 +23,21 @@ class Polars(Engine):
     name = "polars"
     rows_at_once = ROWS_AT_ONCE
 
+    def well_formed(self, frame: Frame, columns: Sequence[str]) -> Frame:
+        import polars as pl
+
+        def checked(texts: Any) -> Any:
+            encoded = texts.cast(pl.Binary)
+            try:
+                encoded.cast(pl.String)
+            except pl.exceptions.ComputeError:
+                return pl.Series(texts.name, [_decoded(text) for text in encoded.to_list()], pl.String)
+            return texts
+
+        # polars does not check the texts of an Arrow table, and Python cannot read invalid ones.
+        exprs = (pl.col(name).map_batches(checked, return_dtype=pl.String, is_elementwise=True) for name in columns)
+        return opened(frame.to_native().with_columns(*exprs))
+
     def hashed(self, frame: Frame, columns: Mapping[str, str]) -> Frame:
         import polars as pl
 
@@ -86,6 +101,13 @@ class Polars(Engine):
         paths = partial(_paths, native)
         paths()  # raises at once if the plan cannot be inspected
         return paths
+
+
+def _decoded(text: bytes | None) -> str | None:
+    try:
+        return None if text is None else text.decode()
+    except UnicodeDecodeError:
+        return None
 
 
 def _collected(frame: Frame) -> Any:

@@ -2,10 +2,11 @@ import { beforeEach, describe, expect, it, vi } from 'vitest';
 
 import { type ICellMemory, displayedCosts, currentCosts, save, savedCosts } from '../../badges/badgeMemory';
 import { NotebookBadges } from '../../badges/badges';
+import { RunningCells } from '../../badges/runningCells';
 import type { ICellCost, ISession } from '../../protocol/snapshot';
 import type { LedgerView } from '../../kernel/tokens';
 import { FakeModel, live } from '../fakeModel';
-import { FakeCell, FakeNotebook } from '../fakeNotebook';
+import { FakeCell, FakeNotebook, FakeRuns } from '../fakeNotebook';
 import { sharedSession, sharedSnapshot } from '../fixture';
 
 const CELL = '3f2a-mean';
@@ -117,13 +118,14 @@ describe('NotebookBadges', () => {
   let other: FakeCell;
   let notebook: FakeNotebook;
   let badges: NotebookBadges;
+  const runs = new FakeRuns();
   const onClick = vi.fn<(cell: string) => void>();
 
   function open(metadata: Record<string, unknown> = {}, kernelId: string | null = 'kernel-1'): void {
     cell = new FakeCell(CELL, metadata);
     other = new FakeCell('other');
     notebook = new FakeNotebook('notebook', kernelId, [cell, other]);
-    badges = new NotebookBadges(notebook.panel, model, onClick);
+    badges = new NotebookBadges(notebook.panel, model, new RunningCells(runs), onClick);
   }
 
   beforeEach(() => {
@@ -151,6 +153,19 @@ describe('NotebookBadges', () => {
     await model.show(live([real(cost('mu 0.1'))]));
     expect(cell.badge).toBe(before);
     expect(cell.badge?.textContent).toBe('mu 0.1');
+  });
+
+  it('are saved when the cell has been run, not while it runs', async () => {
+    open();
+    runs.schedule(cell);
+    runs.schedule(other);
+    await model.show(live([real(cost())]));
+    expect(cell.badge?.textContent).toBe('mu 0.05');
+    expect(cell.changes).toBe(0);
+    runs.end(other);
+    expect(cell.changes).toBe(0);
+    runs.end(cell);
+    expect(cell.metadata).toEqual({ dpnb: SAVED });
   });
 
   it('do not listen to the kernels of other notebooks', async () => {

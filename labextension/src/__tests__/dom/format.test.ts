@@ -116,7 +116,7 @@ describe('statusLine', () => {
 });
 
 describe('clock', () => {
-  it('keeps a text that is no time', () => {
+  it('keeps a text that is not a time', () => {
     expect(clock('yesterday')).toBe('yesterday');
   });
 

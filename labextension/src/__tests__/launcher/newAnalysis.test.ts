@@ -27,7 +27,7 @@ describe('the first cells', () => {
 
   it('say what to do in a folder without a declaration', () => {
     const [[, words] = []] = firstCells({ declaration: null, table: null });
-    expect(words).toContain('Put it into the folder of this notebook');
+    expect(words).toContain('Put it in the folder of this notebook');
     expect(code(null, null)).toContain('from_toml("table.toml", rehearse=True)');
   });
 

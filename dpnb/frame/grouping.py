@@ -1,0 +1,142 @@
+"""Frames by groups: of public values, of calendar periods, and of texts that many units have."""
+
+from __future__ import annotations
+
+from typing import Any, Unpack
+
+from dpnb._core.query import Query
+from dpnb._plan.constants import flag
+from dpnb._plan.measurements import Count, Discovery, PlainView, Proportions
+from dpnb.frame.column_expr import groups_of
+from dpnb.frame.groupby import AggregationSpec, GroupBy
+from dpnb.frame.layout import ColumnLayout
+from dpnb.frame.options import GROUPING, GroupOptions, check_options
+from dpnb.frame.periods import period_of, with_periods
+from dpnb.frame.public_keys import public_keys
+
+
+class Grouping(ColumnLayout):
+    """The methods of a frame that split it into groups."""
+
+    __slots__ = ()
+
+    def value_counts(self, subset: str | list[str] | None = None, normalize: bool = False, **options: object) -> Query:
+        """Number of rows for each combination of public values; see `Series.value_counts`.
+
+        Raises
+        ------
+        PlanError
+            A column has no public values, or an argument is not offered.
+
+        Examples
+        --------
+        >>> df.value_counts("plan").description
+        'count of rows by plan'
+        """
+        check_options("value_counts", options, self._examples(), "sort", "ascending", "dropna")
+        groups = self.groupby(self.columns if subset is None else subset)
+        view = Proportions() if flag(normalize, "normalize") else PlainView()
+        return groups._ask(Count(), view)
+
+    def groupby(self, by: Any = None, keys: object = None, **options: Unpack[GroupOptions]) -> GroupBy:
+        """Split the view into groups, to aggregate each; groups without rows are included.
+
+        Parameters
+        ----------
+        by : str, column, or list of them
+            Columns of public values: declared categories, conditions, bins of `dpnb.cut`, parts of dates, rounded
+            numbers; string columns with `keys`.
+        keys : list, data frame or answer, optional
+            The public groups; by default every combination of the public values.  A list of keys (tuples for several
+            columns), a table with the columns of `by`, or the answer of `discover`.
+        **options
+            Arguments of pandas, with the values that change nothing here.
+
+        Raises
+        ------
+        PlanError
+            There is no such column, or its values are not public.
+
+        Examples
+        --------
+        >>> df.groupby(["plan", df["age"] > 65]).size().description
+        'count of rows by plan, age > 65'
+        """
+        check_options("groupby", options, self._examples(), *GROUPING)
+        groups = groups_of(self._view, with_periods(self._view, by))
+        return GroupBy(self._view, groups, public_keys(self._view, groups, keys))
+
+    def resample(self, rule: object, *, on: str | None = None, **options: object) -> GroupBy:
+        """Split the view into calendar periods of a column of dates; periods without rows are included.
+
+        Parameters
+        ----------
+        rule : str
+            ``"h"``, ``"D"``, ``"W"``, ``"M"``, ``"Q"`` or ``"Y"``, or an equivalent frequency of pandas.
+        on : str, optional
+            The column of dates; may be left out if there is only one.
+
+        Raises
+        ------
+        PlanError
+            There is no such column of dates, or no such period.
+
+        Examples
+        --------
+        >>> df.resample("M", on="admitted")["cost"].sum().description
+        "sum of cost by admitted.dt.to_period('M')"
+        """
+        check_options("resample", options, self._examples())
+        return self.groupby(period_of(self._view, on, rule))
+
+    def pivot_table(
+        self,
+        values: str | list[str] | None = None,
+        index: Any = None,
+        columns: Any = None,
+        aggfunc: AggregationSpec = "mean",
+        **options: object,
+    ) -> Query:
+        """Aggregate columns for each combination of public values; of one column by two, the answer is a two-way table.
+
+        Raises
+        ------
+        PlanError
+            There is neither an index nor columns, or they have no public values.
+
+        Examples
+        --------
+        >>> df.pivot_table(values="cost", index="plan", aggfunc="mean").description
+        'mean of cost by plan'
+        """
+        known = ("fill_value", "margins", "observed", "dropna", "sort")
+        check_options("pivot_table", options, self._examples(), *known)
+        by = [level for levels in (index, columns) for level in (levels if isinstance(levels, list) else [levels])]
+        groups = self.groupby([level for level in by if level is not None])
+        if isinstance(values, str):
+            query = groups[values].agg(aggfunc)
+            return query.unstack() if index and columns and isinstance(aggfunc, str) else query
+        return (groups if values is None else groups[values]).agg(aggfunc)
+
+    def discover(self, by: Any, *, discovery_delta: object = None) -> Query:
+        """Find the groups that contain enough privacy units: their keys, and the number of units in each.
+
+        This is differentially private partition selection.  A group with a single unit is found with probability at
+        most delta, which is taken from the budget's ``discovery_delta`` (a tenth of it by default).
+
+        The interval of a group's number of units is valid conditionally on the group being found, however small it is,
+        and the estimate is median-unbiased.  With ``simultaneous=True`` the intervals of all groups found hold at once.
+
+        Raises
+        ------
+        PlanError
+            The budget has no ``discovery_delta``, or a column has no discrete values.
+
+        Examples
+        --------
+        >>> df.discover("note").description
+        'groups that enough privacy units have, by note'
+        """
+        return self._view.query(
+            Discovery(self._view.discovery(discovery_delta)), PlainView(), groups_of(self._view, by)
+        )

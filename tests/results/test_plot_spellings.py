@@ -1,0 +1,48 @@
+"""``answer.plot`` under the names of pandas: the figure of the answer, or a refusal that names it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import dpnb
+from dpnb.errors import AnswerAttributeError, RequestError
+
+pytest.importorskip("plotly")
+
+
+@pytest.fixture(scope="module")
+def answer() -> Any:
+    session = dpnb.Session.rehearse(
+        name="t", budget=dpnb.Budget(epsilon=10, delta=1e-6), schema={"g": dpnb.Categories(["a", "b"])}
+    )
+    return session.frame["g"].value_counts().release(mu=1)
+
+
+@pytest.mark.parametrize("kind", ["bar", "barh", "hist", "line"])
+def test_a_kind_of_pandas_is_the_figure_of_the_answer(answer: Any, kind: str) -> None:
+    figure = answer.plot().to_json()
+    assert getattr(answer.plot, kind)(figsize=(3, 2)).to_json() == figure
+    assert answer.plot(kind=kind).to_json() == figure
+    assert getattr(answer.sort_values().plot, kind)().to_json() != figure
+
+
+def test_another_kind_is_refused_with_what_draws_it(answer: Any) -> None:
+    for use in (lambda: answer.plot.pie(), lambda: answer.plot(kind="pie")):
+        with pytest.raises(AnswerAttributeError, match=r"use \.plot\(\).*\.to_pandas\(\)\['estimate'\]\.plot\.pie\(\)"):
+            use()
+
+
+def test_an_unknown_argument_is_refused(answer: Any) -> None:
+    with pytest.raises(RequestError, match="has no argument 'histroy'; use history=True"):
+        answer.plot(histroy=True)
+
+
+def test_a_query_refuses_with_the_call(answer: Any) -> None:
+    del answer
+    session = dpnb.Session.rehearse(
+        name="u", budget=dpnb.Budget(epsilon=1, delta=1e-6), schema={"g": dpnb.Categories(["a", "b"])}
+    )
+    with pytest.raises(RequestError, match=r"\.release\(share=0\.01\)\.plot\(\)"):
+        session.frame["g"].value_counts().plot.bar()
