@@ -22,6 +22,8 @@ BUILD = ROOT / "build" / "docs"
 SOURCE, HTML = BUILD / "source", BUILD / "html"
 MESSAGES, EXPLAIN = "how-to/messages", "#dpnb-explain-"
 NOT_COPIED = shutil.ignore_patterns("*.dpnb*", ".ipynb_checkpoints", "__pycache__")
+WIDE = "---\nhtml_theme.sidebar_secondary.remove: true\n---\n\n"
+"""Front matter of a page whose tables need the whole width."""
 
 
 def stage() -> None:
@@ -34,7 +36,8 @@ def stage() -> None:
         notebook.write_text(text.replace("](../docs/", "](../"), encoding="utf-8")
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     (SOURCE / "changelog.md").write_text(changelog.replace("](docs/", "]("), encoding="utf-8")
-    shutil.copy(ROOT / "tests" / "bench" / "RESULTS.md", SOURCE / "benchmarks.md")
+    results = (ROOT / "tests" / "bench" / "RESULTS.md").read_text(encoding="utf-8")
+    (SOURCE / "benchmarks.md").write_text(WIDE + results, encoding="utf-8")
     write_messages()
     expressions.write(SOURCE / "start" / "expressions.md")
     make_plotly_local()

@@ -56,7 +56,7 @@ html_title = "dpnb"
 html_static_path = ["_static"]
 html_css_files = ["outputs.css"]
 html_show_sourcelink = False
-html_sidebars = {"tutorials/[0-9]*": []}  # the code of notebooks has long lines
+html_sidebars = {"tutorials/[0-9]*": [], "comparison": []}  # long lines of code, and a wide table
 html_theme_options = {
     "github_url": "https://github.com/dpnb/dpnb",
     "header_links_before_dropdown": 8,

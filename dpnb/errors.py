@@ -16,6 +16,14 @@ class DpnbError(Exception):
     """Base class of all errors that dpnb raises deliberately.
 
     A message may quote a ledger or a schema that someone else wrote, so `printable` escapes its text.
+
+    Examples
+    --------
+    >>> try:
+    ...     df["hight"]
+    ... except dpnb.errors.DpnbError as error:
+    ...     print(type(error).__name__)
+    PlanError
     """
 
     def __str__(self) -> str:
@@ -23,57 +31,150 @@ class DpnbError(Exception):
 
 
 class InvalidValueError(DpnbError, ValueError):
-    """A number or an argument violates a documented rule."""
+    """A number or an argument violates a documented rule.
+
+    Examples
+    --------
+    >>> dpnb.Budget(epsilon=0, delta=1e-6)
+    Traceback (most recent call last):
+        ...
+    dpnb.errors.InvalidValueError: epsilon must be greater than 0, got 0; give a positive number
+    """
 
 
 class BudgetExceeded(DpnbError):  # noqa: N818  (the public name describes the event)
-    """The filter refused a loss; nothing was charged and the session remains usable."""
+    """The filter refused a loss; nothing was charged and the session remains usable.
+
+    Examples
+    --------
+    >>> df.count().release(mu=5)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    dpnb.errors.BudgetExceeded: count of rows: requested more than 1000% of the budget (mu=5.0), and 100.0% is...
+    """
 
 
 class ConversionError(DpnbError, TypeError):
-    """No theorem allows this conversion between kinds of loss."""
+    """No theorem allows this conversion between kinds of loss.
+
+    Examples
+    --------
+    >>> from dpnb.accounting import GDP, PureDP, convert
+    >>> convert(GDP(mu=1), PureDP)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    dpnb.errors.ConversionError: loss: no theorem converts GDP(mu=1.0) to PureDP; use a filter or odometer that...
+    """
 
 
 class SchemaError(DpnbError, ValueError):
-    """The schema is invalid, or gives a query no bounds."""
+    """The schema is invalid, or gives a query no bounds.
+
+    Examples
+    --------
+    >>> dpnb.Bounded(10, 0)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    dpnb.errors.SchemaError: Bounded: low must be below high; got low=10.0, high=0.0; give two different numbers in...
+    """
 
 
 class PlanError(DpnbError, ValueError):
-    """A query that dpnb does not support or cannot bound."""
+    """A query that dpnb does not support or cannot bound.
+
+    Examples
+    --------
+    >>> df["age"] / df["cost"]  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    dpnb.errors.PlanError: age / cost: cost can be 0, so nothing bounds the quotient; .clip() it away from 0 first,...
+    """
 
 
 class UnsupportedError(PlanError, AttributeError):
     """A pandas operation that is not available on a private table; the message names an alternative.
 
     Also an `AttributeError`, so that ``hasattr`` and tab completion work as usual.
+
+    Examples
+    --------
+    >>> df.iloc  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    dpnb.errors.UnsupportedError: .iloc of private table: would show rows, which are never shown; release a summary...
     """
 
 
 class RequestError(DpnbError, ValueError):
-    """A preview or release whose arguments are missing, contradictory or impossible."""
+    """A preview or release whose arguments are missing, contradictory or impossible.
+
+    Examples
+    --------
+    >>> df.count().release()
+    Traceback (most recent call last):
+        ...
+    dpnb.errors.RequestError: target: give exactly one of mu=, rho=, epsilon=, share=, within=; got none
+    """
 
 
 class NotReleasedError(RequestError, AttributeError):
     """A query or a preview is used as a number or a table; the message shows the release.
 
     Also an `AttributeError`, so that ``hasattr`` and tab completion work as usual.
+
+    Examples
+    --------
+    >>> df.count() + 1  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    dpnb.errors.NotReleasedError: count of rows: this is a query, not a number; .release(...) answers it, for...
     """
 
 
 class AnswerAttributeError(RequestError, AttributeError):
-    """An attribute that an answer does not have; the message names what to use instead."""
+    """An attribute that an answer does not have; the message names what to use instead.
+
+    Examples
+    --------
+    >>> answer = df.count().release(mu=0.1)
+    >>> answer.kurtosis  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    dpnb.errors.AnswerAttributeError: .kurtosis of count of rows: is not offered by an answer; .to_pandas() gives a...
+    """
 
 
 class ConfirmationRequired(RequestError):  # noqa: N818
-    """A release by mouse or magic takes much of what is left and was not confirmed; nothing was charged."""
+    """A release by mouse or magic takes much of what is left and was not confirmed; nothing was charged.
+
+    ``%%dpnb share=0.5`` raises it, and ``%%dpnb share=0.5 --yes`` confirms; releases in code are never interrupted.
+    """
 
 
 class MechanismClosed(DpnbError):  # noqa: N818
-    """An interactive mechanism is closed, exhausted, or was started in a kernel that has ended; nothing was charged."""
+    """An interactive mechanism is closed, exhausted, or was started in a kernel that has ended; nothing was charged.
+
+    Examples
+    --------
+    >>> total = session.noise_reduction(df["cost"].sum(), max_mu=0.3)
+    >>> total.close()
+    >>> total.step()  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    dpnb.errors.MechanismClosed: sum of cost: this noise reduction is closed; nothing was charged; recorded answers...
+    """
 
 
 class ErrorEstimateUnavailable(DpnbError):  # noqa: N818
-    """The expected error depends on an unknown count; the message names the count to release first."""
+    """The expected error depends on an unknown count; the message names the count to release first.
+
+    Examples
+    --------
+    >>> df[df["age"] > 65]["cost"].mean().release(within=10)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    dpnb.errors.ErrorEstimateUnavailable: within: the error of the mean of cost where age > 65 depends on how many...
+    """
 
 
 class StatementError(DpnbError):
@@ -85,7 +186,22 @@ class CheckError(DpnbError):
 
 
 class LedgerError(DpnbError):
-    """A ledger file cannot be used for this session."""
+    """A ledger file cannot be used for this session.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> dpnb.Session(
+    ...     pd.DataFrame({"age": [40, 50]}),
+    ...     name="people",
+    ...     budget=dpnb.Budget(epsilon=1, delta=1e-6),
+    ...     schema={"age": dpnb.Bounded(0, 100)},
+    ...     ledger="missing-folder/people.dpnb",
+    ... )  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    dpnb.errors.LedgerError: ledger '...people.dpnb': cannot be used (unable to open database file); give the path...
+    """
 
 
 class ExecutionError(DpnbError):
@@ -96,4 +212,16 @@ class ExecutionError(DpnbError):
 
 
 class SchemaWarning(UserWarning):
-    """The schema is valid, but some queries that it suggests will be refused."""
+    """The schema is valid, but some queries that it suggests will be refused.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     texts = dpnb.Session.rehearse(
+    ...         name="texts", budget=dpnb.Budget(epsilon=1, delta=1e-6), schema={"note": dpnb.Text()}
+    ...     )
+    >>> caught[0].category.__name__
+    'SchemaWarning'
+    """

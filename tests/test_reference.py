@@ -77,3 +77,31 @@ def test_links_to_the_repository_lead_to_files() -> None:
                 broken.append(f"{page.relative_to(ROOT)}: {path}")
     assert broken == []
     assert len(LINK.findall((ROOT / "docs" / "security.md").read_text(encoding="utf-8"))) > 40
+
+
+NEEDS_NO_EXAMPLE = {"begin", "refuse"}
+"""Steps that other methods take: an example would show nothing that an analyst writes."""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        name
+        for name in CLASSES
+        if not name.startswith("dpnb.accounting.") and not getattr(reference.locate(name), "_is_protocol", False)
+    ],
+)
+def test_every_method_has_an_example(name: str) -> None:
+    """Pytest runs the examples: see `--doctest-modules` in pyproject.toml."""
+    methods = {each: member for each, member in public_members(reference.locate(name)).items() if callable(member)}
+    without = [each for each, method in methods.items() if ">>>" not in (inspect.getdoc(method) or "")]
+    assert set(without) - NEEDS_NO_EXAMPLE == set()
+
+
+WITHOUT_EXAMPLE = {"TablesSchema", "CheckError", "ConfirmationRequired", "ExecutionError", "StatementError"}
+"""What only a second table, a terminal, the mouse or a failing engine brings about."""
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name.split(".")[-1] not in WITHOUT_EXAMPLE])
+def test_every_class_and_function_has_an_example(name: str) -> None:
+    assert ">>>" in (inspect.getdoc(reference.locate(name)) or "")

@@ -173,6 +173,14 @@ class Query(Unreleased, NotCopyable):
         ------
         RequestError, InvalidValueError, ErrorEstimateUnavailable
             As for `release`.
+
+        Examples
+        --------
+        >>> query = df["age"].mean()
+        >>> query.preview(mu=0.1).cost
+        GDP(mu=0.1)
+        >>> len(query.preview(mu=[0.05, 0.1]).to_pandas())
+        2
         """
         target: dict[str, Any] = {"mu": mu, "rho": rho, "epsilon": epsilon, "share": share, "within": within}
         target |= {"confidence": confidence, "simultaneous": simultaneous, "final": final, "groups": groups}
@@ -249,6 +257,14 @@ class Query(Unreleased, NotCopyable):
             If ``within=`` is given for an error that depends on something that was not released.
         ExecutionError
             If the query failed after the charge; the charge stands, and the same request resumes it.
+
+        Examples
+        --------
+        >>> answer = df["age"].mean().release(mu=0.1)
+        >>> answer.cost
+        GDP(mu=0.1)
+        >>> session.headroom < 1
+        True
         """
         answer = self.runner.release(
             self.plan,
@@ -357,7 +373,20 @@ class Query(Unreleased, NotCopyable):
         return None if plan is None else Query(plan, PlainView(), self.runner)
 
     def explain(self) -> Explanation:
-        """What one privacy unit contributes, what is clipped, and why the noise is this large.  Free."""
+        """What one privacy unit contributes, what is clipped, and why the noise is this large.  Free.
+
+        Examples
+        --------
+        >>> df["age"].mean().explain()
+        mean of age
+          contribution: one person adds 1 to the count for each row; at most 50 to the sum of age minus 50 for
+                        each row (at most 2 rows)
+          clipped:      age to 0 ... 100; the contribution of one person: at most 2 rows
+          worst case:   its rows at their bounds, 2 in one group: 2 times one row
+          noise:        at mu=1, standard deviation of 2.828 in the number of rows; 141.4 in the sum of age
+          intervals:    cover the noise, not the effect of clipping or of rows that do not count
+          less noise:   half the noise costs four times the budget; mu=0.5 gives twice the noise
+        """
         return self.runner.explain(self.plan, self.view)
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:

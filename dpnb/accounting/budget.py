@@ -95,6 +95,11 @@ class Budget(Frozen):
         ------
         InvalidValueError
             mu is not a positive number.
+
+        Examples
+        --------
+        >>> dpnb.Budget.gdp(0.5)
+        Budget.gdp(mu=0.5)
         """
         return cls.from_mu_squared(positive(mu, name="mu") ** 2)
 
@@ -106,6 +111,11 @@ class Budget(Frozen):
         ------
         InvalidValueError
             mu_squared is not a positive number.
+
+        Examples
+        --------
+        >>> dpnb.Budget.from_mu_squared("0.25")
+        Budget.gdp(mu=0.5)
         """
         budget = object.__new__(cls)
         loss = GDP.from_mu_squared(positive(mu_squared, name="mu_squared"))
@@ -113,7 +123,13 @@ class Budget(Frozen):
         return budget
 
     def to_json(self) -> dict[str, str]:
-        """The budget as texts, which are equal for equal budgets."""
+        """The budget as texts, which are equal for equal budgets.
+
+        Examples
+        --------
+        >>> dpnb.Budget(epsilon=1, delta=1e-6).to_json()
+        {'epsilon': '1', 'delta': '1/1000000'}
+        """
         if self.epsilon is None or self.delta is None:
             return {"mu_squared": to_text(self.loss.mu_squared)}
         discovery = {"discovery_delta": to_text(self.discovery_delta)} if self.discovery_delta else {}
@@ -127,6 +143,11 @@ class Budget(Frozen):
         ------
         KeyError, ValueError, InvalidValueError
             `stored` cannot be read.
+
+        Examples
+        --------
+        >>> dpnb.Budget.from_json(dpnb.Budget(epsilon=1, delta=1e-6).to_json())
+        Budget(epsilon=1.0, delta=1e-06)
         """
         if "mu_squared" in stored:
             return cls.from_mu_squared(from_text(stored["mu_squared"]))

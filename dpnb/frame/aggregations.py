@@ -80,16 +80,33 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
 
         What the schema cannot use counts as null: an undeclared category, or a number out of bounds with
         ``outside="drop"``.  There is no ``size``: `Frame.count` is the number of rows, nulls included.
+
+        Examples
+        --------
+        >>> df["age"].count().description
+        'count of age'
         """
         return self._query(*aggregation_for("count", self._node))
 
     def sum(self, axis: object = 0, **options: Unpack[PandasOptions]) -> Query:
-        """Sum of a bounded column; of a condition, the number of rows for which it is true."""
+        """Sum of a bounded column; of a condition, the number of rows for which it is true.
+
+        Examples
+        --------
+        >>> df["cost"].sum().description
+        'sum of cost'
+        """
         self._checked("sum", options, axis)
         return self._query(*aggregation_for("sum", self._number()))
 
     def mean(self, axis: object = 0, **options: Unpack[PandasOptions]) -> Query:
-        """Mean of a bounded column: its count and centred sum, measured jointly; of a condition, a proportion."""
+        """Mean of a bounded column: its count and centred sum, measured jointly; of a condition, a proportion.
+
+        Examples
+        --------
+        >>> df["age"].mean().description
+        'mean of age'
+        """
         self._checked("mean", options, axis)
         return self._query(*aggregation_for("mean", self._number()))
 
@@ -107,12 +124,23 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
         ------
         PlanError
             The column is not a number, or `ddof` is neither 0 nor 1.
+
+        Examples
+        --------
+        >>> df["age"].var().description
+        'sample variance of age'
         """
         self._checked("var", options)
         return self._query(*aggregation_for("var", self._number(), ddof=ddof))
 
     def std(self, ddof: Ddof = 1, **options: Unpack[AxisOptions]) -> Query:
-        """Standard deviation: the square root of `var`."""
+        """Standard deviation: the square root of `var`.
+
+        Examples
+        --------
+        >>> df["age"].std().description
+        'sample standard deviation of age'
+        """
         self._checked("std", options)
         return self._query(*aggregation_for("std", self._number(), ddof=ddof))
 
@@ -120,32 +148,67 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
         """The smallest value that exceeds the noise: a quantile, measured with the other quantiles at no extra cost.
 
         Of dates it is a date, as are the other quantiles.
+
+        Examples
+        --------
+        >>> df["age"].min().description
+        'smallest of age'
         """
         self._checked("min", options, axis)
         return self._query(*aggregation_for("min", self._ordered()))
 
     def max(self, axis: object = 0, **options: Unpack[PandasOptions]) -> Query:
-        """The largest value that exceeds the noise: a quantile, measured with the other quantiles at no extra cost."""
+        """The largest value that exceeds the noise: a quantile, measured with the other quantiles at no extra cost.
+
+        Examples
+        --------
+        >>> df["age"].max().description
+        'largest of age'
+        """
         self._checked("max", options, axis)
         return self._query(*aggregation_for("max", self._ordered()))
 
     def median(self, axis: object = 0, **options: Unpack[PandasOptions]) -> Query:
-        """The median; any other quantile is free afterwards."""
+        """The median; any other quantile is free afterwards.
+
+        Examples
+        --------
+        >>> df["age"].median().description
+        'median of age'
+        """
         self._checked("median", options, axis)
         return self._query(*aggregation_for("median", self._ordered()))
 
     def quantile(self, q: object = 0.5, **options: Unpack[AxisOptions]) -> Query:
-        """One quantile or a list of them, in one charge: all are read from one noisy tree."""
+        """One quantile or a list of them, in one charge: all are read from one noisy tree.
+
+        Examples
+        --------
+        >>> df["age"].quantile([0.25, 0.75]).description
+        'quantiles 0.25, 0.75 of age'
+        """
         self._checked("quantile", options)
         return self._query(QuantileTree(self._ordered()), QuantilesView(quantile_levels(q), single=np.ndim(q) == 0))  # type: ignore[arg-type]
 
     def corr(self, other: ColumnExpr, **options: Unpack[AxisOptions]) -> Query:
-        """Pearson's correlation with another column."""
+        """Pearson's correlation with another column.
+
+        Examples
+        --------
+        >>> df["age"].corr(df["cost"]).description
+        'correlation of age and cost'
+        """
         self._checked("corr", options)
         return self._pair("corr", other)
 
     def cov(self, other: ColumnExpr, *, ddof: Ddof = 1) -> Query:
-        """Covariance with another column; `ddof` as in `var`, of the rows that have both."""
+        """Covariance with another column; `ddof` as in `var`, of the rows that have both.
+
+        Examples
+        --------
+        >>> df["age"].cov(df["cost"]).description
+        'sample covariance of age and cost'
+        """
         return self._pair("cov", other, checked_ddof(ddof))
 
     def _pair(self, statistic: str, other: object, ddof: int = 0) -> Query:
@@ -156,13 +219,25 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
         return self._query(Moments(columns), MomentsView(statistic, (0, 1), ddof=ddof))
 
     def dot(self, other: ColumnExpr) -> Query:
-        """Sum of the products with another column; also ``column @ other``."""
+        """Sum of the products with another column; also ``column @ other``.
+
+        Examples
+        --------
+        >>> df["age"].dot(df["cost"]).description
+        'sum of age * cost'
+        """
         self._column(other, "dot")
         return self._query(Sum((self * other)._node))
 
     __matmul__ = dot
 
     def ratio(self, denominator: ColumnExpr) -> Query:
-        """Sum of this column divided by the sum of another, over the rows that have a value in both."""
+        """Sum of this column divided by the sum of another, over the rows that have a value in both.
+
+        Examples
+        --------
+        >>> df["cost"].ratio(df["age"]).description
+        'ratio of cost to age'
+        """
         other = as_number(self._column(denominator, "ratio"), self._view.schema)
         return self._query(Ratio(self._number(), other))

@@ -48,46 +48,100 @@ class ColumnExpr(ColumnOperators):
     # --- row-wise functions ------------------------------------------------------------------------------------
 
     def abs(self) -> Self:
-        """The absolute value."""
+        """The absolute value.
+
+        Examples
+        --------
+        >>> (df["age"] - 50).abs()
+        <private column: (age - 50).abs()>
+        """
         return self._applied("abs")
 
     def log(self) -> Self:
-        """The natural logarithm of a column that is above 0; also ``numpy.log(column)``."""
+        """The natural logarithm of a column that is above 0; also ``numpy.log(column)``.
+
+        Examples
+        --------
+        >>> (df["cost"] + 1).log()
+        <private column: log(cost + 1)>
+        """
         return self._applied("log")
 
     def log2(self) -> Self:
-        """The logarithm to base 2 of a column that is above 0; also ``numpy.log2(column)``."""
+        """The logarithm to base 2 of a column that is above 0; also ``numpy.log2(column)``.
+
+        Examples
+        --------
+        >>> (df["cost"] + 1).log2()
+        <private column: log2(cost + 1)>
+        """
         return self._applied("log2")
 
     def log10(self) -> Self:
-        """The logarithm to base 10 of a column that is above 0; also ``numpy.log10(column)``."""
+        """The logarithm to base 10 of a column that is above 0; also ``numpy.log10(column)``.
+
+        Examples
+        --------
+        >>> (df["cost"] + 1).log10()
+        <private column: log10(cost + 1)>
+        """
         return self._applied("log10")
 
     def log1p(self) -> Self:
-        """The natural logarithm of one plus the value; also ``numpy.log1p(column)``."""
+        """The natural logarithm of one plus the value; also ``numpy.log1p(column)``.
+
+        Examples
+        --------
+        >>> df["cost"].log1p()
+        <private column: log1p(cost)>
+        """
         return self._applied("log1p")
 
     def exp(self) -> Self:
-        """The exponential; also ``numpy.exp(column)``."""
+        """The exponential; also ``numpy.exp(column)``.
+
+        Examples
+        --------
+        >>> (df["age"] / 100).exp()
+        <private column: exp(age / 100)>
+        """
         return self._applied("exp")
 
     def _applied(self, function: Function) -> Self:
         return self._new(Apply(function, as_number(self._node, self._view.schema)))
 
     def round(self, decimals: int = 0) -> Self:
-        """The value rounded, halves to even; without decimals the values can be used as groups."""
+        """The value rounded, halves to even; without decimals the values can be used as groups.
+
+        Examples
+        --------
+        >>> (df["cost"] / 12).round(1)
+        <private column: (cost / 12).round(1)>
+        """
         places = whole_number(decimals)
         if places is None or not -15 <= places <= 15:
             raise PlanError(f"round: decimals must be a whole number from -15 to 15; got {decimals!r}")
         return self._new(Round(self._node, places))
 
     def clip(self, lower: float | None = None, upper: float | None = None) -> Self:
-        """The value limited to [lower, upper]; the result has these bounds."""
+        """The value limited to [lower, upper]; the result has these bounds.
+
+        Examples
+        --------
+        >>> df["cost"].clip(0, 500)
+        <private column: cost.clip(0, 500)>
+        """
         low, high = (None if limit is None else number(limit, "clip") for limit in (lower, upper))
         return self._new(Clip(as_number(self._node, self._view.schema), low, high))
 
     def between(self, left: object, right: object, inclusive: Inclusive = "both") -> Self:
-        """Whether the value lies between two; `inclusive` is ``both``, ``left``, ``right`` or ``neither``."""
+        """Whether the value lies between two; `inclusive` is ``both``, ``left``, ``right`` or ``neither``.
+
+        Examples
+        --------
+        >>> df["age"].between(18, 65)
+        <condition: (age >= 18) & (age <= 65)>
+        """
         if inclusive not in ("both", "left", "right", "neither"):
             raise PlanError(f"between: inclusive must be 'both', 'left', 'right' or 'neither'; got {inclusive!r}")
         above = self >= left if inclusive in ("both", "left") else self > left
@@ -95,7 +149,13 @@ class ColumnExpr(ColumnOperators):
         return above & below
 
     def isin(self, values: object) -> Self:
-        """Whether the value is one of a list."""
+        """Whether the value is one of a list.
+
+        Examples
+        --------
+        >>> df["plan"].isin(["free"])
+        <condition: plan.isin(['free'])>
+        """
         ordered = sorted(values, key=repr) if isinstance(values, set | frozenset) else values
         constants = listed(ordered, "isin")
         return self._new(
@@ -105,15 +165,33 @@ class ColumnExpr(ColumnOperators):
         )
 
     def isna(self) -> Self:
-        """Whether the value is missing: a null, or a value that the schema excludes."""
+        """Whether the value is missing: a null, or a value that the schema excludes.
+
+        Examples
+        --------
+        >>> df["age"].isna()
+        <condition: age.isna()>
+        """
         return self._new(IsNull(self._node))
 
     def notna(self) -> Self:
-        """Whether the value is not missing."""
+        """Whether the value is not missing.
+
+        Examples
+        --------
+        >>> df["age"].notna()
+        <condition: age.notna()>
+        """
         return self._new(Not(IsNull(self._node)))
 
     def fillna(self, value: object = MISSING, **options: object) -> Self:
-        """The value, or a constant or the value of another column where it is missing."""
+        """The value, or a constant or the value of another column where it is missing.
+
+        Examples
+        --------
+        >>> df["age"].fillna(0)
+        <private column: age.fillna(0)>
+        """
         if value is MISSING and options.get("method") is not None:
             raise UnsupportedError(f"fillna of {words(self._node)}: {self._example(REMEDIES['ffill'])}")
         check_options("fillna", options, self._examples(), "axis", "inplace", "limit", "downcast")
@@ -127,11 +205,22 @@ class ColumnExpr(ColumnOperators):
         """The value where the condition is true, `other` where it is false; missing where the condition is missing.
 
         Without `other` the value is missing where the condition is false, as in pandas.
+
+        Examples
+        --------
+        >>> df["cost"].where(df["age"] > 65, 0)
+        <private column: cost.where(age > 65, 0)>
         """
         return self._chosen(self._column(cond, "where"), self, other, "where")
 
     def mask(self, cond: object, other: object = None) -> Self:
-        """The value where the condition is false, `other` where it is true; missing where the condition is missing."""
+        """The value where the condition is false, `other` where it is true; missing where the condition is missing.
+
+        Examples
+        --------
+        >>> df["cost"].mask(df["age"] > 65, 0)
+        <private column: cost.where(~(age > 65), 0)>
+        """
         return self._chosen(Not(self._column(cond, "mask")), self, other, "mask")
 
     def map(self, arg: object, na_action: object = None) -> Self:
@@ -177,6 +266,11 @@ class ColumnExpr(ColumnOperators):
             The new values, unless `to_replace` is a dict.  A null makes a value missing.
         regex : bool
             Must be False.
+
+        Examples
+        --------
+        >>> df["plan"].replace({"free": "none"})
+        <private column: plan.replace({'free': 'none'})>
         """
         if regex:
             column = words(self._node)
@@ -191,7 +285,13 @@ class ColumnExpr(ColumnOperators):
         return self._new(otherwise(self._node, node, filled) if None in pairs.values() else FillNull(node, filled))
 
     def astype(self, dtype: ValueType) -> Self:
-        """Numeric categories, or a condition, as numbers; numbers as conditions; categories as texts."""
+        """Numeric categories, or a condition, as numbers; numbers as conditions; categories as texts.
+
+        Examples
+        --------
+        >>> (df["age"] > 65).astype(int)
+        <private column: (age > 65).astype(float)>
+        """
         return self._new(converted(self._node, dtype, self._view.schema))
 
     def __abs__(self) -> Self:

@@ -61,6 +61,11 @@ class ColumnMethods(Pipe, ColumnExpr):
         ------
         UnsupportedError
             The function returns no column.
+
+        Examples
+        --------
+        >>> df["age"].apply(lambda x: x**2)
+        <private column: age ** 2>
         """
         refusal = f".apply of {self._description()}: {self._example(REMEDIES['apply'])}"
         built: Self = applied(func, self, args, kwargs, type(self), refusal)
@@ -73,6 +78,11 @@ class ColumnMethods(Pipe, ColumnExpr):
         ------
         UnsupportedError
             The column has no declared values: which values the rows have is private.
+
+        Examples
+        --------
+        >>> df["plan"].unique()
+        ['free', 'paid']
         """
         kind = dtype_of(self._node, self._view.schema)
         if not isinstance(kind, Categorical):
@@ -86,6 +96,11 @@ class ColumnMethods(Pipe, ColumnExpr):
         ------
         UnsupportedError
             The column has no declared values: how many values the rows have is private.
+
+        Examples
+        --------
+        >>> df["plan"].nunique()
+        2
         """
         if not isinstance(dtype_of(self._node, self._view.schema), Categorical):
             raise UnsupportedError(f".nunique of {self._description()}: {self._example(REMEDIES['nunique'])}")
@@ -93,30 +108,66 @@ class ColumnMethods(Pipe, ColumnExpr):
         return len(self.unique())
 
     def dropna(self, **options: object) -> Self:
-        """Only the rows with a value in the column; aggregations never count missing values, so they do not need it."""
+        """Only the rows with a value in the column; aggregations never count missing values, so they do not need it.
+
+        Examples
+        --------
+        >>> df["age"].dropna()
+        <private column: age>
+        """
         check_options("dropna", options, self._examples(), "axis", "inplace", "ignore_index")
         return self._of_rows(self._view.filtered(Not(IsNull(self._node))))
 
     def copy(self, deep: bool = True) -> Self:
-        """The same column: columns are immutable."""
+        """The same column: columns are immutable.
+
+        Examples
+        --------
+        >>> df["age"].copy()
+        <private column: age>
+        """
         del deep
         return self
 
     def isnull(self) -> Self:
-        """The same as `isna`."""
+        """The same as `isna`.
+
+        Examples
+        --------
+        >>> df["age"].isnull()
+        <condition: age.isna()>
+        """
         return self.isna()
 
     def notnull(self) -> Self:
-        """The same as `notna`."""
+        """The same as `notna`.
+
+        Examples
+        --------
+        >>> df["age"].notnull()
+        <condition: age.notna()>
+        """
         return self.notna()
 
     def reset_index(self, **options: object) -> Self:
-        """The same column: rows have no index."""
+        """The same column: rows have no index.
+
+        Examples
+        --------
+        >>> df["age"].reset_index()
+        <private column: age>
+        """
         check_options("reset_index", options, self._examples(), "drop", "level", "inplace")
         return self
 
     def sort_values(self, **options: object) -> Self:
-        """The same column: no query depends on the order of rows."""
+        """The same column: no query depends on the order of rows.
+
+        Examples
+        --------
+        >>> df["age"].sort_values()
+        <private column: age>
+        """
         del options
         return self
 

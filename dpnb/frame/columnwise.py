@@ -49,35 +49,83 @@ class ColumnwiseAggregations(Pipe, NoOperators):
     __slots__ = ()
 
     def sum(self: HasColumns, axis: object = 0, **options: Unpack[PandasOptions]) -> Query:
-        """Sum of each numeric column, and number of rows for which each condition is true."""
+        """Sum of each numeric column, and number of rows for which each condition is true.
+
+        Examples
+        --------
+        >>> df.sum().description
+        'sum of age, sum of cost'
+        """
         return each_column(self, "sum", {"axis": axis, **options})
 
     def mean(self: HasColumns, axis: object = 0, **options: Unpack[PandasOptions]) -> Query:
-        """Mean of each numeric column, and proportion of each condition."""
+        """Mean of each numeric column, and proportion of each condition.
+
+        Examples
+        --------
+        >>> df.mean().description
+        'mean of age, mean of cost'
+        """
         return each_column(self, "mean", {"axis": axis, **options})
 
     def var(self: HasColumns, ddof: Ddof = 1, **options: Unpack[AxisOptions]) -> Query:
-        """Variance of each numeric column; `ddof` as in `Series.var`."""
+        """Variance of each numeric column; `ddof` as in `Series.var`.
+
+        Examples
+        --------
+        >>> df.var().description
+        'sample variance of age, sample variance of cost'
+        """
         return each_column(self, "var", options, ddof=ddof)
 
     def std(self: HasColumns, ddof: Ddof = 1, **options: Unpack[AxisOptions]) -> Query:
-        """Standard deviation of each numeric column; `ddof` as in `Series.var`."""
+        """Standard deviation of each numeric column; `ddof` as in `Series.var`.
+
+        Examples
+        --------
+        >>> df.std().description
+        'sample standard deviation of age, sample standard deviation of cost'
+        """
         return each_column(self, "std", options, ddof=ddof)
 
     def min(self: HasColumns, axis: object = 0, **options: Unpack[PandasOptions]) -> Query:
-        """The smallest value of each numeric column that exceeds the noise."""
+        """The smallest value of each numeric column that exceeds the noise.
+
+        Examples
+        --------
+        >>> df[["age"]].min().description
+        'smallest of age'
+        """
         return each_column(self, "min", {"axis": axis, **options})
 
     def max(self: HasColumns, axis: object = 0, **options: Unpack[PandasOptions]) -> Query:
-        """The largest value of each numeric column that exceeds the noise."""
+        """The largest value of each numeric column that exceeds the noise.
+
+        Examples
+        --------
+        >>> df[["age"]].max().description
+        'largest of age'
+        """
         return each_column(self, "max", {"axis": axis, **options})
 
     def median(self: HasColumns, axis: object = 0, **options: Unpack[PandasOptions]) -> Query:
-        """Median of each numeric column."""
+        """Median of each numeric column.
+
+        Examples
+        --------
+        >>> df[["age"]].median().description
+        'median of age'
+        """
         return each_column(self, "median", {"axis": axis, **options})
 
     def quantile(self: HasColumns, q: float = 0.5, **options: Unpack[AxisOptions]) -> Query:
-        """One quantile of each numeric column."""
+        """One quantile of each numeric column.
+
+        Examples
+        --------
+        >>> df[["age"]].quantile(0.9).description
+        'quantile 0.9 of age'
+        """
         if np.ndim(q):
             raise PlanError(
                 f"quantile: takes one level for several columns; got {q!r}; a series takes a list, as in "
@@ -90,6 +138,11 @@ class ColumnwiseAggregations(Pipe, NoOperators):
         """Count, mean, `std` and quartiles of each numeric column, in one charge; one row for each column.
 
         Half of the charge is for the moments and half for the quantiles, as for a series.
+
+        Examples
+        --------
+        >>> df[["age"]].describe().description
+        'description of age'
         """
         check_options("describe", options, self._examples(), "percentiles", "include", "exclude")
         numbers = numeric_columns(self, "describe")
@@ -111,11 +164,23 @@ class ColumnwiseAggregations(Pipe, NoOperators):
         return self._ask(JointAggregation(tuple(parts)), shape)
 
     def corr(self: HasColumns, **options: Unpack[AxisOptions]) -> Query:
-        """Pearson's correlations of all pairs of numeric columns, from one measurement; the answer is a matrix."""
+        """Pearson's correlations of all pairs of numeric columns, from one measurement; the answer is a matrix.
+
+        Examples
+        --------
+        >>> df.corr().description
+        'correlations of age, cost'
+        """
         return _pairs(self, "corr", options, 0)
 
     def cov(self: HasColumns, ddof: Ddof = 1, **options: Unpack[AxisOptions]) -> Query:
-        """Covariances of all pairs of numeric columns, from one measurement; the answer is a matrix."""
+        """Covariances of all pairs of numeric columns, from one measurement; the answer is a matrix.
+
+        Examples
+        --------
+        >>> df.cov().description
+        'sample covariances of age, cost'
+        """
         return _pairs(self, "cov", options, checked_ddof(ddof))
 
 

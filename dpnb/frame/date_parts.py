@@ -33,6 +33,13 @@ class DateParts(UnsupportedOperations, Generic[C]):
         Makes a column of an expression.
     node : expression
         The dates.
+
+    Examples
+    --------
+    >>> df.groupby(df["admitted"].dt.quarter).size().description
+    'count of rows by admitted.dt.quarter'
+    >>> df[df["admitted"].dt.month == 3]
+    <private table: age, cost, plan, admitted, note where admitted.dt.month == 3>
     """
 
     __slots__ = ("_date", "_new")
@@ -96,11 +103,23 @@ class DateParts(UnsupportedOperations, Generic[C]):
         return self._part("second")
 
     def day_name(self) -> C:
-        """The English name of the day of the week: a category, from Monday to Sunday."""
+        """The English name of the day of the week: a category, from Monday to Sunday.
+
+        Examples
+        --------
+        >>> df["admitted"].dt.day_name().unique()
+        ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday']
+        """
         return self._named("dayofweek", "day_name", 0, DAYS)
 
     def month_name(self) -> C:
-        """The English name of the month: a category, from January to December."""
+        """The English name of the month: a category, from January to December.
+
+        Examples
+        --------
+        >>> df["admitted"].dt.month_name()
+        <private column: admitted.dt.month_name()>
+        """
         return self._named("month", "month_name", 1, MONTHS)
 
     def _named(self, part: DatePart, call: str, first: int, names: tuple[str, ...]) -> C:
@@ -116,7 +135,13 @@ class DateParts(UnsupportedOperations, Generic[C]):
         return self.to_period("D")
 
     def normalize(self) -> C:
-        """The day as a category; the same as `date`."""
+        """The day as a category; the same as `date`.
+
+        Examples
+        --------
+        >>> df["admitted"].dt.normalize()
+        <private column: admitted.dt.to_period('D')>
+        """
         return self.to_period("D")
 
     def to_period(self, freq: object) -> C:
@@ -149,11 +174,23 @@ class DateParts(UnsupportedOperations, Generic[C]):
         return self._new(period_of(self._date, freq))
 
     def floor(self, freq: object) -> C:
-        """The same as `to_period`."""
+        """The same as `to_period`.
+
+        Examples
+        --------
+        >>> df["admitted"].dt.floor("D")
+        <private column: admitted.dt.to_period('D')>
+        """
         return self.to_period(freq)
 
     def strftime(self, date_format: str) -> C:
-        """Days, months or years, ``"%Y-%m-%d"``, ``"%Y-%m"`` or ``"%Y"``, as by `to_period`; ``"%A"`` and ``"%B"``."""
+        """Days, months or years, ``"%Y-%m-%d"``, ``"%Y-%m"`` or ``"%Y"``, as by `to_period`; ``"%A"`` and ``"%B"``.
+
+        Examples
+        --------
+        >>> df["admitted"].dt.strftime("%Y-%m")
+        <private column: admitted.dt.to_period('M')>
+        """
         freq = FORMATS.get(date_format)
         if freq is None:
             raise PlanError(
@@ -170,5 +207,11 @@ class DateParts(UnsupportedOperations, Generic[C]):
         return self._part("days")
 
     def total_seconds(self) -> C:
-        """Whole seconds of a difference of dates, rounded down."""
+        """Whole seconds of a difference of dates, rounded down.
+
+        Examples
+        --------
+        >>> (df["admitted"] - "2024-01-01").dt.total_seconds()
+        <private column: (admitted - '2024-01-01').dt.seconds>
+        """
         return self._part("seconds")

@@ -118,18 +118,39 @@ class Frame(ColumnwiseAggregations, Regressions, Grouping, NumpyFunctions):
         self._view = self.drop(columns=[key])._view
 
     def pop(self, item: str) -> Series:
-        """Remove a column from this frame, and return it."""
+        """Remove a column from this frame, and return it.
+
+        Examples
+        --------
+        >>> df.pop("note")
+        <private column: note>
+        >>> df.columns
+        ['age', 'cost', 'plan', 'admitted']
+        """
         column = self[item]
         del self[item]
         return column
 
     def insert(self, loc: int, column: str, value: Any, allow_duplicates: bool = False) -> None:
-        """Add a column, as ``frame[column] = value`` does; `loc` has no effect, since no query depends on it."""
+        """Add a column, as ``frame[column] = value`` does; `loc` has no effect, since no query depends on it.
+
+        Examples
+        --------
+        >>> df.insert(0, "monthly", df["cost"] / 12)
+        >>> df.columns
+        ['age', 'cost', 'plan', 'admitted', 'note', 'monthly']
+        """
         del loc, allow_duplicates
         self[column] = value
 
     def items(self) -> list[tuple[str, Series]]:
-        """Name and column of each column, as in pandas."""
+        """Name and column of each column, as in pandas.
+
+        Examples
+        --------
+        >>> [name for name, column in df.items()]
+        ['age', 'cost', 'plan', 'admitted', 'note']
+        """
         return [(name, self[name]) for name in self.columns]
 
     @property
@@ -147,12 +168,23 @@ class Frame(ColumnwiseAggregations, Regressions, Grouping, NumpyFunctions):
         ------
         PlanError
             The text is not such a condition, or names a variable by ``@``.
+
+        Examples
+        --------
+        >>> df.query("age > 65 and plan == 'free'")
+        <private table: age, cost, plan, admitted, note where (age > 65) & (plan == 'free')>
         """
         check_options("query", options, self._examples(), "inplace", "engine")
         return Frame(filtered(self._view, parsed(expr, self._view, "query")))
 
     def eval(self, expr: str) -> Series:
-        """An expression of columns, written as text as for `query`."""
+        """An expression of columns, written as text as for `query`.
+
+        Examples
+        --------
+        >>> df.eval("cost / 12")
+        <private column: cost / 12>
+        """
         column = parsed(expr, self._view, "eval")
         return Series(column._view, column._node)
 
@@ -163,6 +195,11 @@ class Frame(ColumnwiseAggregations, Regressions, Grouping, NumpyFunctions):
         ------
         PlanError
             An expression is invalid, or comes from another table.
+
+        Examples
+        --------
+        >>> df.assign(monthly=df["cost"] / 12).columns
+        ['age', 'cost', 'plan', 'admitted', 'note', 'monthly']
         """
         view = self
         for name, argument in columns.items():
@@ -181,6 +218,11 @@ class Frame(ColumnwiseAggregations, Regressions, Grouping, NumpyFunctions):
         ------
         UnsupportedError
             The function returns no column, or `axis` is 0.
+
+        Examples
+        --------
+        >>> df.apply(lambda row: row["cost"] / 12, axis=1)
+        <private column: cost / 12>
         """
         check_options("apply", options, self._examples(), "raw", "result_type")
         refusal = f".apply of {self._description()}: {self._example(REMEDIES['apply'])}"
@@ -201,6 +243,11 @@ class Frame(ColumnwiseAggregations, Regressions, Grouping, NumpyFunctions):
         ------
         SchemaError
             A bound is out of range.
+
+        Examples
+        --------
+        >>> df.bound_contributions(max_rows_per_unit=1).count().description
+        'count of rows (at most 1 row)'
         """
         limits = bounds_from(
             rows=max_rows_per_unit,
@@ -238,6 +285,13 @@ class Frame(ColumnwiseAggregations, Regressions, Grouping, NumpyFunctions):
         PlanError
             The join is not of one of these kinds, would join a table with itself, or the keys of the public table
             are not unique.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> prices = pd.DataFrame({"plan": ["free", "paid"], "price": [0, 90]})
+        >>> df.merge(prices, on="plan").columns
+        ['age', 'cost', 'plan', 'admitted', 'note', 'price']
         """
         pair: Any = suffixes
         if not isinstance(pair, tuple | list) or [type(suffix) for suffix in pair] != [str, str]:
@@ -255,11 +309,22 @@ class Frame(ColumnwiseAggregations, Regressions, Grouping, NumpyFunctions):
         """Number of rows, nulls included.
 
         pandas gives the non-null values of each column here: ``frame["x"].count()`` gives those of one column.
+
+        Examples
+        --------
+        >>> df.count().description
+        'count of rows'
         """
         return self._view.query(*aggregation_for("count", None))
 
     def count_units(self) -> Query:
-        """Number of privacy units with at least one row."""
+        """Number of privacy units with at least one row.
+
+        Examples
+        --------
+        >>> df.count_units().description
+        'count of privacy units'
+        """
         return self._view.query(*aggregation_for("units", None))
 
     def agg(
@@ -283,6 +348,11 @@ class Frame(ColumnwiseAggregations, Regressions, Grouping, NumpyFunctions):
         ------
         PlanError
             A column or weight does not have this form.
+
+        Examples
+        --------
+        >>> df.agg({"age": "mean", "cost": ["sum", "std"]}).description
+        'mean of age, sum of cost, sample standard deviation of cost'
         """
         return aggregation_query(self, func, columns, weights)
 
@@ -295,6 +365,11 @@ class Frame(ColumnwiseAggregations, Regressions, Grouping, NumpyFunctions):
         ------
         PlanError
             No column is named, or its values are not numbers.
+
+        Examples
+        --------
+        >>> df.hist("age", bins=5).description
+        'count of rows by age'
         """
         del drawing
         if not isinstance(column, str):

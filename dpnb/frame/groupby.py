@@ -107,27 +107,56 @@ class GroupBy(ColumnwiseAggregations, UnsupportedOperations):
         """Number of rows in each group, nulls included; the same query as `size`.
 
         pandas gives the non-null values of each column here: ``groupby(...)["x"].count()`` gives those of one column.
+
+        Examples
+        --------
+        >>> df.groupby("plan").count().description
+        'count of rows by plan'
         """
         return self._ask(*aggregation_for("count", None))
 
     def size(self) -> Query:
-        """Number of rows in each group, nulls included, as in pandas."""
+        """Number of rows in each group, nulls included, as in pandas.
+
+        Examples
+        --------
+        >>> df.groupby("plan").size().description
+        'count of rows by plan'
+        """
         return self._ask(*aggregation_for("count", None))
 
     def count_units(self) -> Query:
-        """Number of privacy units with at least one row in each group."""
+        """Number of privacy units with at least one row in each group.
+
+        Examples
+        --------
+        >>> df.groupby("plan").count_units().description
+        'count of privacy units by plan'
+        """
         return self._ask(*aggregation_for("units", None))
 
     def agg(
         self, func: AggregationSpec | None = None, *, weights: Mapping[str, float] | None = None, **columns: Aggregated
     ) -> Query:
-        """Several aggregations of each group in one charge; see `Frame.agg`."""
+        """Several aggregations of each group in one charge; see `Frame.agg`.
+
+        Examples
+        --------
+        >>> df.groupby("plan").agg(n="count", paid=("cost", "mean")).description
+        'count of rows, mean of cost by plan'
+        """
         return aggregation_query(self, func, columns, weights)
 
     aggregate = agg
 
     def apply(self, func: Callable[..., Any], *args: Any, **kwargs: Any) -> Query:
-        """The aggregation that a function builds, as in ``apply(lambda g: g["x"].mean())``; it receives the groups."""
+        """The aggregation that a function builds, as in ``apply(lambda g: g["x"].mean())``; it receives the groups.
+
+        Examples
+        --------
+        >>> df.groupby("plan").apply(lambda groups: groups["cost"].mean()).description
+        'mean of cost by plan'
+        """
         refusal = f".apply of {self._description()}: takes an aggregation, as in " + self._example(
             "df.groupby(...).apply(lambda g: g[{number_name}].mean())"
         )

@@ -27,6 +27,11 @@ class Grouping(ColumnLayout):
         ------
         PlanError
             A column has no public values, or an argument is not offered.
+
+        Examples
+        --------
+        >>> df.value_counts("plan").description
+        'count of rows by plan'
         """
         check_options("value_counts", options, self._examples(), "sort", "ascending", "dropna")
         groups = self.groupby(self.columns if subset is None else subset)
@@ -51,6 +56,11 @@ class Grouping(ColumnLayout):
         ------
         PlanError
             There is no such column, or its values are not public.
+
+        Examples
+        --------
+        >>> df.groupby(["plan", df["age"] > 65]).size().description
+        'count of rows by plan, age > 65'
         """
         check_options("groupby", options, self._examples(), *GROUPING)
         groups = groups_of(self._view, with_periods(self._view, by))
@@ -70,6 +80,11 @@ class Grouping(ColumnLayout):
         ------
         PlanError
             There is no such column of dates, or no such period.
+
+        Examples
+        --------
+        >>> df.resample("M", on="admitted")["cost"].sum().description
+        "sum of cost by admitted.dt.to_period('M')"
         """
         check_options("resample", options, self._examples())
         return self.groupby(period_of(self._view, on, rule))
@@ -88,6 +103,11 @@ class Grouping(ColumnLayout):
         ------
         PlanError
             There is neither an index nor columns, or they have no public values.
+
+        Examples
+        --------
+        >>> df.pivot_table(values="cost", index="plan", aggfunc="mean").description
+        'mean of cost by plan'
         """
         known = ("fill_value", "margins", "observed", "dropna", "sort")
         check_options("pivot_table", options, self._examples(), *known)
@@ -111,6 +131,11 @@ class Grouping(ColumnLayout):
         ------
         PlanError
             The budget has no ``discovery_delta``, or a column has no discrete values.
+
+        Examples
+        --------
+        >>> df.discover("note").description
+        'groups that enough privacy units have, by note'
         """
         return self._view.query(
             Discovery(self._view.discovery(discovery_delta)), PlainView(), groups_of(self._view, by)

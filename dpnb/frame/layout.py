@@ -53,7 +53,13 @@ class ColumnLayout(UnsupportedOperations):
         return ColumnNames(self._view.columns)
 
     def keys(self) -> list[str]:
-        """Names of the view's columns, as in pandas."""
+        """Names of the view's columns, as in pandas.
+
+        Examples
+        --------
+        >>> df.keys()
+        ['age', 'cost', 'plan', 'admitted', 'note']
+        """
         return self.columns
 
     def __iter__(self) -> Iterator[str]:  # type: ignore[override]  # names are public
@@ -73,7 +79,13 @@ class ColumnLayout(UnsupportedOperations):
         return pd.Series(kinds, dtype=object)
 
     def copy(self, deep: bool = True) -> Self:
-        """A view of the same rows and columns, to which columns can be added separately."""
+        """A view of the same rows and columns, to which columns can be added separately.
+
+        Examples
+        --------
+        >>> df.copy()
+        <private table: age, cost, plan, admitted, note>
+        """
         del deep
         return self._with()
 
@@ -90,6 +102,11 @@ class ColumnLayout(UnsupportedOperations):
         ------
         PlanError
             There is no such column, or two columns would have one name.
+
+        Examples
+        --------
+        >>> df.rename(columns={"cost": "dollars"}).columns
+        ['age', 'dollars', 'plan', 'admitted', 'note']
         """
         axis = options.pop("axis", None)
         check_options("rename", options, self._examples(), "inplace", "errors")
@@ -120,6 +137,11 @@ class ColumnLayout(UnsupportedOperations):
         ------
         PlanError
             There is no such column, or rows would be dropped by their index.
+
+        Examples
+        --------
+        >>> df.drop(columns=["note"]).columns
+        ['age', 'cost', 'plan', 'admitted']
         """
         axis = options.pop("axis", None)
         check_options("drop", options, self._examples(), "inplace", "errors", "level")
@@ -142,6 +164,11 @@ class ColumnLayout(UnsupportedOperations):
         ------
         PlanError
             Not exactly one of `items` and `like` is given.
+
+        Examples
+        --------
+        >>> df.filter(["age", "cost"]).columns
+        ['age', 'cost']
         """
         axis = options.pop("axis", None)
         check_options("filter", options, self._examples())
@@ -161,6 +188,11 @@ class ColumnLayout(UnsupportedOperations):
         ------
         PlanError
             A name of a type is unknown.
+
+        Examples
+        --------
+        >>> df.select_dtypes("number").columns
+        ['age', 'cost']
         """
         wanted, unwanted = (types_selected(names, "select_dtypes") for names in (include, exclude))
         if not wanted and not unwanted:
@@ -170,11 +202,23 @@ class ColumnLayout(UnsupportedOperations):
         return self._with(assigned={name: self._view.columns[name] for name in kept})
 
     def isna(self) -> Self:
-        """A view of conditions: for each column whether its value is missing, as in ``df.isna().mean()``."""
+        """A view of conditions: for each column whether its value is missing, as in ``df.isna().mean()``.
+
+        Examples
+        --------
+        >>> df[["age"]].isna()["age"]
+        <condition: age.isna()>
+        """
         return self._with(assigned={name: IsNull(node) for name, node in self._view.columns.items()})
 
     def notna(self) -> Self:
-        """A view of conditions: for each column whether its value is not missing."""
+        """A view of conditions: for each column whether its value is not missing.
+
+        Examples
+        --------
+        >>> df[["age"]].notna()["age"]
+        <condition: age.notna()>
+        """
         return self._with(assigned={name: Not(IsNull(node)) for name, node in self._view.columns.items()})
 
     isnull, notnull = isna, notna
@@ -188,6 +232,11 @@ class ColumnLayout(UnsupportedOperations):
         ------
         PlanError
             There is no such column, or `how` is neither ``"any"`` nor ``"all"``.
+
+        Examples
+        --------
+        >>> df.dropna(subset=["age"])
+        <private table: age, cost, plan, admitted, note where age.notna()>
         """
         check_options("dropna", options, self._examples(), "axis", "inplace", "ignore_index", "thresh")
         if how not in ("any", "all"):
@@ -205,6 +254,11 @@ class ColumnLayout(UnsupportedOperations):
         ------
         PlanError
             There is no such column, or the constant does not fit its type.
+
+        Examples
+        --------
+        >>> df.fillna({"age": 0})["age"]
+        <private column: age.fillna(0)>
         """
         check_options("fillna", options, self._examples(), "axis", "inplace")
         if not isinstance(value, Mapping):
@@ -219,12 +273,24 @@ class ColumnLayout(UnsupportedOperations):
         return self._with(assigned=columns)
 
     def reset_index(self, **options: object) -> Self:
-        """The same view: rows have no index."""
+        """The same view: rows have no index.
+
+        Examples
+        --------
+        >>> df.reset_index()
+        <private table: age, cost, plan, admitted, note>
+        """
         check_options("reset_index", options, self._examples(), "drop", "level", "inplace")
         return self._with()
 
     def sort_index(self, **options: object) -> Self:
-        """The same view: no query depends on the order of rows."""
+        """The same view: no query depends on the order of rows.
+
+        Examples
+        --------
+        >>> df.sort_index()
+        <private table: age, cost, plan, admitted, note>
+        """
         options.pop("ascending", None)
         check_options("sort_index", options, self._examples(), "axis", "inplace", "kind", "na_position", "ignore_index")
         return self._with()
@@ -236,6 +302,11 @@ class ColumnLayout(UnsupportedOperations):
         ------
         PlanError
             There is no such column.
+
+        Examples
+        --------
+        >>> df.sort_values("age")
+        <private table: age, cost, plan, admitted, note>
         """
         options.pop("ascending", None)
         known = ("axis", "inplace", "kind", "na_position", "ignore_index", "key")

@@ -14,7 +14,13 @@ class Pipe:
     __slots__ = ()
 
     def pipe(self, func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """``func(self, *args, **kwargs)``: the function receives the view or column, never rows."""
+        """``func(self, *args, **kwargs)``: the function receives the view or column, never rows.
+
+        Examples
+        --------
+        >>> df.pipe(lambda view: view[view["age"] > 65])
+        <private table: age, cost, plan, admitted, note where age > 65>
+        """
         return func(self, *args, **kwargs)
 
 

@@ -22,6 +22,11 @@ class Plot(UnsupportedOperations):
         Columns for examples.
     histogram : callable
         Makes the query of a histogram from its bins.
+
+    Examples
+    --------
+    >>> df["age"].plot.hist(bins=5).description
+    'count of rows by age'
     """
 
     __slots__ = ("_histogram", "_shown", "_words")
@@ -36,7 +41,13 @@ class Plot(UnsupportedOperations):
         return self._shown
 
     def hist(self, bins: object = 10, **drawing: object) -> Query:
-        """`Series.histogram`; its answer has a `plot`.  Arguments for the drawing have no effect."""
+        """`Series.histogram`; its answer has a `plot`.  Arguments for the drawing have no effect.
+
+        Examples
+        --------
+        >>> df["age"].plot.hist(bins=5).description
+        'count of rows by age'
+        """
         del drawing
         return self._histogram(bins)
 

@@ -55,6 +55,11 @@ class Regressions(ColumnLayout):
         ------
         PlanError
             A column cannot be used as a number, or is named twice; or the text is not a formula.
+
+        Examples
+        --------
+        >>> df.regress("cost ~ age + C(plan)").description
+        'regression of cost on age, plan'
         """
         if formula is None or options:
             got = f"; got {', '.join(options)}" if options else ""
@@ -155,6 +160,12 @@ class Regressions(ColumnLayout):
             No public number of units is known, or the name is already used for something else.
         InvalidValueError
             A number is out of range.
+
+        Examples
+        --------
+        >>> fit = df.fit("cost", on=["age"], family="linear", mu=0.05, steps=5, clip_norm=1.0)
+        >>> fit.run().shape
+        (2,)
         """
         nodes = [node_of(self._view, one, "fit") for one in (outcome, *(on if isinstance(on, list) else [on]))]
         model, terms = model_of(nodes[0], nodes[1:], family, self._view)

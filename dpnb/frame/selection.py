@@ -22,6 +22,13 @@ class Loc(UnsupportedOperations, Generic[F]):
     Parameters
     ----------
     frame : Frame
+
+    Examples
+    --------
+    >>> df.loc[df["age"] > 65, "cost"].mean().description
+    'mean of cost where age > 65'
+    >>> df.loc[:, ["age", "cost"]]
+    <private table: age, cost>
     """
 
     __slots__ = ("_frame",)

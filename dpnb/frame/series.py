@@ -98,6 +98,11 @@ class Series(Aggregations):
         ------
         PlanError
             The values are not public, or an argument is not offered.
+
+        Examples
+        --------
+        >>> df["plan"].value_counts().description
+        'count of rows by plan'
         """
         check_options("value_counts", options, self._examples(), "sort", "ascending", "dropna", "subset")
         column = self if bins is None else cut(self, bins)
@@ -106,7 +111,13 @@ class Series(Aggregations):
         return self._query(Count(), Proportions() if flag(normalize, "normalize") else PlainView(), by, listed)
 
     def histogram(self, bins: object = 10) -> Query:
-        """Rows in bins of equal width between the bounds, or between given edges; a bin includes its lower edge."""
+        """Rows in bins of equal width between the bounds, or between given edges; a bin includes its lower edge.
+
+        Examples
+        --------
+        >>> df["age"].histogram(bins=[0, 18, 65, 100]).description
+        'count of rows by age'
+        """
         edges = cut(self, bins, right=False)
         return self._query(Count(), by=(GroupLevel(words(self._node), edges._node),))
 
@@ -144,7 +155,13 @@ class Series(Aggregations):
         return bounds_query(self._view, self._node)
 
     def hist(self, bins: object = 10, **drawing: object) -> Query:
-        """The same as `histogram`; its answer has a `plot`.  Arguments of pandas for the drawing have no effect."""
+        """The same as `histogram`; its answer has a `plot`.  Arguments of pandas for the drawing have no effect.
+
+        Examples
+        --------
+        >>> df["age"].hist(bins=5).description
+        'count of rows by age'
+        """
         del drawing
         return self.histogram(bins)
 
@@ -154,7 +171,13 @@ class Series(Aggregations):
         return Plot(self._description(), self._examples(), self.histogram)
 
     def describe(self, **options: object) -> Query:
-        """Count, mean, `std` and quartiles in one charge: half for the moments, half for the quantiles."""
+        """Count, mean, `std` and quartiles in one charge: half for the moments, half for the quantiles.
+
+        Examples
+        --------
+        >>> df["age"].describe().description
+        'description of age'
+        """
         check_options("describe", options, self._examples(), "percentiles", "include", "exclude")
         return self._query(*description_of(self._number()))
 
@@ -173,6 +196,11 @@ class Series(Aggregations):
         ------
         PlanError
             There is no such aggregation.
+
+        Examples
+        --------
+        >>> df["age"].agg(["mean", "std"]).description
+        'mean of age, sample standard deviation of age'
         """
         self._checked("agg", {name: named.pop(name) for name in AGGREGATION if name in named})
         if func is None or isinstance(func, Mapping):
@@ -206,21 +234,41 @@ class Series(Aggregations):
         return self._ordered() if verb in EXTREMES else self._number()
 
     def map(self, arg: object, na_action: object = None) -> Self:
-        """The value of a public dict for each value; see `ColumnExpr.map`.  A function is used as in `apply`."""
+        """The value of a public dict for each value; see `ColumnExpr.map`.  A function is used as in `apply`.
+
+        Examples
+        --------
+        >>> df["plan"].map({"free": 0, "paid": 1})
+        <private column: plan.map({'free': 0, 'paid': 1})>
+        """
         if callable(arg):
             with suppress(UnsupportedError):  # then a dict is what works
                 return self.apply(arg)
         return super().map(arg, na_action)
 
     def groupby(self, by: object, keys: object = None, **options: Unpack[GroupOptions]) -> GroupedSeries:
-        """Split the column into groups; see `Frame.groupby`."""
+        """Split the column into groups; see `Frame.groupby`.
+
+        Examples
+        --------
+        >>> df["cost"].groupby(df["plan"]).mean().description
+        'mean of cost by plan'
+        """
         check_options("groupby", options, self._examples(), *GROUPING)
         groups = groups_of(self._view, by)
         return GroupedSeries(self._view, self._node, groups, public_keys(self._view, groups, keys))
 
 
 class GroupedSeries(Series):
-    """One column of a grouped view: the aggregations of a series, for each group."""
+    """One column of a grouped view: the aggregations of a series, for each group.
+
+    Examples
+    --------
+    >>> df.groupby("plan")["cost"]
+    <private column by plan>
+    >>> df.groupby("plan")["cost"].mean().description
+    'mean of cost by plan'
+    """
 
     __slots__ = ("_by", "_keys")
 
@@ -253,7 +301,15 @@ class GroupedSeries(Series):
         )
 
     def groupby(self, by: object, keys: object = None, **options: Unpack[GroupOptions]) -> NoReturn:
-        """Not offered for groups: group by several columns at once."""
+        """Not offered for groups: group by several columns at once.
+
+        Examples
+        --------
+        >>> df.groupby("plan")["cost"].groupby(df["age"] > 65)
+        Traceback (most recent call last):
+            ...
+        dpnb.errors.PlanError: private column by plan: is grouped already; group by several columns at once, as a list
+        """
         raise PlanError(f"{self._description()}: is grouped already; group by several columns at once, as a list")
 
     def __getitem__(self, key: object) -> NoReturn:
@@ -265,7 +321,13 @@ class GroupedSeries(Series):
     def value_counts(
         self, normalize: bool = False, keys: object = None, *, bins: object = None, **options: object
     ) -> Query:
-        """Rows of each public value in each group; with `normalize` as shares of the group's rows."""
+        """Rows of each public value in each group; with `normalize` as shares of the group's rows.
+
+        Examples
+        --------
+        >>> df.groupby("plan")["age"].value_counts(bins=[0, 18, 65, 100]).description
+        'count of rows by plan, cut(age, [0, 18, 65, 100])'
+        """
         check_options("value_counts", options, self._examples(), "sort", "ascending", "dropna", "subset")
         if keys is not None or self._keys is not None:
             raise PlanError(
@@ -279,18 +341,38 @@ class GroupedSeries(Series):
         return self._view.query(Count(), view, by)
 
     def size(self) -> Query:
-        """Number of rows in each group, nulls included; the same query as `GroupBy.size`."""
+        """Number of rows in each group, nulls included; the same query as `GroupBy.size`.
+
+        Examples
+        --------
+        >>> df.groupby("plan")["age"].size().description
+        'count of rows by plan'
+        """
         return self._query(Count())
 
     def histogram(self, bins: object = 10) -> Query:
-        """Not offered for groups: group by the bins too."""
+        """Not offered for groups: group by the bins too.
+
+        Examples
+        --------
+        >>> df.groupby("plan")["age"].histogram(bins=5)  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+            ...
+        dpnb.errors.PlanError: private column by plan: histogram is not offered for groups...
+        """
         raise PlanError(
             f"{self._description()}: histogram is not offered for groups; use df.groupby([..., "
             f"dpnb.cut({own_words(self._node, self._view)}, {bins!r})]).count()"
         )
 
     def apply(self, func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """The aggregation that a function builds, as in ``apply(lambda x: x.mean())``; it receives the column."""
+        """The aggregation that a function builds, as in ``apply(lambda x: x.mean())``; it receives the column.
+
+        Examples
+        --------
+        >>> df.groupby("plan")["cost"].apply(lambda column: column.mean()).description
+        'mean of cost by plan'
+        """
         refusal = f".apply of {self._description()}: takes an aggregation, as in " + self._example(
             "df.groupby(...)[{number_name}].apply(lambda x: x.mean())"
         )
@@ -305,11 +387,27 @@ class GroupedSeries(Series):
         return GroupedExpression(self._view, self._node, self._by, self._keys)
 
     def nunique(self, **options: object) -> NoReturn:
-        """Not offered for groups: which values they have is private."""
+        """Not offered for groups: which values they have is private.
+
+        Examples
+        --------
+        >>> df.groupby("plan")["cost"].nunique()  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+            ...
+        dpnb.errors.UnsupportedError: .nunique of private column by plan: depends on which values occur, which is...
+        """
         raise UnsupportedError(f".nunique of {self._description()}: {self._example(REMEDIES['nunique'])}")
 
     def find_bounds(self) -> NoReturn:
-        """Not offered for groups: bounds are public for the whole column."""
+        """Not offered for groups: bounds are public for the whole column.
+
+        Examples
+        --------
+        >>> df.groupby("plan")["cost"].find_bounds()  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+            ...
+        dpnb.errors.PlanError: private column by plan: find_bounds is not offered for groups...
+        """
         raise PlanError(
             f"{self._description()}: find_bounds is not offered for groups, since bounds apply to the whole column; "
             f"use {own_words(self._node, self._view)}.find_bounds(), or filter the rows first"

@@ -85,43 +85,103 @@ class TextMethods(UnsupportedOperations, Generic[C]):
     # --- other texts -------------------------------------------------------------------------------------------
 
     def lower(self) -> C:
-        """In lower case; on a text column letter by letter, see `dpnb._plan.expressions.letters`."""
+        """In lower case; on a text column letter by letter, see `dpnb._plan.expressions.letters`.
+
+        Examples
+        --------
+        >>> df["plan"].str.lower().unique()
+        ['free', 'paid']
+        """
         return self._in_case("lower", str.lower)
 
     def upper(self) -> C:
-        """In upper case; on a text column letter by letter, see `dpnb._plan.expressions.letters`."""
+        """In upper case; on a text column letter by letter, see `dpnb._plan.expressions.letters`.
+
+        Examples
+        --------
+        >>> df["plan"].str.upper().unique()
+        ['FREE', 'PAID']
+        """
         return self._in_case("upper", str.upper)
 
     def casefold(self) -> C:
-        """Categories for comparison without case."""
+        """Categories for comparison without case.
+
+        Examples
+        --------
+        >>> df["plan"].str.casefold().unique()
+        ['free', 'paid']
+        """
         return self._category("casefold()", str.casefold)
 
     def title(self) -> C:
-        """Categories with each word capitalised."""
+        """Categories with each word capitalised.
+
+        Examples
+        --------
+        >>> df["plan"].str.title().unique()
+        ['Free', 'Paid']
+        """
         return self._category("title()", str.title)
 
     def capitalize(self) -> C:
-        """Categories with the first letter capitalised."""
+        """Categories with the first letter capitalised.
+
+        Examples
+        --------
+        >>> df["plan"].str.capitalize().unique()
+        ['Free', 'Paid']
+        """
         return self._category("capitalize()", str.capitalize)
 
     def swapcase(self) -> C:
-        """Categories with lower and upper case exchanged."""
+        """Categories with lower and upper case exchanged.
+
+        Examples
+        --------
+        >>> df["plan"].str.swapcase().unique()
+        ['FREE', 'PAID']
+        """
         return self._category("swapcase()", str.swapcase)
 
     def strip(self, to_strip: str | None = None) -> C:
-        """Categories without white space, or without some characters, at both ends."""
+        """Categories without white space, or without some characters, at both ends.
+
+        Examples
+        --------
+        >>> df["plan"].str.strip().unique()
+        ['free', 'paid']
+        """
         return self._stripped("strip", str.strip, to_strip)
 
     def lstrip(self, to_strip: str | None = None) -> C:
-        """Categories without white space, or without some characters, at the start."""
+        """Categories without white space, or without some characters, at the start.
+
+        Examples
+        --------
+        >>> df["plan"].str.lstrip("f").unique()
+        ['ree', 'paid']
+        """
         return self._stripped("lstrip", str.lstrip, to_strip)
 
     def rstrip(self, to_strip: str | None = None) -> C:
-        """Categories without white space, or without some characters, at the end."""
+        """Categories without white space, or without some characters, at the end.
+
+        Examples
+        --------
+        >>> df["plan"].str.rstrip("e").unique()
+        ['fr', 'paid']
+        """
         return self._stripped("rstrip", str.rstrip, to_strip)
 
     def slice(self, start: int | None = None, stop: int | None = None, step: int | None = None) -> C:
-        """A part of each category, as ``.str[start:stop]``."""
+        """A part of each category, as ``.str[start:stop]``.
+
+        Examples
+        --------
+        >>> df["plan"].str.slice(0, 1).unique()
+        ['f', 'p']
+        """
         part = Slice(*(_index(index) for index in (start, stop, step)))
         if part.step == 0:
             raise PlanError(f"{self._description()}: the step of a slice must not be 0")
@@ -129,7 +189,13 @@ class TextMethods(UnsupportedOperations, Generic[C]):
         return self._category(f"[{':'.join(bounds if part.step is not None else bounds[:2])}]", lambda text: text[part])
 
     def get(self, i: int) -> C:
-        """One character of each category, as ``.str[i]``; missing where the category is shorter."""
+        """One character of each category, as ``.str[i]``; missing where the category is shorter.
+
+        Examples
+        --------
+        >>> df["plan"].str.get(0).unique()
+        ['f', 'p']
+        """
         at = _index(i)
         if at is None:
             raise PlanError(f"{self._description()}: takes a whole number or a slice; got {i!r}")
@@ -139,14 +205,26 @@ class TextMethods(UnsupportedOperations, Generic[C]):
         return self.slice(key.start, key.stop, key.step) if isinstance(key, Slice) else self.get(key)
 
     def replace(self, pat: str, repl: str, n: int = -1, case: bool | None = None, regex: bool = False) -> C:
-        """Categories with each occurrence of a literal text replaced."""
+        """Categories with each occurrence of a literal text replaced.
+
+        Examples
+        --------
+        >>> df["plan"].str.replace("free", "none", regex=False).unique()
+        ['none', 'paid']
+        """
         old, new, most = self._literal(pat, "replace", regex=regex), _text(repl, "replace"), whole_number(n)
         if most is None or case is not None:
             raise PlanError(f"{self._description()}.replace: n must be a whole number, and case is not offered")
         return self._category(f"replace({old!r}, {new!r})", lambda text: text.replace(old, new, most))
 
     def len(self) -> C:
-        """Number of characters; of a text column at most the ``max_length`` that the curator declared."""
+        """Number of characters; of a text column at most the ``max_length`` that the curator declared.
+
+        Examples
+        --------
+        >>> df["plan"].str.len()
+        <private column: plan.str.len()>
+        """
         if self._values is None:
             return self._new(TextLength(self._text))
         return self._category("len()", len)
@@ -154,11 +232,23 @@ class TextMethods(UnsupportedOperations, Generic[C]):
     # --- conditions --------------------------------------------------------------------------------------------
 
     def startswith(self, pat: str | tuple[str, ...], na: object = None) -> C:
-        """Whether the text starts with another one, or with one of several; `na` as for `contains`."""
+        """Whether the text starts with another one, or with one of several; `na` as for `contains`.
+
+        Examples
+        --------
+        >>> df["plan"].str.startswith("f")
+        <condition: plan.isin(['free'])>
+        """
         return self._match("startswith", [_text(one, "startswith") for one in _several(pat)], na)
 
     def endswith(self, pat: str | tuple[str, ...], na: object = None) -> C:
-        """Whether the text ends with another one, or with one of several; `na` as for `contains`."""
+        """Whether the text ends with another one, or with one of several; `na` as for `contains`.
+
+        Examples
+        --------
+        >>> df["plan"].str.endswith("e")
+        <condition: plan.isin(['free'])>
+        """
         return self._match("endswith", [_text(one, "endswith") for one in _several(pat)], na)
 
     def contains(self, pat: str, case: bool = True, flags: int = 0, na: object = None, regex: bool | None = None) -> C:
@@ -182,6 +272,11 @@ class TextMethods(UnsupportedOperations, Generic[C]):
         ------
         UnsupportedError
             A regular expression.
+
+        Examples
+        --------
+        >>> df["note"].str.contains("flu", regex=False)
+        <condition: note.str.contains('flu')>
         """
         text = self._literal(pat, "contains", regex=regex, flags=flags)
         return self._match("contains", [text], na, fold=not flag(case, "contains: case"))

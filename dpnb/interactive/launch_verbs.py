@@ -112,6 +112,14 @@ class Launches(NotCopyable, Generic[S, P]):
             cannot be set aside for every unit.
         InvalidValueError
             The budget is invalid.
+
+        Examples
+        --------
+        >>> colleague = session.delegate(share=0.1, name="colleague")
+        >>> colleague.headroom
+        1.0
+        >>> session.headroom < 1
+        True
         """
         known = self._mechanisms.named(name)
         request = sub_session_request(self._core, known, name, filter, budget=budget, mu=mu, rho=rho, share=share)
@@ -148,6 +156,13 @@ class Launches(NotCopyable, Generic[S, P]):
             The values are not public, or the limit is not an integer of at least 1.
         RequestError
             The name is already used for something else, or the filter has no rule for parts.
+
+        Examples
+        --------
+        >>> plans = session.partition("plan", max_parts_per_unit=1)
+        >>> answers = {plan: plans[plan].frame["cost"].mean().release(mu=0.05) for plan in plans}
+        >>> list(answers)
+        ['free', 'paid']
         """
         request = partition_request(self._core, by, name, self._core.rows(table), max_parts_per_unit)
         partition: Partition[P] = self._mechanisms.launch(request)
@@ -212,6 +227,14 @@ class Launches(NotCopyable, Generic[S, P]):
             individual, where every unit would be charged at launch.
         InvalidValueError
             A number is out of range.
+
+        Examples
+        --------
+        >>> scan = session.above_threshold(100, name="many", epsilon=0.2, monotonic=True)
+        >>> scan.ask(df[df["age"] > 65].count_units()).notice
+        'REHEARSAL: mock data, not real'
+        >>> scan.state
+        'exhausted'
         """
         terms = terms_from(
             threshold,
@@ -254,6 +277,13 @@ class Launches(NotCopyable, Generic[S, P]):
             The query belongs to another session, or the name is already used for something else.
         InvalidValueError
             A number is not positive.
+
+        Examples
+        --------
+        >>> from dpnb.interactive import RelativeError
+        >>> total = session.noise_reduction(df["cost"].sum(), max_mu=0.3)
+        >>> total.until(RelativeError(0.05)).description
+        'sum of cost'
         """
         request = noise_reduction_request(self._core, self._mechanisms.named, query, name, initial_mu, max_mu)
         reduction: NoiseReduction = self._mechanisms.launch(request)

@@ -90,6 +90,13 @@ class SessionMechanism(NotCopyable, ABC):
         """Close the mechanism for every kernel.  Recorded answers remain free; nothing is refunded.
 
         A query that was charged but not answered because of a crash can still be completed.
+
+        Examples
+        --------
+        >>> fit = df.fit("cost", on=["age"], family="linear", mu=0.05, steps=3, clip_norm=1.0)
+        >>> fit.close()
+        >>> fit.state
+        'closed'
         """
         self._end()
         self._core.changed()
@@ -110,7 +117,14 @@ class SessionMechanism(NotCopyable, ABC):
                 )
 
     def to_dict(self) -> dict[str, Any]:
-        """Its representation for the panel."""
+        """Its representation for the panel.
+
+        Examples
+        --------
+        >>> fit = df.fit("cost", on=["age"], family="linear", mu=0.05, steps=3, clip_norm=1.0)
+        >>> sorted(fit.to_dict())
+        ['description', 'id', 'kind', 'name', 'parts', 'state', 'text']
+        """
         return {
             "id": str(self.id),
             "name": self.name,

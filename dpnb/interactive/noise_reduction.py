@@ -42,6 +42,15 @@ class NoiseReduction(SessionMechanism):
     ----------
     launch : Launch
     core : SessionCore
+
+    Examples
+    --------
+    >>> from dpnb.interactive import RelativeError
+    >>> total = session.noise_reduction(df["cost"].sum(), max_mu=0.3)
+    >>> total.until(RelativeError(0.05)).description
+    'sum of cost'
+    >>> total.state
+    'closed'
     """
 
     charged: ClassVar[Charged] = "step by step"
@@ -81,6 +90,12 @@ class NoiseReduction(SessionMechanism):
             An earlier observation reaches `max_mu`.
         MechanismClosed
             The mechanism was closed before this observation was taken.
+
+        Examples
+        --------
+        >>> total = session.noise_reduction(df["cost"].sum(), max_mu=0.3)
+        >>> total.observe(1).n_observations
+        1
         """
         squared = self._mu_squared(number)
         if squared is None:
@@ -101,7 +116,16 @@ class NoiseReduction(SessionMechanism):
         return self._max_mu_squared if not number or squared / FACTOR < self._max_mu_squared else None
 
     def step(self) -> Answer:
-        """Take the next observation, with twice the information of the last; see `observe`."""
+        """Take the next observation, with twice the information of the last; see `observe`.
+
+        Examples
+        --------
+        >>> total = session.noise_reduction(df["cost"].sum(), max_mu=0.3)
+        >>> total.step().n_observations
+        1
+        >>> total.step().n_observations
+        2
+        """
         return self.observe(self._n_observations)
 
     def until(self, rule: StoppingRule) -> Answer:
@@ -124,6 +148,13 @@ class NoiseReduction(SessionMechanism):
             The filter refuses even the first observation.
         MechanismClosed
             The mechanism was closed before the rule was satisfied.
+
+        Examples
+        --------
+        >>> from dpnb.interactive import RelativeError
+        >>> total = session.noise_reduction(df["cost"].sum(), max_mu=0.3)
+        >>> total.until(RelativeError(0.05)).description
+        'sum of cost'
         """
         if isinstance(rule, type) or not callable(getattr(rule, "is_satisfied", None)):
             raise RequestError(

@@ -42,6 +42,14 @@ class Partition(SessionMechanism, Mapping[Key, P], Generic[P]):
         Core of the session that owns the partition.
     session : callable
         Constructor of the session of a part from its core.
+
+    Examples
+    --------
+    >>> plans = session.partition("plan", max_parts_per_unit=1)
+    >>> free = plans["free"].frame["cost"].mean().release(mu=0.1)
+    >>> paid = plans["paid"].frame["cost"].mean().release(mu=0.1)
+    >>> plans.cost
+    GDP(mu=0.1)
     """
 
     charged: ClassVar[Charged] = "step by step"

@@ -62,7 +62,15 @@ class RelativeError:
         positive(self.tolerance, name="tolerance")
 
     def is_satisfied(self, low: Floats, high: Floats) -> bool:
-        """Whether all intervals are narrow enough."""
+        """Whether all intervals are narrow enough.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dpnb.interactive import RelativeError
+        >>> RelativeError(0.05).is_satisfied(np.array([98.0]), np.array([102.0]))
+        True
+        """
         with np.errstate(invalid="ignore"):  # infinite intervals never satisfy the rule
             middle, width = np.abs(low + high) / 2, (high - low) / 2
         return bool(np.all(width <= binary_down(exact(self.tolerance)) * (middle - width)))
@@ -91,7 +99,15 @@ class AbsoluteError:
         positive(self.within, name="within")
 
     def is_satisfied(self, low: Floats, high: Floats) -> bool:
-        """Whether all intervals are narrow enough."""
+        """Whether all intervals are narrow enough.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dpnb.interactive import AbsoluteError
+        >>> AbsoluteError(3).is_satisfied(np.array([98.0]), np.array([102.0]))
+        True
+        """
         return bool(np.all((high - low) / 2 <= binary_down(exact(self.within))))
 
 
@@ -117,6 +133,14 @@ class ExcludesValue:
         exact(self.value, name="value")
 
     def is_satisfied(self, low: Floats, high: Floats) -> bool:
-        """Whether the value is outside all intervals."""
+        """Whether the value is outside all intervals.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dpnb.interactive import ExcludesValue
+        >>> ExcludesValue(0).is_satisfied(np.array([98.0]), np.array([102.0]))
+        True
+        """
         value = float(exact(self.value))
         return bool(np.all((low > value) | (high < value)))

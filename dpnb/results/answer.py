@@ -114,6 +114,15 @@ class Answer(Estimates):
         ------
         RequestError
             The answer is a copy, which has no session, or a discovery, whose observations cannot be combined.
+
+        Examples
+        --------
+        >>> answer = df["age"].mean().release(mu=0.1)
+        >>> finer = answer.refine(mu=0.2)
+        >>> finer.total_loss
+        GDP(mu=0.2)
+        >>> finer.n_observations
+        2
         """
         if isinstance(self.plan.aggregation, Discovery):
             raise RequestError(f"refine: {NOT_COMBINABLE}; release a new discovery, or query the discovered groups")
@@ -140,6 +149,12 @@ class Answer(Estimates):
             The answer is not of counts or sums by group.
         RequestError
             The answer is a copy, which has no session.
+
+        Examples
+        --------
+        >>> answer = df.groupby("plan").size().release(mu=0.1)
+        >>> round(float(answer.proportions().estimate.sum()), 6)
+        1.0
         """
         if not (self.plan.group_by and isinstance(self.plan.aggregation, Count | Sum | CountUnits)):
             raise PlanError(
@@ -162,7 +177,14 @@ class Answer(Estimates):
         return History(self.origin.past(self))
 
     def has_ordered_keys(self, level: int) -> bool:
-        """Whether the keys of a level are ranges of numbers or parts of dates: a released answer has them in order."""
+        """Whether the keys of a level are ranges of numbers or parts of dates: a released answer has them in order.
+
+        Examples
+        --------
+        >>> answer = df["age"].histogram(bins=5).release(mu=0.1)
+        >>> answer.has_ordered_keys(0)
+        True
+        """
         groups = self.plan.group_by  # empty for a discovery
         return level < len(groups) and isinstance(groups[level].expression, ORDERED)
 
@@ -223,6 +245,12 @@ class History(Displayed):
     ----------
     answers : tuple of Answer
         In the order of the observations.
+
+    Examples
+    --------
+    >>> answer = df["age"].mean().release(mu=0.1)
+    >>> len(answer.refine(mu=0.2).history.to_pandas())
+    2
     """
 
     answers: tuple[Answer, ...]
@@ -254,6 +282,12 @@ class History(Displayed):
 
         Columns ``time``, ``cost_mu``, ``cost_fraction``, ``total_loss_mu``, ``is_observed`` (whether the observation
         included the group) and those of an answer.
+
+        Examples
+        --------
+        >>> answer = df["age"].mean().release(mu=0.1)
+        >>> len(answer.refine(mu=0.2).history.to_pandas())
+        2
         """
         import pandas as pd  # imported when first used
 

@@ -109,7 +109,14 @@ class Comparison(Displayed):
         return self.outcomes[0] if self.is_scalar else self.to_pandas()
 
     def to_pandas(self) -> pd.Series:
-        """One row for each number: True, False or NA (undecided)."""
+        """One row for each number: True, False or NA (undecided).
+
+        Examples
+        --------
+        >>> answer = df.groupby("plan").size().release(mu=0.1)
+        >>> (answer > -1000).to_pandas().tolist()
+        [True, True]
+        """
         import pandas as pd  # imported when first used
 
         index = pandas_index(self.names, self.keys, self.outputs)

@@ -19,6 +19,11 @@ class Explanation(Displayed):
         Name and text of each fact.
     notice : str, optional
         Warning that the session is a rehearsal or not private.
+
+    Examples
+    --------
+    >>> print(str(session.explain()).splitlines()[1])
+    clinic: guarantee and budget
     """
 
     words: str

@@ -27,6 +27,12 @@ class Exports:
         path_or_buf : str, path or file, optional
         **options
             As for `pandas.DataFrame.to_csv`.
+
+        Examples
+        --------
+        >>> answer = df.groupby("plan").size().release(mu=0.1)
+        >>> answer.to_csv().splitlines()[0]
+        'plan,estimate,low,high,noise_scale'
         """
         return self.to_pandas().to_csv(path_or_buf, **{"index": not self.is_scalar, **options})  # type: ignore[no-any-return]
 
@@ -63,6 +69,12 @@ class Exports:
         path_or_buf : str, path or file, optional
         **options
             As for `pandas.DataFrame.to_json`; an interval without an end and an unknown number are null.
+
+        Examples
+        --------
+        >>> answer = df.groupby("plan").size().release(mu=0.1)
+        >>> answer.to_json()[:9]
+        '[{"plan":'
         """
         table: Any = self.to_pandas()
         if not self.is_scalar:
@@ -75,5 +87,12 @@ class Exports:
         return table.to_json(path_or_buf, **{"orient": "records", "date_format": "iso", **options})  # type: ignore[no-any-return]
 
     def to_markdown(self) -> str:
-        """The displayed table as Markdown, with the digits that the noise leaves significant."""
+        """The displayed table as Markdown, with the digits that the noise leaves significant.
+
+        Examples
+        --------
+        >>> answer = df.groupby("plan").size().release(mu=0.1)
+        >>> len(answer.to_markdown().splitlines()) > 2
+        True
+        """
         return to_markdown(self)

@@ -45,6 +45,13 @@ class FitResult(Estimates):
         How the coefficients were computed.
     is_noisy : bool
         Whether the noise is so large that the intervals may not hold.
+
+    Examples
+    --------
+    >>> fit = df.fit("cost", on=["age"], family="linear", mu=0.05, steps=5, clip_norm=1.0)
+    >>> result = fit.run()
+    >>> result.estimate.index.tolist()
+    ['intercept', 'age']
     """
 
     notes: tuple[str, ...] = ()

@@ -99,6 +99,12 @@ class PandasMethods(Generic[E]):
         ------
         RequestError
             There are several numbers.
+
+        Examples
+        --------
+        >>> answer = df["age"].mean().release(mu=0.1)
+        >>> 0 <= answer.item() <= 100
+        True
         """
         return float(self)  # type: ignore[arg-type]
 
@@ -158,6 +164,12 @@ class PandasMethods(Generic[E]):
         ------
         RequestError
             `by` is not a column.
+
+        Examples
+        --------
+        >>> answer = df.groupby("plan").size().release(mu=0.1)
+        >>> answer.sort_values().shape
+        (2,)
         """
         _, members = self._rows("sort_values")
         values, words = self._sorting_values(by, members, "sort_values")
@@ -176,6 +188,12 @@ class PandasMethods(Generic[E]):
         Returns
         -------
         Estimates
+
+        Examples
+        --------
+        >>> answer = df.groupby("plan").size().release(mu=0.1)
+        >>> answer.sort_index(ascending=False).estimate.index.tolist()
+        ['paid', 'free']
         """
         labels, members = self._rows("sort_index")
         if self.names:
@@ -190,19 +208,47 @@ class PandasMethods(Generic[E]):
         return self._arranged(order, members, f"sorted by key{'' if ascending else ', last first'}")
 
     def head(self, n: int = 5) -> E:
-        """The first `n` rows; a negative `n` omits the last ones."""
+        """The first `n` rows; a negative `n` omits the last ones.
+
+        Examples
+        --------
+        >>> answer = df.groupby("plan").size().release(mu=0.1)
+        >>> answer.head(1).estimate.index.tolist()
+        ['free']
+        """
         return self._slice(n, "head", lambda rows, number: rows[:number], "first")
 
     def tail(self, n: int = 5) -> E:
-        """The last `n` rows; a negative `n` omits the first ones."""
+        """The last `n` rows; a negative `n` omits the first ones.
+
+        Examples
+        --------
+        >>> answer = df.groupby("plan").size().release(mu=0.1)
+        >>> answer.tail(1).estimate.index.tolist()
+        ['paid']
+        """
         return self._slice(n, "tail", lambda rows, number: rows[-number:] if number else rows[:0], "last")
 
     def nlargest(self, n: int = 5, columns: object = None) -> E:
-        """The `n` rows with the largest estimates; `columns` as `by` of `sort_values`."""
+        """The `n` rows with the largest estimates; `columns` as `by` of `sort_values`.
+
+        Examples
+        --------
+        >>> answer = df.groupby("plan").size().release(mu=0.1)
+        >>> answer.nlargest(1).shape
+        (1,)
+        """
         return self._extreme(n, columns, "nlargest", ascending=False)
 
     def nsmallest(self, n: int = 5, columns: object = None) -> E:
-        """The `n` rows with the smallest estimates; `columns` as `by` of `sort_values`."""
+        """The `n` rows with the smallest estimates; `columns` as `by` of `sort_values`.
+
+        Examples
+        --------
+        >>> answer = df.groupby("plan").size().release(mu=0.1)
+        >>> answer.nsmallest(1).shape
+        (1,)
+        """
         return self._extreme(n, columns, "nsmallest", ascending=True)
 
     def round(self, decimals: int | Mapping[Any, int] = 0) -> E:
@@ -217,6 +263,12 @@ class PandasMethods(Generic[E]):
         -------
         Estimates
             No interval is narrower than before.
+
+        Examples
+        --------
+        >>> answer = df["age"].mean().release(mu=0.1)
+        >>> float(answer.round(1)) == round(float(answer), 1)
+        True
         """
         labels = self.outputs[1] if self.outputs else (None,)
         if isinstance(decimals, Mapping):

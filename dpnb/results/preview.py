@@ -33,6 +33,12 @@ class CountNeeded:
         The count in words.
     code : str or None
         Code that makes the query; None if it takes more than a line.
+
+    Examples
+    --------
+    >>> preview = df[df["age"] > 65]["cost"].mean().preview(mu=0.1)
+    >>> preview.count_needed is not None
+    True
     """
 
     plan: Plan
@@ -169,6 +175,11 @@ class Previews(Unreleased, Displayed):
     ----------
     previews : tuple of Preview
         Previews of one query, one for each target.
+
+    Examples
+    --------
+    >>> len(df["age"].mean().preview(mu=[0.05, 0.1]).to_pandas())
+    2
     """
 
     previews: tuple[Preview, ...]
@@ -192,7 +203,13 @@ class Previews(Unreleased, Displayed):
         return self.previews[index]
 
     def to_pandas(self) -> pd.DataFrame:
-        """One row for each target: cost, expected error (of the worst group), headroom after, and whether it fits."""
+        """One row for each target: cost, expected error (of the worst group), headroom after, and whether it fits.
+
+        Examples
+        --------
+        >>> df["age"].mean().preview(mu=[0.05, 0.1]).to_pandas().shape[0]
+        2
+        """
         import pandas as pd  # imported when first used
 
         columns = {

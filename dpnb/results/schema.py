@@ -41,7 +41,15 @@ class ByName(Displayed, Mapping[str, V]):
         return isinstance(name, str) and name in self._entries
 
     def get(self, name: str, default: Any = None) -> Any:
-        """The entry of a name, or `default` if there is none."""
+        """The entry of a name, or `default` if there is none.
+
+        Examples
+        --------
+        >>> session.schema.get("age")
+        Bounded(low=0.0, high=100.0, integer=True, outside='clamp')
+        >>> session.schema.get("height") is None
+        True
+        """
         if name not in self:
             return default
         return self[name]

@@ -76,6 +76,16 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Exports, Unk
         Whether the last level of the groups is shown as columns.
     dates : tuple of bool
         For each output whether it is a point in time, in seconds since 1970; empty if none is.
+
+    Examples
+    --------
+    >>> answer = df.groupby("plan").size().release(mu=0.1)
+    >>> difference = answer["free"] - answer["paid"]
+    >>> type(difference).__name__
+    'Estimates'
+    >>> low, high = difference.interval
+    >>> low < difference.item() < high
+    True
     """
 
     description: str
@@ -124,7 +134,14 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Exports, Unk
         return self.to_pandas()[["low", "high"]]
 
     def to_pandas(self) -> pd.DataFrame:
-        """Estimate, low, high and noise_scale; one row for each number."""
+        """Estimate, low, high and noise_scale; one row for each number.
+
+        Examples
+        --------
+        >>> answer = df.groupby("plan").size().release(mu=0.1)
+        >>> answer.to_pandas().columns.tolist()
+        ['estimate', 'low', 'high', 'noise_scale']
+        """
         import pandas as pd  # imported when first used
 
         columns = {
@@ -269,6 +286,12 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Exports, Unk
         """``plot()`` is the numbers with their intervals as a ``plotly.graph_objects.Figure``; free.
 
         ``plot(history=True)`` draws the answers after each observation, and ``plot.bar()`` is ``plot()``, as in pandas.
+
+        Examples
+        --------
+        >>> answer = df.groupby("plan").size().release(mu=0.1)
+        >>> type(answer.plot())
+        <class 'plotly.graph_objs._figure.Figure'>
         """
         return EstimatesPlot(self)
 

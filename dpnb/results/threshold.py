@@ -25,6 +25,13 @@ class ThresholdResult(Displayed):
         Confidence of the interval.
     notice : str or None
         Warning that the answer is from a rehearsal or not private.
+
+    Examples
+    --------
+    >>> scan = session.above_threshold(100, name="many", epsilon=0.2, monotonic=True)
+    >>> result = scan.ask(df[df["age"] > 65].count_units())
+    >>> result.above in (True, False)
+    True
     """
 
     description: str

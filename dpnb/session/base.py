@@ -131,6 +131,19 @@ class BaseSession(Launches["SubSession", "PartSession"]):
         ------
         PlanError
             If the session has no table of that name.
+
+        Examples
+        --------
+        >>> person = {"age": dpnb.Bounded(0, 100), "cost": dpnb.Bounded(0, 2000)}
+        >>> two = dpnb.Session.rehearse(
+        ...     name="two",
+        ...     privacy_unit="person",
+        ...     max_rows_per_unit={"visits": 2, "drugs": 5},
+        ...     budget=dpnb.Budget(epsilon=1, delta=1e-6),
+        ...     schema={"visits": person, "drugs": person},
+        ... )
+        >>> two.table("visits")
+        <private table: age, cost>
         """
         core = self._core
         argument: object = name
@@ -160,6 +173,17 @@ class BaseSession(Launches["SubSession", "PartSession"]):
         RequestError
             If the session uses worst-case accounting, where every unit takes part in every query, or if the label is
             not a non-empty str.
+
+        Examples
+        --------
+        >>> people = dpnb.Session.rehearse(
+        ...     name="people",
+        ...     budget=dpnb.Budget(epsilon=1, delta=1e-6),
+        ...     schema={"age": dpnb.Bounded(0, 100)},
+        ...     accounting="individual",
+        ... )
+        >>> people.count_active_units("after the fit").description
+        "count of active privacy units, 'after the fit'"
         """
         if not self._core.account.individual:
             raise RequestError(
@@ -239,11 +263,23 @@ class BaseSession(Launches["SubSession", "PartSession"]):
             many groups there are; ``error``, the half-width of its intervals in words; ``status``; ``time``; and
             ``cell_id``, the id of the notebook cell that made the request.  A request without an answer has neither
             ``estimate`` nor ``error``.
+
+        Examples
+        --------
+        >>> answer = df.count().release(mu=0.1)
+        >>> session.log()["query"].tolist()
+        ['count of rows']
         """
         return self._core.releases.log.to_pandas()
 
     def explain(self) -> Explanation:
-        """Explain the guarantee, the filter and both odometer readings in words, with this session's numbers."""
+        """Explain the guarantee, the filter and both odometer readings in words, with this session's numbers.
+
+        Examples
+        --------
+        >>> print(str(session.explain()).splitlines()[1])
+        clinic: guarantee and budget
+        """
         spent = snapshot.describe_spent(self._core.account.filter, self.budget)
         return explain.of_session(self._core, spent, self._mechanisms.told())
 
@@ -311,6 +347,13 @@ class ChildSession(BaseSession):
         """Close it; new queries are refused.  Closing a part closes all parts of its partition.
 
         The unused budget of a sub-session is not refunded.
+
+        Examples
+        --------
+        >>> plans = session.partition("plan", max_parts_per_unit=1)
+        >>> plans["free"].close()
+        >>> plans.state
+        'closed'
         """
         self._mechanism.close()
 
@@ -324,6 +367,15 @@ class SubSession(ChildSession):
     ----------
     mechanism : SubSessionMechanism
         The interactive mechanism of the parent session.
+
+    Examples
+    --------
+    >>> colleague = session.delegate(share=0.1, name="colleague")
+    >>> answer = colleague.frame["age"].mean().release(share=0.5)
+    >>> 0.4 < colleague.headroom < 0.6
+    True
+    >>> colleague.state
+    'open'
     """
 
     def __init__(self, mechanism: SubSessionMechanism) -> None:
@@ -333,4 +385,13 @@ class SubSession(ChildSession):
 
 
 class PartSession(ChildSession):
-    """One part of a partition: see :meth:`Session.partition`."""
+    """One part of a partition: see :meth:`Session.partition`.
+
+    Examples
+    --------
+    >>> plans = session.partition("plan", max_parts_per_unit=1)
+    >>> plans["free"].frame["cost"].mean().description
+    'mean of cost in plan free'
+    >>> plans["free"].kind
+    'partition'
+    """

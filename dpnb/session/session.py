@@ -242,6 +242,14 @@ class Session(BaseSession):
         ------
         SchemaError, InvalidValueError
             If an argument is invalid.
+
+        Examples
+        --------
+        >>> again = dpnb.Session.rehearse(
+        ...     name="people", budget=dpnb.Budget(epsilon=1, delta=1e-6), schema={"age": dpnb.Bounded(0, 100)}
+        ... )
+        >>> again.frame["age"].mean().description
+        'mean of age'
         """
         unknown = arguments.keys() - SessionOptions.__annotations__.keys()
         if unknown:
@@ -285,6 +293,20 @@ class Session(BaseSession):
             If something in the file is invalid; the message begins with the file and the line.
         LedgerError
             As for `Session`.
+
+        Examples
+        --------
+        >>> import os
+        >>> from pathlib import Path
+        >>> from tempfile import TemporaryDirectory
+        >>> lines = ['name = "people"', "[budget]", "epsilon = 1.0", "delta = 1e-6", "[schema]"]
+        >>> lines += ['age = { type = "bounded", low = 0, high = 100 }']
+        >>> with TemporaryDirectory() as folder:
+        ...     path = Path(folder, "people.toml")
+        ...     size = path.write_text(os.linesep.join(lines), encoding="utf-8")
+        ...     people = dpnb.Session.from_toml(path, rehearse=True)
+        >>> people.guarantee
+        '(1, 1e-06)-DP, enforced as 0.2368-GDP, for one row'
         """
         table = UnreadTables.with_tables(table)  # wrapped, since tracebacks of what follows include this frame
         return read_declaration(path, Session).open_session(Session.rehearse if rehearse else Session, table)

@@ -58,8 +58,8 @@ def bars(found: dict[str, Any], most: int) -> list[Bar]:
             for who, table in (("rows", tables[False]), ("persons", tables[True]))
             for words, name in (("a copy of the columns", "read"), ("reading them from Parquet", "file"))
         ),
-        Bar("memory beside the columns used, the worst of the questions about rows", 2, _memory(found, most, False)),
-        Bar("memory beside the columns used, the worst of the questions about persons", 2, _memory(found, most, True)),
+        Bar("memory beside the columns used, the worst of the queries about rows", 2, _memory(found, most, False)),
+        Bar("memory beside the columns used, the worst of the queries about persons", 2, _memory(found, most, True)),
         Bar("Parquet larger than memory, polars, the worst peak", 4, _scale(asked, "polars"), "GiB"),
         Bar("Parquet larger than memory, duckdb, the worst peak", 4, _scale(asked, "duckdb"), "GiB"),
     ]

@@ -10,10 +10,10 @@ from bench.speed_bars import FIXED, FULL, bars
 DASH = "–"
 GIGABYTE, MEGABYTE = 2**30, 2**20
 
-HEAD = """# Benchmark
+HEAD = """# Benchmarks
 
-Written by `make bench` (`tests/bench/speed.py`); not to be edited.
-Times are milliseconds unless a unit stands beside them.
+How long queries take in dpnb, pandas, polars and OpenDP on the same tables. Times are milliseconds unless a unit is
+given. `make bench` measures and writes this page (`tests/bench/speed.py`); do not edit it by hand.
 """
 
 HOW = """## How it was measured
@@ -21,21 +21,21 @@ HOW = """## How it was measured
 - **Table**: made up, from one seed: two float columns, categories of 50 and of 1,000 keys, texts of 300 words, persons
   with one to five rows each, in random order. pandas holds the categories as `category` and the texts as its own `str`,
   polars as `Enum` and `String`.
-- **Question**: each is about the rows where `x` is above a threshold, which differs from release to release: the same
-  question asked again would be free. Quantiles are three (0.25, 0.5, 0.75), discovered keys are those of the texts.
-- **dpnb**: `Session(...)` with real noise and its ledger on disk; from building the question to the answer. *First* is
-  the first question of a new session in a process that has everything imported; *steady* the median of {rounds} more.
+- **Query**: each is about the rows where `x` is above a threshold, which differs from release to release: repeating
+  the same query would be free. Quantiles are three (0.25, 0.5, 0.75), discovered keys are those of the texts.
+- **dpnb**: `Session(...)` with real noise and its ledger on disk; from building the query to the answer. *First* is
+  the first query of a new session in a process that has everything imported; *steady* the median of {rounds} more.
 - **pandas, polars**: the same aggregation without privacy, in the same process, taking turns with dpnb, medians of as
   many. Only the columns that are needed are taken. About persons they keep the first three rows of each that pass the
   filter, again in each query; dpnb keeps three rows of each before it filters, and remembers which. polars may use
   all cores.
 - **OpenDP**: {opendp}
-  It needs one exact release of polars, hence an environment of its own. Its noise scales are given by hand through its
-  measurement API, and its compositor counts them. A mean is a sum and a count, groups are public keys that it joins,
-  and quantiles choose among 201 candidates.{more}
+  It needs one exact release of polars, therefore an environment of its own. Its noise scales are given by hand
+  through its measurement API, and its compositor counts them. A mean is a sum and a count, groups are public keys that
+  it joins, and quantiles choose among 201 candidates.{more}
   Its Context API would search for the scales, which takes longer: {context}.
   Set-up, until it has the table: {opendp_setup}.
-- **Memory**: a process of its own for each question, whose session declares the columns that the question uses and no
+- **Memory**: a process of its own for each query, whose session declares the columns that the query uses and no
   others; the peak of resident memory above the frame, over set-up and two releases, beside the size of these columns in
   pandas.
 - **Set-up** is beside one copy of every declared column of the frame (for texts of their buffers), and beside
@@ -98,7 +98,7 @@ def _opendp(found: dict[str, Any], rows: list[int]) -> dict[str, str]:
     each = list(zip(names, tables, strict=True))
     failures = sorted({f"{name}: {why}" for table in tables for name, why in table["failures"].items()})
     return {
-        "opendp": f"{said[0]['version']}, in a process beside with the same table.",
+        "opendp": f"{said[0]['version']}, in another process with the same table.",
         "more": f" It could not answer {'; '.join(failures)}." if failures else "",
         "context": ", ".join(f"{shown(table['context'])} for a count ({name})" for name, table in each),
         "opendp_setup": ", ".join(f"{shown(table['opendp'].get('setup'))} ({name})" for name, table in each),
@@ -111,7 +111,7 @@ def _unit(person: bool) -> str:
 
 def _figures(found: dict[str, Any], rows: list[int]) -> Iterator[str]:
     yield from _heading(
-        *("unit, rows, question", "dpnb first", "steady", "pandas", "polars", "OpenDP"),
+        *("unit, rows, query", "dpnb first", "steady", "pandas", "polars", "OpenDP"),
         *("÷ pandas", "÷ polars", "÷ OpenDP", "peak memory, MB", "÷ columns"),
     )
     for number, person, table in _tables(found, rows):
@@ -168,8 +168,8 @@ def _costs(costs: dict[str, Any]) -> Iterator[str]:
 def _bars(found: dict[str, Any], most: int) -> Iterator[str]:
     meant = "" if most >= FULL else f" (they are meant for {FULL:,})"
     fixed = f"{1000 * FIXED:.0f} ms a release"
-    yield f"At {most:,} rows{meant}; filtered questions about rows are counted beyond a fixed cost of {fixed}.\n"
-    yield "| bar | at most | figure | |"
+    yield f"At {most:,} rows{meant}; a fixed cost of {fixed} is subtracted from filtered queries about rows.\n"
+    yield "| target | at most | figure | |"
     yield "|---|---:|---:|---|"
     for bar in bars(found, most):
         unit = "×" if bar.unit == "×" else f" {bar.unit}"
@@ -186,10 +186,10 @@ def _scale(scale: dict[str, Any]) -> Iterator[str]:
     yield (
         f"{size:.1f} GiB in pieces, which would be {held:.1f} GiB in memory, given to the session as "
         "`polars.scan_parquet(...)` or as a relation of duckdb (limited to 3 GB, with a folder to spill to). Each line "
-        "is a process of its own: set-up, a first and a second question in seconds, and the whole peak of its resident "
-        "memory. *plain* is the same question without privacy in the engine itself (polars streaming).\n"
+        "is a process of its own: set-up, a first and a second query in seconds, and the whole peak of its resident "
+        "memory. *plain* is the same query without privacy in the engine itself (polars streaming).\n"
     )
-    yield from _heading("question", "engine", "who", "set-up, s", "first, s", "second, s", "peak, GiB")
+    yield from _heading("query", "engine", "who", "set-up, s", "first, s", "second, s", "peak, GiB")
     for one in scale["asked"]:
         names = one["question"], one["engine"], one["contender"]
         if "error" in one:
@@ -205,7 +205,7 @@ def _many(many: dict[str, Any]) -> Iterator[str]:
         return
     yield (
         f"{many['requests']:,} requests of one session on a table of 20,000 rows and 6,000 persons, with real noise: "
-        "counts, means, group-bys, quantiles; 15% ask an earlier question again and 5% refine one. "
+        "counts, means, group-bys, quantiles; 15% repeat an earlier query and 5% refine one. "
         f"{many['charges']:,} of them were charged.\n"
     )
     yield from _heading("", "figure")
@@ -217,7 +217,7 @@ def _many(many: dict[str, Any]) -> Iterator[str]:
     size = many["ledger"] / many["charges"]
     yield _row("ledger", f"{many['ledger'] / MEGABYTE:,.0f} MB, {size:,.0f} bytes a charge")
     yield _row("opening the ledger again", f"{many['restart']:.1f} s")
-    yield _row("first question after that", f"{shown(many['first after restart'])} ms")
+    yield _row("first query after that", f"{shown(many['first after restart'])} ms")
     yield _row("gauges, first look", f"{many['gauges']:.1f} s")
     yield _row("gauges, next look", f"{shown(many['gauges again'])} ms")
     yield _row("`session.log()`", f"{many['log']:.1f} s")

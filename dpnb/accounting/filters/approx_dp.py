@@ -75,7 +75,14 @@ class ApproxDPFilter(SumFilter[ZCDP]):
         self._start(ZCDP(rho_from_epsilon(self.epsilon, delta=delta, method="simple"), slack))
 
     def to_filter_loss(self, loss: Loss) -> ZCDP:
-        """The loss as approximate zCDP, rho = epsilon^2/2 for a DP loss, as in the theorem."""
+        """The loss as approximate zCDP, rho = epsilon^2/2 for a DP loss, as in the theorem.
+
+        Examples
+        --------
+        >>> from dpnb.accounting import GDP, ApproxDPFilter
+        >>> ApproxDPFilter(1, conversion_delta=1e-6).to_filter_loss(GDP(mu="0.1"))
+        ZCDP(rho=0.005)
+        """
         if type(loss) is ZCDP:
             return loss
         if isinstance(loss, EpsilonLoss):
@@ -84,7 +91,14 @@ class ApproxDPFilter(SumFilter[ZCDP]):
         return convert(loss, ZCDP)
 
     def affordable(self) -> ApproxDP:
-        """The largest (epsilon, delta) that `step` admits; epsilon is a double, rounded down."""
+        """The largest (epsilon, delta) that `step` admits; epsilon is a double, rounded down.
+
+        Examples
+        --------
+        >>> from dpnb.accounting import ApproxDPFilter
+        >>> type(ApproxDPFilter(1, conversion_delta=1e-6).affordable()).__name__
+        'ApproxDP'
+        """
         left = self.budget - self.spent
         return ApproxDP(decimal_sqrt_down(2 * left.rho), left.delta)
 
@@ -101,6 +115,12 @@ class ApproxDPFilter(SumFilter[ZCDP]):
 
         At slack_delta + (1 - slack_delta) conversion_delta or more it is at most the epsilon of Theorem 8; the tight
         conversion of the same y*/2-zCDP makes it smaller.
+
+        Examples
+        --------
+        >>> from dpnb.accounting import ApproxDPFilter
+        >>> round(ApproxDPFilter(1, conversion_delta=1e-6).guaranteed_epsilon(delta=1e-6), 3)
+        0.837
         """
         return self._guarantee(delta, lambda good: epsilon_from_rho(self.budget.rho, delta=good))
 

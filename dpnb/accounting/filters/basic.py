@@ -44,7 +44,14 @@ class BasicFilter(SumFilter[ApproxDP]):
         self._start(ApproxDP(non_negative(epsilon, name="epsilon"), delta))
 
     def to_filter_loss(self, loss: Loss) -> ApproxDP:
-        """The loss as (epsilon, delta)-DP; a GDP, ZCDP or RDP must be converted first."""
+        """The loss as (epsilon, delta)-DP; a GDP, ZCDP or RDP must be converted first.
+
+        Examples
+        --------
+        >>> from dpnb.accounting import BasicFilter, PureDP
+        >>> BasicFilter(1, 1e-6).to_filter_loss(PureDP("0.5"))
+        ApproxDP(epsilon=0.5)
+        """
         return loss if type(loss) is ApproxDP else ApproxDP.of(*own_epsilon_delta(loss))
 
     @property
@@ -53,5 +60,12 @@ class BasicFilter(SumFilter[ApproxDP]):
         return f"the sums of epsilon and delta must stay within {self.budget.format(up=False, with_delta=True)}"
 
     def guaranteed_epsilon(self, delta: Number) -> float:
-        """The budget's epsilon, if `delta` is at least its delta: see :meth:`SumFilter.guaranteed_epsilon`."""
+        """The budget's epsilon, if `delta` is at least its delta: see :meth:`SumFilter.guaranteed_epsilon`.
+
+        Examples
+        --------
+        >>> from dpnb.accounting import BasicFilter
+        >>> BasicFilter(1, 1e-6).guaranteed_epsilon(delta=1e-6)
+        1.0
+        """
         return decimal_up(self.budget.epsilon) if checked_delta(delta) >= self.budget.delta else math.inf

@@ -73,13 +73,26 @@ class GDPFilter(SumFilter[GDP]):
             The budget is not GDP.
         InvalidValueError
             As for the constructor.
+
+        Examples
+        --------
+        >>> from dpnb.accounting import GDP, GDPFilter
+        >>> GDPFilter.from_loss(GDP(mu=1))
+        GDPFilter(budget=GDP(mu=1.0), spent=GDP(mu=0.0))
         """
         new = object.__new__(cls)
         new._start(convert(budget, GDP))
         return new
 
     def to_filter_loss(self, loss: Loss) -> GDP:
-        """The loss as GDP; ZCDP and RDP do not imply it."""
+        """The loss as GDP; ZCDP and RDP do not imply it.
+
+        Examples
+        --------
+        >>> from dpnb.accounting import GDPFilter, PureDP
+        >>> round(GDPFilter(mu=1).to_filter_loss(PureDP(0.1)).mu, 4)
+        0.1253
+        """
         return loss if type(loss) is GDP else convert(loss, GDP)
 
     @property
@@ -91,5 +104,11 @@ class GDPFilter(SumFilter[GDP]):
         """The epsilon for which all releases together are (epsilon, `delta`)-DP; see :class:`SumFilter`.
 
         Dong, Roth and Su 2022, Corollary 2.13, at the part of `delta` that the filter's own delta leaves.
+
+        Examples
+        --------
+        >>> from dpnb.accounting import GDPFilter
+        >>> round(GDPFilter(mu=1).guaranteed_epsilon(delta=1e-6), 3)
+        4.887
         """
         return self._guarantee(delta, lambda good: epsilon_of_gdp(self.budget.mu_squared, good))

@@ -46,7 +46,14 @@ class RDPFilter(SumFilter[RDP]):
         self._start(RDP(budget))
 
     def to_filter_loss(self, loss: Loss) -> RDP:
-        """The loss at the filter's orders."""
+        """The loss at the filter's orders.
+
+        Examples
+        --------
+        >>> from dpnb.accounting import GDP, RDPFilter
+        >>> RDPFilter({8: 1}).to_filter_loss(GDP(mu="0.5"))
+        RDP({8.0: 1.0})
+        """
         if isinstance(loss, RDP) and loss.orders == self.budget.orders:
             return loss
         return convert(loss, RDP, orders=self.budget.orders)
@@ -60,6 +67,12 @@ class RDPFilter(SumFilter[RDP]):
         """The epsilon for which all releases together are (epsilon, `delta`)-DP; see :class:`SumFilter`.
 
         The smallest over the orders, whose budgets were fixed beforehand (Canonne, Kamath and Steinke 2020, Prop. 12).
+
+        Examples
+        --------
+        >>> from dpnb.accounting import RDPFilter
+        >>> round(RDPFilter({8: 1}).guaranteed_epsilon(delta=1e-6), 3)
+        2.543
         """
         number = checked_delta(delta)
         return epsilon_from_curve(self.budget.curve, number)

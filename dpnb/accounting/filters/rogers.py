@@ -173,6 +173,12 @@ class RogersFilter(Frozen):
         ------
         ConversionError
             `loss` has no epsilon: it is a GDP, ZCDP or RDP.
+
+        Examples
+        --------
+        >>> from dpnb.accounting import PureDP, RogersFilter
+        >>> RogersFilter(1, 1e-6).admits(PureDP(2))
+        False
         """
         return self.terms.fits(*self._sums(loss))
 
@@ -185,6 +191,12 @@ class RogersFilter(Frozen):
             The budget does not cover all repetitions; this filter is unchanged.
         ConversionError
             `loss` has no epsilon: it is a GDP, ZCDP or RDP.
+
+        Examples
+        --------
+        >>> from dpnb.accounting import PureDP, RogersFilter
+        >>> RogersFilter(1, 1e-6).step(PureDP("0.1")).headroom < 1
+        True
         """
         squares, means, deltas = self._sums(loss, times)
         if not self.terms.fits(squares, means, deltas):
@@ -206,6 +218,12 @@ class RogersFilter(Frozen):
         ------
         ConversionError
             `loss` has no epsilon: it is a GDP, ZCDP or RDP.
+
+        Examples
+        --------
+        >>> from dpnb.accounting import PureDP, RogersFilter
+        >>> 0 < RogersFilter(1, 1e-6).budget_fraction(PureDP("0.1")) <= 1
+        True
         """
         squares, means, deltas = self._sums(loss)
         after = self.terms.k(squares, means)
@@ -218,7 +236,14 @@ class RogersFilter(Frozen):
         return decimal_up(share) if self.terms.deltas or deltas == self.deltas else math.inf
 
     def affordable(self) -> ApproxDP:
-        """The largest epsilon, a double, and the largest delta that `step` admits."""
+        """The largest epsilon, a double, and the largest delta that `step` admits.
+
+        Examples
+        --------
+        >>> from dpnb.accounting import RogersFilter
+        >>> type(RogersFilter(1, 1e-6).affordable()).__name__
+        'ApproxDP'
+        """
         left = self.terms.deltas - self.deltas
 
         def fits(epsilon: float) -> bool:
@@ -236,6 +261,12 @@ class RogersFilter(Frozen):
         ------
         ConversionError
             `loss` has no epsilon: it is a GDP, ZCDP or RDP.
+
+        Examples
+        --------
+        >>> from dpnb.accounting import PureDP, RogersFilter
+        >>> RogersFilter(1, 1e-6).max_repetitions(PureDP("0.1"))
+        1
         """
         once = ApproxDP.of(*own_epsilon_delta(loss))
         if not once:
@@ -266,6 +297,12 @@ class RogersFilter(Frozen):
         ------
         InvalidValueError
             delta is outside [0, 1).
+
+        Examples
+        --------
+        >>> from dpnb.accounting import RogersFilter
+        >>> RogersFilter(1, 1e-6).guaranteed_epsilon(delta=1e-6)
+        1.0
         """
         return decimal_up(self.terms.epsilon) if checked_delta(delta) >= self.terms.delta else math.inf
 

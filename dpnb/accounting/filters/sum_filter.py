@@ -106,6 +106,12 @@ class SumFilter(Frozen, Generic[L]):
         ------
         ConversionError
             `loss` cannot be converted to the kind that the filter counts.
+
+        Examples
+        --------
+        >>> from dpnb.accounting import GDP, GDPFilter
+        >>> GDPFilter(mu=1).admits(GDP(0.6))
+        True
         """
         return (self.spent + self.to_filter_loss(loss)).within(self.budget)
 
@@ -118,6 +124,12 @@ class SumFilter(Frozen, Generic[L]):
             The budget does not cover it; this filter is unchanged.
         ConversionError
             `loss` cannot be converted to the kind that the filter counts.
+
+        Examples
+        --------
+        >>> from dpnb.accounting import GDP, GDPFilter
+        >>> GDPFilter(mu=1).step(GDP(0.6)).spent
+        GDP(mu=0.6)
         """
         total = self.spent + self.to_filter_loss(loss)
         if not total.within(self.budget):
@@ -141,11 +153,24 @@ class SumFilter(Frozen, Generic[L]):
         ------
         ConversionError
             `loss` cannot be converted to the kind that the filter counts.
+
+        Examples
+        --------
+        >>> from dpnb.accounting import GDP, GDPFilter
+        >>> GDPFilter(mu=1).budget_fraction(GDP("0.5"))
+        0.25
         """
         return _share(self.to_filter_loss(loss).parts, self.budget.parts)
 
     def affordable(self) -> Loss:
-        """The exact remainder: `step` admits it, and no loss that is larger in any part."""
+        """The exact remainder: `step` admits it, and no loss that is larger in any part.
+
+        Examples
+        --------
+        >>> from dpnb.accounting import GDP, GDPFilter
+        >>> GDPFilter(mu=1).step(GDP("0.6")).affordable()
+        GDP(mu=0.8)
+        """
         return self.budget - self.spent
 
     def max_repetitions(self, loss: Loss) -> int | None:
@@ -155,6 +180,12 @@ class SumFilter(Frozen, Generic[L]):
         ------
         ConversionError
             `loss` cannot be converted to the kind that the filter counts.
+
+        Examples
+        --------
+        >>> from dpnb.accounting import GDP, GDPFilter
+        >>> GDPFilter(mu=1).max_repetitions(GDP("0.1"))
+        100
         """
         left = (self.budget - self.spent).parts
         cost = self.to_filter_loss(loss).parts
@@ -173,6 +204,12 @@ class SumFilter(Frozen, Generic[L]):
             The budget is of another kind.
         InvalidValueError
             Its delta is above 1.
+
+        Examples
+        --------
+        >>> from dpnb.accounting import GDP, GDPFilter
+        >>> GDPFilter(mu=1).with_budget(GDP(mu=2))
+        GDPFilter(budget=GDP(mu=2.0), spent=GDP(mu=0.0))
         """
         if type(budget) is not type(self.budget):
             raise ConversionError(

@@ -44,7 +44,14 @@ class ZCDPFilter(SumFilter[ZCDP]):
         self._start(ZCDP(non_negative(rho, name="rho"), delta))
 
     def to_filter_loss(self, loss: Loss) -> ZCDP:
-        """The loss as zCDP; RDP of finitely many orders does not imply it."""
+        """The loss as zCDP; RDP of finitely many orders does not imply it.
+
+        Examples
+        --------
+        >>> from dpnb.accounting import GDP, ZCDPFilter
+        >>> ZCDPFilter(rho=1).to_filter_loss(GDP(mu=1))
+        ZCDP(rho=0.5)
+        """
         return loss if type(loss) is ZCDP else convert(loss, ZCDP)
 
     @property
@@ -56,5 +63,11 @@ class ZCDPFilter(SumFilter[ZCDP]):
         """The epsilon for which all releases together are (epsilon, `delta`)-DP; see :class:`SumFilter`.
 
         Canonne, Kamath and Steinke 2020, at the part of `delta` that the filter's own delta leaves.
+
+        Examples
+        --------
+        >>> from dpnb.accounting import ZCDPFilter
+        >>> round(ZCDPFilter(rho="0.5").guaranteed_epsilon(delta=1e-6), 3)
+        5.222
         """
         return self._guarantee(delta, lambda good: epsilon_from_rho(self.budget.rho, delta=good))

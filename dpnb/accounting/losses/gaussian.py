@@ -68,6 +68,12 @@ class GDP(Loss):
         ------
         InvalidValueError
             A number is negative, not finite or not a number.
+
+        Examples
+        --------
+        >>> from dpnb.accounting import GDP
+        >>> GDP.from_mu_squared("0.25")
+        GDP(mu=0.5)
         """
         return cls.of(non_negative(mu_squared, name="mu_squared"), non_negative(delta, name="delta"))
 
@@ -83,7 +89,16 @@ class GDP(Loss):
         return Fraction(self.mu_squared.numerator, 2 * self.mu_squared.denominator)
 
     def format(self, *, up: bool, with_delta: bool = False) -> str:
-        """The loss for a message, with mu itself: see :meth:`Loss.format`."""
+        """The loss for a message, with mu itself: see :meth:`Loss.format`.
+
+        Examples
+        --------
+        >>> from dpnb.accounting import GDP
+        >>> GDP(mu="1/3").format(up=True)
+        'mu=0.33333333333333337'
+        >>> GDP(mu="1/3").format(up=False)
+        'mu=0.3333333333333333'
+        """
         mu = self.mu if up else decimal_sqrt_down(self.mu_squared)
         delta = decimal_up(self.delta) if up else decimal_down(self.delta)
         return f"mu={mu!r} and delta={delta!r}" if self.delta or with_delta else f"mu={mu!r}"

@@ -78,7 +78,14 @@ class Loss:
         return new
 
     def like(self, other: object) -> bool:
-        """Whether the parts of `other` have the same meaning, so that the two can be added and compared."""
+        """Whether the parts of `other` have the same meaning, so that the two can be added and compared.
+
+        Examples
+        --------
+        >>> from dpnb.accounting import ApproxDP
+        >>> ApproxDP(1, 1e-6).like(ApproxDP(2, 0))
+        True
+        """
         return type(other) is type(self)
 
     def __add__(self, other: Self) -> Self:
@@ -104,6 +111,12 @@ class Loss:
         ------
         ConversionError
             The budget is of another kind.
+
+        Examples
+        --------
+        >>> from dpnb.accounting import ApproxDP
+        >>> ApproxDP(1, 0).within(ApproxDP(2, 1e-6))
+        True
         """
         if not self.like(budget):
             raise ConversionError(
@@ -128,6 +141,12 @@ class Loss:
             Whether to round up, as required for a loss; a budget is rounded down.
         with_delta : bool
             Whether to show a delta of 0.
+
+        Examples
+        --------
+        >>> from dpnb.accounting import ApproxDP
+        >>> ApproxDP("1/3", 0).format(up=True)
+        'epsilon=0.33333333333333337'
         """
         rounded = decimal_up if up else decimal_down
         named = zip(self.names, self.parts, strict=True)
@@ -143,13 +162,27 @@ class Loss:
         return loss_from_json, (self.to_json(),)  # pickling and copying
 
     def to_json(self) -> dict[str, str]:
-        """The loss as texts, read back exactly by :func:`loss_from_json`."""
+        """The loss as texts, read back exactly by :func:`loss_from_json`.
+
+        Examples
+        --------
+        >>> from dpnb.accounting import ApproxDP
+        >>> ApproxDP(1, 1e-6).to_json()
+        {'kind': 'approx-dp', 'epsilon': '1', 'delta': '1/1000000'}
+        """
         named = zip(self.names, self.parts, strict=True)
         return {"kind": self.kind, **{name: to_text(part) for name, part in named}}
 
     @classmethod
     def from_json(cls, stored: Mapping[str, str]) -> Self:
-        """The loss that :meth:`to_json` wrote."""
+        """The loss that :meth:`to_json` wrote.
+
+        Examples
+        --------
+        >>> from dpnb.accounting import ApproxDP
+        >>> ApproxDP.from_json(ApproxDP(1, 1e-6).to_json())
+        ApproxDP(epsilon=1.0, delta=1e-06)
+        """
         return cls.of(*(non_negative(from_text(stored[name]), name=name) for name in cls.names))
 
 

@@ -47,7 +47,14 @@ class Accumulator(OdometerState):
         raise NotImplementedError
 
     def statement(self) -> str:
-        """The reading in words; all numbers are rounded in the safe direction."""
+        """The reading in words; all numbers are rounded in the safe direction.
+
+        Examples
+        --------
+        >>> from dpnb.accounting import GDP, GDPAccumulator
+        >>> print(GDPAccumulator().step(GDP(mu="0.5")).statement())
+        Everything so far is inside every budget of mu-GDP that was fixed beforehand and whose mu is at least 0.5.
+        """
         return accumulator_statement(self.bound, self.budget, self.measure)
 
 
@@ -161,6 +168,12 @@ class ZCDPAccumulator(Accumulator):
         ------
         ConversionError
             The loss does not imply zCDP, or has a delta.
+
+        Examples
+        --------
+        >>> from dpnb.accounting import ZCDP, ZCDPAccumulator
+        >>> ZCDPAccumulator().step(ZCDP(rho="0.5")).bound
+        0.5
         """
         counted = convert(loss, ZCDP)
         if counted.delta:
@@ -263,6 +276,12 @@ class GDPAccumulator(Accumulator):
         ------
         ConversionError
             The loss does not imply GDP, or has a delta.
+
+        Examples
+        --------
+        >>> from dpnb.accounting import GDP, GDPAccumulator
+        >>> GDPAccumulator().step(GDP(mu="0.5")).bound
+        0.5
         """
         counted = convert(loss, GDP)
         if counted.delta:

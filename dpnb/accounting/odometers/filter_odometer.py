@@ -80,6 +80,12 @@ class FilterOdometer(IntrinsicTimeOdometer):
         ------
         InvalidValueError
             As for the class.
+
+        Examples
+        --------
+        >>> from dpnb.accounting import GDP, FilterOdometer
+        >>> round(FilterOdometer.tuned(v=1, delta=1e-6).step(GDP(mu=1)).bound, 3)
+        5.757
         """
         y = binary_up(positive(v, name="v"))
         if y == math.inf:

@@ -88,6 +88,13 @@ class MixtureOdometer(IntrinsicTimeOdometer):
         ------
         InvalidValueError
             As for the class.
+
+        Examples
+        --------
+        >>> from dpnb.accounting import GDP, MixtureOdometer
+        >>> odometer = MixtureOdometer.tuned(v=1, delta=1e-6)
+        >>> round(odometer.step(GDP(mu=1)).bound, 3)
+        6.038
         """
         target = positive(v, name="v")
         best = optimal_ratio if sided == "two" else optimal_ratio_onesided

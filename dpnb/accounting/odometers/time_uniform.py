@@ -63,7 +63,14 @@ class TimeUniformOdometer(OdometerState):
         return math.nextafter(bound + binary_up(self.pointwise), math.inf) if self.pointwise else bound
 
     def statement(self) -> str:
-        """The reading in words; all numbers are rounded in the safe direction."""
+        """The reading in words; all numbers are rounded in the safe direction.
+
+        Examples
+        --------
+        >>> from dpnb.accounting import GDP, MixtureOdometer
+        >>> print(MixtureOdometer.tuned(v=1, delta=1e-6).step(GDP(mu=1)).statement())
+        With confidence 99.9999%, the privacy loss so far is at most 6.038, at whatever moment you look.
+        """
         bound = self.bound
         return time_uniform_statement(
             bound,
@@ -125,6 +132,12 @@ class IntrinsicTimeOdometer(TimeUniformOdometer):
         ------
         InvalidValueError
             `v` is negative, not finite or not a number.
+
+        Examples
+        --------
+        >>> from dpnb.accounting import GDP, MixtureOdometer
+        >>> round(MixtureOdometer.tuned(v=1, delta=1e-6).bound_at(1), 3)
+        6.038
         """
         number = non_negative(v, name="v")
         return self._curve(number) if number else 0.0
@@ -136,6 +149,13 @@ class IntrinsicTimeOdometer(TimeUniformOdometer):
         ------
         ConversionError
             `loss` is RDP of some orders, or not a known loss.
+
+        Examples
+        --------
+        >>> from dpnb.accounting import GDP, MixtureOdometer
+        >>> odometer = MixtureOdometer.tuned(v=1, delta=1e-6)
+        >>> round(odometer.step(GDP(mu=1)).bound, 3)
+        6.038
         """
         v, delta = intrinsic_time(loss)
         return self._with_deltas(loss, delta, v=self.v + v)

@@ -75,6 +75,14 @@ class GradientDescent(SessionMechanism):
     ----------
     launch : Launch
     core : SessionCore
+
+    Examples
+    --------
+    >>> fit = df.fit("cost", on=["age"], family="linear", mu=0.05, steps=5, clip_norm=1.0)
+    >>> fit.run().shape
+    (2,)
+    >>> fit.state
+    'closed'
     """
 
     charged: ClassVar[Charged] = "step by step"
@@ -125,6 +133,14 @@ class GradientDescent(SessionMechanism):
             All steps were taken.
         MechanismClosed
             The mechanism was closed before this step was taken.
+
+        Examples
+        --------
+        >>> fit = df.fit("cost", on=["age"], family="linear", mu=0.05, steps=3, clip_norm=1.0)
+        >>> fit.step().shape
+        (2,)
+        >>> fit.n_steps
+        1
         """
         self._step()
         return self.coefficients
@@ -147,6 +163,12 @@ class GradientDescent(SessionMechanism):
             The filter refuses even the first step.
         MechanismClosed
             The mechanism was closed before its first step.
+
+        Examples
+        --------
+        >>> fit = df.fit("cost", on=["age"], family="linear", mu=0.05, steps=3, clip_norm=1.0)
+        >>> fit.run().shape
+        (2,)
         """
         ended, self.stop_reason = None, None
         with work(Stage.CHARGING) as line:

@@ -83,6 +83,13 @@ class ThresholdScan(SessionMechanism):
     ----------
     launch : Launch
     core : SessionCore
+
+    Examples
+    --------
+    >>> scan = session.above_threshold(100, name="many", epsilon=0.2, monotonic=True)
+    >>> result = scan.ask(df[df["age"] > 65].count_units())
+    >>> isinstance(result.above, bool)
+    True
     """
 
     charged: ClassVar[Charged] = "at launch"
@@ -156,6 +163,12 @@ class ThresholdScan(SessionMechanism):
             The mechanism is closed or exhausted, or its noise was drawn in another kernel.
         ExecutionError
             The query failed; nothing was released.
+
+        Examples
+        --------
+        >>> scan = session.above_threshold(100, name="many", epsilon=0.2, monotonic=True)
+        >>> isinstance(scan.ask(df[df["age"] > 65].count_units()).above, bool)
+        True
         """
         plan, view = own_query(query, self._launch.node, self._account.ledger)
         compiled = self._compiled(plan, view)
