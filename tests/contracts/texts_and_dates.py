@@ -152,3 +152,6 @@ QUESTIONS: dict[str, Callable[[Any], Any]] = {
     "later periods": lambda f: f[f["d"].dt.to_period("W") > "1969-12-29"].count(),
     "bins of dates": lambda f: dpnb.cut(f["d"], ["1968-02-29", "1970", "2000-03-01", "2030"]).value_counts(),
 }
+
+WHOLE_LOGARITHMS = ("powers of ten", "powers of ten, rounded up", "powers of two")
+"""Not the same on an engine whose logarithm of a power can be just beside the whole number."""

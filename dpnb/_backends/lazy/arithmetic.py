@@ -37,7 +37,7 @@ def to_grid(column: nw.Expr, bounds: grid.BoundedRange) -> nw.Expr:
     return whole(nw.when(scaled < 0).then(-((-scaled).floor())).otherwise(scaled.floor()))
 
 
-def applied(function: Function, column: nw.Expr) -> nw.Expr:
+def applied(function: Function, column: nw.Expr, engine: Engine) -> nw.Expr:
     """A function of one number, where it is defined."""
     match function:
         case "abs":
@@ -50,6 +50,8 @@ def applied(function: Function, column: nw.Expr) -> nw.Expr:
             return column.log()
     base = 2.0 if function == "log2" else 10.0
     logarithm = column.log(base)
+    if not engine.shares_subexpressions:
+        return logarithm
     # Engines divide two natural logarithms, so that of 1000 may be below 3, and another number after `floor`.
     nearest = (logarithm + 0.5).floor()
     return nw.when(nw.lit(base) ** nearest == column).then(nearest).otherwise(logarithm)

@@ -189,7 +189,7 @@ class NarwhalsEvaluator(Evaluation[nw.Expr, NumberColumn, nw.Expr]):
             case Clip(_, low, high):
                 return arithmetic.clipped(number, low, high)
             case Apply(function, _):
-                return arithmetic.applied(function, number)
+                return arithmetic.applied(function, number, self._table.engine)
             case Round(_, decimals):
                 return arithmetic.rounded(number, decimals, self._table.engine)
             case ExtractDatePart(part, _):

@@ -18,6 +18,7 @@ class Spark(Engine):
     """Data frames of PySpark, also through Spark Connect."""
 
     name = "pyspark"
+    shares_subexpressions = False
 
     def hashed(self, frame: Frame, columns: Mapping[str, str]) -> Frame:
         from pyspark.sql import functions as spark
