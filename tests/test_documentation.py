@@ -292,6 +292,19 @@ def test_the_readme_fits_on_two_screens() -> None:
 # --- the site --------------------------------------------------------------------------------------------------------
 
 
+def test_the_index_of_the_site_has_the_methods_of_sessions_and_tables(site: Path) -> None:
+    from sphinx.util.inventory import InventoryFile
+
+    names = InventoryFile.loads((site / "html" / "objects.inv").read_bytes(), uri="").data["py:method"]
+    methods = {
+        f"dpnb.{cls.__name__}.{name}"
+        for cls in (dpnb.Session, dpnb.Frame, dpnb.Series, dpnb.GroupBy, dpnb.Query, dpnb.Answer)
+        for name in dir(cls)
+        if not name.startswith("_") and (getattr(cls, name).__doc__ if callable(getattr(cls, name)) else None)
+    }
+    assert methods - set(names) == set()
+
+
 @pytest.mark.parametrize("word", ["within", "odometer", "ledger"])
 def test_search_finds(word: str, site: Path, browser: Any) -> None:
     page = browser.new_page()
