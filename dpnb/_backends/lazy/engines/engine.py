@@ -41,8 +41,8 @@ class Engine(ABC):
     wide_sums = False
     """Whether sums of 64-bit integers have more than 64 bits, so that they cannot overflow."""
     shares_subexpressions = True
-    """Whether an expression that occurs several times in a plan is analysed and evaluated once.  Otherwise plans grow with
-    each occurrence, and the logarithm of a power of 2 or 10 is not made exact, which takes four of them."""
+    """Whether an expression that occurs several times in a plan is analysed and evaluated once.  Otherwise plans grow
+    with each occurrence, and the logarithm of a power of 2 or 10 is not made exact, which takes four of them."""
 
     def __init__(self) -> None:
         self._background = BackgroundRunner()
