@@ -13,7 +13,7 @@ from hypothesis import settings
 
 from dpnb.ledger import sqlite_file
 
-pytest_plugins = ["browser", "leftovers", "offline"]
+pytest_plugins = ["browser", "docstring_names", "leftovers", "offline"]
 
 UI = Path(__file__).resolve().parent / "ui"
 FIRST = "test_assumptions.py"

@@ -17,7 +17,8 @@ from playwright.sync_api import sync_playwright
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from ui.conftest import CELL, COCKPIT, NAMES
+from browser import NAMES
+from ui.conftest import CELL, COCKPIT
 from ui.lab import Lab
 from ui.server import running_lab
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from _pytest.doctest import DoctestItem
 
-NAMES = Path(__file__).resolve().parent / "docs" / "reference" / "names.py"
+NAMES = Path(__file__).resolve().parents[1] / "docs" / "reference" / "names.py"
 
 
 @pytest.fixture(autouse=True)
