@@ -84,8 +84,8 @@ _ERRORS: dict[type[errors.DpnbError], ErrorExplanation] = {
         "A private table offers its declared columns, and only operations that can be answered with noise; the message "
         "names the nearest alternative.",
         "Operations of pandas are not offered if they show rows (.head(), iteration), depend on other rows or their "
-        "order (.shift(), .rank()), or run Python on rows (.apply()). The cheat sheet in the documentation lists what "
-        "pandas users type and what it does in dpnb.",
+        "order (.shift(), .rank()), or run Python on the values of rows (.apply() with an if). The cheat sheet in the "
+        "documentation lists what pandas users type and what it does in dpnb.",
     ),
     errors.PlanError: ErrorExplanation(
         "plan",
@@ -168,7 +168,7 @@ _WARNINGS = [
     ),
     ErrorExplanation(
         "collapsed",
-        "Interval of one value",
+        "Interval outside the possible values",
         "The noise moved the whole interval outside the possible values, for example below 0 for a count, which "
         "happens to few intervals; the nearest possible value is displayed instead, and the exact value is probably "
         "close to it, but may differ.",
