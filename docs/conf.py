@@ -48,6 +48,8 @@ autodoc_typehints = "none"  # the docstrings state the types
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False  # the templates list the members
 suppress_warnings = ["ref.citation"]  # a docstring with references is also on a page of proofs
+if nb_execution_excludepatterns:
+    suppress_warnings.append("myst-nb.lexer")  # cells that do not run have no known language
 default_role = "py:obj"  # in docstrings; names that are not public stay without a link
 
 # --- theme -----------------------------------------------------------------------------------------------------------
