@@ -102,7 +102,8 @@ def lab_root(lab_home: Path, folder_names: Iterator[str]) -> Path:
     user's choice of a theme is forgotten too.
     """
     root = lab_home / "root" / next(folder_names)
-    ignored = shutil.ignore_patterns("*.dpnb*", ".ipynb_checkpoints", "images", "scale-tables")
+    # One declaration alone: the launcher takes the first of a folder.
+    ignored = shutil.ignore_patterns("*.dpnb*", ".ipynb_checkpoints", "images", "scale-tables", "clinic.toml")
     shutil.copytree(EXAMPLES, root, ignore=ignored)
     shutil.copy(HERE / "fake_session.py", root)
     shutil.copy(HERE.parent / "waiting.py", root)
