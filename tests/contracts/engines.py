@@ -218,6 +218,9 @@ class EngineContract(ABC):
     modes: tuple[str | None, ...] = (None, "skip", "drop")
     """What becomes of a unit that cannot pay; None for accounting in the worst case."""
 
+    whole_logarithms = True
+    """Whether the logarithm of a power is the whole number that it is in memory, and not one just beside it."""
+
     last = 10
     """How many questions a session is asked there, at least 4."""
 
@@ -295,7 +298,7 @@ class EngineContract(ABC):
         here = MemoryBackend.read({"": texts_and_dates.TABLE}, {"": schema}, units)
         there = opened({"": self.native(texts_and_dates.TABLE)}, {"": schema}, units)
         for name, ask in texts_and_dates.QUESTIONS.items():
-            if name in texts_and_dates.WHOLE_LOGARITHMS and not self.engine.shares_subexpressions:
+            if name in texts_and_dates.WHOLE_LOGARITHMS and not self.whole_logarithms:
                 continue
             for plan in plans_of(ask, units[""], schema):
                 query = linear_query(plan, schema, units[""])

@@ -62,6 +62,7 @@ class TestSpark(TypedEngineContract):
     engine = Spark
     every_unit = False
     modes = ("skip",)
+    whole_logarithms = False
     last = 5
     asked = (
         "mean",
