@@ -75,5 +75,5 @@ def ratio(a: IntervalArrays, b: IntervalArrays) -> IntervalArrays:
         scale = np.hypot(a.noise_scale, value * b.noise_scale) / np.abs(b.value)
         low, high = np.where(clear, low, -np.inf), np.where(clear, high, np.inf)
         unbounded = np.isneginf(low) & np.isposinf(high)
-        fills = a.has_whole_range | b.has_whole_range | unbounded
-        return IntervalArrays(value, low, high, np.where(clear, scale, np.nan), None, fills)
+        whole_range = a.has_whole_range | b.has_whole_range | unbounded
+        return IntervalArrays(value, low, high, np.where(clear, scale, np.nan), None, whole_range)

@@ -54,7 +54,7 @@ class IntervalArrays:
     raw : tuple of three float64 arrays, optional
         Value and limits before they were clipped to the range of the quantity; the limits are infinite where the noise
         is too large for an estimate.  Arithmetic needs them, since a clipped limit does not show the noise.
-    fills_range : bool array, optional
+    whole_range : bool array, optional
         Where the interval is the whole range of the quantity, or computed from one; by default where it has no end.
     """
 
@@ -63,7 +63,7 @@ class IntervalArrays:
     high: Cells
     noise_scale: Cells
     raw: tuple[Cells, Cells, Cells] | None = None
-    fills_range: NDArray[np.bool_] | None = None
+    whole_range: NDArray[np.bool_] | None = None
 
     @classmethod
     def of(cls, value: Cells, low: Cells, high: Cells, noise_scale: Cells) -> IntervalArrays:
@@ -79,14 +79,14 @@ class IntervalArrays:
         raw = zip(*(part.unclipped for part in parts), strict=True)
         value, low, high, scale = (np.concatenate(array, axis=1) for array in arrays)
         first, second, third = (np.concatenate(array, axis=1) for array in raw)
-        fills = np.concatenate([part.has_whole_range for part in parts], axis=1)
-        return cls(value, low, high, scale, (first, second, third), fills)
+        whole_range = np.concatenate([part.has_whole_range for part in parts], axis=1)
+        return cls(value, low, high, scale, (first, second, third), whole_range)
 
     @property
     def has_whole_range(self) -> NDArray[np.bool_]:
         """Where the interval is the whole range of the quantity: the noise leaves no value out."""
-        if self.fills_range is not None:
-            return self.fills_range
+        if self.whole_range is not None:
+            return self.whole_range
         _, low, high = self.unclipped
         return np.asarray(np.isneginf(low) & np.isposinf(high))
 
@@ -115,14 +115,14 @@ class IntervalArrays:
         """The estimate of ``scale * x + shift``, for a positive scale."""
         value, low, high = (scale * end + shift for end in (self.value, self.low, self.high))
         first, second, third = (scale * end + shift for end in self.unclipped)
-        return IntervalArrays(value, low, high, scale * self.noise_scale, (first, second, third), self.fills_range)
+        return IntervalArrays(value, low, high, scale * self.noise_scale, (first, second, third), self.whole_range)
 
     def clipped(self, lower: float, upper: float, *, value: bool = True) -> IntervalArrays:
         """The intervals (and values) clipped to the range of the quantity."""
         clipped = np.clip(self.value, lower, upper) if value else self.value
         low, high = np.clip(self.low, lower, upper), np.clip(self.high, lower, upper)
-        fills = (self.low <= lower) & (self.high >= upper) & (lower < upper)
-        return IntervalArrays(clipped, low, high, self.noise_scale, self.unclipped, self.has_whole_range | fills)
+        whole_range = (self.low <= lower) & (self.high >= upper) & (lower < upper)
+        return IntervalArrays(clipped, low, high, self.noise_scale, self.unclipped, self.has_whole_range | whole_range)
 
     def select(self, rows: slice, columns: slice) -> IntervalArrays:
         """The selected cells and outputs."""
@@ -130,14 +130,14 @@ class IntervalArrays:
             array[rows, columns] for array in (self.value, self.low, self.high, self.noise_scale)
         )
         first, second, third = (array[rows, columns] for array in self.unclipped)
-        fills = self.has_whole_range[rows, columns]
-        return IntervalArrays(value, low, high, scale, (first, second, third), fills)
+        whole_range = self.has_whole_range[rows, columns]
+        return IntervalArrays(value, low, high, scale, (first, second, third), whole_range)
 
     def take(self, rows: Sequence[int], columns: Sequence[int]) -> IntervalArrays:
         """The cells and outputs with these indices, in this order."""
         index = np.ix_(np.array(rows, np.intp), np.array(columns, np.intp))
         taken = self._each(lambda array, _: array[index])
-        return replace(taken, noise_scale=self.noise_scale[index], fills_range=self.has_whole_range[index])
+        return replace(taken, noise_scale=self.noise_scale[index], whole_range=self.has_whole_range[index])
 
     def rounded(self, decimals: Sequence[int]) -> IntervalArrays:
         """The values to the nearest multiple and the limits outward; `decimals` for each output, noise unchanged."""
@@ -156,8 +156,8 @@ class IntervalArrays:
         ways = (ROUND_HALF_EVEN, ROUND_FLOOR, ROUND_CEILING)
         value, low, high = map(function, (self.value, self.low, self.high), ways)
         raw = None if self.raw is None else tuple(map(function, self.raw, ways))
-        fills = self.fills_range
-        return IntervalArrays(value, low, high, self.noise_scale, raw, fills)  # type: ignore[arg-type]  # three of three
+        whole_range = self.whole_range
+        return IntervalArrays(value, low, high, self.noise_scale, raw, whole_range)  # type: ignore[arg-type]  # three of three
 
     @property
     def is_collapsed(self) -> NDArray[np.bool_]:
@@ -175,8 +175,8 @@ class IntervalArrays:
         inside = np.clip(self.value, self.low, self.high)
         low, high = np.fmin(low, inside), np.fmax(high, inside)
         low, high = np.where(meet, low, self.low), np.where(meet, high, self.high)
-        fills = self.has_whole_range & (low == self.low) & (high == self.high)
-        return IntervalArrays(self.value, low, high, self.noise_scale, self.raw, fills)
+        whole_range = self.has_whole_range & (low == self.low) & (high == self.high)
+        return IntervalArrays(self.value, low, high, self.noise_scale, self.raw, whole_range)
 
 
 def _to_multiple(number: float, decimals: int, rounding: str) -> float:

@@ -96,8 +96,8 @@ class Table:
 
         value, low, high = (placed(array, 1.0) for array in (arrays.value, arrays.low, arrays.high))
         first, second, third = (placed(array, 1.0) for array in arrays.unclipped)
-        fills = placed(arrays.has_whole_range, 0.0).astype(bool)
-        return IntervalArrays(value, low, high, placed(arrays.noise_scale, 0.0), (first, second, third), fills)
+        whole_range = placed(arrays.has_whole_range, 0.0).astype(bool)
+        return IntervalArrays(value, low, high, placed(arrays.noise_scale, 0.0), (first, second, third), whole_range)
 
 
 def table_of(view: AnyView) -> Table | None:
