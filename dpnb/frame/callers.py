@@ -49,8 +49,7 @@ _LIBRARIES: dict[str, str] = {
 }
 """What to write instead of any function of a library."""
 
-_PROTOCOLS = ("__dataframe__", "__arrow_c_stream__", "__arrow_c_array__", "toPandas", "index",
-              "_get_numeric_data")  # fmt: skip
+_PROTOCOLS = ("__dataframe__", "__arrow_c_stream__", "__arrow_c_array__", "toPandas", "index", "_get_numeric_data")
 """Attributes by which a library asks for rows."""
 
 _SUMMARIES = "{number}.mean(), {number}.quantile([0.1, 0.9]) or {category}.value_counts()"

@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 
 DAY = 86_400.0
 
-FORMATS = ((DAY, "%Y-%m-%d"), (60.0, "%Y-%m-%d %H:%M"), (1.0, "%Y-%m-%d %H:%M:%S"))
-"""Formats, each for intervals of at least this many seconds; a text stands for the whole day, minute or second."""
+LENGTHS = ((DAY, len("2000-01-01")), (60.0, len("2000-01-01 00:00")), (1.0, len("2000-01-01 00:00:00")))
+"""Lengths of texts, each for intervals of at least this many seconds; a text is a whole day, minute or second."""
 
 
 def date_with_interval(value: float, low: float, high: float) -> tuple[str, str]:
@@ -23,11 +23,11 @@ def date_with_interval(value: float, low: float, high: float) -> tuple[str, str]
     ('2017-07-14', '2014-05-13 to 2020-09-13')
     """
     width = high - low
-    form = next((form for seconds, form in FORMATS if width >= seconds), FORMATS[-1][1])
-    return _text(value, form), f"{_text(low, form)} to {_text(high, form)}"
+    length = next((length for seconds, length in LENGTHS if width >= seconds), LENGTHS[-1][1])
+    return _text(value, length), f"{_text(low, length)} to {_text(high, length)}"
 
 
-def _text(seconds: float, form: str) -> str:
+def _text(seconds: float, length: int) -> str:
     if math.isnan(seconds):
         return "unknown"
-    return f"{datetime(1970, 1, 1) + timedelta(seconds=math.floor(seconds)):{form}}"
+    return (datetime(1970, 1, 1) + timedelta(seconds=math.floor(seconds))).isoformat(" ")[:length]

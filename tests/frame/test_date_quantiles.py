@@ -144,3 +144,16 @@ def test_no_row_changes_the_type_or_the_declared_range(tmp_path: Path, day: list
     low, high = answer.interval
     assert pd.Timestamp("2017-01-01") <= low <= high <= pd.Timestamp("2017-12-31T23:59:59.999999")
     assert repr(answer)
+
+
+@pytest.mark.parametrize("size", [0, 50])
+@pytest.mark.parametrize("mu", [1e-100, 1e-9, 1e-3])
+def test_every_date_of_the_calendar_is_displayed_whatever_the_noise(tmp_path: Path, size: int, mu: float) -> None:
+    schema = {"day": dpnb.Dates("0001-01-01", "9999-12-31"), "g": dpnb.Categories(["a", "b"])}
+    table = pd.DataFrame({"day": [pd.Timestamp("2017-02-01")] * size, "g": ["a"] * size})
+    f = dpnb.Session(table, name="t", budget=BUDGET, schema=schema, ledger=tmp_path / "t").frame
+    for query in (f["day"].median(), f.groupby("g")["day"].quantile([0.1, 0.9])):
+        answer = query.release(mu=mu)
+        assert "0001-01-01 to 9999-12-31" in repr(answer)
+        assert "0001-01-01 to 9999-12-31" in answer._repr_html_()
+        assert answer.to_pandas()["low"].min() == pd.Timestamp("0001-01-01")
