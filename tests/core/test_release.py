@@ -230,6 +230,17 @@ def test_a_preview_costs_nothing_and_tells_the_price(make: Make) -> None:
     assert session.headroom == preview.headroom_after
 
 
+def test_a_preview_of_a_refinement_says_that_only_the_difference_is_charged(make: Make) -> None:
+    count = make().frame.count()
+    assert "difference" not in repr(count.preview(mu=0.5))
+    count.release(mu="0.3")
+    preview = count.preview(mu="0.5")
+    assert preview.cost.mu == pytest.approx(0.4)
+    for text in (repr(preview), preview._repr_html_()):
+        assert "combined with earlier observations, to a total of mu 0.5; only the difference is charged" in text
+    assert "difference" not in repr(count.preview(mu="0.3"))  # free
+
+
 def test_a_preview_of_too_much_says_that_it_does_not_fit(make: Make) -> None:
     preview = make().frame.count().preview(mu=2)
     assert not preview.fits
