@@ -178,7 +178,10 @@ class ColumnLayout(UnsupportedOperations):
                 f"{self._example('df[{number} > 1]')}"
             )
         names = list(items) if isinstance(items, list | tuple) else [items]
-        kept = [name for name in self._view.columns if (like in name if like is not None else name in names)]
+        if like is not None:
+            kept = [name for name in self._view.columns if like in name]
+        else:
+            kept = [name for name in names if isinstance(name, str) and name in self._view.columns]
         return self._with(assigned={name: self._view.columns[name] for name in kept})
 
     def select_dtypes(self, include: object = None, exclude: object = None) -> Self:

@@ -85,7 +85,7 @@ class TextMethods(UnsupportedOperations, Generic[C]):
     # --- other texts -------------------------------------------------------------------------------------------
 
     def lower(self) -> C:
-        """In lower case; on a text column letter by letter, see `dpnb._plan.expressions.letters`.
+        """In lower case; of a text column only letters below U+0590, each of which stays one letter.
 
         Examples
         --------
@@ -95,7 +95,7 @@ class TextMethods(UnsupportedOperations, Generic[C]):
         return self._in_case("lower", str.lower)
 
     def upper(self) -> C:
-        """In upper case; on a text column letter by letter, see `dpnb._plan.expressions.letters`.
+        """In upper case; of a text column only letters below U+0590, each of which stays one letter.
 
         Examples
         --------

@@ -72,7 +72,7 @@ class Session(BaseSession):
     table : data frame, or mapping of str to data frame
         A pandas, polars or pyarrow table: the declared columns are copied, so later changes to the table have no
         effect.  Or a polars lazy frame, a DuckDB relation or a Spark data frame, which is not copied and is read again
-        by every query; or a Dask data frame, which is prepared on its workers: see `dpnb._backends`.  Several tables
+        by every query; or a Dask data frame, which is prepared on its workers.  Several tables
         are passed by name and share the privacy unit and the budget.  What a value counts as depends on that value
         alone, but a library may have changed it before: pandas converts integers in a column with a null or a fraction
         to doubles, and integers above 2**53 then differ.  Use a nullable or an Arrow type (``Int64``,
@@ -83,8 +83,8 @@ class Session(BaseSession):
         The total privacy budget of everything that is ever released from this ledger.
     schema : mapping of str to Bounded, Categories, Dates or Text
         The columns that queries may use; for several tables, a mapping from table names to such mappings.  A column
-        that cannot match the type declared by the table's container is refused (see `dpnb._backends.column_types`);
-        ``python -m dpnb check`` shows the curator whether the others match the rows.
+        that cannot match the type declared by the table's container, such as one of texts declared as `Bounded`, is
+        refused; ``python -m dpnb check`` shows the curator whether the others match the rows.
     privacy_unit : str, optional
         The column that identifies the privacy unit of a row; if omitted, each row is a unit.
     max_rows_per_unit : int, optional
@@ -142,7 +142,7 @@ class Session(BaseSession):
     The running time and the memory use of a query are outside the guarantee: both can depend on the rows.  Memory
     depends little on one unit, since anyone who can limit it, or observe how much is used, could otherwise learn a
     value of one person exactly: a table can occur in a join only once, a unit has at most 10,000 pairs of rows in a
-    join, and pairs are formed one block at a time and not kept (`dpnb._backends.memory.join_pairs`).  The remaining
+    join, and pairs are formed one block at a time and not kept.  The remaining
     dependence is of the size of one unit's rows, so keep `max_rows_per_unit` as small as the analysis allows.
 
     Examples

@@ -113,6 +113,7 @@ PAIRS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
         lambda f: f.drop(columns=["t"]).copy().reset_index(drop=True).sort_values("x", ascending=False)["x"].mean(),
         lambda f: f["x"].mean(),
     ),
+    "filter, in the order of the list": (lambda f: f.filter(["y", "x"]).mean(), lambda f: f[["y", "x"]].mean()),
     "filter": (lambda f: f.filter(like="x").mean(), lambda f: f["x"].mean()),
     "select_dtypes": (lambda f: f[["x", "y", "g"]].select_dtypes("number").mean(), lambda f: f[["x", "y"]].mean()),
     "isna of a frame": (lambda f: f[["x"]].isna().mean(), lambda f: f["x"].isna().mean()),
