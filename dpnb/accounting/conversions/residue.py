@@ -1,0 +1,136 @@
+"""What a pure-DP launch leaves of a GDP budget, when it is not first converted to GDP.
+
+Write G_m for the trade-off function of N(0, 1) against N(m, 1), RR(e) for that of randomised response with parameter e,
+f (x) g for the trade-off function of the product, and delta_f(x) for the privacy profile of f, its hockey-stick
+divergence at e^x.  f >= g holds precisely if delta_f(x) <= delta_g(x) for every real x, and for symmetric f and g, as
+all of them here are, if it does so for every x >= 0 (Dong, Roth and Su 2022, Proposition 2.12).
+
+The *residue* of a budget r after an e-DP mechanism is the largest s with RR(e) (x) G_s >= G_r: by the claim in
+:mod:`dpnb.accounting.filters.gdp`, this is the GDP budget that is left.  It is the root s of::
+
+    (1 - delta_s(e)) 2/(1 + exp(e)) = 2 Q(r/2),    delta_s(e) = Q(e/s - s/2) - exp(e) Q(e/s + s/2),
+
+with Q(x) = P(N(0, 1) > x), and there is none if already 2/(1 + exp(e)) is less than 2 Q(r/2).
+
+Proof.  RR(e) answers the truth with probability p = e^e/(1 + e^e), so its product with G_s has the profile p delta_s(x -
+e) + (1 - p) delta_s(x + e).  At x = 0, with delta_s(-e) = 1 - e^-e + e^-e delta_s(e), this is tanh(e/2) + 2 delta_s(e)/(1
++ e^e), one minus the left side of the equation; the profile of G_r there is one minus the right side.  So the equation is
+equality of the profiles at x = 0, and no larger s is possible.  It remains to show that equality at 0 implies the
+inequality everywhere.
+
+The density of the privacy loss t is, for G_m, that of N(m^2/2, m^2), which is e^(t/2) times an even function of t; for
+the product with RR(e) it is a mixture of that of G_s shifted by e and -e, likewise e^(t/2) times an even function.  The
+logarithm of the ratio of the two, product over G_r, is::
+
+    constant - (t^2/2) (1/s^2 - 1/r^2) + log cosh(t e/s^2),
+
+an even function, and concave in t^2, since its derivative with respect to t^2 is a constant plus (e/s^2)^2 times
+tanh(z)/(2 z) at z = |t| e/s^2, and tanh(z)/z falls.  So, for |t| rising from 0, the difference of the laws of |t| has the
+signs -, +, - or the end of this sequence; the last sign is -, because s < r.  Let D(y) be the difference of the profiles
+at x = log y, for y >= 1.  A profile is the expected value of (1 - y e^-t)^+ under the law of t; in terms of |t| = u with
+law h, that is the integral over e^u > y of (e^u - y)/(1 + e^u) h(u) du.  Hence D'' has the sign of the difference of the
+laws at u = log y, D and D' vanish at infinity, D(1) = 0 by the equation, and D'(1) = 0, since both laws have mass 1 and
+(e^u - 1)/(1 + e^u) = 1 - 2/(1 + e^u).  On the first piece D is concave from D(1) = D'(1) = 0, so D <= 0; on the last it
+is concave with D' -> 0 at infinity, so it rises to its limit 0, and D <= 0; in between it is convex and at most 0 at both
+ends, so D <= 0.  []
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+from dpnb.accounting.conversions.directed import context, real
+from dpnb.accounting.conversions.pure import mu_from_pure
+from dpnb.accounting.exact import Number, decimal_up, exact, non_negative
+
+__all__ = ["residue_charge"]
+
+# No session has use for a larger epsilon: it is refused.
+_LARGE = 100_000
+_BITS, _MARGIN_BITS, _FAR = 64, 120, 400
+
+
+def residue_charge(epsilon: Number, *, mu_squared: Number) -> Fraction | None:
+    """The smallest charge in mu squared such that an epsilon-DP mechanism leaves the rest of a GDP budget.
+
+    Parameters
+    ----------
+    epsilon : Number
+        At least 0; a float means its shortest decimal.
+    mu_squared : Number
+        The square of the GDP budget that is left, at least 0.  The charge is also valid, and larger than necessary, for
+        every larger budget.
+
+    Returns
+    -------
+    Fraction or None
+        At most `mu_squared`, a double in its decimal meaning, rounded up; None if the budget does not cover epsilon.
+
+    Raises
+    ------
+    InvalidValueError
+        A number is negative, not finite or not a number.
+
+    Notes
+    -----
+    Let c be the charge at the budget r and R >= r.  Composing both sides of RR(epsilon) (x) G_sqrt(r^2 - c) >= G_r with
+    G_sqrt(R^2 - r^2) gives RR(epsilon) (x) G_sqrt(R^2 - c) >= G_R: so c is valid at R.
+
+    References
+    ----------
+    .. [1] The equation and its proof are in the docstring of :mod:`dpnb.accounting.conversions.residue`.
+
+    Examples
+    --------
+    >>> from dpnb.accounting import Budget
+    >>> from dpnb.accounting.conversions import mu_from_pure, residue_charge
+    >>> budget = Budget(epsilon=1, delta=1e-6).loss.mu_squared
+    >>> round(1 - float(residue_charge(0.1, mu_squared=budget) / budget), 3)
+    0.815
+    >>> round(1 - mu_from_pure(0.1) ** 2 / float(budget), 2)  # converted to GDP before it is charged
+    0.72
+    """
+    return _charge(non_negative(epsilon, name="epsilon"), non_negative(mu_squared, name="mu_squared"))
+
+
+@lru_cache(maxsize=4096)
+def _charge(epsilon: Fraction, budget: Fraction) -> Fraction | None:
+    if not epsilon:
+        return Fraction(0)
+    if epsilon > _LARGE or not _is_enough(budget, epsilon, budget):
+        return None
+    # Converted to GDP by itself, the mechanism leaves at most its residue.
+    low, high = 0.0, decimal_up(min(budget, exact(mu_from_pure(epsilon)) ** 2))
+    while low < (middle := low + (high - low) / 2) < high:
+        low, high = (low, middle) if _is_enough(exact(middle), epsilon, budget) else (middle, high)
+    return min(exact(high), budget)
+
+
+def _is_enough(charge: Fraction, epsilon: Fraction, budget: Fraction) -> bool:
+    """Whether (1 - delta_s(e)) 2/(1 + exp(e)) is at least 2 Q(r/2), with s^2 = r^2 - charge and a margin.
+
+    An error of one unit in the last place of e/s changes each term of delta, relatively, by at most 16 (b + 2)^2 units
+    (:mod:`dpnb.accounting.conversions.gaussian`).  Changing the charge by one unit in the last place of a double changes
+    the left side by at least about e^2 2^-60 of its size, as long as delta is not negligible.  So with these precisions
+    the margin is far above the errors, and below what a double can show.
+    """
+    ctx = context()
+    ctx.prec = _BITS
+    left = max(budget - charge, Fraction(0))
+    width = ctx.log(real(ctx, epsilon) ** 2 / real(ctx, left) + real(ctx, left) + 4, 2) if left else 0
+    margin = _MARGIN_BITS + 2 * int(max(-ctx.log(real(ctx, epsilon), 2), 0))
+    ctx.prec = margin + 64 + 4 * int(width)
+    e = real(ctx, epsilon)
+    kept = (1 - _delta(ctx, e, ctx.sqrt(real(ctx, left)))) * 2 / (1 + ctx.exp(e))
+    return bool(kept * (1 - ctx.ldexp(1, -margin)) >= ctx.erfc(ctx.sqrt(real(ctx, budget / 8))))
+
+
+def _delta(ctx: Any, epsilon: Any, mu: Any) -> Any:
+    """The profile of mu-GDP at epsilon; below every margin, and 0 here, where its exponent is beyond -80,000."""
+    if not mu or epsilon / mu - mu / 2 > _FAR:
+        return ctx.zero
+    root = ctx.sqrt(2)
+    above, below = (epsilon / mu - mu / 2) / root, (epsilon / mu + mu / 2) / root
+    return (ctx.erfc(above) - ctx.exp(epsilon) * ctx.erfc(below)) / 2
