@@ -63,7 +63,8 @@ def build(source: Path, target: str, out: Path) -> Path:
 def unpack(sdist: Path, folder: Path) -> Path:
     """Unpack an sdist and return its only folder."""
     with tarfile.open(sdist) as archive:
-        archive.extractall(folder, filter="data")
+        archive.extraction_filter = getattr(tarfile, "data_filter", None)  # which Python 3.11.2 of Debian 12 has not
+        archive.extractall(folder)
     [source] = folder.iterdir()
     return source
 

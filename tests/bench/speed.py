@@ -1,4 +1,4 @@
-"""How fast dpnb answers, beside pandas, polars and OpenDP: ``make bench`` writes ``tests/bench/RESULTS.md``.
+"""How fast dpnb answers, compared with pandas, polars and OpenDP: ``make bench`` writes ``tests/bench/RESULTS.md``.
 
 Every table has a process of its own, and so has every measurement of memory; contenders take turns within one process.
 ``python tests/bench/speed.py --rows 100000 --without scale many`` is a quick look.  With ``--kept FILE`` what was
@@ -41,7 +41,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=7, help="of which each figure is the median")
     parser.add_argument("--without", nargs="*", choices=PARTS, default=[])
     parser.add_argument("--scale-rows", type=_rows, default=10**8)
-    parser.add_argument("--requests", type=_rows, default=10**5, help="of the analyst who never stops")
+    parser.add_argument("--requests", type=_rows, default=10**5, help="of the session with many requests")
     parser.add_argument("--opendp", default=sys.executable, help="a Python that has opendp[polars]")
     parser.add_argument("--folder", help="on a local disk, for ledgers and the Parquet file")
     parser.add_argument("--kept", type=Path, help="a file of figures, to go on from")

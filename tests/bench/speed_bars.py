@@ -40,26 +40,30 @@ def bars(found: dict[str, Any], most: int) -> list[Bar]:
     for question, took in tables[False].get("questions", {}).items():
         if "quantiles" not in question:
             beyond = max(0.0, took["dpnb"] - FIXED)
-            answers.append(Bar(f"rows, filtered {question}, beside pandas", 1, _over(beyond, took["pandas"])))
-            answers.append(Bar(f"rows, filtered {question}, beside polars", 2, _over(beyond, took["polars"])))
+            answers.append(Bar(f"rows, filtered {question}, relative to pandas", 1, _over(beyond, took["pandas"])))
+            answers.append(Bar(f"rows, filtered {question}, relative to polars", 2, _over(beyond, took["polars"])))
     for question, took in tables[True].get("questions", {}).items():
         if "quantiles" not in question:
-            answers.append(Bar(f"persons, {question}, beside pandas", 2, _over(took["dpnb"], took["pandas"])))
+            answers.append(Bar(f"persons, {question}, relative to pandas", 2, _over(took["dpnb"], took["pandas"])))
     for person, table in tables.items():
         took = table.get("questions", {}).get("three quantiles")
         if took is not None:
             who = "persons" if person else "rows"
-            answers.append(Bar(f"{who}, quantiles, beside Series.quantile", 2, _over(took["dpnb"], took["pandas"])))
+            answers.append(
+                Bar(f"{who}, quantiles, relative to Series.quantile", 2, _over(took["dpnb"], took["pandas"]))
+            )
     answers += [
         Bar("noise for a million cells", 0.15, costs.get("noise"), "s"),
         Bar("a charge with its durable row", 2, _milli(costs.get("charge, disk")), "ms"),
         *(
-            Bar(f"set-up for {who} beside {words}", 3, _over(table.get("setup"), table.get(name)))
+            Bar(f"set-up for {who} relative to {words}", 3, _over(table.get("setup"), table.get(name)))
             for who, table in (("rows", tables[False]), ("persons", tables[True]))
             for words, name in (("a copy of the columns", "read"), ("reading them from Parquet", "file"))
         ),
-        Bar("memory beside the columns used, the worst of the queries about rows", 2, _memory(found, most, False)),
-        Bar("memory beside the columns used, the worst of the queries about persons", 2, _memory(found, most, True)),
+        Bar("memory relative to the columns used, the worst of the queries about rows", 2, _memory(found, most, False)),
+        Bar(
+            "memory relative to the columns used, the worst of the queries about persons", 2, _memory(found, most, True)
+        ),
         Bar("Parquet larger than memory, polars, the worst peak", 4, _scale(asked, "polars"), "GiB"),
         Bar("Parquet larger than memory, duckdb, the worst peak", 4, _scale(asked, "duckdb"), "GiB"),
     ]

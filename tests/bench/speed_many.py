@@ -1,4 +1,4 @@
-"""An analyst who never stops: very many requests of one session, on a table of 20,000 rows like a medical study."""
+"""Very many requests of one session, on a table of 20,000 rows like a medical study."""
 
 from __future__ import annotations
 

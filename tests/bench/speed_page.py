@@ -1,4 +1,4 @@
-"""The page of results: one table, the bars, and what was measured apart."""
+"""The page of results: one table, the targets, and what was measured apart."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ given. `make bench` measures and writes this page (`tests/bench/speed.py`); do n
 
 HOW = """## How it was measured
 
-- **Table**: made up, from one seed: two float columns, categories of 50 and of 1,000 keys, texts of 300 words, persons
-  with one to five rows each, in random order. pandas holds the categories as `category` and the texts as its own `str`,
-  polars as `Enum` and `String`.
+- **Table**: synthetic, from a fixed seed: two float columns, categories of 50 and of 1,000 keys, texts of 300 words,
+  persons with one to five rows each, in random order. pandas holds the categories as `category` and the texts as its own
+  `str`, polars as `Enum` and `String`.
 - **Query**: each is about the rows where `x` is above a threshold, which differs from release to release: repeating
   the same query would be free. Quantiles are three (0.25, 0.5, 0.75), discovered keys are those of the texts.
 - **dpnb**: `Session(...)` with real noise and its ledger on disk; from building the query to the answer. *First* is
@@ -33,12 +33,11 @@ HOW = """## How it was measured
   It needs one exact release of polars, therefore an environment of its own. Its noise scales are given by hand
   through its measurement API, and its compositor counts them. A mean is a sum and a count, groups are public keys that
   it joins, and quantiles choose among 201 candidates.{more}
-  Its Context API would search for the scales, which takes longer: {context}.
-  Set-up, until it has the table: {opendp_setup}.
+  Its Context API would search for the scales, which takes longer, and it sets itself up first: see below.
 - **Memory**: a process of its own for each query, whose session declares the columns that the query uses and no
-  others; the peak of resident memory above the frame, over set-up and two releases, beside the size of these columns in
-  pandas.
-- **Set-up** is beside one copy of every declared column of the frame (for texts of their buffers), and beside
+  others; the peak of resident memory above the frame, over set-up and two releases, and its ratio to the size of these
+  columns in pandas.
+- **Set-up** is compared with one copy of every declared column of the frame (for texts of their buffers), and with
   `pandas.read_parquet` of a file of these columns that the system holds in memory.  For persons it also puts the rows
   in the order of their persons and chooses which of them count, which pandas and polars repeat in each query.
 - Ratios are of medians of one run.
@@ -49,14 +48,16 @@ def page(found: dict[str, Any], *, rows: list[int], rounds: int, scale_rows: int
     """The whole page in Markdown."""
     lines = [HEAD, "## The machine\n", *(f"- {name}: {text}" for name, text in found["machine"].items()), ""]
     lines += [HOW.format(rounds=rounds, **_opendp(found, rows)), "## Figures\n", *_figures(found, rows), ""]
+    lines += ["### Memory\n", *_memory(found, rows), ""]
     lines += ["### Set-up of a session\n", *_setups(found, rows), ""]
+    lines += ["### Set-up and scales of OpenDP\n", *_opendp_times(found, rows), ""]
     if "costs" in found:
         lines += ["### The parts of a release\n", *_costs(found["costs"]), ""]
-    lines += ["## Bars\n", *_bars(found, max(rows)), ""]
+    lines += ["## Targets\n", *_bars(found, max(rows)), ""]
     if "scale" in found:
         lines += [f"## A Parquet file of {scale_rows:,} rows\n", *_scale(found["scale"]), ""]
     if "many" in found:
-        lines += ["## An analyst who never stops\n", *_many(found["many"]), ""]
+        lines += ["## A session with many requests\n", *_many(found["many"]), ""]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -70,7 +71,9 @@ def _digits(value: float) -> str:
 
 
 def _ratio(one: float | None, other: float | None) -> str:
-    return DASH if one is None or not other else f"{_digits(one / other)}×"
+    if one is None or not other:
+        return DASH
+    return f"{_digits(one / other)}×" if one / other >= 0.005 else "<0.01×"
 
 
 def _row(*cells: object) -> str:
@@ -93,15 +96,11 @@ def _opendp(found: dict[str, Any], rows: list[int]) -> dict[str, str]:
     said = [table["opendp"] for table in tables]
     if not said or "error" in said[0]:
         why = said[0]["error"] if said else "nothing was measured"
-        return {"opendp": f"Not measured: {why}.", "more": "", "context": DASH, "opendp_setup": DASH}
-    names = [f"{number:,} {_unit(person)}" for number, person, table in _tables(found, rows) if "error" not in table]
-    each = list(zip(names, tables, strict=True))
+        return {"opendp": f"Not measured: {why}.", "more": ""}
     failures = sorted({f"{name}: {why}" for table in tables for name, why in table["failures"].items()})
     return {
         "opendp": f"{said[0]['version']}, in another process with the same table.",
         "more": f" It could not answer {'; '.join(failures)}." if failures else "",
-        "context": ", ".join(f"{shown(table['context'])} for a count ({name})" for name, table in each),
-        "opendp_setup": ", ".join(f"{shown(table['opendp'].get('setup'))} ({name})" for name, table in each),
     }
 
 
@@ -112,34 +111,49 @@ def _unit(person: bool) -> str:
 def _figures(found: dict[str, Any], rows: list[int]) -> Iterator[str]:
     yield from _heading(
         *("unit, rows, query", "dpnb first", "steady", "pandas", "polars", "OpenDP"),
-        *("÷ pandas", "÷ polars", "÷ OpenDP", "peak memory, MB", "÷ columns"),
+        *("dpnb/pandas", "dpnb/polars", "dpnb/OpenDP"),
     )
     for number, person, table in _tables(found, rows):
         if "error" in table:
-            yield _row(f"{_unit(person)}, {number:,}", f"not measured: {table['error']}", *[DASH] * 9)
+            yield _row(f"{_unit(person)}, {number:,}", f"not measured: {table['error']}", *[DASH] * 7)
             continue
         for question, took in table["questions"].items():
-            memory = found.get(f"memory {number} {person} {question}", {"error": ""})
-            held = ("error" not in memory and memory) or {"peak": None, "columns": 1}
             steady = took["dpnb"]
             yield _row(
                 f"{_unit(person)}, {number:,}, {question}",
                 *(shown(took[name]) for name in ("first", "dpnb", "pandas", "polars", "opendp")),
                 *(_ratio(steady, took[name]) for name in ("pandas", "polars", "opendp")),
-                DASH if held["peak"] is None else _digits(held["peak"] / MEGABYTE),
-                _ratio(held["peak"], held["columns"]),
             )
+
+
+def _memory(found: dict[str, Any], rows: list[int]) -> Iterator[str]:
+    """Peaks of the queries for which they were measured."""
+    yield from _heading("unit, rows, query", "peak memory, MB", "peak/columns")
+    for number, person, table in _tables(found, rows):
+        for question in table.get("questions", {}):
+            held = found.get(f"memory {number} {person} {question}", {"error": ""})
+            if "error" not in held:
+                peak = _digits(held["peak"] / MEGABYTE)
+                yield _row(f"{_unit(person)}, {number:,}, {question}", peak, _ratio(held["peak"], held["columns"]))
+
+
+def _opendp_times(found: dict[str, Any], rows: list[int]) -> Iterator[str]:
+    """What OpenDP needs in addition to the measured queries."""
+    yield from _heading("unit, rows", "set-up, until it has the table", "a count whose scale is searched for")
+    for number, person, table in _tables(found, rows):
+        if "error" not in table and "error" not in table["opendp"]:
+            yield _row(f"{_unit(person)}, {number:,}", shown(table["opendp"].get("setup")), shown(table["context"]))
 
 
 def _setups(found: dict[str, Any], rows: list[int]) -> Iterator[str]:
     yield from _heading("unit, rows", "set-up", "a copy of the columns", "ratio", "reading them from Parquet", "ratio")
     for number, person, table in _tables(found, rows):
         if "error" not in table:
-            beside = (cell for name in ("read", "file") for cell in _beside(table, name))
-            yield _row(f"{_unit(person)}, {number:,}", shown(table["setup"]), *beside)
+            compared = (cell for name in ("read", "file") for cell in _compared(table, name))
+            yield _row(f"{_unit(person)}, {number:,}", shown(table["setup"]), *compared)
 
 
-def _beside(table: dict[str, Any], name: str) -> tuple[str, str]:
+def _compared(table: dict[str, Any], name: str) -> tuple[str, str]:
     return shown(table[name]), _ratio(table["setup"], table[name])
 
 
@@ -155,7 +169,7 @@ def _costs(costs: dict[str, Any]) -> Iterator[str]:
         ("a charge with its row in a ledger in memory", "charge, memory"),
         ("a charge with its durable row on disk", "charge, disk"),
         ("the answer's row on disk", "answer, disk"),
-        ("beside it: 1,000 bytes written and fsynced", "bare fsync"),
+        ("for comparison: 1,000 bytes written and fsynced", "bare fsync"),
         ("exact noise for a million cells", "noise"),
         ("one of the first 100 releases of a session", "first releases"),
         (f"one of the last 100 of {costs['late number']:,}", "late releases"),
@@ -189,7 +203,7 @@ def _scale(scale: dict[str, Any]) -> Iterator[str]:
         "is a process of its own: set-up, a first and a second query in seconds, and the whole peak of its resident "
         "memory. *plain* is the same query without privacy in the engine itself (polars streaming).\n"
     )
-    yield from _heading("query", "engine", "who", "set-up, s", "first, s", "second, s", "peak, GiB")
+    yield from _heading("query", "engine", "implementation", "set-up, s", "first, s", "second, s", "peak, GiB")
     for one in scale["asked"]:
         names = one["question"], one["engine"], one["contender"]
         if "error" in one:
