@@ -56,6 +56,7 @@ from dpnb.accounting.conversions.renyi import (
     rdp_from_epsilon,
     rdp_from_mu,
 )
+from dpnb.accounting.conversions.residue import residue_charge
 
 __all__ = [
     "delta_from_mu",
@@ -74,6 +75,7 @@ __all__ = [
     "rdp_from_epsilon",
     "rdp_from_mu",
     "rdp_from_pure",
+    "residue_charge",
     "rho_from_epsilon",
     "rho_from_mu",
     "rho_from_pure",
