@@ -38,7 +38,7 @@ nb_execution_excludepatterns = os.environ.get("DPNB_DOCS_NOT_RUN", "").split()
 nb_execution_raise_on_error = True
 nb_execution_timeout = 600
 nb_merge_streams = True
-nb_output_stderr = "warn"  # an example that warns is out of date
+nb_output_stderr = "warn"  # the code on the site runs without warnings
 
 html_math_renderer = "mathml"  # drawn by the browser, so that formulas need no script from the network
 
