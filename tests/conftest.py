@@ -39,12 +39,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
     It waits for the page, as what executes a notebook waits for the kernel. Before it come a few seconds for what the
     guarantee assumes of other libraries, without which the rest says little; after it the files that take a minute or
-    more each.
+    more each. Marked too is what reads the built documentation, because one such test is enough for a whole build.
     """
     items.sort(key=lambda item: (item.path.name != FIRST, UI not in item.path.parents, item.path.name not in LONG))
     for item in items:
         if UI in item.path.parents:
             item.add_marker(pytest.mark.ui)
+        if "site" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.site)
         if any(item.get_closest_marker(name) for name in ("ui", "notebook")):
             item.add_marker(pytest.mark.waits)
 
