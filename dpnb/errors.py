@@ -15,7 +15,7 @@ def printable(text: str) -> str:
 class DpnbError(Exception):
     """Base class of all errors that dpnb raises deliberately.
 
-    A message may quote a ledger or a schema that someone else wrote, so `printable` escapes its text.
+    A message may quote a ledger or a schema that someone else wrote, so non-printable characters in it are escaped.
 
     Examples
     --------

@@ -91,6 +91,11 @@ class Budget(Frozen):
     def gdp(cls, mu: Number) -> Budget:
         """A budget in Gaussian differential privacy; it has no delta, so ``release(epsilon=)`` is not available.
 
+        Parameters
+        ----------
+        mu : Number
+            Greater than 0: all releases together are mu-GDP.  A float means its shortest decimal.
+
         Raises
         ------
         InvalidValueError
@@ -106,6 +111,11 @@ class Budget(Frozen):
     @classmethod
     def from_mu_squared(cls, mu_squared: Number) -> Budget:
         """A GDP budget with mu squared given, so that mu may be irrational, for example for a share of another budget.
+
+        Parameters
+        ----------
+        mu_squared : Number
+            Greater than 0: all releases together are mu-GDP for its square root.
 
         Raises
         ------

@@ -359,7 +359,7 @@ class Frame(ColumnwiseAggregations, Regressions, Grouping, NumpyFunctions):
     aggregate = agg
 
     def hist(self, column: str | None = None, bins: object = 10, **drawing: object) -> Query:
-        """`Series.histogram` of one column.
+        """`dpnb.Series.histogram` of one column.
 
         Raises
         ------

@@ -41,7 +41,7 @@ class Plot(UnsupportedOperations):
         return self._shown
 
     def hist(self, bins: object = 10, **drawing: object) -> Query:
-        """`Series.histogram`; its answer has a `plot`.  Arguments for the drawing have no effect.
+        """As `dpnb.Series.histogram`; its answer has a `plot`.  Arguments for the drawing have no effect.
 
         Examples
         --------

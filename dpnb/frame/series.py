@@ -341,7 +341,7 @@ class GroupedSeries(Series):
         return self._view.query(Count(), view, by)
 
     def size(self) -> Query:
-        """Number of rows in each group, nulls included; the same query as `GroupBy.size`.
+        """Number of rows in each group, nulls included; the same query as `dpnb.GroupBy.size`.
 
         Examples
         --------

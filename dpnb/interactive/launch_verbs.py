@@ -193,7 +193,8 @@ class Launches(NotCopyable, Generic[S, P]):
 
         With `epsilon`: charged once, as pure DP, for any number of queries up to `max_positives` positive answers, with
         exactly sampled Laplace noise.  With `mu` and `max_queries`: Gaussian noise for a declared number of queries,
-        charged as if all were released; no bound that is independent of their number is known to us.
+        charged as if all were released; published bounds for Gaussian noise (Zhu and Wang 2020; Lebensold, Precup and
+        Balle 2024) are not used.
 
         Parameters
         ----------

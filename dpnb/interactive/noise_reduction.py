@@ -43,6 +43,13 @@ class NoiseReduction(SessionMechanism):
     launch : Launch
     core : SessionCore
 
+    Attributes
+    ----------
+    answer : Answer or None
+        The answer of the last observation; None before the first in this kernel.
+    met : bool or None
+        Whether the rule of the last `until` was satisfied; None before the first call.
+
     Examples
     --------
     >>> from dpnb.interactive import RelativeError
@@ -69,9 +76,7 @@ class NoiseReduction(SessionMechanism):
         self._max_mu_squared = None if maximum is None else from_text(maximum)
         self._n_observations = 0
         self.answer: Answer | None = None
-        """The answer of the last observation; None before the first in this kernel."""
         self.met: bool | None = None
-        """Whether the rule of the last `until` was satisfied; None before the first call."""
 
     def begin(self) -> None:
         """Return to the first observation; after a relaunch, as in a rerun notebook, recorded observations are free."""
@@ -204,7 +209,7 @@ def noise_reduction_request(
     initial_mu: Number | None,
     max_mu: Number | None,
 ) -> LaunchRequest:
-    """The launch of a noise reduction; for the other arguments see :meth:`Session.noise_reduction`.
+    """The launch of a noise reduction; for the other arguments see :meth:`dpnb.Session.noise_reduction`.
 
     Parameters
     ----------

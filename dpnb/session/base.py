@@ -55,7 +55,7 @@ class BaseSession(Launches["SubSession", "PartSession"]):
 
     @property
     def id(self) -> str:
-        """Identifier, the same for every session on this node of this ledger."""
+        """Identifier: equal for all sessions on one ledger, and for all on one sub-session or part of it."""
         return self._core.id
 
     @property
@@ -359,7 +359,7 @@ class ChildSession(BaseSession):
 
 
 class SubSession(ChildSession):
-    """A session with part of its parent's budget and its own filter and odometers: see :meth:`Session.delegate`.
+    """A session with part of its parent's budget and its own filter and odometers: see :meth:`dpnb.Session.delegate`.
 
     It has all methods of a session.  As an interactive mechanism it is charged at launch.
 
@@ -385,7 +385,7 @@ class SubSession(ChildSession):
 
 
 class PartSession(ChildSession):
-    """One part of a partition: see :meth:`Session.partition`.
+    """One part of a partition: see :meth:`dpnb.Session.partition`.
 
     Examples
     --------

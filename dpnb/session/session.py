@@ -90,8 +90,10 @@ class Session(BaseSession):
     max_rows_per_unit : int, optional
         The maximum number of rows of a unit that count.  With `privacy_unit`, this or one of the next three limits is
         required.  For several tables, this and the other limits are mappings by table name.
-    max_groups_per_unit, max_rows_per_group : int, optional
-        The maximum number of groups of a query in which a unit counts, and of its rows that count in each group.
+    max_groups_per_unit : int, optional
+        The maximum number of groups of one query in which a unit counts.
+    max_rows_per_group : int, optional
+        The maximum number of rows of a unit that count in each group.
     max_norm_per_unit : float, optional
         The maximum L2 norm of the vector that a unit adds to a query, as a multiple of the largest norm that one row
         can add.  A longer vector is scaled down.
@@ -280,8 +282,8 @@ class Session(BaseSession):
         Parameters
         ----------
         path : str or path
-            The file, with the arguments of `Session` except the table: see `dpnb.session.declaration`.  A relative
-            ledger path is resolved against the file's folder.
+            The file, with the arguments of `Session` except the table; the page :doc:`/reference/declaration` lists its
+            keys.  A relative ledger path is resolved against the file's folder.
         table : data frame, or mapping of str to data frame
             As for `Session`.
         rehearse : bool

@@ -15,9 +15,10 @@ path is a randomised function of that draw.  Let T_i = mu_1^2 + ... + mu_i^2 and
 
 Since mu_i is known at the time T_(i-1), and what X does after that time is a Brownian motion with the same drift that
 is independent of the past, draw i is N(b mu_i, 1) given the past.  All T_i are at most mu0^2, so the path is long
-enough.  []
+enough.  ∎
 
-The argument does not need a bound on the number of releases.  For releases with a delta see the notes of `Budget`.
+The argument does not need a bound on the number of releases.  For releases with a delta see the notes of
+:class:`dpnb.Budget`.
 """
 
 from __future__ import annotations

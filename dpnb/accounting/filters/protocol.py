@@ -49,7 +49,7 @@ class Filter(Protocol):
         ...
 
     def step(self, loss: Loss) -> Self:
-        """The filter after the loss; raises `BudgetExceeded` if the loss does not fit."""
+        """The filter after the loss; raises `dpnb.errors.BudgetExceeded` if the loss does not fit."""
         ...
 
     def budget_fraction(self, loss: Loss) -> float:

@@ -109,7 +109,7 @@ class ApproxDP(_WithDelta):
 class PointwiseDP(_WithDelta):
     """Pointwise differential privacy: the realised loss is outside [-epsilon, epsilon] with probability <= delta.
 
-    Stronger than (epsilon, delta)-DP, and not closed under post-processing (Whitehouse et al. 2023, Def. 2).
+    Stronger than (epsilon, delta)-DP, and not closed under post-processing (Whitehouse et al. 2023, Definition 2).
 
     Parameters
     ----------

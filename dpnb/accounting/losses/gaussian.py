@@ -84,7 +84,7 @@ class GDP(Loss):
 
     @property
     def rho(self) -> Fraction:
-        """The zCDP parameter that follows from mu, mu squared over two (Bun and Steinke 2016, Prop. 1.6)."""
+        """The zCDP parameter that follows from mu, mu squared over two (Bun and Steinke 2016, Proposition 1.6)."""
         # Computed in integers: four times as fast as a division of Fractions.
         return Fraction(self.mu_squared.numerator, 2 * self.mu_squared.denominator)
 
@@ -105,14 +105,14 @@ class GDP(Loss):
 
 
 class ZCDP(Loss):
-    """Zero-concentrated differential privacy: D_a <= rho a for every order a > 1 (Bun and Steinke 2016, Def. 1.1).
+    """Zero-concentrated differential privacy: D_a <= rho a for every order a > 1 (Bun and Steinke 2016, Definition 1.1).
 
     Parameters
     ----------
     rho : Number
         At least 0; a float means its shortest decimal.
     delta : Number
-        At least 0; above 0 it is approximate zCDP (Whitehouse et al. 2023, Def. 3).
+        At least 0; above 0 it is approximate zCDP (Whitehouse et al. 2023, Definition 3).
 
     Attributes
     ----------

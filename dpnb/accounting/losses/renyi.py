@@ -18,7 +18,7 @@ __all__ = ["RDP"]
 
 @dataclass(frozen=True, init=False, repr=False)
 class RDP(Loss):
-    """Renyi differential privacy of several orders: D_a <= curve[a] for each order a (Mironov 2017, Def. 4).
+    """Renyi differential privacy of several orders: D_a <= curve[a] for each order a (Mironov 2017, Definition 4).
 
     Parameters
     ----------

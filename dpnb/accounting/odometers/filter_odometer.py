@@ -40,7 +40,7 @@ class FilterOdometer(IntrinsicTimeOdometer):
     y : float
         The V at which the line touches the pointwise curve.
     v : Fraction
-        The sum V; see :func:`~dpnb.accounting.odometers.intrinsic_time.intrinsic_time`.
+        The sum V of mu^2 for GDP losses, 2 rho for zCDP losses and epsilon^2 for DP losses.
 
     Raises
     ------

@@ -46,7 +46,7 @@ class MixtureOdometer(IntrinsicTimeOdometer):
     Attributes
     ----------
     v : Fraction
-        The sum V, of mu squared for GDP losses; see :func:`~dpnb.accounting.odometers.intrinsic_time.intrinsic_time`.
+        The sum V of mu^2 for GDP losses, 2 rho for zCDP losses and epsilon^2 for DP losses.
 
     Raises
     ------

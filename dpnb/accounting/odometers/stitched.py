@@ -41,7 +41,7 @@ class StitchedOdometer(IntrinsicTimeOdometer):
     Attributes
     ----------
     v : Fraction
-        The sum V; see :func:`~dpnb.accounting.odometers.intrinsic_time.intrinsic_time`.
+        The sum V of mu^2 for GDP losses, 2 rho for zCDP losses and epsilon^2 for DP losses.
 
     Raises
     ------
