@@ -15,6 +15,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -104,6 +105,107 @@ def _returned(member: Any) -> str:
     return str(getattr(member, "__annotations__", {}).get("return", ""))
 
 
+# --- docstrings ------------------------------------------------------------------------------------------------------
+
+MADE_BY_DPNB = re.compile(
+    r"dpnb\.(Answer|Frame|GroupBy|Preview|Query|Series|(frame|results|session\.base)\..+"
+    r"|interactive\.(descent|noise_reduction|partition|threshold\.scan)\..+)"
+)
+"""Classes whose objects are returned by methods; nobody calls their constructors."""
+INTERNAL = {
+    *(
+        "anytime_arrays",
+        "arrays",
+        "core",
+        "frame",
+        "launch",
+        "measurement_ids",
+        "mechanism",
+        "origin",
+        "plan",
+        "runner",
+    ),
+    *("source", "view"),
+}
+"""Parameters of these classes that are of no use to an analyst."""
+UNDERLINE = re.compile(r"-{3,}$")
+
+
+def _split(lines: Iterable[str]) -> dict[str, list[str]]:
+    """The sections of a docstring by their titles; what stands before the first has the title ``""``."""
+    found: dict[str, list[str]] = {"": []}
+    lines = [*lines, ""]
+    title = ""
+    for line, following in pairwise(lines):
+        if line and UNDERLINE.match(following):
+            title = line
+            found[title] = []
+        elif not (title and UNDERLINE.match(line)):
+            found[title].append(line)
+    return found
+
+
+def _joined(sections: dict[str, list[str]]) -> list[str]:
+    return [line for title, body in sections.items() for line in ([title, "-" * len(title)] if title else []) + body]
+
+
+def _entries(body: Iterable[str]) -> Iterator[list[str]]:
+    """The entries of a section such as Parameters: a line with the names and the type, then an indented text."""
+    entry: list[str] = []
+    for line in body:
+        if line and not line.startswith(" "):
+            if entry:
+                yield entry
+            entry = []
+        if line:
+            entry.append(line)
+    if entry:
+        yield entry
+
+
+def _attributes(cls: type) -> list[str]:
+    """The parameters, also those of base classes, that are readable attributes of an object."""
+    fields = getattr(cls, "__dataclass_fields__", {})
+    kept: dict[str, list[str]] = {}
+    for base in reversed(cls.__mro__):
+        found = _split(inspect.cleandoc(vars(base).get("__doc__") or "").splitlines())
+        parameters, attributes = (list(_entries(found.get(title, ()))) for title in ("Parameters", "Attributes"))
+        for entry in parameters:
+            names = {name.strip() for name in entry[0].partition(":")[0].split(",")}
+            if not names & INTERNAL and all(
+                name in fields or inspect.ismemberdescriptor(getattr(cls, name, None)) for name in names
+            ):
+                kept[entry[0]] = entry
+        kept |= {entry[0]: entry for entry in attributes}
+    return [line for entry in kept.values() for line in entry]
+
+
+def class_text(cls: type, lines: Iterable[str]) -> list[str]:
+    """The docstring of a class whose constructor nobody calls, with attributes in place of parameters."""
+    head, *rest = ((title, body) for title, body in _split(lines).items() if title not in ("Parameters", "Attributes"))
+    attributes = _attributes(cls)
+    return _joined(dict([head, *([("Attributes", [*attributes, ""])] if attributes else []), *rest]))
+
+
+def member_text(cls: type, name: str, lines: Iterable[str]) -> list[str]:
+    """The docstring of a member for the page of a class: without an example that shows another class or member.
+
+    An example of a function with two names, such as `div` and `divide`, shows the one that the page describes.
+    """
+    found = _split(lines)
+    example = "\n".join(found.get("Examples", ()))
+    defined = next((base for base in cls.__mro__ if name in vars(base)), cls)
+    function = _function(vars(defined).get(name))
+    own_name = getattr(getattr(function, "fget", function), "__name__", name)
+    if own_name != name:
+        example = re.sub(rf"\.{own_name}\b", f".{name}", example)
+        found["Examples"] = example.split("\n")
+    is_shared = defined is not cls and cls.__module__.startswith(("dpnb.accounting.", "dpnb.interactive."))
+    if f".{name}" not in example or (is_shared and cls.__name__ not in example):
+        found.pop("Examples", None)
+    return _joined(found)
+
+
 # --- tables ----------------------------------------------------------------------------------------------------------
 
 
@@ -169,7 +271,7 @@ def commands() -> dict[str, argparse.ArgumentParser]:
 
 def command_options(parser: argparse.ArgumentParser) -> str:
     """Usage, description and arguments of a command."""
-    usage = " ".join(parser.format_usage().removeprefix("usage: ").split())
+    usage = parser.format_usage().removeprefix("usage: ").rstrip()
     rows = []
     for action in parser._actions:
         if not isinstance(action, argparse._HelpAction):
@@ -225,9 +327,26 @@ def write_parts(app: Sphinx) -> None:
         (folder / f"{name}.txt").write_text(text, encoding="utf-8")
 
 
+def process_docstring(_: Sphinx, what: str, name: str, described: Any, __: Any, lines: list[str]) -> None:
+    """Adapt the docstring of a class, or of a member to the class whose page it is on."""
+    if what == "class" and MADE_BY_DPNB.fullmatch(name):
+        lines[:] = class_text(described, lines)
+    elif what in ("method", "property", "attribute"):
+        owner, _, member = name.rpartition(".")
+        lines[:] = member_text(locate(owner), member, lines)
+
+
+def process_signature(_: Sphinx, what: str, name: str, *__: Any) -> tuple[str, None] | None:
+    """Leave out the arguments of a constructor that nobody calls."""
+    return ("", None) if what == "class" and MADE_BY_DPNB.fullmatch(name) else None
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Write the parts before pages are read, and give the templates of classes their members."""
+    """Write the parts before pages are read, adapt docstrings, and give the templates of classes their members."""
     app.connect("builder-inited", write_parts, priority=100)
+    # Before numpydoc's handlers (500), which read the sections.
+    app.connect("autodoc-process-docstring", process_docstring, priority=100)
+    app.connect("autodoc-process-signature", process_signature, priority=100)
     # Around autosummary's own handler (500): Sphinx cannot keep functions in a configuration between two builds.
     names = {"sections": sections, "summary": summary}
     app.connect("builder-inited", lambda app: app.config.autosummary_context.update(names), priority=100)

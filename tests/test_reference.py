@@ -7,11 +7,14 @@ import inspect
 import re
 import runpy
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+
+import dpnb
 
 ROOT = Path(__file__).resolve().parent.parent
 REFERENCE = ROOT / "docs" / "reference"
@@ -62,6 +65,59 @@ def test_the_page_of_a_class_has_every_public_member(name: str) -> None:
     assert public_members(reference.locate(name)).keys() - listed == set()
 
 
+def sections_of(lines: list[str]) -> list[str]:
+    return [title for title, line in pairwise(lines) if re.fullmatch("-{3,}", line)]
+
+
+@pytest.mark.parametrize("name", [name for name in CLASSES if reference.MADE_BY_DPNB.fullmatch(name)])
+def test_the_page_of_a_class_that_nobody_constructs_has_no_parameters(name: str) -> None:
+    cls = reference.locate(name)
+    lines = (inspect.getdoc(cls) or "").splitlines()
+    text = reference.class_text(cls, lines)
+    assert "Parameters" not in sections_of(text)
+    assert text[0] == lines[0]
+    assert ("Examples" in sections_of(text)) == ("Examples" in sections_of(lines))
+
+
+def test_the_attributes_of_an_answer_are_those_that_it_has() -> None:
+    text = "\n".join(reference.class_text(dpnb.Answer, (inspect.getdoc(dpnb.Answer) or "").splitlines()))
+    answer = runpy.run_path(str(REFERENCE / "names.py"))["df"].count().release(mu=0.1)
+    names = re.findall(r"^(\w+) : ", text, re.MULTILINE)
+    assert {"description", "confidence", "cost", "total_loss"} <= set(names)
+    assert [name for name in names if not hasattr(answer, name)] == []
+    assert {"plan", "view", "origin"}.isdisjoint(names)
+
+
+@pytest.mark.parametrize("name", ["Parameters", "Attributes"])
+def test_a_section_of_a_docstring_is_kept_as_it_is(name: str) -> None:
+    lines = [
+        "Summary.",
+        "",
+        name,
+        "-" * len(name),
+        "x : int",
+        "    A number.",
+        "",
+        "Examples",
+        "--------",
+        ">>> 1 - 1",
+        "0",
+    ]
+    assert reference._joined(reference._split(lines)) == lines
+
+
+def test_an_example_is_of_the_class_and_the_name_that_the_page_describes() -> None:
+    def shown(name: str, member: str) -> str:
+        cls = reference.locate(name)
+        return "\n".join(reference.member_text(cls, member, (inspect.getdoc(getattr(cls, member)) or "").splitlines()))
+
+    assert ".divide(" in shown("dpnb.Series", "divide")
+    assert ".div(" not in shown("dpnb.Series", "divide")
+    assert "GDPFilter" in shown("dpnb.accounting.GDPFilter", "step")
+    assert ">>>" not in shown("dpnb.accounting.RDPFilter", "step")
+    assert ">>>" not in shown("dpnb.interactive.partition.Partition", "close")
+
+
 def test_tables_are_made_of_what_the_code_reads() -> None:
     assert "`--unit ID`" in reference.command_options(reference.commands()["statement"])
     assert '`"max_repetitions"`' in reference.settings()
@@ -79,7 +135,7 @@ def test_links_to_the_repository_lead_to_files() -> None:
     assert len(LINK.findall((ROOT / "docs" / "security.md").read_text(encoding="utf-8"))) > 40
 
 
-NEEDS_NO_EXAMPLE = {"begin", "refuse"}
+NEEDS_NO_EXAMPLE = {"begin"}
 """Steps that other methods take: an example would show nothing that an analyst writes."""
 
 

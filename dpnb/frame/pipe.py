@@ -20,6 +20,8 @@ class Pipe:
         --------
         >>> df.pipe(lambda view: view[view["age"] > 65])
         <private table: age, cost, plan, admitted, note where age > 65>
+        >>> df["age"].pipe(lambda column: column.clip(0, 65)).mean().description
+        'mean of age.clip(0, 65)'
         """
         return func(self, *args, **kwargs)
 

@@ -176,20 +176,13 @@ class Answer(Estimates):
             raise RequestError(f"history: {NOT_COMBINABLE}; each discovery is a separate query")
         return History(self.origin.past(self))
 
-    def has_ordered_keys(self, level: int) -> bool:
-        """Whether the keys of a level are ranges of numbers or parts of dates: a released answer has them in order.
-
-        Examples
-        --------
-        >>> answer = df["age"].histogram(bins=5).release(mu=0.1)
-        >>> answer.has_ordered_keys(0)
-        True
-        """
+    def _has_ordered_keys(self, level: int) -> bool:
+        """Whether the keys of a level are ranges of numbers or parts of dates: a released answer has them in order."""
         groups = self.plan.group_by  # empty for a discovery
         return level < len(groups) and isinstance(groups[level].expression, ORDERED)
 
     def _ranks(self, level: int) -> dict[Key, int]:
-        if self.has_ordered_keys(level):
+        if self._has_ordered_keys(level):
             return {key: rank for rank, key in enumerate(dict.fromkeys(key[level] for key in self.keys))}
         return super()._ranks(level)
 

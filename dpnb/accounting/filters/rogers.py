@@ -161,7 +161,7 @@ class RogersFilter(Frozen):
             f"{decimal_down(self.terms.deltas)!r}"
         )
 
-    def holds(self, epsilon: Fraction, times: Fraction) -> bool:
+    def _holds(self, epsilon: Fraction, times: Fraction) -> bool:
         """Whether K of `times` losses of one epsilon, not necessarily a whole number, is within the bound."""
         means = math.ceil(times * _in_smallest(mean_loss(epsilon)))
         return self.terms.fits(times * epsilon**2, means, _ZERO)

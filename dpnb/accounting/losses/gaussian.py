@@ -105,7 +105,7 @@ class GDP(Loss):
 
 
 class ZCDP(Loss):
-    """Zero-concentrated differential privacy: D_a <= rho a for every order a > 1 (Bun and Steinke 2016, Definition 1.1).
+    """Zero-concentrated differential privacy: D_a <= rho a for a > 1 (Bun and Steinke 2016, Definition 1.1).
 
     Parameters
     ----------
