@@ -13,6 +13,7 @@ import importlib
 import inspect
 import json
 import re
+import textwrap
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from itertools import pairwise
@@ -271,7 +272,8 @@ def commands() -> dict[str, argparse.ArgumentParser]:
 
 def command_options(parser: argparse.ArgumentParser) -> str:
     """Usage, description and arguments of a command."""
-    usage = parser.format_usage().removeprefix("usage: ").rstrip()
+    indented = parser.format_usage().replace("usage: ", " " * len("usage: "), 1)
+    usage = textwrap.dedent(indented).rstrip()
     rows = []
     for action in parser._actions:
         if not isinstance(action, argparse._HelpAction):
