@@ -347,6 +347,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     """Write the parts before pages are read, adapt docstrings, and give the templates of classes their members."""
     app.connect("builder-inited", write_parts, priority=100)
     # Before numpydoc's handlers (500), which read the sections.
+    app.setup_extension("sphinx.ext.autodoc")
     app.connect("autodoc-process-docstring", process_docstring, priority=100)
     app.connect("autodoc-process-signature", process_signature, priority=100)
     # Around autosummary's own handler (500): Sphinx cannot keep functions in a configuration between two builds.

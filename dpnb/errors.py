@@ -35,10 +35,12 @@ class InvalidValueError(DpnbError, ValueError):
 
     Examples
     --------
-    >>> dpnb.Budget(epsilon=0, delta=1e-6)
-    Traceback (most recent call last):
-        ...
-    dpnb.errors.InvalidValueError: epsilon must be greater than 0, got 0; give a positive number
+    >>> import textwrap
+    >>> try:
+    ...     dpnb.Budget(epsilon=0, delta=1e-6)
+    ... except dpnb.errors.InvalidValueError as error:
+    ...     print(textwrap.fill(str(error), 66))
+    epsilon must be greater than 0, got 0; give a positive number
     """
 
 
@@ -51,11 +53,12 @@ class BudgetExceeded(DpnbError):  # noqa: N818  (the public name describes the e
     >>> try:
     ...     df.count().release(mu=5)
     ... except dpnb.errors.BudgetExceeded as error:
-    ...     print(textwrap.fill(str(error), 100))
-    count of rows: requested more than 1000% of the budget (mu=5.0), and 100.0% is left; the largest
-    that fits is mu=0.4462606013236759, or share=1; the sum of mu^2 must stay within
-    0.4462606013236759^2, and the sum of the losses' deltas within 1e-07; nothing was charged and the
-    session continues
+    ...     print(textwrap.fill(str(error), 66))
+    count of rows: requested more than 1000% of the budget (mu=5.0),
+    and 100.0% is left; the largest that fits is
+    mu=0.4462606013236759, or share=1; the sum of mu^2 must stay
+    within 0.4462606013236759^2, and the sum of the losses' deltas
+    within 1e-07; nothing was charged and the session continues
     """
 
 
@@ -69,9 +72,9 @@ class ConversionError(DpnbError, TypeError):
     >>> try:
     ...     convert(GDP(mu=1), PureDP)
     ... except dpnb.errors.ConversionError as error:
-    ...     print(textwrap.fill(str(error), 100))
-    loss: no theorem converts GDP(mu=1.0) to PureDP; use a filter or odometer that accepts it
-    unconverted
+    ...     print(textwrap.fill(str(error), 66))
+    loss: no theorem converts GDP(mu=1.0) to PureDP; use a filter or
+    odometer that accepts it unconverted
     """
 
 
@@ -84,9 +87,9 @@ class SchemaError(DpnbError, ValueError):
     >>> try:
     ...     dpnb.Bounded(10, 0)
     ... except dpnb.errors.SchemaError as error:
-    ...     print(textwrap.fill(str(error), 100))
-    Bounded: low must be below high; got low=10.0, high=0.0; give two different numbers in ascending
-    order
+    ...     print(textwrap.fill(str(error), 66))
+    Bounded: low must be below high; got low=10.0, high=0.0; give two
+    different numbers in ascending order
     """
 
 
@@ -99,9 +102,9 @@ class PlanError(DpnbError, ValueError):
     >>> try:
     ...     df["age"] / df["cost"]
     ... except dpnb.errors.PlanError as error:
-    ...     print(textwrap.fill(str(error), 100))
-    age / cost: cost can be 0, so nothing bounds the quotient; .clip() it away from 0 first, as in
-    df['age'] / df['cost'].clip(lower=1)
+    ...     print(textwrap.fill(str(error), 66))
+    age / cost: cost can be 0, so nothing bounds the quotient; .clip()
+    it away from 0 first, as in df['age'] / df['cost'].clip(lower=1)
     """
 
 
@@ -116,9 +119,10 @@ class UnsupportedError(PlanError, AttributeError):
     >>> try:
     ...     df.iloc
     ... except dpnb.errors.UnsupportedError as error:
-    ...     print(textwrap.fill(str(error), 100))
-    .iloc of private table: would show rows, which are never shown; release a summary instead, such as
-    df['cost'].mean(), df['cost'].quantile([0.1, 0.9]) or df['plan'].value_counts()
+    ...     print(textwrap.fill(str(error), 66))
+    .iloc of private table: would show rows, which are never shown;
+    release a summary instead, such as df['cost'].mean(),
+    df['cost'].quantile([0.1, 0.9]) or df['plan'].value_counts()
     """
 
 
@@ -127,10 +131,13 @@ class RequestError(DpnbError, ValueError):
 
     Examples
     --------
-    >>> df.count().release()
-    Traceback (most recent call last):
-        ...
-    dpnb.errors.RequestError: target: give exactly one of mu=, rho=, epsilon=, share=, within=; got none
+    >>> import textwrap
+    >>> try:
+    ...     df.count().release()
+    ... except dpnb.errors.RequestError as error:
+    ...     print(textwrap.fill(str(error), 66))
+    target: give exactly one of mu=, rho=, epsilon=, share=, within=;
+    got none
     """
 
 
@@ -145,9 +152,9 @@ class NotReleasedError(RequestError, AttributeError):
     >>> try:
     ...     df.count() + 1
     ... except dpnb.errors.NotReleasedError as error:
-    ...     print(textwrap.fill(str(error), 100))
-    count of rows: this is a query, not a number; .release(...) answers it, for example
-    .release(share=0.01)
+    ...     print(textwrap.fill(str(error), 66))
+    count of rows: this is a query, not a number; .release(...)
+    answers it, for example .release(share=0.01)
     """
 
 
@@ -161,9 +168,11 @@ class AnswerAttributeError(RequestError, AttributeError):
     >>> try:
     ...     answer.kurtosis
     ... except dpnb.errors.AnswerAttributeError as error:
-    ...     print(textwrap.fill(str(error), 100))
-    .kurtosis of count of rows: is not offered by an answer; .to_pandas() gives a pandas DataFrame with
-    the columns estimate, low, high, noise_scale, for example .to_pandas()['estimate'].kurtosis(...)
+    ...     print(textwrap.fill(str(error), 66))
+    .kurtosis of count of rows: is not offered by an answer;
+    .to_pandas() gives a pandas DataFrame with the columns estimate,
+    low, high, noise_scale, for example
+    .to_pandas()['estimate'].kurtosis(...)
     """
 
 
@@ -185,9 +194,9 @@ class MechanismClosed(DpnbError):  # noqa: N818
     >>> try:
     ...     total.step()
     ... except dpnb.errors.MechanismClosed as error:
-    ...     print(textwrap.fill(str(error), 100))
-    sum of cost: this noise reduction is closed; nothing was charged; recorded answers stay free; launch
-    another one under a new name
+    ...     print(textwrap.fill(str(error), 66))
+    sum of cost: this noise reduction is closed; nothing was charged;
+    recorded answers stay free; launch another one under a new name
     """
 
 
@@ -200,11 +209,13 @@ class ErrorEstimateUnavailable(DpnbError):  # noqa: N818
     >>> try:
     ...     df[df["age"] > 65]["cost"].mean().release(within=10)
     ... except dpnb.errors.ErrorEstimateUnavailable as error:
-    ...     print(textwrap.fill(str(error), 100))
-    within: the error of the mean of cost where age > 65 depends on how many rows there are, which no
-    released count shows clearly enough; release the count of cost where age > 65 first
-    (session.frame[session.frame['age'] > 65]['cost'].count()), with a noise scale of at most 1/30 of
-    it, or choose the budget with mu=, rho=, epsilon= or share=
+    ...     print(textwrap.fill(str(error), 66))
+    within: the error of the mean of cost where age > 65 depends on
+    how many rows there are, which no released count shows clearly
+    enough; release the count of cost where age > 65 first
+    (session.frame[session.frame['age'] > 65]['cost'].count()), with a
+    noise scale of at most 1/30 of it, or choose the budget with mu=,
+    rho=, epsilon= or share=
     """
 
 
@@ -232,9 +243,10 @@ class LedgerError(DpnbError):
     ...         ledger="missing-folder/people.dpnb",
     ...     )
     ... except dpnb.errors.LedgerError as error:
-    ...     print(textwrap.fill(str(error).partition(": ")[2], 100))
-    cannot be used (unable to open database file); give the path of a dpnb ledger, or of a file that
-    does not exist yet in a folder you can write to
+    ...     print(textwrap.fill(str(error).partition(": ")[2], 66))
+    cannot be used (unable to open database file); give the path of a
+    dpnb ledger, or of a file that does not exist yet in a folder you
+    can write to
     """
 
 

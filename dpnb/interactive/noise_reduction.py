@@ -36,7 +36,7 @@ class NoiseReduction(SessionMechanism):
     """An answer that is refined step by step, until the analyst or a rule on released intervals stops it.
 
     Each observation is charged only for what it adds: the total is the cost of one release at the last level
-    (:mod:`dpnb.results.observations`).  The intervals are valid although the stopping depends on the answers.
+    (see :ref:`proof-refinement`).  The intervals are valid although the stopping depends on the answers.
 
     Parameters
     ----------

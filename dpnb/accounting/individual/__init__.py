@@ -20,7 +20,7 @@ rho_of_filtered_descent  cost of any number of steps under a norm filter     Alg
 
 Koskela, Tobaben and Honkela 2023, *Individual Privacy Accounting with Gaussian Differential Privacy* (ICLR;
 arXiv:2209.15596v2), extend individual accounting to Gaussian differential privacy, where sums of mu squared are
-tight; sessions use this form, and the page of proofs explains why their guarantee holds.
+tight; sessions use this form.
 
 Everything per unit here is SENSITIVE: which units take part, how many, what any unit has spent or has left, and whether
 two states are equal.  None of it may be shown, logged, counted or turned into an error or a warning; a unit's own
