@@ -16,9 +16,10 @@ import re
 import textwrap
 from collections.abc import Iterable, Iterator
 from functools import cached_property
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from numpydoc.docscrape import NumpyDocString, Parameter
 
 import dpnb
 from dpnb.__main__ import _parser
@@ -113,79 +114,33 @@ MADE_BY_DPNB = re.compile(
     r"|interactive\.(descent|noise_reduction|partition|threshold\.scan)\..+)"
 )
 """Classes whose objects are returned by methods; nobody calls their constructors."""
-INTERNAL = {
-    *(
-        "anytime_arrays",
-        "arrays",
-        "core",
-        "frame",
-        "launch",
-        "measurement_ids",
-        "mechanism",
-        "origin",
-        "plan",
-        "runner",
-    ),
-    *("source", "view"),
-}
+INTERNAL = frozenset(
+    ["anytime_arrays", "arrays", "core", "frame", "launch", "measurement_ids", "mechanism", "origin", "plan", "runner",
+     "source", "view"]
+)  # fmt: skip
 """Parameters of these classes that are of no use to an analyst."""
-UNDERLINE = re.compile(r"-{3,}$")
 
 
-def _split(lines: Iterable[str]) -> dict[str, list[str]]:
-    """The sections of a docstring by their titles; what stands before the first has the title ``""``."""
-    found: dict[str, list[str]] = {"": []}
-    lines = [*lines, ""]
-    title = ""
-    for line, following in pairwise(lines):
-        if line and UNDERLINE.match(following):
-            title = line
-            found[title] = []
-        elif not (title and UNDERLINE.match(line)):
-            found[title].append(line)
-    return found
-
-
-def _joined(sections: dict[str, list[str]]) -> list[str]:
-    return [line for title, body in sections.items() for line in ([title, "-" * len(title)] if title else []) + body]
-
-
-def _entries(body: Iterable[str]) -> Iterator[list[str]]:
-    """The entries of a section such as Parameters: a line with the names and the type, then an indented text."""
-    entry: list[str] = []
-    for line in body:
-        if line and not line.startswith(" "):
-            if entry:
-                yield entry
-            entry = []
-        if line:
-            entry.append(line)
-    if entry:
-        yield entry
-
-
-def _attributes(cls: type) -> list[str]:
+def _attributes(cls: type) -> list[Parameter]:
     """The parameters, also those of base classes, that are readable attributes of an object."""
     fields = getattr(cls, "__dataclass_fields__", {})
-    kept: dict[str, list[str]] = {}
+    kept: dict[str, Parameter] = {}
     for base in reversed(cls.__mro__):
-        found = _split(inspect.cleandoc(vars(base).get("__doc__") or "").splitlines())
-        parameters, attributes = (list(_entries(found.get(title, ()))) for title in ("Parameters", "Attributes"))
-        for entry in parameters:
-            names = {name.strip() for name in entry[0].partition(":")[0].split(",")}
-            if not names & INTERNAL and all(
-                name in fields or inspect.ismemberdescriptor(getattr(cls, name, None)) for name in names
-            ):
-                kept[entry[0]] = entry
-        kept |= {entry[0]: entry for entry in attributes}
-    return [line for entry in kept.values() for line in entry]
+        described = NumpyDocString(inspect.cleandoc(vars(base).get("__doc__") or ""))
+        for parameter in described["Parameters"]:
+            names = parameter.name.split(", ")
+            readable = (name in fields or inspect.ismemberdescriptor(getattr(cls, name, None)) for name in names)
+            if INTERNAL.isdisjoint(names) and all(readable):
+                kept[parameter.name] = parameter
+        kept |= {attribute.name: attribute for attribute in described["Attributes"]}
+    return list(kept.values())
 
 
 def class_text(cls: type, lines: Iterable[str]) -> list[str]:
     """The docstring of a class whose constructor nobody calls, with attributes in place of parameters."""
-    head, *rest = ((title, body) for title, body in _split(lines).items() if title not in ("Parameters", "Attributes"))
-    attributes = _attributes(cls)
-    return _joined(dict([head, *([("Attributes", [*attributes, ""])] if attributes else []), *rest]))
+    described = NumpyDocString("\n".join(lines))
+    described["Parameters"], described["Attributes"] = [], _attributes(cls)
+    return str(described).strip().splitlines()
 
 
 def member_text(cls: type, name: str, lines: Iterable[str]) -> list[str]:
@@ -193,18 +148,16 @@ def member_text(cls: type, name: str, lines: Iterable[str]) -> list[str]:
 
     An example of a function with two names, such as `div` and `divide`, shows the one that the page describes.
     """
-    found = _split(lines)
-    example = "\n".join(found.get("Examples", ()))
+    described = NumpyDocString("\n".join(lines))
+    example = "\n".join(described["Examples"])
     defined = next((base for base in cls.__mro__ if name in vars(base)), cls)
     function = _function(vars(defined).get(name))
     own_name = getattr(getattr(function, "fget", function), "__name__", name)
-    if own_name != name:
-        example = re.sub(rf"\.{own_name}\b", f".{name}", example)
-        found["Examples"] = example.split("\n")
+    example = re.sub(rf"\.{own_name}\b", f".{name}", example)
     is_shared = defined is not cls and cls.__module__.startswith(("dpnb.accounting.", "dpnb.interactive."))
-    if f".{name}" not in example or (is_shared and cls.__name__ not in example):
-        found.pop("Examples", None)
-    return _joined(found)
+    is_of_another = f".{name}" not in example or (is_shared and cls.__name__ not in example)
+    described["Examples"] = [] if is_of_another else example.splitlines()
+    return str(described).strip().splitlines()
 
 
 # --- tables ----------------------------------------------------------------------------------------------------------
@@ -224,8 +177,6 @@ def _prose(lines: Iterable[str]) -> str:
 
 def _parameters(described: Any) -> Iterator[tuple[str, str]]:
     """The parameters of a docstring: name and description."""
-    from numpydoc.docscrape import NumpyDocString
-
     for parameter in NumpyDocString(inspect.getdoc(described) or "")["Parameters"]:
         for name in parameter.name.split(","):
             yield name.strip(), _prose(parameter.desc)

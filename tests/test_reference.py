@@ -88,24 +88,6 @@ def test_the_attributes_of_an_answer_are_those_that_it_has() -> None:
     assert {"plan", "view", "origin"}.isdisjoint(names)
 
 
-@pytest.mark.parametrize("name", ["Parameters", "Attributes"])
-def test_a_section_of_a_docstring_is_kept_as_it_is(name: str) -> None:
-    lines = [
-        "Summary.",
-        "",
-        name,
-        "-" * len(name),
-        "x : int",
-        "    A number.",
-        "",
-        "Examples",
-        "--------",
-        ">>> 1 - 1",
-        "0",
-    ]
-    assert reference._joined(reference._split(lines)) == lines
-
-
 def test_an_example_is_of_the_class_and_the_name_that_the_page_describes() -> None:
     def shown(name: str, member: str) -> str:
         cls = reference.locate(name)
