@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
+from scripts import loaded
 
 
 @pytest.fixture(scope="module")
 def expressions() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("expressions", ROOT / ".ci" / "expressions.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return loaded("expressions")
 
 
 def test_every_expression_is_on_the_page_once(expressions: ModuleType) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import errno
 import fcntl
-import importlib.util
 import os
 import shutil
 import socket
@@ -21,20 +20,12 @@ from typing import Any
 import psutil
 import pytest
 
+from scripts import loaded
 from ui.server import OPENS
 from waiting import LIMIT, wait_until
 
 ROOT = Path(__file__).resolve().parent.parent
 RECIPE = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-
-
-def loaded(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, ROOT / ".ci" / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture
