@@ -171,8 +171,7 @@ def _table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 
 def _prose(lines: Iterable[str]) -> str:
     """Text of a docstring as Markdown."""
-    text = " ".join(line.strip() for line in lines).strip()
-    return re.sub(r"(?<!`)`([^`]+)`(?!`)", r"`\1`", text.replace("``", "`"))
+    return " ".join(line.strip() for line in lines).strip().replace("``", "`")
 
 
 def _parameters(described: Any) -> Iterator[tuple[str, str]]:
@@ -251,7 +250,8 @@ def settings() -> str:
             parts += [
                 f"`{name}` of the plugin `dpnb:{path.stem}`; {one['type']}; by default `{json.dumps(one['default'])}`."
             ]
-            parts += [_table(("Value", "Meaning"), values)] * bool(values)
+            if values:
+                parts.append(_table(("Value", "Meaning"), values))
     return "\n\n".join(parts)
 
 
