@@ -217,6 +217,8 @@ def declaration_keys() -> str:
 def commands() -> dict[str, argparse.ArgumentParser]:
     """The parser of each command."""
     subparsers = next(each for each in _parser()._actions if isinstance(each, argparse._SubParsersAction))
+    for parser in subparsers.choices.values():
+        parser.color = False  # Python 3.14 colours the usage on a terminal
     return dict(subparsers.choices)
 
 
