@@ -257,7 +257,8 @@ def settings() -> str:
     return "\n\n".join(parts)
 
 
-COMMAND = re.compile(r"label: trans\.__\(\s*'([^']+)'\s*\),\s*caption: trans\.__\(\s*'([^']+)'", re.DOTALL)
+COMMAND = re.compile(r"label: [^\n]*?trans\.__\(\s*'([^']+)'\s*\)[^\n]*?,\s*caption: trans\.__\(\s*'([^']+)'")
+"""Label and caption of a command; of two labels the first, which the command palette shows."""
 
 
 def lab_commands() -> str:

@@ -104,6 +104,7 @@ def test_tables_are_made_of_what_the_code_reads() -> None:
     assert "`--unit ID`" in reference.command_options(reference.commands()["statement"])
     assert '`"max_repetitions"`' in reference.settings()
     assert "Export the Log of Releases as CSV" in reference.lab_commands()
+    assert "New Private Analysis" in reference.lab_commands()
     assert set(reference.commands()) == {"draft", "check", "statement"}
 
 
