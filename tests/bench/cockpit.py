@@ -57,12 +57,10 @@ def main() -> None:
     chromium = find_chromium() or sys.exit(REMEDY)
     folder = Path(tempfile.mkdtemp())
     home, root = folder / "home", folder / "root"
-    home.mkdir()
-    root.mkdir()
     cells = [nbformat.v4.new_code_cell(source) for source in COCKPIT.values()]
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
-    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=kernel), root / "cockpit.ipynb")
     with running_lab(home, root) as url, sync_playwright() as playwright:
+        nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=kernel), root / "cockpit.ipynb")
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         lab = Lab(browser.new_page(viewport={"width": 1400, "height": 900}), url, root)
         lab.open("cockpit.ipynb")

@@ -71,13 +71,11 @@ def main() -> None:
     chromium = find_chromium() or sys.exit(REMEDY)
     folder = Path(tempfile.mkdtemp())
     home, root = folder / "home", folder / "root"
-    home.mkdir()
-    root.mkdir()
     new = {"code": nbformat.v4.new_code_cell, "markdown": nbformat.v4.new_markdown_cell}
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
     notebook = nbformat.v4.new_notebook(cells=[new[kind](source) for kind, source in CELLS], metadata=kernel)
-    nbformat.write(notebook, root / "free-care.ipynb")
     with running_lab(home, root) as url, sync_playwright() as playwright:
+        nbformat.write(notebook, root / "free-care.ipynb")
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         lab = Lab(browser.new_page(viewport={"width": WIDTH, "height": HEIGHT}), url, root)
         lab.open("free-care.ipynb")

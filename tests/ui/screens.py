@@ -75,12 +75,10 @@ def main(prefix: str) -> None:
     chromium = find_chromium() or sys.exit(REMEDY)
     folder = Path(tempfile.mkdtemp())
     home, root = folder / "home", folder / "root"
-    home.mkdir()
-    root.mkdir()
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
     cells = [nbformat.v4.new_code_cell(source) for source in CELLS.values()]
-    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=kernel), root / "free-care.ipynb")
     with running_lab(home, root) as url, sync_playwright() as playwright:
+        nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=kernel), root / "free-care.ipynb")
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         lab = Lab(browser.new_page(viewport={"width": 1280, "height": 800}), url, root)
         lab.open("free-care.ipynb")
