@@ -25,7 +25,7 @@ TESTS = Path(__file__).resolve().parent.parent / "tests"
 if str(TESTS) not in sys.path:
     sys.path.insert(0, str(TESTS))
 
-from frame.habits import HABITS, code_in, run  # noqa: E402
+from frame.habits import THEMES, code_in, run  # noqa: E402
 from frame.habits_tables import tables  # noqa: E402
 
 LONGEST = {"result": 160, "refusal": 480}  # characters
@@ -44,60 +44,12 @@ if it is a *query*, it is one and the same query: free until it is released, wit
 [table]: https://github.com/dpnb/dpnb/blob/main/tests/frame/habits.toml
 """
 
-# The first pattern that is found in an expression decides its theme; the page has the themes in the opposite order.
-THEMES = {
-    "Other libraries": (
-        r"\bimport |\bpd\.(?!Timestamp|Timedelta|Grouper|NamedAgg|DataFrame\(\{'ethn')|np\.(as)?array\("
-    ),
-    "A query or column as a number or a list": (
-        r"^(print|if|while|not|assert|x =|for|float|int|bool|list|sum|max|min|len|sorted|any|all|dict)\b"
-        r"|^([\['{]|round\([^,]*mean|f\"|df\(\)|df\.wage\(\)|df\['wage'\]\(\))"
-        r"|\] - df\['wage'\]\.mean\(\)|mean\(\) [/+*-]"
-        r"| and \(|\[1 < "
-    ),
-    "Regression, correlation and covariance": r"\.(regress|fit|corr|cov)\b|np\.(corrcoef|cov|polyfit)\b",
-    "Joins and layout": r"\.(merge|join|append|concat|melt|stack|unstack|pivot|transpose|explode)\b|\.T\b",
-    "Dates": r"\.dt\b|'date'|\bresample|Grouper",
-    "Text, categories and recoding": r"\.(str|cat|map|replace|get_dummies)\b",
-    "Plots and histograms": r"\.(plot|hist|histogram|boxplot)\b",
-    "Groups": r"\.(groupby|discover)\b",
-    "Tables of counts": (
-        r"\.(value_counts|crosstab|pivot_table|cut|unique|nunique|mode|duplicated|drop_duplicates)\b|np\.unique"
-    ),
-    "Rows, positions and exports": (
-        r"\.(head|tail|sample|iloc|at|iat|iterrows|itertuples|values|to_\w+|index|set_index|reset_index|sort_\w+|size|shape"
-        r"|empty|ndim|memory_usage|info|first|last|nlargest|nsmallest|idxmax|idxmin|style|take|squeeze)\b"
-        r"|\.loc\[0\]|\[\d+(:\d+)?\]$|loc\[.*\] = "
-    ),
-    "Missing values": r"\.(isna|isnull|notna|notnull|dropna|fillna|interpolate|ffill|bfill)\b",
-    "Functions of your own": r"\.(apply|pipe|transform|applymap)\b|agg\(lambda",
-    "Aggregates": (
-        r"^(df|hm|sf)(\.\w+|\[[^<>=&]*?\])?\.(mean|median|min|max|sum|std|var|sem|skew|kurt|kurtosis|quantile|count|agg"
-        r"|aggregate|describe|any|all|prod|mad|cum\w+|diff|pct_change|rank|shift|rolling|expanding|ewm)\b"
-        r"|np\.(mean|std|var|median|percentile|quantile|sum)\b"
-    ),
-    "Selections of rows": (
-        r"\.(query|loc|filter|isin|between)\b|\[[^\]]*\[.*[<>=&|]|\[(df|hm|sf)\.\w+ ?[<>=]"
-        r"|[\w\])] ([<>]=?|[=!]=) |=='|== True"
-    ),
-    "New columns and arithmetic": (
-        r"\.(assign|eval|where|mask|clip|round|abs|astype|add|eq|gt|ge|lt|le|sub|mul|div)\b|np\.|\*\*"
-        r"|[\])] ?[*/+@-] ?[\w(]|^-|round\(|abs\(|\] ?=|del "
-    ),
-    "Columns": r"",
-}
-
 
 class Outcome(NamedTuple):
     """What an expression gives: outcomes are equal if the expressions mean the same."""
 
     text: str
     meaning: Hashable = None
-
-
-def theme(code: str) -> str:
-    """The heading under which an expression is."""
-    return next(name for name, pattern in THEMES.items() if re.search(pattern, code))
 
 
 # --- outcomes ---------------------------------------------------------------------------------------------------------
@@ -166,20 +118,19 @@ def without_subject(message: str, part: str) -> str:
 # --- Markdown ---------------------------------------------------------------------------------------------------------
 
 
-def page(table: dict[str, Any], result: Callable[[str], Outcome], refusal: Callable[[str, str], Outcome]) -> str:
+def page(result: Callable[[str], Outcome], refusal: Callable[[str, str], Outcome]) -> str:
     """The whole page."""
-    works: dict[str, dict[Outcome, list[str]]] = {name: {} for name in THEMES}
-    refused: dict[str, dict[Outcome, list[str]]] = {name: {} for name in THEMES}
-    for code in table["works"]:
-        works[theme(code)].setdefault(result(code), []).append(code)
-    for code, part in table["refused"].items():
-        refused[theme(code)].setdefault(refusal(code, part), []).append(code)
     parts = [HEAD]
-    for name in reversed(THEMES):
-        if works[name] or refused[name]:
-            parts.append(f"\n## {name}\n")
-        parts.append(rows("What works", "What it gives", works[name]))
-        parts.append(rows("What is refused", "Why, and what to write", refused[name]))
+    for theme in THEMES:
+        works: dict[Outcome, list[str]] = {}
+        refused: dict[Outcome, list[str]] = {}
+        for code in theme["works"]:
+            works.setdefault(result(code), []).append(code)
+        for code, part in theme["refused"].items():
+            refused.setdefault(refusal(code, part), []).append(code)
+        parts.append(f"\n## {theme['name']}\n")
+        parts.append(rows("What works", "What it gives", works))
+        parts.append(rows("What is refused", "Why, and what to write", refused))
     return "".join(parts)
 
 
@@ -217,4 +168,4 @@ def write(path: Path) -> None:
     """Write the page."""
     with tempfile.TemporaryDirectory() as folder:
         outcomes = Outcomes(Path(folder))
-        path.write_text(page(HABITS, outcomes.result, outcomes.refusal), encoding="utf-8")
+        path.write_text(page(outcomes.result, outcomes.refusal), encoding="utf-8")

@@ -8,6 +8,7 @@ from types import ModuleType
 
 import pytest
 
+from frame.habits import REFUSED, WORKS
 from scripts import loaded
 
 
@@ -17,36 +18,11 @@ def expressions() -> ModuleType:
 
 
 def test_every_expression_is_on_the_page_once(expressions: ModuleType) -> None:
-    table = expressions.HABITS
     text = expressions.page(
-        table, lambda code: expressions.Outcome("text", code), lambda code, part: expressions.Outcome(part)
+        lambda code: expressions.Outcome("text", code), lambda code, part: expressions.Outcome(part)
     )
     cells = re.findall(r"(?:^\| |<br>)(`.*?`)(?=<br>| \|)", text, flags=re.MULTILINE)
-    assert sorted(cells) == sorted(map(expressions.code_span, [*table["works"], *table["refused"]]))
-
-
-def test_every_theme_has_expressions_and_most_are_under_a_theme_of_their_own(expressions: ModuleType) -> None:
-    table = expressions.HABITS
-    themes = [expressions.theme(code) for code in [*table["works"], *table["refused"]]]
-    assert set(themes) == set(expressions.THEMES)
-    assert themes.count("Columns") < len(themes) / 10
-
-
-@pytest.mark.parametrize(
-    ("code", "theme"),
-    [
-        ("df.groupby('union')['wage'].mean()", "Groups"),
-        ("df['wage'].mean()", "Aggregates"),
-        ("df[df['wage'] > 1].count()", "Selections of rows"),
-        ("df['w2'] = df['wage'] * 2", "New columns and arithmetic"),
-        ("sf.resample('M', on='date').size()", "Dates"),
-        ("df.head()", "Rows, positions and exports"),
-        ("import seaborn as sns; sns.histplot(df['wage'])", "Other libraries"),
-        ("if df['wage'].mean() > 1: pass", "A query or column as a number or a list"),
-    ],
-)
-def test_theme_of_an_expression(expressions: ModuleType, code: str, theme: str) -> None:
-    assert expressions.theme(code) == theme
+    assert sorted(cells) == sorted(map(expressions.code_span, [*WORKS, *REFUSED]))
 
 
 def test_spellings_of_one_query_are_one_row_and_other_bins_are_another(expressions: ModuleType, tmp_path: Path) -> None:

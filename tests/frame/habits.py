@@ -9,9 +9,10 @@ from typing import Any
 
 import dpnb
 
-HABITS = tomllib.loads((Path(__file__).parent / "habits.toml").read_text(encoding="utf-8"))
-WORKS: list[str] = HABITS["works"]
-REFUSED: dict[str, str] = HABITS["refused"]
+TABLE = Path(__file__).with_name("habits.toml")
+THEMES: list[dict[str, Any]] = tomllib.loads(TABLE.read_text(encoding="utf-8"))["theme"]
+WORKS: list[str] = [code for theme in THEMES for code in theme["works"]]
+REFUSED: dict[str, str] = {code: part for theme in THEMES for code, part in theme["refused"].items()}
 
 START = re.compile(
     r"(?<![\w.'\])])"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 
 import dpnb
 from dpnb.errors import DpnbError
-from frame.habits import REFUSED, WORKS, run
+from frame.habits import REFUSED, THEMES, WORKS, run
 from frame.habits_tables import tables
 
 
@@ -51,7 +52,12 @@ def test_a_habit_is_refused_with_a_remedy(code: str, names: dict[str, Any]) -> N
 def test_most_habits_work() -> None:
     """Of the expressions that were collected first, three in five; the others need rows or an order of rows."""
     assert len(WORKS) > len(REFUSED)
-    assert len(set(WORKS) | set(REFUSED)) == len(WORKS) + len(REFUSED)
+
+
+def test_every_habit_is_under_one_theme() -> None:
+    every = [code for theme in THEMES for code in [*theme["works"], *theme["refused"]]]
+    assert [code for code, times in Counter(every).items() if times > 1] == []
+    assert len({theme["name"] for theme in THEMES}) == len(THEMES)
 
 
 @pytest.mark.parametrize("module", ["statsmodels", "plotly", "sklearn", "scipy", "polars"])
