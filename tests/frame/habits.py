@@ -16,7 +16,7 @@ REFUSED: dict[str, str] = {code: part for theme in THEMES for code, part in them
 
 START = re.compile(
     r"(?<![\w.'\])])"
-    r"(?:\(?(?:df|public_table)\[|(?:df|np|pd|dpnb|session)\.\w"  # a table, a library, the session
+    r"(?:\(?(?:df|public_table)\[|df = |(?:df|np|pd|dpnb|session)\.\w"  # a table, a library, the session
     r"|\.[a-z_]"  # a method or an attribute of what the sentence is about
     r"|\w+\((?:['\[.{]|columns=))"  # a call with arguments, whereas name() can be part of a description
 )

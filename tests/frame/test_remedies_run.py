@@ -16,10 +16,10 @@ from frame.habits import REFUSED, code_in, run
 from frame.habits_tables import tables
 from frame.test_habits import run_here
 
-WHOLE = re.compile(r"\(?df[\[.]|dpnb\.|np\.")
+WHOLE = re.compile(r"\(?df(?:[\[.]| = )|dpnb\.|np\.")
 """How code begins that is a whole expression, unlike `.mean()`."""
 
-GAPS = re.compile(r"\.\.\.|df\[df\['[ax]_?|'a_x'|df\['x'\]|some = |df = df|other, on|public_table|outcome|> limit")
+GAPS = re.compile(r"\.\.\.|df\['x'\]|'a_x'|public_table|> limit")
 """Examples with a gap that the analyst fills in, or with names that no table has."""
 
 
