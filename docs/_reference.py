@@ -171,8 +171,7 @@ def _table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 
 def _prose(lines: Iterable[str]) -> str:
     """Text of a docstring as Markdown."""
-    text = " ".join(line.strip() for line in lines).strip()
-    return re.sub(r"(?<!`)`([^`]+)`(?!`)", r"`\1`", text.replace("``", "`"))
+    return " ".join(line.strip() for line in lines).strip().replace("``", "`")
 
 
 def _parameters(described: Any) -> Iterator[tuple[str, str]]:
@@ -218,6 +217,8 @@ def declaration_keys() -> str:
 def commands() -> dict[str, argparse.ArgumentParser]:
     """The parser of each command."""
     subparsers = next(each for each in _parser()._actions if isinstance(each, argparse._SubParsersAction))
+    for parser in subparsers.choices.values():
+        parser.color = False  # Python 3.14 colours the usage on a terminal
     return dict(subparsers.choices)
 
 
@@ -251,11 +252,13 @@ def settings() -> str:
             parts += [
                 f"`{name}` of the plugin `dpnb:{path.stem}`; {one['type']}; by default `{json.dumps(one['default'])}`."
             ]
-            parts += [_table(("Value", "Meaning"), values)] * bool(values)
+            if values:
+                parts.append(_table(("Value", "Meaning"), values))
     return "\n\n".join(parts)
 
 
-COMMAND = re.compile(r"label: trans\.__\(\s*'([^']+)'\s*\),\s*caption: trans\.__\(\s*'([^']+)'", re.DOTALL)
+COMMAND = re.compile(r"label: [^\n]*?trans\.__\(\s*'([^']+)'\s*\)[^\n]*?,\s*caption: trans\.__\(\s*'([^']+)'")
+"""Label and caption of a command; of two labels the first, which the command palette shows."""
 
 
 def lab_commands() -> str:

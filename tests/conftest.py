@@ -20,7 +20,7 @@ FIRST = "test_assumptions.py"
 LONG = ("test_spark.py", "test_leftovers.py", "test_documentation.py", "test_notebooks.py", "test_interrupt_engines.py")
 
 # The inherited suites hold asserts too; without this they would fail with a bare "AssertionError".
-pytest.register_assert_rewrite("contracts", "ledger.rows", "session.bad_input")
+pytest.register_assert_rewrite("contracts", "ledger.rows", "session.bad_input", "ui.server_side")
 
 # What a killed process has written the system still has, so only a power cut could tell the difference; waiting for the
 # disk several times for each charge takes a good part of the time of most tests.

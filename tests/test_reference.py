@@ -104,6 +104,7 @@ def test_tables_are_made_of_what_the_code_reads() -> None:
     assert "`--unit ID`" in reference.command_options(reference.commands()["statement"])
     assert '`"max_repetitions"`' in reference.settings()
     assert "Export the Log of Releases as CSV" in reference.lab_commands()
+    assert "New Private Analysis" in reference.lab_commands()
     assert set(reference.commands()) == {"draft", "check", "statement"}
 
 
@@ -121,23 +122,38 @@ NEEDS_NO_EXAMPLE = {"begin"}
 """Steps that other methods take: an example would show nothing that an analyst writes."""
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        name
-        for name in CLASSES
-        if not name.startswith("dpnb.accounting.") and not getattr(reference.locate(name), "_is_protocol", False)
-    ],
-)
+SHOWN = [
+    name
+    for name in CLASSES
+    if not name.startswith("dpnb.accounting.") and not getattr(reference.locate(name), "_is_protocol", False)
+]
+"""Classes each of whose methods has an example."""
+
+
+def methods_without_example(name: str) -> set[str]:
+    methods = {each: member for each, member in public_members(reference.locate(name)).items() if callable(member)}
+    return {each for each, method in methods.items() if ">>>" not in (inspect.getdoc(method) or "")}
+
+
+@pytest.mark.parametrize("name", SHOWN)
 def test_every_method_has_an_example(name: str) -> None:
     """Pytest runs the examples: see `--doctest-modules` in pyproject.toml."""
-    methods = {each: member for each, member in public_members(reference.locate(name)).items() if callable(member)}
-    without = [each for each, method in methods.items() if ">>>" not in (inspect.getdoc(method) or "")]
-    assert set(without) - NEEDS_NO_EXAMPLE == set()
+    assert methods_without_example(name) - NEEDS_NO_EXAMPLE == set()
+
+
+def test_methods_that_need_no_example_have_none() -> None:
+    without = [name for cls in SHOWN for name in methods_without_example(cls)]
+    assert set(without) >= NEEDS_NO_EXAMPLE
 
 
 WITHOUT_EXAMPLE = {"TablesSchema", "CheckError", "ConfirmationRequired", "ExecutionError", "StatementError"}
 """What only a second table, a terminal, the mouse or a failing engine brings about."""
+
+
+@pytest.mark.parametrize("name", sorted(WITHOUT_EXAMPLE))
+def test_a_class_that_is_exempted_has_no_example(name: str) -> None:
+    (found,) = {reference.locate(each) for each in NAMES if each.split(".")[-1] == name}
+    assert ">>>" not in (inspect.getdoc(found) or "")
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name.split(".")[-1] not in WITHOUT_EXAMPLE])
