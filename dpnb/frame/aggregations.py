@@ -201,7 +201,7 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
         self._checked("corr", options)
         return self._pair("corr", other)
 
-    def cov(self, other: ColumnExpr, *, ddof: Ddof = 1) -> Query:
+    def cov(self, other: ColumnExpr, *, ddof: Ddof = 1, **options: object) -> Query:
         """Covariance with another column; `ddof` as in `var`, of the rows that have both.
 
         Examples
@@ -209,6 +209,7 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
         >>> df["age"].cov(df["cost"]).description
         'sample covariance of age and cost'
         """
+        check_options("cov", options, self._examples(), "min_periods")
         return self._pair("cov", other, checked_ddof(ddof))
 
     def _pair(self, statistic: str, other: object, ddof: int = 0) -> Query:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 from dpnb._core.query import Query
 from dpnb._plan.expressions.nodes import Expression
@@ -20,7 +20,7 @@ from dpnb.frame.groupby import Aggregated, AggregationSpec, aggregation_query
 from dpnb.frame.grouping import Grouping
 from dpnb.frame.lookup import looked_up
 from dpnb.frame.numpy_functions import NumpyFunctions
-from dpnb.frame.options import check_options
+from dpnb.frame.options import AGGREGATION, PandasOptions, check_options
 from dpnb.frame.pipe import applied
 from dpnb.frame.query_text import parsed
 from dpnb.frame.regressions import Regressions
@@ -177,7 +177,7 @@ class Frame(ColumnwiseAggregations, Regressions, Grouping, NumpyFunctions):
         check_options("query", options, self._examples(), "inplace", "engine")
         return Frame(filtered(self._view, parsed(expr, self._view, "query")))
 
-    def eval(self, expr: str) -> Series:
+    def eval(self, expr: str, **options: object) -> Series:
         """An expression of columns, written as text as for `query`.
 
         Examples
@@ -185,6 +185,7 @@ class Frame(ColumnwiseAggregations, Regressions, Grouping, NumpyFunctions):
         >>> df.eval("cost / 12")
         <private column: cost / 12>
         """
+        check_options("eval", options, self._examples(), "inplace", "engine")
         column = parsed(expr, self._view, "eval")
         return Series(column._view, column._node)
 
@@ -263,6 +264,7 @@ class Frame(ColumnwiseAggregations, Regressions, Grouping, NumpyFunctions):
         on: str | list[str] | None = None,
         how: Literal["inner", "left"] = "inner",
         suffixes: tuple[str, str] = ("_x", "_y"),
+        **options: object,
     ) -> Frame:
         """Join with another table of the session on the privacy unit, or with a public table.
 
@@ -293,6 +295,8 @@ class Frame(ColumnwiseAggregations, Regressions, Grouping, NumpyFunctions):
         >>> df.merge(prices, on="plan").columns
         ['age', 'cost', 'plan', 'admitted', 'note', 'price']
         """
+        known = ("left_on", "right_on", "left_index", "right_index", "sort", "copy", "indicator", "validate")
+        check_options("merge", options, self._examples(), *known)
         pair: Any = suffixes
         if not isinstance(pair, tuple | list) or [type(suffix) for suffix in pair] != [str, str]:
             raise PlanError(f"merge: suffixes must be two strings, such as ('_x', '_y'); got {pair!r}")
@@ -305,7 +309,7 @@ class Frame(ColumnwiseAggregations, Regressions, Grouping, NumpyFunctions):
 
     # --- aggregations ------------------------------------------------------------------------------------------
 
-    def count(self) -> Query:
+    def count(self, axis: object = 0, **options: Unpack[PandasOptions]) -> Query:
         """Number of rows, nulls included.
 
         pandas gives the non-null values of each column here: ``frame["x"].count()`` gives those of one column.
@@ -315,6 +319,7 @@ class Frame(ColumnwiseAggregations, Regressions, Grouping, NumpyFunctions):
         >>> df.count().description
         'count of rows'
         """
+        check_options("count", {"axis": axis, **options}, self._examples(), *AGGREGATION)
         return self._view.query(*aggregation_for("count", None))
 
     def count_units(self) -> Query:

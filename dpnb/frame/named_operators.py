@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Self
 
 from dpnb.frame.column_expr import ColumnExpr
+from dpnb.frame.options import check_options
 
 
 class NamedOperators(ColumnExpr):
@@ -12,7 +14,12 @@ class NamedOperators(ColumnExpr):
 
     __slots__ = ()
 
-    def eq(self, other: object) -> Self:
+    def _no_effect(self, verb: str, options: Mapping[str, object]) -> None:
+        """Refuse arguments of pandas that would change the result of an operator."""
+        if options:
+            check_options(verb, options, self._examples(), "level", "fill_value", "axis")
+
+    def eq(self, other: object, **options: object) -> Self:
         """``column == other``.
 
         Examples
@@ -20,9 +27,10 @@ class NamedOperators(ColumnExpr):
         >>> df["plan"].eq("free")
         <condition: plan == 'free'>
         """
+        self._no_effect("eq", options)
         return self == other
 
-    def ne(self, other: object) -> Self:
+    def ne(self, other: object, **options: object) -> Self:
         """``column != other``.
 
         Examples
@@ -30,9 +38,10 @@ class NamedOperators(ColumnExpr):
         >>> df["plan"].ne("free")
         <condition: plan != 'free'>
         """
+        self._no_effect("ne", options)
         return self != other
 
-    def gt(self, other: object) -> Self:
+    def gt(self, other: object, **options: object) -> Self:
         """``column > other``.
 
         Examples
@@ -40,9 +49,10 @@ class NamedOperators(ColumnExpr):
         >>> df["age"].gt(65)
         <condition: age > 65>
         """
+        self._no_effect("gt", options)
         return self > other
 
-    def ge(self, other: object) -> Self:
+    def ge(self, other: object, **options: object) -> Self:
         """``column >= other``.
 
         Examples
@@ -50,9 +60,10 @@ class NamedOperators(ColumnExpr):
         >>> df["age"].ge(65)
         <condition: age >= 65>
         """
+        self._no_effect("ge", options)
         return self >= other
 
-    def lt(self, other: object) -> Self:
+    def lt(self, other: object, **options: object) -> Self:
         """``column < other``.
 
         Examples
@@ -60,9 +71,10 @@ class NamedOperators(ColumnExpr):
         >>> df["age"].lt(65)
         <condition: age < 65>
         """
+        self._no_effect("lt", options)
         return self < other
 
-    def le(self, other: object) -> Self:
+    def le(self, other: object, **options: object) -> Self:
         """``column <= other``.
 
         Examples
@@ -70,9 +82,10 @@ class NamedOperators(ColumnExpr):
         >>> df["age"].le(65)
         <condition: age <= 65>
         """
+        self._no_effect("le", options)
         return self <= other
 
-    def add(self, other: object) -> Self:
+    def add(self, other: object, **options: object) -> Self:
         """``column + other``.
 
         Examples
@@ -80,9 +93,10 @@ class NamedOperators(ColumnExpr):
         >>> df["age"].add(1)
         <private column: age + 1>
         """
+        self._no_effect("add", options)
         return self + other
 
-    def sub(self, other: object) -> Self:
+    def sub(self, other: object, **options: object) -> Self:
         """``column - other``.
 
         Examples
@@ -90,9 +104,10 @@ class NamedOperators(ColumnExpr):
         >>> df["age"].sub(1)
         <private column: age - 1>
         """
+        self._no_effect("sub", options)
         return self - other
 
-    def mul(self, other: object) -> Self:
+    def mul(self, other: object, **options: object) -> Self:
         """``column * other``.
 
         Examples
@@ -100,9 +115,10 @@ class NamedOperators(ColumnExpr):
         >>> df["age"].mul(2)
         <private column: age * 2>
         """
+        self._no_effect("mul", options)
         return self * other
 
-    def div(self, other: object) -> Self:
+    def div(self, other: object, **options: object) -> Self:
         """``column / other``.
 
         Examples
@@ -110,9 +126,10 @@ class NamedOperators(ColumnExpr):
         >>> df["age"].div(2)
         <private column: age / 2>
         """
+        self._no_effect("div", options)
         return self / other
 
-    def floordiv(self, other: object) -> Self:
+    def floordiv(self, other: object, **options: object) -> Self:
         """``column // other``.
 
         Examples
@@ -120,9 +137,10 @@ class NamedOperators(ColumnExpr):
         >>> df["age"].floordiv(10)
         <private column: age // 10>
         """
+        self._no_effect("floordiv", options)
         return self // other
 
-    def mod(self, other: object) -> Self:
+    def mod(self, other: object, **options: object) -> Self:
         """``column % other``.
 
         Examples
@@ -130,9 +148,10 @@ class NamedOperators(ColumnExpr):
         >>> df["age"].mod(10)
         <private column: age % 10>
         """
+        self._no_effect("mod", options)
         return self % other
 
-    def pow(self, other: object) -> Self:
+    def pow(self, other: object, **options: object) -> Self:
         """``column ** other``.
 
         Examples
@@ -140,9 +159,10 @@ class NamedOperators(ColumnExpr):
         >>> df["age"].pow(2)
         <private column: age ** 2>
         """
+        self._no_effect("pow", options)
         return self**other
 
-    def radd(self, other: object) -> Self:
+    def radd(self, other: object, **options: object) -> Self:
         """``other + column``.
 
         Examples
@@ -150,9 +170,10 @@ class NamedOperators(ColumnExpr):
         >>> df["age"].radd(1)
         <private column: 1 + age>
         """
+        self._no_effect("radd", options)
         return other + self
 
-    def rsub(self, other: object) -> Self:
+    def rsub(self, other: object, **options: object) -> Self:
         """``other - column``.
 
         Examples
@@ -160,9 +181,10 @@ class NamedOperators(ColumnExpr):
         >>> df["age"].rsub(1)
         <private column: 1 - age>
         """
+        self._no_effect("rsub", options)
         return other - self
 
-    def rmul(self, other: object) -> Self:
+    def rmul(self, other: object, **options: object) -> Self:
         """``other * column``.
 
         Examples
@@ -170,9 +192,10 @@ class NamedOperators(ColumnExpr):
         >>> df["age"].rmul(2)
         <private column: 2 * age>
         """
+        self._no_effect("rmul", options)
         return other * self
 
-    def rdiv(self, other: object) -> Self:
+    def rdiv(self, other: object, **options: object) -> Self:
         """``other / column``.
 
         Examples
@@ -180,6 +203,7 @@ class NamedOperators(ColumnExpr):
         >>> (df["age"] + 1).rdiv(2)
         <private column: 2 / (age + 1)>
         """
+        self._no_effect("rdiv", options)
         return other / self
 
     subtract, multiply, divide, truediv, rtruediv = sub, mul, div, div, rdiv

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dpnb.errors import DpnbError, UnsupportedError
+from dpnb.errors import DpnbError, PlanError, UnsupportedError
 
 
 class Pipe:
@@ -23,6 +23,8 @@ class Pipe:
         >>> df["age"].pipe(lambda column: column.clip(0, 65)).mean().description
         'mean of age.clip(0, 65)'
         """
+        if not callable(func):
+            raise PlanError(f"pipe: takes a function of the view or column; got {func!r}")
         return func(self, *args, **kwargs)
 
 

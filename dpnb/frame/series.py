@@ -29,14 +29,14 @@ from dpnb.frame.coerce import (
     EXTREMES,
     aggregation_for,
     as_number,
-    bins,
     description_of,
     joint_aggregation,
+    number_bins,
 )
 from dpnb.frame.column_expr import ColumnExpr, filtered, groups_of
 from dpnb.frame.date_bins import date_bins
 from dpnb.frame.examples import examples, own_words
-from dpnb.frame.options import AGGREGATION, GROUPING, GroupOptions, check_options
+from dpnb.frame.options import AGGREGATION, GROUPING, NO_DEFAULT, GroupOptions, check_options
 from dpnb.frame.pipe import applied
 from dpnb.frame.plot import Plot
 from dpnb.frame.public_keys import public_keys
@@ -233,7 +233,9 @@ class Series(Aggregations):
             return self._node
         return self._ordered() if verb in EXTREMES else self._number()
 
-    def map(self, arg: object, na_action: object = None) -> Self:
+    def map(
+        self, func: object = NO_DEFAULT, na_action: object = None, *, arg: object = NO_DEFAULT, **options: object
+    ) -> Self:
         """The value of a public dict for each value; see `ColumnExpr.map`.  A function is used as in `apply`.
 
         Examples
@@ -241,12 +243,13 @@ class Series(Aggregations):
         >>> df["plan"].map({"free": 0, "paid": 1})
         <private column: plan.map({'free': 0, 'paid': 1})>
         """
-        if callable(arg):
+        given = self._map_argument(func, arg, options)
+        if callable(given):
             with suppress(UnsupportedError):  # then a dict is what works
-                return self.apply(arg)
-        return super().map(arg, na_action)
+                return self.apply(given)
+        return super().map(given, na_action)
 
-    def groupby(self, by: object, keys: object = None, **options: Unpack[GroupOptions]) -> GroupedSeries:
+    def groupby(self, by: object = None, keys: object = None, **options: Unpack[GroupOptions]) -> GroupedSeries:
         """Split the column into groups; see `Frame.groupby`.
 
         Examples
@@ -300,7 +303,7 @@ class GroupedSeries(Series):
             f"{self._description()}: filter before grouping, as in {self._example('df[{self}.notna()].groupby(...)')}"
         )
 
-    def groupby(self, by: object, keys: object = None, **options: Unpack[GroupOptions]) -> NoReturn:
+    def groupby(self, by: object = None, keys: object = None, **options: Unpack[GroupOptions]) -> NoReturn:
         """Not offered for groups: group by several columns at once.
 
         Examples
@@ -430,20 +433,22 @@ class GroupedExpression(GroupedSeries):
         return type(self)(self._view, node, self._by, self._keys)
 
 
-def cut(x: C, bins_: object, *, labels: object = None, right: bool = True) -> C:
+def cut(x: C, bins: object, right: bool = True, labels: object = None, **options: object) -> C:
     """Sort numbers or dates into bins between public edges, like `pandas.cut`; the bins can be groups.
 
     Parameters
     ----------
     x : column
         A numeric column, or dates.
-    bins_ : list of float or dates, or int
+    bins : list of float or dates, or int
         Ascending edges, of which the first and last may be infinite for numbers; or the number of bins of equal width
         between the column's bounds.  Values outside the edges are in no bin.
+    right : bool, default True
+        Whether a bin includes its upper edge (and the first bin its lower edge too) rather than its lower edge.
     labels : list, optional
         Names of the bins; by default the intervals as strings.
-    right : bool
-        Whether a bin includes its upper edge (and the first bin its lower edge too) rather than its lower edge.
+    **options
+        Arguments of pandas, with the values that change nothing here, such as ``include_lowest=True``.
 
     Raises
     ------
@@ -463,9 +468,11 @@ def cut(x: C, bins_: object, *, labels: object = None, right: bool = True) -> C:
     """
     if not isinstance(x, ColumnExpr):
         raise PlanError(f"cut: takes a column of a private table; got {type(x).__name__}; pandas.cut takes public data")
+    known = ("retbins", "precision", "include_lowest", "duplicates", "ordered")
+    check_options("cut", options, x._examples(), *known)
     kind = dtype_of(x._node, x._view.schema)
     if isinstance(kind, Timestamp):
-        return x._new(date_bins(x._node, bins_, labels, flag(right, "right"), kind))
+        return x._new(date_bins(x._node, bins, labels, flag(right, "right"), kind))
     node = as_number(x._node, x._view.schema)
     bounds = numeric_dtype_of(node, x._view.schema, "cut")
-    return x._new(bins(node, bins_, labels, flag(right, "right"), bounds.low, bounds.high))
+    return x._new(number_bins(node, bins, labels, flag(right, "right"), bounds.low, bounds.high))

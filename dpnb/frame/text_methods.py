@@ -204,7 +204,15 @@ class TextMethods(UnsupportedOperations, Generic[C]):
     def __getitem__(self, key: int | Slice) -> C:
         return self.slice(key.start, key.stop, key.step) if isinstance(key, Slice) else self.get(key)
 
-    def replace(self, pat: str, repl: str, n: int = -1, case: bool | None = None, regex: bool = False) -> C:
+    def replace(
+        self,
+        pat: str,
+        repl: str | None = None,
+        n: int = -1,
+        case: bool | None = None,
+        flags: int = 0,
+        regex: bool = False,
+    ) -> C:
         """Categories with each occurrence of a literal text replaced.
 
         Examples
@@ -212,7 +220,11 @@ class TextMethods(UnsupportedOperations, Generic[C]):
         >>> df["plan"].str.replace("free", "none", regex=False).unique()
         ['none', 'paid']
         """
-        old, new, most = self._literal(pat, "replace", regex=regex), _text(repl, "replace"), whole_number(n)
+        old, new, most = (
+            self._literal(pat, "replace", regex=regex, flags=flags),
+            _text(repl, "replace"),
+            whole_number(n),
+        )
         if most is None or case is not None:
             raise PlanError(f"{self._description()}.replace: n must be a whole number, and case is not offered")
         return self._category(f"replace({old!r}, {new!r})", lambda text: text.replace(old, new, most))
