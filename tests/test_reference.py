@@ -6,15 +6,18 @@ import importlib
 import inspect
 import re
 import runpy
+from collections.abc import Callable
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 import dpnb
+from dpnb.errors import DpnbError
 
 ROOT = Path(__file__).resolve().parent.parent
 REFERENCE = ROOT / "docs" / "reference"
@@ -61,8 +64,56 @@ def public_members(cls: type) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", CLASSES)
 def test_the_page_of_a_class_has_every_public_member(name: str) -> None:
+    cls = reference.locate(name)
     listed = {each for _, names in reference.sections(name) for each in names}
-    assert public_members(reference.locate(name)).keys() - listed == set()
+    assert public_members(cls).keys() - listed == public_members(cls).keys() & set(reference.NOT_OFFERED.get(cls, ()))
+
+
+GROUPED: dict[str, Callable[[Any], Any]] = {
+    "dpnb.GroupBy": lambda df: df.groupby("plan"),
+    "dpnb.frame.series.GroupedSeries": lambda df: df.groupby("plan")["age"],
+}
+ARGUMENTS: dict[str, Callable[[Any], Any]] = {
+    "func": lambda df: np.mean,
+    "other": lambda df: 1,
+    **dict.fromkeys(("corr other", "cov other", "dot other"), lambda df: df["cost"]),
+    "map func": lambda df: {1: 2},
+    "denominator": lambda df: df["cost"],
+    "cond": lambda df: df["cost"] > 1,
+    "to_replace": lambda df: {1: 2},
+    "by": lambda df: df["plan"],
+    "bins": lambda df: 4,
+    "dtype": lambda df: int,
+    "value": lambda df: 0,
+    "values": lambda df: [1],
+    "left": lambda df: 1,
+    "right": lambda df: 2,
+}
+"""Values of the arguments that a method needs, by the names of its parameters, or by method and parameter."""
+ACCEPTED = {"copy", "dt", "dtype", "name", "plot", "reset_index", "sort_index", "sort_values", "str"}
+"""What a grouped column accepts although its page leaves it out: it has no effect, or its methods are refused."""
+
+
+def call_on_groups(name: str, member: str) -> Any:
+    df = runpy.run_path(str(REFERENCE / "names.py"))["df"]
+    value = getattr(GROUPED[name](df), member)
+    if not inspect.ismethod(value):
+        return value
+    parameters = inspect.signature(value).parameters
+    chosen = {one: ARGUMENTS.get(f"{member} {one}", ARGUMENTS.get(one)) for one in parameters}
+    return value(**{one: make(df) for one, make in chosen.items() if make is not None})
+
+
+GROUPED_MEMBERS = [(name, member) for name in GROUPED for member in sorted(public_members(reference.locate(name)))]
+
+
+@pytest.mark.parametrize(("name", "member"), GROUPED_MEMBERS)
+def test_the_page_of_groups_shows_exactly_what_works_on_groups(name: str, member: str) -> None:
+    if any(member in names for _, names in reference.sections(name)):
+        assert call_on_groups(name, member) is not None
+    elif name == "dpnb.GroupBy" or member not in ACCEPTED:
+        with pytest.raises(DpnbError):
+            call_on_groups(name, member)
 
 
 def sections_of(lines: list[str]) -> list[str]:

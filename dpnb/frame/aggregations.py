@@ -85,6 +85,8 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
         --------
         >>> df["age"].count().description
         'count of age'
+        >>> df.groupby("plan")["age"].count().description
+        'count of age by plan'
         """
         return self._query(*aggregation_for("count", self._node))
 
@@ -95,6 +97,8 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
         --------
         >>> df["cost"].sum().description
         'sum of cost'
+        >>> df.groupby("plan")["cost"].sum().description
+        'sum of cost by plan'
         """
         self._checked("sum", options, axis)
         return self._query(*aggregation_for("sum", self._number()))
@@ -106,6 +110,8 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
         --------
         >>> df["age"].mean().description
         'mean of age'
+        >>> df.groupby("plan")["age"].mean().description
+        'mean of age by plan'
         """
         self._checked("mean", options, axis)
         return self._query(*aggregation_for("mean", self._number()))
@@ -129,6 +135,8 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
         --------
         >>> df["age"].var().description
         'sample variance of age'
+        >>> df.groupby("plan")["age"].var().description
+        'sample variance of age by plan'
         """
         self._checked("var", options)
         return self._query(*aggregation_for("var", self._number(), ddof=ddof))
@@ -140,6 +148,8 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
         --------
         >>> df["age"].std().description
         'sample standard deviation of age'
+        >>> df.groupby("plan")["age"].std().description
+        'sample standard deviation of age by plan'
         """
         self._checked("std", options)
         return self._query(*aggregation_for("std", self._number(), ddof=ddof))
@@ -153,6 +163,8 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
         --------
         >>> df["age"].min().description
         'smallest of age'
+        >>> df.groupby("plan")["age"].min().description
+        'smallest of age by plan'
         """
         self._checked("min", options, axis)
         return self._query(*aggregation_for("min", self._ordered()))
@@ -164,6 +176,8 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
         --------
         >>> df["age"].max().description
         'largest of age'
+        >>> df.groupby("plan")["age"].max().description
+        'largest of age by plan'
         """
         self._checked("max", options, axis)
         return self._query(*aggregation_for("max", self._ordered()))
@@ -175,6 +189,8 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
         --------
         >>> df["age"].median().description
         'median of age'
+        >>> df.groupby("plan")["age"].median().description
+        'median of age by plan'
         """
         self._checked("median", options, axis)
         return self._query(*aggregation_for("median", self._ordered()))
@@ -186,6 +202,8 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
         --------
         >>> df["age"].quantile([0.25, 0.75]).description
         'quantiles 0.25, 0.75 of age'
+        >>> df.groupby("plan")["age"].quantile([0.25, 0.75]).description
+        'quantiles 0.25, 0.75 of age by plan'
         """
         self._checked("quantile", options)
         return self._query(QuantileTree(self._ordered()), QuantilesView(quantile_levels(q), single=np.ndim(q) == 0))  # type: ignore[arg-type]
@@ -197,6 +215,8 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
         --------
         >>> df["age"].corr(df["cost"]).description
         'correlation of age and cost'
+        >>> df.groupby("plan")["age"].corr(df["cost"]).description
+        'correlation of age and cost by plan'
         """
         self._checked("corr", options)
         return self._pair("corr", other)
@@ -208,6 +228,8 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
         --------
         >>> df["age"].cov(df["cost"]).description
         'sample covariance of age and cost'
+        >>> df.groupby("plan")["age"].cov(df["cost"]).description
+        'sample covariance of age and cost by plan'
         """
         check_options("cov", options, self._examples(), "min_periods")
         return self._pair("cov", other, checked_ddof(ddof))
@@ -239,6 +261,8 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
         --------
         >>> df["cost"].ratio(df["age"]).description
         'ratio of cost to age'
+        >>> df.groupby("plan")["cost"].ratio(df["age"]).description
+        'ratio of cost to age by plan'
         """
         other = as_number(self._column(denominator, "ratio"), self._view.schema)
         return self._query(Ratio(self._number(), other))

@@ -55,6 +55,8 @@ class ColumnwiseAggregations(Pipe, NoOperators):
         --------
         >>> df.sum().description
         'sum of age, sum of cost'
+        >>> df.groupby("plan").sum().description
+        'sum of age, sum of cost by plan'
         """
         return each_column(self, "sum", {"axis": axis, **options})
 
@@ -65,6 +67,8 @@ class ColumnwiseAggregations(Pipe, NoOperators):
         --------
         >>> df.mean().description
         'mean of age, mean of cost'
+        >>> df.groupby("plan").mean().description
+        'mean of age, mean of cost by plan'
         """
         return each_column(self, "mean", {"axis": axis, **options})
 
@@ -75,6 +79,8 @@ class ColumnwiseAggregations(Pipe, NoOperators):
         --------
         >>> df.var().description
         'sample variance of age, sample variance of cost'
+        >>> df.groupby("plan").var().description
+        'sample variance of age, sample variance of cost by plan'
         """
         return each_column(self, "var", options, ddof=ddof)
 
@@ -85,6 +91,8 @@ class ColumnwiseAggregations(Pipe, NoOperators):
         --------
         >>> df.std().description
         'sample standard deviation of age, sample standard deviation of cost'
+        >>> df.groupby("plan").std().description
+        'sample standard deviation of age, sample standard deviation of cost by plan'
         """
         return each_column(self, "std", options, ddof=ddof)
 
@@ -95,6 +103,8 @@ class ColumnwiseAggregations(Pipe, NoOperators):
         --------
         >>> df[["age"]].min().description
         'smallest of age'
+        >>> df.groupby("plan")[["age"]].min().description
+        'smallest of age by plan'
         """
         return each_column(self, "min", {"axis": axis, **options})
 
@@ -105,6 +115,8 @@ class ColumnwiseAggregations(Pipe, NoOperators):
         --------
         >>> df[["age"]].max().description
         'largest of age'
+        >>> df.groupby("plan")[["age"]].max().description
+        'largest of age by plan'
         """
         return each_column(self, "max", {"axis": axis, **options})
 
@@ -115,6 +127,8 @@ class ColumnwiseAggregations(Pipe, NoOperators):
         --------
         >>> df[["age"]].median().description
         'median of age'
+        >>> df.groupby("plan")[["age"]].median().description
+        'median of age by plan'
         """
         return each_column(self, "median", {"axis": axis, **options})
 
@@ -125,6 +139,8 @@ class ColumnwiseAggregations(Pipe, NoOperators):
         --------
         >>> df[["age"]].quantile(0.9).description
         'quantile 0.9 of age'
+        >>> df.groupby("plan")[["age"]].quantile(0.9).description
+        'quantile 0.9 of age by plan'
         """
         if np.ndim(q):
             raise PlanError(
@@ -135,14 +151,17 @@ class ColumnwiseAggregations(Pipe, NoOperators):
         return each_column(self, level, options)
 
     def describe(self: HasColumns, **options: Any) -> Query:
-        """Count, mean, `std` and quartiles of each numeric column, in one charge; one row for each column.
+        """Count, mean, `std` and quartiles of each numeric column, in one charge.
 
-        Half of the charge is for the moments and half for the quantiles, as for a series.
+        The answer has one row for each column; of groups, one row for each group.  Half of the charge is for the
+        moments and half for the quantiles, as for a series.
 
         Examples
         --------
         >>> df[["age"]].describe().description
         'description of age'
+        >>> df.groupby("plan")[["age"]].describe().description
+        'description of age by plan'
         """
         check_options("describe", options, self._examples(), "percentiles", "include", "exclude")
         numbers = numeric_columns(self, "describe")

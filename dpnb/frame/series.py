@@ -265,6 +265,8 @@ class Series(Aggregations):
 class GroupedSeries(Series):
     """One column of a grouped view: the aggregations of a series, for each group.
 
+    Only aggregations are offered; compute a column before grouping, with ``.assign()``.
+
     Examples
     --------
     >>> df.groupby("plan")["cost"]
