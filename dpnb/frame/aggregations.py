@@ -93,6 +93,13 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
     def sum(self, axis: object = 0, **options: Unpack[PandasOptions]) -> Query:
         """Sum of a bounded column; of a condition, the number of rows for which it is true.
 
+        Parameters
+        ----------
+        axis : {0, "index", "rows"}, default 0
+            Values are aggregated over rows.
+        **options
+            Arguments of pandas, with the values that change nothing here.
+
         Examples
         --------
         >>> df["cost"].sum().description
@@ -105,6 +112,13 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
 
     def mean(self, axis: object = 0, **options: Unpack[PandasOptions]) -> Query:
         """Mean of a bounded column: its count and centred sum, measured jointly; of a condition, a proportion.
+
+        Parameters
+        ----------
+        axis : {0, "index", "rows"}, default 0
+            Values are aggregated over rows.
+        **options
+            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
@@ -121,10 +135,12 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
 
         Parameters
         ----------
-        ddof : {1, 0}
+        ddof : {1, 0}, default 1
             The sum of squares about the mean is divided by the noisy count less `ddof`.  As in pandas 1 is the
             default, and 0 gives the population variance.  Both are read from one measurement: once one is released,
             the other costs nothing at the same ``mu=``; ``share=`` and ``within=`` are resolved again.
+        **options
+            Arguments of pandas, with the values that change nothing here.
 
         Raises
         ------
@@ -144,6 +160,13 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
     def std(self, ddof: Ddof = 1, **options: Unpack[AxisOptions]) -> Query:
         """Standard deviation: the square root of `var`.
 
+        Parameters
+        ----------
+        ddof : {1, 0}, default 1
+            As for `var`.
+        **options
+            Arguments of pandas, with the values that change nothing here.
+
         Examples
         --------
         >>> df["age"].std().description
@@ -159,6 +182,13 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
 
         Of dates it is a date, as are the other quantiles.
 
+        Parameters
+        ----------
+        axis : {0, "index", "rows"}, default 0
+            Values are aggregated over rows.
+        **options
+            Arguments of pandas, with the values that change nothing here.
+
         Examples
         --------
         >>> df["age"].min().description
@@ -171,6 +201,13 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
 
     def max(self, axis: object = 0, **options: Unpack[PandasOptions]) -> Query:
         """The largest value that exceeds the noise: a quantile, measured with the other quantiles at no extra cost.
+
+        Parameters
+        ----------
+        axis : {0, "index", "rows"}, default 0
+            Values are aggregated over rows.
+        **options
+            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
@@ -185,6 +222,13 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
     def median(self, axis: object = 0, **options: Unpack[PandasOptions]) -> Query:
         """The median; any other quantile is free afterwards.
 
+        Parameters
+        ----------
+        axis : {0, "index", "rows"}, default 0
+            Values are aggregated over rows.
+        **options
+            Arguments of pandas, with the values that change nothing here.
+
         Examples
         --------
         >>> df["age"].median().description
@@ -197,6 +241,13 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
 
     def quantile(self, q: object = 0.5, **options: Unpack[AxisOptions]) -> Query:
         """One quantile or a list of them, in one charge: all are read from one noisy tree.
+
+        Parameters
+        ----------
+        q : float or list of float, default 0.5
+            Levels from 0 to 1; 0.5 is the median.  One level gives one number, a list one for each level.
+        **options
+            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
@@ -211,6 +262,13 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
     def corr(self, other: ColumnExpr, **options: Unpack[AxisOptions]) -> Query:
         """Pearson's correlation with another column.
 
+        Parameters
+        ----------
+        other : column
+            Another numeric column of the same rows.
+        **options
+            Arguments of pandas, with the values that change nothing here.
+
         Examples
         --------
         >>> df["age"].corr(df["cost"]).description
@@ -223,6 +281,15 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
 
     def cov(self, other: ColumnExpr, *, ddof: Ddof = 1, **options: object) -> Query:
         """Covariance with another column; `ddof` as in `var`, of the rows that have both.
+
+        Parameters
+        ----------
+        other : column
+            Another numeric column of the same rows.
+        ddof : {1, 0}, default 1
+            The sum of products is divided by the noisy count less `ddof`.
+        **options
+            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
@@ -244,6 +311,11 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
     def dot(self, other: ColumnExpr) -> Query:
         """Sum of the products with another column; also ``column @ other``.
 
+        Parameters
+        ----------
+        other : column
+            Another numeric column of the same rows.
+
         Examples
         --------
         >>> df["age"].dot(df["cost"]).description
@@ -256,6 +328,11 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
 
     def ratio(self, denominator: ColumnExpr) -> Query:
         """Sum of this column divided by the sum of another, over the rows that have a value in both.
+
+        Parameters
+        ----------
+        denominator : column
+            Another numeric column of the same rows.
 
         Examples
         --------

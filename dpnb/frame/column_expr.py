@@ -111,6 +111,11 @@ class ColumnExpr(ColumnOperators):
     def round(self, decimals: int = 0) -> Self:
         """The value rounded, halves to even; without decimals the values can be used as groups.
 
+        Parameters
+        ----------
+        decimals : int, default 0
+            Number of decimals, from -15 to 15.
+
         Examples
         --------
         >>> (df["cost"] / 12).round(1)
@@ -124,6 +129,13 @@ class ColumnExpr(ColumnOperators):
     def clip(self, lower: float | None = None, upper: float | None = None, **options: object) -> Self:
         """The value limited to [lower, upper]; the result has these bounds.
 
+        Parameters
+        ----------
+        lower, upper : float, optional
+            The smallest and the largest value of the result; a side without a limit is unchanged.
+        **options
+            Arguments of pandas, with the values that change nothing here.
+
         Examples
         --------
         >>> df["cost"].clip(0, 500)
@@ -134,7 +146,14 @@ class ColumnExpr(ColumnOperators):
         return self._new(Clip(as_number(self._node, self._view.schema), low, high))
 
     def between(self, left: object, right: object, inclusive: Inclusive = "both") -> Self:
-        """Whether the value lies between two; `inclusive` is ``both``, ``left``, ``right`` or ``neither``.
+        """Whether the value lies between two.
+
+        Parameters
+        ----------
+        left, right : number, str, date or column
+            The two values.
+        inclusive : {"both", "left", "right", "neither"}, default "both"
+            Which of the two belong to the range.
 
         Examples
         --------
@@ -149,6 +168,11 @@ class ColumnExpr(ColumnOperators):
 
     def isin(self, values: object) -> Self:
         """Whether the value is one of a list.
+
+        Parameters
+        ----------
+        values : list or set
+            Constants; for categories, declared ones.
 
         Examples
         --------
@@ -186,6 +210,13 @@ class ColumnExpr(ColumnOperators):
     def fillna(self, value: object = NO_DEFAULT, **options: object) -> Self:
         """The value, or a constant or the value of another column where it is missing.
 
+        Parameters
+        ----------
+        value : number, str, bool, date or column
+            A constant of the column's type, or a column of the same rows.
+        **options
+            Arguments of pandas, with the values that change nothing here.
+
         Examples
         --------
         >>> df["age"].fillna(0)
@@ -205,6 +236,15 @@ class ColumnExpr(ColumnOperators):
 
         Without `other` the value is missing where the condition is false, as in pandas.
 
+        Parameters
+        ----------
+        cond : condition
+            A condition of the same rows.
+        other : number, str, bool, date or column, optional
+            The other value, of the same type.
+        **options
+            Arguments of pandas, with the values that change nothing here.
+
         Examples
         --------
         >>> df["cost"].where(df["age"] > 65, 0)
@@ -215,6 +255,15 @@ class ColumnExpr(ColumnOperators):
 
     def mask(self, cond: object, other: object = None, **options: object) -> Self:
         """The value where the condition is false, `other` where it is true; missing where the condition is missing.
+
+        Parameters
+        ----------
+        cond : condition
+            A condition of the same rows.
+        other : number, str, bool, date or column, optional
+            The other value, of the same type.
+        **options
+            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
@@ -236,11 +285,11 @@ class ColumnExpr(ColumnOperators):
             number with their bounds, texts give categories, and truth values a condition.  A key that the column
             cannot have is refused.
         na_action : {None, "ignore"}, default None
-            Has no effect: a missing value stays missing.
+            Has no effect: a missing value stays missing, unless the dict has a missing value as a key.
         arg : dict, optional
             The name of `func` before pandas 3.
         **options
-            As in pandas; `engine` has no effect.
+            Arguments of pandas, with the values that change nothing here.
 
         Raises
         ------
@@ -279,10 +328,12 @@ class ColumnExpr(ColumnOperators):
         ----------
         to_replace : dict, list or value
             A dict of old and new values, or the old values.
-        value : list or value
+        value : list or value, optional
             The new values, unless `to_replace` is a dict.  A null makes a value missing.
-        regex : bool
+        regex : bool, default False
             Must be False.
+        **options
+            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
@@ -306,6 +357,13 @@ class ColumnExpr(ColumnOperators):
 
     def astype(self, dtype: ValueType, **options: object) -> Self:
         """Numeric categories, or a condition, as numbers; numbers as conditions; categories as texts.
+
+        Parameters
+        ----------
+        dtype : type or str
+            ``float``, ``int``, ``bool``, ``str`` or ``"category"``, or a name that pandas gives to one of these.
+        **options
+            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------

@@ -51,6 +51,13 @@ class ColumnwiseAggregations(Pipe, NoOperators):
     def sum(self: HasColumns, axis: object = 0, **options: Unpack[PandasOptions]) -> Query:
         """Sum of each numeric column, and number of rows for which each condition is true.
 
+        Parameters
+        ----------
+        axis : {0, "index", "rows"}, default 0
+            Values are aggregated over rows.
+        **options
+            Arguments of pandas, with the values that change nothing here.
+
         Examples
         --------
         >>> df.sum().description
@@ -62,6 +69,13 @@ class ColumnwiseAggregations(Pipe, NoOperators):
 
     def mean(self: HasColumns, axis: object = 0, **options: Unpack[PandasOptions]) -> Query:
         """Mean of each numeric column, and proportion of each condition.
+
+        Parameters
+        ----------
+        axis : {0, "index", "rows"}, default 0
+            Values are aggregated over rows.
+        **options
+            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
@@ -75,6 +89,13 @@ class ColumnwiseAggregations(Pipe, NoOperators):
     def var(self: HasColumns, ddof: Ddof = 1, **options: Unpack[AxisOptions]) -> Query:
         """Variance of each numeric column; `ddof` as in `Series.var`.
 
+        Parameters
+        ----------
+        ddof : {1, 0}, default 1
+            As for `dpnb.Series.var`.
+        **options
+            Arguments of pandas, with the values that change nothing here.
+
         Examples
         --------
         >>> df.var().description
@@ -86,6 +107,13 @@ class ColumnwiseAggregations(Pipe, NoOperators):
 
     def std(self: HasColumns, ddof: Ddof = 1, **options: Unpack[AxisOptions]) -> Query:
         """Standard deviation of each numeric column; `ddof` as in `Series.var`.
+
+        Parameters
+        ----------
+        ddof : {1, 0}, default 1
+            As for `dpnb.Series.var`.
+        **options
+            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
@@ -99,6 +127,13 @@ class ColumnwiseAggregations(Pipe, NoOperators):
     def min(self: HasColumns, axis: object = 0, **options: Unpack[PandasOptions]) -> Query:
         """The smallest value of each numeric column that exceeds the noise.
 
+        Parameters
+        ----------
+        axis : {0, "index", "rows"}, default 0
+            Values are aggregated over rows.
+        **options
+            Arguments of pandas, with the values that change nothing here.
+
         Examples
         --------
         >>> df[["age"]].min().description
@@ -110,6 +145,13 @@ class ColumnwiseAggregations(Pipe, NoOperators):
 
     def max(self: HasColumns, axis: object = 0, **options: Unpack[PandasOptions]) -> Query:
         """The largest value of each numeric column that exceeds the noise.
+
+        Parameters
+        ----------
+        axis : {0, "index", "rows"}, default 0
+            Values are aggregated over rows.
+        **options
+            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
@@ -123,6 +165,13 @@ class ColumnwiseAggregations(Pipe, NoOperators):
     def median(self: HasColumns, axis: object = 0, **options: Unpack[PandasOptions]) -> Query:
         """Median of each numeric column.
 
+        Parameters
+        ----------
+        axis : {0, "index", "rows"}, default 0
+            Values are aggregated over rows.
+        **options
+            Arguments of pandas, with the values that change nothing here.
+
         Examples
         --------
         >>> df[["age"]].median().description
@@ -134,6 +183,13 @@ class ColumnwiseAggregations(Pipe, NoOperators):
 
     def quantile(self: HasColumns, q: float = 0.5, **options: Unpack[AxisOptions]) -> Query:
         """One quantile of each numeric column.
+
+        Parameters
+        ----------
+        q : float, default 0.5
+            One level from 0 to 1; several are for a single column.
+        **options
+            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
@@ -155,6 +211,11 @@ class ColumnwiseAggregations(Pipe, NoOperators):
 
         The answer has one row for each column; of groups, one row for each group.  Half of the charge is for the
         moments and half for the quantiles, as for a series.
+
+        Parameters
+        ----------
+        **options
+            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
@@ -185,6 +246,11 @@ class ColumnwiseAggregations(Pipe, NoOperators):
     def corr(self: HasColumns, **options: Unpack[AxisOptions]) -> Query:
         """Pearson's correlations of all pairs of numeric columns, from one measurement; the answer is a matrix.
 
+        Parameters
+        ----------
+        **options
+            Arguments of pandas, with the values that change nothing here.
+
         Examples
         --------
         >>> df.corr().description
@@ -194,6 +260,13 @@ class ColumnwiseAggregations(Pipe, NoOperators):
 
     def cov(self: HasColumns, ddof: Ddof = 1, **options: Unpack[AxisOptions]) -> Query:
         """Covariances of all pairs of numeric columns, from one measurement; the answer is a matrix.
+
+        Parameters
+        ----------
+        ddof : {1, 0}, default 1
+            As for `dpnb.Series.cov`.
+        **options
+            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
@@ -213,7 +286,7 @@ def each_column(view: HasColumns, verb: str | float, options: Mapping[str, objec
         Name of the statistic; a number is the level of a quantile.
     options : mapping
         Arguments of pandas.
-    ddof : int
+    ddof : int, default 1
         Of ``var`` and ``std``.
 
     Raises

@@ -106,6 +106,11 @@ class DateParts(UnsupportedOperations, Generic[C]):
     def day_name(self, **options: object) -> C:
         """The English name of the day of the week: a category, from Monday to Sunday.
 
+        Parameters
+        ----------
+        **options
+            Arguments of pandas, with the values that change nothing here.
+
         Examples
         --------
         >>> df["admitted"].dt.day_name().unique()
@@ -116,6 +121,11 @@ class DateParts(UnsupportedOperations, Generic[C]):
 
     def month_name(self, **options: object) -> C:
         """The English name of the month: a category, from January to December.
+
+        Parameters
+        ----------
+        **options
+            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
@@ -179,6 +189,13 @@ class DateParts(UnsupportedOperations, Generic[C]):
     def floor(self, freq: object, **options: object) -> C:
         """The same as `to_period`.
 
+        Parameters
+        ----------
+        freq : str
+            As for `to_period`.
+        **options
+            Arguments of pandas, with the values that change nothing here.
+
         Examples
         --------
         >>> df["admitted"].dt.floor("D")
@@ -189,6 +206,11 @@ class DateParts(UnsupportedOperations, Generic[C]):
 
     def strftime(self, date_format: str) -> C:
         """Days, months or years, ``"%Y-%m-%d"``, ``"%Y-%m"`` or ``"%Y"``, as by `to_period`; ``"%A"`` and ``"%B"``.
+
+        Parameters
+        ----------
+        date_format : str
+            One of ``"%Y-%m-%d"``, ``"%F"``, ``"%Y-%m"``, ``"%Y"``, ``"%A"`` and ``"%B"``.
 
         Examples
         --------

@@ -120,6 +120,11 @@ class Frame(ColumnwiseAggregations, Regressions, Grouping, NumpyFunctions):
     def pop(self, item: str) -> Series:
         """Remove a column from this frame, and return it.
 
+        Parameters
+        ----------
+        item : str
+            Name of the column.
+
         Examples
         --------
         >>> df.pop("note")
@@ -133,6 +138,17 @@ class Frame(ColumnwiseAggregations, Regressions, Grouping, NumpyFunctions):
 
     def insert(self, loc: int, column: str, value: Any, allow_duplicates: bool = False) -> None:
         """Add a column, as ``frame[column] = value`` does; `loc` has no effect, since no query depends on it.
+
+        Parameters
+        ----------
+        loc : int
+            Has no effect.
+        column : str
+            Name of the new column.
+        value : column or constant
+            An expression of columns of the same rows, or a constant.
+        allow_duplicates : bool, default False
+            Has no effect: a column of this name is replaced.
 
         Examples
         --------
@@ -164,6 +180,13 @@ class Frame(ColumnwiseAggregations, Regressions, Grouping, NumpyFunctions):
         The text is parsed and translated, never evaluated: names are columns (in backticks if they are not
         identifiers), joined with constants by comparisons, arithmetic, ``and``, ``or``, ``not`` and ``in [...]``.
 
+        Parameters
+        ----------
+        expr : str
+            The condition.
+        **options
+            Arguments of pandas, with the values that change nothing here.
+
         Raises
         ------
         PlanError
@@ -180,6 +203,13 @@ class Frame(ColumnwiseAggregations, Regressions, Grouping, NumpyFunctions):
     def eval(self, expr: str, **options: object) -> Series:
         """An expression of columns, written as text as for `query`.
 
+        Parameters
+        ----------
+        expr : str
+            The expression.
+        **options
+            Arguments of pandas, with the values that change nothing here.
+
         Examples
         --------
         >>> df.eval("cost / 12")
@@ -191,6 +221,11 @@ class Frame(ColumnwiseAggregations, Regressions, Grouping, NumpyFunctions):
 
     def assign(self, **columns: Any) -> Frame:
         """Add columns: expressions of columns, constants, or functions of the view that return one, as in pandas.
+
+        Parameters
+        ----------
+        **columns
+            The new columns by name.  A function receives the view with the columns before it.
 
         Raises
         ------
@@ -215,6 +250,15 @@ class Frame(ColumnwiseAggregations, Regressions, Grouping, NumpyFunctions):
 
         The function is called once and receives the view, never a row, so it can have no ``if``.
 
+        Parameters
+        ----------
+        func : callable
+            Called once; receives the view, never a row.
+        axis : {0, 1, "columns"}, default 0
+            Must be 1 or ``"columns"``.
+        **options
+            Arguments of pandas, with the values that change nothing here.
+
         Raises
         ------
         UnsupportedError
@@ -238,7 +282,19 @@ class Frame(ColumnwiseAggregations, Regressions, Grouping, NumpyFunctions):
         max_rows_per_group: int | None = None,
         max_norm_per_unit: float | None = None,
     ) -> Frame:
-        """Tighten the contribution bounds of each unit, for less noise; see `Session` for the meaning of each bound.
+        """Tighten the contribution bounds of each unit, for less noise.
+
+        Parameters
+        ----------
+        max_rows_per_unit : int, optional
+            The maximum number of rows of a unit that count.
+        max_groups_per_unit : int, optional
+            The maximum number of groups of one query in which a unit counts.
+        max_rows_per_group : int, optional
+            The maximum number of rows of a unit that count in each group.
+        max_norm_per_unit : float, optional
+            The maximum L2 norm of the vector that a unit adds to a query, as a multiple of the largest norm that one
+            row can add.  A longer vector is scaled down.
 
         Raises
         ------
@@ -276,11 +332,13 @@ class Frame(ColumnwiseAggregations, Regressions, Grouping, NumpyFunctions):
             a unit at most 10,000 pairs.  Or a public table with one row for each key: its other columns are added, with
             bounds and categories taken from it.
         on : str or list of str
-            The privacy unit, or the key columns.
-        how : str
-            ``"inner"``, or for a public table also ``"left"``.
-        suffixes : pair of str
+            The privacy unit, or the key columns; required.
+        how : {"inner", "left"}, default "inner"
+            ``"left"`` is for public tables only.
+        suffixes : pair of str, default ("_x", "_y")
             Appended to the names of columns that both tables have.
+        **options
+            Arguments of pandas, with the values that change nothing here.
 
         Raises
         ------
@@ -313,6 +371,13 @@ class Frame(ColumnwiseAggregations, Regressions, Grouping, NumpyFunctions):
         """Number of rows, nulls included.
 
         pandas gives the non-null values of each column here: ``frame["x"].count()`` gives those of one column.
+
+        Parameters
+        ----------
+        axis : {0, "index", "rows"}, default 0
+            Rows are counted.
+        **options
+            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
@@ -365,6 +430,15 @@ class Frame(ColumnwiseAggregations, Regressions, Grouping, NumpyFunctions):
 
     def hist(self, column: str | None = None, bins: object = 10, **drawing: object) -> Query:
         """`dpnb.Series.histogram` of one column.
+
+        Parameters
+        ----------
+        column : str
+            Name of a numeric column, or of one of dates; required.
+        bins : int, or list of float or dates, default 10
+            Number of bins of equal width between the column's bounds; or ascending edges.
+        **drawing
+            Arguments of pandas for the drawing, which have no effect.
 
         Raises
         ------

@@ -22,6 +22,13 @@ class NamedOperators(ColumnExpr):
     def eq(self, other: object, **options: object) -> Self:
         """``column == other``.
 
+        Parameters
+        ----------
+        other : number, str, date or column
+            What the column is compared with; a column must have the same rows.
+        **options
+            Arguments of pandas, with the values that change nothing here.
+
         Examples
         --------
         >>> df["plan"].eq("free")
@@ -32,6 +39,13 @@ class NamedOperators(ColumnExpr):
 
     def ne(self, other: object, **options: object) -> Self:
         """``column != other``.
+
+        Parameters
+        ----------
+        other : number, str, date or column
+            What the column is compared with; a column must have the same rows.
+        **options
+            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
@@ -44,6 +58,13 @@ class NamedOperators(ColumnExpr):
     def gt(self, other: object, **options: object) -> Self:
         """``column > other``.
 
+        Parameters
+        ----------
+        other : number, str, date or column
+            What the column is compared with; a column must have the same rows.
+        **options
+            Arguments of pandas, with the values that change nothing here.
+
         Examples
         --------
         >>> df["age"].gt(65)
@@ -54,6 +75,13 @@ class NamedOperators(ColumnExpr):
 
     def ge(self, other: object, **options: object) -> Self:
         """``column >= other``.
+
+        Parameters
+        ----------
+        other : number, str, date or column
+            What the column is compared with; a column must have the same rows.
+        **options
+            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
@@ -66,6 +94,13 @@ class NamedOperators(ColumnExpr):
     def lt(self, other: object, **options: object) -> Self:
         """``column < other``.
 
+        Parameters
+        ----------
+        other : number, str, date or column
+            What the column is compared with; a column must have the same rows.
+        **options
+            Arguments of pandas, with the values that change nothing here.
+
         Examples
         --------
         >>> df["age"].lt(65)
@@ -76,6 +111,13 @@ class NamedOperators(ColumnExpr):
 
     def le(self, other: object, **options: object) -> Self:
         """``column <= other``.
+
+        Parameters
+        ----------
+        other : number, str, date or column
+            What the column is compared with; a column must have the same rows.
+        **options
+            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
@@ -88,6 +130,13 @@ class NamedOperators(ColumnExpr):
     def add(self, other: object, **options: object) -> Self:
         """``column + other``.
 
+        Parameters
+        ----------
+        other : number or column
+            The second operand; a column must have the same rows.
+        **options
+            Arguments of pandas, with the values that change nothing here.
+
         Examples
         --------
         >>> df["age"].add(1)
@@ -98,6 +147,13 @@ class NamedOperators(ColumnExpr):
 
     def sub(self, other: object, **options: object) -> Self:
         """``column - other``.
+
+        Parameters
+        ----------
+        other : number or column
+            The second operand; a column must have the same rows.
+        **options
+            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
@@ -110,6 +166,13 @@ class NamedOperators(ColumnExpr):
     def mul(self, other: object, **options: object) -> Self:
         """``column * other``.
 
+        Parameters
+        ----------
+        other : number or column
+            The second operand; a column must have the same rows.
+        **options
+            Arguments of pandas, with the values that change nothing here.
+
         Examples
         --------
         >>> df["age"].mul(2)
@@ -120,6 +183,13 @@ class NamedOperators(ColumnExpr):
 
     def div(self, other: object, **options: object) -> Self:
         """``column / other``.
+
+        Parameters
+        ----------
+        other : number or column
+            The second operand; a column must have the same rows.
+        **options
+            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
@@ -132,6 +202,13 @@ class NamedOperators(ColumnExpr):
     def floordiv(self, other: object, **options: object) -> Self:
         """``column // other``.
 
+        Parameters
+        ----------
+        other : number or column
+            The second operand; a column must have the same rows.
+        **options
+            Arguments of pandas, with the values that change nothing here.
+
         Examples
         --------
         >>> df["age"].floordiv(10)
@@ -142,6 +219,13 @@ class NamedOperators(ColumnExpr):
 
     def mod(self, other: object, **options: object) -> Self:
         """``column % other``.
+
+        Parameters
+        ----------
+        other : number or column
+            The second operand; a column must have the same rows.
+        **options
+            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
@@ -154,6 +238,13 @@ class NamedOperators(ColumnExpr):
     def pow(self, other: object, **options: object) -> Self:
         """``column ** other``.
 
+        Parameters
+        ----------
+        other : number or column
+            The second operand; a column must have the same rows.
+        **options
+            Arguments of pandas, with the values that change nothing here.
+
         Examples
         --------
         >>> df["age"].pow(2)
@@ -164,6 +255,13 @@ class NamedOperators(ColumnExpr):
 
     def radd(self, other: object, **options: object) -> Self:
         """``other + column``.
+
+        Parameters
+        ----------
+        other : number or column
+            The first operand; a column must have the same rows.
+        **options
+            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
@@ -176,6 +274,13 @@ class NamedOperators(ColumnExpr):
     def rsub(self, other: object, **options: object) -> Self:
         """``other - column``.
 
+        Parameters
+        ----------
+        other : number or column
+            The first operand; a column must have the same rows.
+        **options
+            Arguments of pandas, with the values that change nothing here.
+
         Examples
         --------
         >>> df["age"].rsub(1)
@@ -187,6 +292,13 @@ class NamedOperators(ColumnExpr):
     def rmul(self, other: object, **options: object) -> Self:
         """``other * column``.
 
+        Parameters
+        ----------
+        other : number or column
+            The first operand; a column must have the same rows.
+        **options
+            Arguments of pandas, with the values that change nothing here.
+
         Examples
         --------
         >>> df["age"].rmul(2)
@@ -197,6 +309,13 @@ class NamedOperators(ColumnExpr):
 
     def rdiv(self, other: object, **options: object) -> Self:
         """``other / column``.
+
+        Parameters
+        ----------
+        other : number or column
+            The first operand; a column must have the same rows.
+        **options
+            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------

@@ -16,6 +16,13 @@ class Pipe:
     def pipe(self, func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """``func(self, *args, **kwargs)``: the function receives the view or column, never rows.
 
+        Parameters
+        ----------
+        func : callable
+            Its first argument is this object.
+        *args, **kwargs
+            Further arguments of the function.
+
         Examples
         --------
         >>> df.pipe(lambda view: view[view["age"] > 65])

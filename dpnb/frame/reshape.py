@@ -44,7 +44,7 @@ def crosstab(
         A column to aggregate for each pair, instead of the number of rows.
     aggfunc : str, optional
         How `values` are aggregated, for example ``"mean"``.
-    normalize : bool, "all" or "index"
+    normalize : bool, "all" or "index", default False
         Shares of all rows instead of counts; with ``"index"`` shares of the rows of each value of `index`.
     **options
         Arguments of pandas, with the values that change nothing here.

@@ -84,7 +84,7 @@ class Series(Aggregations):
 
         Parameters
         ----------
-        normalize : bool
+        normalize : bool, default False
             Shares of the rows instead of counts.
         keys : list, data frame or answer, optional
             The public values of a text column.
@@ -112,6 +112,11 @@ class Series(Aggregations):
 
     def histogram(self, bins: object = 10) -> Query:
         """Rows in bins of equal width between the bounds, or between given edges; a bin includes its lower edge.
+
+        Parameters
+        ----------
+        bins : int, or list of float or dates, default 10
+            Number of bins of equal width between the column's bounds; or ascending edges.
 
         Examples
         --------
@@ -157,6 +162,13 @@ class Series(Aggregations):
     def hist(self, bins: object = 10, **drawing: object) -> Query:
         """The same as `histogram`; its answer has a `plot`.  Arguments of pandas for the drawing have no effect.
 
+        Parameters
+        ----------
+        bins : int, or list of float or dates, default 10
+            Number of bins of equal width between the column's bounds; or ascending edges.
+        **drawing
+            Arguments of pandas for the drawing, which have no effect.
+
         Examples
         --------
         >>> df["age"].hist(bins=5).description
@@ -173,6 +185,11 @@ class Series(Aggregations):
     def describe(self, **options: object) -> Query:
         """Count, mean, `std` and quartiles in one charge: half for the moments, half for the quantiles.
 
+        Parameters
+        ----------
+        **options
+            Arguments of pandas, with the values that change nothing here.
+
         Examples
         --------
         >>> df["age"].describe().description
@@ -186,7 +203,7 @@ class Series(Aggregations):
 
         Parameters
         ----------
-        func : str, list, dict or function
+        func : str, list, dict or function, optional
             A dict maps names of the answer to aggregations.  A function builds an aggregation, as in
             ``agg(lambda x: x.mean())``; it receives the column, never values.
         **named
@@ -236,7 +253,27 @@ class Series(Aggregations):
     def map(
         self, func: object = NO_DEFAULT, na_action: object = None, *, arg: object = NO_DEFAULT, **options: object
     ) -> Self:
-        """The value of a public dict for each value; see `ColumnExpr.map`.  A function is used as in `apply`.
+        """The value of a public dict for each value of the column; missing for a value that is not in the dict.
+
+        Parameters
+        ----------
+        func : dict or callable
+            From categories, texts, conditions or whole numbers to numbers, texts or truth values.  Numbers give a
+            number with their bounds, texts give categories, and truth values a condition.  A key that the column
+            cannot have is refused.  A function is used as in `apply`.
+        na_action : {None, "ignore"}, default None
+            Has no effect: a missing value stays missing, unless the dict has a missing value as a key.
+        arg : dict or callable, optional
+            The name of `func` before pandas 3.
+        **options
+            Arguments of pandas, with the values that change nothing here.
+
+        Raises
+        ------
+        PlanError
+            A key that is not a declared category, or values of different kinds.
+        UnsupportedError
+            A function that cannot be written with the methods of columns.
 
         Examples
         --------
@@ -251,6 +288,15 @@ class Series(Aggregations):
 
     def groupby(self, by: object = None, keys: object = None, **options: Unpack[GroupOptions]) -> GroupedSeries:
         """Split the column into groups; see `Frame.groupby`.
+
+        Parameters
+        ----------
+        by : column, or list of columns
+            Columns of the same rows with public values, as for `dpnb.Frame.groupby`.
+        keys : list, data frame or answer, optional
+            The public groups, as for `dpnb.Frame.groupby`.
+        **options
+            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
@@ -328,6 +374,17 @@ class GroupedSeries(Series):
     ) -> Query:
         """Rows of each public value in each group; with `normalize` as shares of the group's rows.
 
+        Parameters
+        ----------
+        normalize : bool, default False
+            Shares of the rows of each group instead of counts.
+        keys : None
+            Must be None: the keys of pairs are given to `dpnb.Frame.groupby`.
+        bins : int or list of float, optional
+            Count numbers in bins of `dpnb.cut`.
+        **options
+            Arguments of pandas, with the values that change nothing here.
+
         Examples
         --------
         >>> df.groupby("plan")["age"].value_counts(bins=[0, 18, 65, 100]).description
@@ -372,6 +429,13 @@ class GroupedSeries(Series):
 
     def apply(self, func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """The aggregation that a function builds, as in ``apply(lambda x: x.mean())``; it receives the column.
+
+        Parameters
+        ----------
+        func : callable
+            Called once; receives the column with its groups, never values.
+        *args, **kwargs
+            Further arguments of the function.
 
         Examples
         --------
