@@ -18,6 +18,7 @@ import pytest
 
 import dpnb
 from dpnb.errors import DpnbError
+from dpnb.frame.options import NO_DEFAULT
 
 ROOT = Path(__file__).resolve().parent.parent
 REFERENCE = ROOT / "docs" / "reference"
@@ -194,3 +195,68 @@ WITHOUT_EXAMPLE = {"TablesSchema", "CheckError", "ConfirmationRequired", "Execut
 @pytest.mark.parametrize("name", [name for name in NAMES if name.split(".")[-1] not in WITHOUT_EXAMPLE])
 def test_every_class_and_function_has_an_example(name: str) -> None:
     assert ">>>" in (inspect.getdoc(reference.locate(name)) or "")
+
+
+def documented(described: Any) -> dict[str, str]:
+    """The parameters of a docstring, each with its type."""
+    found = reference.NumpyDocString(inspect.getdoc(described) or "")["Parameters"]
+    return {name.strip(): parameter.type for parameter in found for name in parameter.name.split(",")}
+
+
+def parameters(described: Any) -> dict[str, inspect.Parameter]:
+    """The parameters of a function or class as they are written in a docstring."""
+    stars = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
+    given = inspect.signature(described).parameters.items()
+    return {stars.get(one.kind, "") + name: one for name, one in given if name not in ("self", "cls")}
+
+
+def unstated_defaults(described: Any) -> list[str]:
+    """The documented parameters whose default is not None and not stated."""
+    types = documented(described)
+    return [
+        name
+        for name, one in parameters(described).items()
+        if one.default not in (one.empty, None, NO_DEFAULT)
+        and name in types
+        and not re.search("optional|default", types[name])
+    ]
+
+
+CALLED = [name for name in NAMES if not reference.MADE_BY_DPNB.fullmatch(name)]
+METHODS = sorted(
+    {
+        (name, each)
+        for name in CLASSES
+        for title, names in reference.sections(name)
+        if title != "Attributes"
+        for each in names
+    }
+)
+
+
+@pytest.mark.parametrize(("name", "method"), METHODS)
+def test_every_argument_of_a_method_is_documented(name: str, method: str) -> None:
+    described = getattr(reference.locate(name), method)
+    assert documented(described).keys() ^ parameters(described).keys() == set()
+    assert unstated_defaults(described) == []
+
+
+@pytest.mark.parametrize("name", [name for name in CALLED if not name.startswith("dpnb.errors.")])
+def test_a_constructor_or_function_states_its_defaults(name: str) -> None:
+    assert unstated_defaults(reference.locate(name)) == []
+
+
+def test_a_default_that_is_not_stated_is_found() -> None:
+    def scaled(x: float, by: float = 2, to: float = 1) -> float:
+        """A number.
+
+        Parameters
+        ----------
+        x : float
+        by : float
+        to : float, default 1
+        """
+        return x * by + to
+
+    assert unstated_defaults(scaled) == ["by"]
+    assert documented(scaled).keys() == {"x", "by", "to"}
