@@ -76,8 +76,7 @@ GROUPED: dict[str, Callable[[Any], Any]] = {
 }
 ARGUMENTS: dict[str, Callable[[Any], Any]] = {
     "func": lambda df: np.mean,
-    "other": lambda df: 1,
-    **dict.fromkeys(("corr other", "cov other", "dot other"), lambda df: df["cost"]),
+    "other": lambda df: df["cost"],
     "map func": lambda df: {1: 2},
     "denominator": lambda df: df["cost"],
     "cond": lambda df: df["cost"] > 1,

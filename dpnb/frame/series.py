@@ -339,6 +339,9 @@ class GroupedSeries(Series):
         del by, keys
         return self._view.query(aggregation, view or PlainView(), self._by, self._keys)
 
+    def _is_grouped(self) -> bool:
+        return True
+
     def _new(self, node: Expression) -> Any:
         raise PlanError(
             f"{self._description()}: a grouped column can only be aggregated; compute it before "
