@@ -23,6 +23,10 @@ from numpydoc.docscrape import NumpyDocString, Parameter
 
 import dpnb
 from dpnb.__main__ import _parser
+from dpnb.frame.column_expr import ColumnExpr
+from dpnb.frame.column_methods import ColumnMethods
+from dpnb.frame.named_operators import NamedOperators
+from dpnb.frame.series import GroupedSeries
 from dpnb.session.declaration import COLUMN_TYPES, NOT_STATED
 
 if TYPE_CHECKING:
@@ -49,8 +53,19 @@ def locate(name: str) -> Any:
         return getattr(locate(module), rest)
 
 
+NOT_OFFERED: dict[type, tuple[str, ...]] = {
+    GroupedSeries: (
+        *("dot", "find_bounds", "groupby", "hist", "histogram", "plot"),
+        # Row-wise functions and what has no effect: a grouped column can only be aggregated.
+        *(name for base in (ColumnExpr, ColumnMethods, NamedOperators) for name in vars(base) if name != "apply"),
+    ),
+    dpnb.GroupBy: ("corr", "cov"),
+}
+"""Members that a class inherits, or defines, and refuses."""
+
+
 def members(cls: type) -> dict[str, Any]:
-    """The public members of a class that are defined in dpnb and have a docstring.
+    """The public members of a class that are defined in dpnb, have a docstring and are not refused.
 
     Fields without one are described among the parameters of the class.
     """
@@ -67,7 +82,7 @@ def members(cls: type) -> dict[str, Any]:
                 found[name] = member
             else:
                 found.pop(name, None)
-    return found
+    return {name: member for name, member in found.items() if name not in NOT_OFFERED.get(cls, ())}
 
 
 def _function(value: Any) -> Any:

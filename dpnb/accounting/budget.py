@@ -26,7 +26,7 @@ class Budget(Frozen):
         Greater than 0, in nats; a float means its shortest decimal, so 0.1 is exactly 1/10.
     delta : Number
         Between 0 and 1, both excluded; choose it far below one over the number of units.
-    discovery_delta : Number
+    discovery_delta : Number, default 0
         The part of delta that is set aside for discovering groups; 0 if the groups are always given by keys.
 
     Attributes
@@ -148,6 +148,11 @@ class Budget(Frozen):
     @classmethod
     def from_json(cls, stored: Mapping[str, str]) -> Budget:
         """The budget that :meth:`to_json` wrote.
+
+        Parameters
+        ----------
+        stored : mapping of str to str
+            What :meth:`to_json` wrote.
 
         Raises
         ------

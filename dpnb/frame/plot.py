@@ -43,6 +43,13 @@ class Plot(UnsupportedOperations):
     def hist(self, bins: object = 10, **drawing: object) -> Query:
         """As `dpnb.Series.histogram`; its answer has a `plot`.  Arguments for the drawing have no effect.
 
+        Parameters
+        ----------
+        bins : int, or list of float or dates, default 10
+            Number of bins of equal width between the column's bounds; or ascending edges.
+        **drawing
+            Arguments of pandas for the drawing, which have no effect.
+
         Examples
         --------
         >>> df["age"].plot.hist(bins=5).description

@@ -87,6 +87,11 @@ class NoiseReduction(SessionMechanism):
 
         Observation k has 2^k times the information of the first, or that of `max_mu` if this is less.
 
+        Parameters
+        ----------
+        number : int
+            From 0.
+
         Raises
         ------
         BudgetExceeded

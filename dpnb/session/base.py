@@ -127,6 +127,11 @@ class BaseSession(Launches["SubSession", "PartSession"]):
     def table(self, name: str) -> Frame:
         """One of several private tables.
 
+        Parameters
+        ----------
+        name : str
+            Name of the table, as in the schema.
+
         Raises
         ------
         PlanError
@@ -165,7 +170,7 @@ class BaseSession(Launches["SubSession", "PartSession"]):
         label : str
             A name for the moment, such as ``"after the fit"``.  The same label released with the same target returns
             the recorded count at no cost, also in a later kernel; use a new label to count again.
-        table : str
+        table : str, default ""
             The table whose units are counted, if the session has several tables.
 
         Raises

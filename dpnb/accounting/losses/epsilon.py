@@ -83,7 +83,7 @@ class ApproxDP(_WithDelta):
     ----------
     epsilon : Number
         At least 0, in nats; a float means its shortest decimal.
-    delta : Number
+    delta : Number, default 0
         At least 0.
 
     Attributes
@@ -115,7 +115,7 @@ class PointwiseDP(_WithDelta):
     ----------
     epsilon : Number
         At least 0, in nats; a float means its shortest decimal.
-    delta : Number
+    delta : Number, default 0
         At least 0.
 
     Attributes

@@ -21,7 +21,7 @@ class GDP(Loss):
     ----------
     mu : Number
         At least 0; a float means its shortest decimal.
-    delta : Number
+    delta : Number, default 0
         At least 0; above 0 it is delta-approximate GDP.
 
     Attributes
@@ -64,6 +64,13 @@ class GDP(Loss):
     def from_mu_squared(cls, mu_squared: Number, delta: Number = 0.0) -> GDP:
         """The loss with this mu squared, so that mu may be irrational.
 
+        Parameters
+        ----------
+        mu_squared : Number
+            At least 0.
+        delta : Number, default 0
+            As for the constructor.
+
         Raises
         ------
         InvalidValueError
@@ -91,6 +98,13 @@ class GDP(Loss):
     def format(self, *, up: bool, with_delta: bool = False) -> str:
         """The loss for a message, with mu itself: see :meth:`Loss.format`.
 
+        Parameters
+        ----------
+        up : bool
+            Whether to round up, as required for a loss; a budget is rounded down.
+        with_delta : bool, default False
+            Whether to show a delta of 0.
+
         Examples
         --------
         >>> from dpnb.accounting import GDP
@@ -111,7 +125,7 @@ class ZCDP(Loss):
     ----------
     rho : Number
         At least 0; a float means its shortest decimal.
-    delta : Number
+    delta : Number, default 0
         At least 0; above 0 it is approximate zCDP (Whitehouse et al. 2023, Definition 3).
 
     Attributes

@@ -69,6 +69,11 @@ class SpentAccumulator(OdometerState):
     def step(self, loss: Loss) -> NoReturn:
         """Not supported: step the filter, and make a new accumulator from it.
 
+        Parameters
+        ----------
+        loss : Loss
+            Not used.
+
         Raises
         ------
         ConversionError

@@ -145,6 +145,11 @@ class IntrinsicTimeOdometer(TimeUniformOdometer):
     def step(self, loss: Loss) -> Self:
         """The odometer after `loss`.
 
+        Parameters
+        ----------
+        loss : Loss
+            The loss of one release.
+
         Raises
         ------
         ConversionError

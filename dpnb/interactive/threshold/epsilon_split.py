@@ -50,9 +50,9 @@ class EpsilonSplit:
             Greater than 0; a float means its shortest decimal.
         max_positives : int
             c: the maximum number of positive answers, 1 to 10^9.
-        monotonic : bool
+        monotonic : bool, default False
             Whether adding a unit changes all queries in the same direction.
-        return_values : bool
+        return_values : bool, default False
             Whether positive answers include values.
 
         Returns
