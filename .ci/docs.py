@@ -28,7 +28,8 @@ WIDE = "---\nhtml_theme.sidebar_secondary.remove: true\n---\n\n"
 
 def stage() -> None:
     """Copy what the site is made of."""
-    shutil.rmtree(BUILD, ignore_errors=True)
+    if BUILD.exists():
+        shutil.rmtree(BUILD)
     shutil.copytree(ROOT / "docs", SOURCE, ignore=NOT_COPIED)
     shutil.copytree(ROOT / "examples", SOURCE / "tutorials", ignore=NOT_COPIED, dirs_exist_ok=True)
     for notebook in (SOURCE / "tutorials").glob("*.ipynb"):  # whose links lead to files of the repository

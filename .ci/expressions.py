@@ -11,13 +11,23 @@ import io
 import re
 import sys
 import tempfile
-import tomllib
 import warnings
 from collections.abc import Callable, Hashable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy
+import pandas
+
+import dpnb
+
 TESTS = Path(__file__).resolve().parent.parent / "tests"
+if str(TESTS) not in sys.path:
+    sys.path.insert(0, str(TESTS))
+
+from frame.habits import THEMES, code_in, run  # noqa: E402
+from frame.habits_tables import tables  # noqa: E402
+
 LONGEST = {"result": 160, "refusal": 480}  # characters
 
 HEAD = """\
@@ -34,65 +44,12 @@ if it is a *query*, it is one and the same query: free until it is released, wit
 [table]: https://github.com/dpnb/dpnb/blob/main/tests/frame/habits.toml
 """
 
-# The first pattern that is found in an expression decides its theme; the page has the themes in the opposite order.
-THEMES = {
-    "Other libraries": (
-        r"\bimport |\bpd\.(?!Timestamp|Timedelta|Grouper|NamedAgg|DataFrame\(\{'ethn')|np\.(as)?array\("
-    ),
-    "A query or column as a number or a list": (
-        r"^!?(print|if|while|not|assert|x =|for|float|int|bool|list|sum|max|min|len|sorted|any|all|dict)\b"
-        r"|^!?([\['{]|round\([^,]*mean|f\"|df\(\)|df\.wage\(\)|df\['wage'\]\(\))"
-        r"|\] - df\['wage'\]\.mean\(\)|mean\(\) [/+*-]"
-        r"| and \(|\[1 < "
-    ),
-    "Regression, correlation and covariance": r"\.(regress|fit|corr|cov)\b|np\.(corrcoef|cov|polyfit)\b",
-    "Joins and layout": r"\.(merge|join|append|concat|melt|stack|unstack|pivot|transpose|explode)\b|\.T\b",
-    "Dates": r"\.dt\b|'date'|\bresample|Grouper",
-    "Text, categories and recoding": r"\.(str|cat|map|replace|get_dummies)\b",
-    "Plots and histograms": r"\.(plot|hist|histogram|boxplot)\b",
-    "Groups": r"\.(groupby|discover)\b",
-    "Tables of counts": (
-        r"\.(value_counts|crosstab|pivot_table|cut|unique|nunique|mode|duplicated|drop_duplicates)\b|np\.unique"
-    ),
-    "Rows, positions and exports": (
-        r"\.(head|tail|sample|iloc|at|iat|iterrows|itertuples|values|to_\w+|index|set_index|reset_index|sort_\w+|size|shape"
-        r"|empty|ndim|memory_usage|info|first|last|nlargest|nsmallest|idxmax|idxmin|style|take|squeeze)\b"
-        r"|\.loc\[0\]|\[\d+(:\d+)?\]$|loc\[.*\] = "
-    ),
-    "Missing values": r"\.(isna|isnull|notna|notnull|dropna|fillna|interpolate|ffill|bfill)\b",
-    "Functions of your own": r"\.(apply|pipe|transform|applymap)\b|agg\(lambda",
-    "Aggregates": (
-        r"^!?(df|hm|sf)(\.\w+|\[[^<>=&]*?\])?\.(mean|median|min|max|sum|std|var|sem|skew|kurt|kurtosis|quantile|count|agg"
-        r"|aggregate|describe|any|all|prod|mad|cum\w+|diff|pct_change|rank|shift|rolling|expanding|ewm)\b"
-        r"|np\.(mean|std|var|median|percentile|quantile|sum)\b"
-    ),
-    "Selections of rows": (
-        r"\.(query|loc|filter|isin|between)\b|\[[^\]]*\[.*[<>=&|]|\[(df|hm|sf)\.\w+ ?[<>=]"
-        r"|[\w\])] ([<>]=?|[=!]=) |=='|== True"
-    ),
-    "New columns and arithmetic": (
-        r"\.(assign|eval|where|mask|clip|round|abs|astype|add|eq|gt|ge|lt|le|sub|mul|div)\b|np\.|\*\*"
-        r"|[\])] ?[*/+@-] ?[\w(]|^-|round\(|abs\(|\] ?=|del "
-    ),
-    "Columns": r"",
-}
-
 
 class Outcome(NamedTuple):
     """What an expression gives: outcomes are equal if the expressions mean the same."""
 
     text: str
     meaning: Hashable = None
-
-
-def theme(code: str) -> str:
-    """The heading under which an expression is."""
-    return next(name for name, pattern in THEMES.items() if re.search(pattern, code))
-
-
-def habits() -> dict[str, Any]:
-    """The table of the tests: a list ``works``, and ``refused`` with a part of each message."""
-    return tomllib.loads((TESTS / "frame" / "habits.toml").read_text(encoding="utf-8"))
 
 
 # --- outcomes ---------------------------------------------------------------------------------------------------------
@@ -102,17 +59,8 @@ class Outcomes:
     """What expressions give, on the tables of the tests."""
 
     def __init__(self, folder: Path) -> None:
-        if str(TESTS) not in sys.path:
-            sys.path.insert(0, str(TESTS))
-        import numpy
-        import pandas
-
-        import dpnb
-        from frame.habits_tables import tables
-
-        self._dpnb = dpnb
         self._views = tables(folder)
-        self._names = {"np": numpy, "pd": pandas, "dpnb": dpnb}
+        self._names = {**self._views, "np": numpy, "pd": pandas, "dpnb": dpnb}
 
     def result(self, code: str) -> Outcome:
         """What an expression that works gives."""
@@ -120,31 +68,26 @@ class Outcomes:
         if value is None:
             return Outcome("accepted")
         meaning = None
-        if isinstance(value, self._dpnb.Query):
+        if isinstance(value, dpnb.Query):
             meaning = (repr(value.plan), repr(value.view), id(value.runner))
         return Outcome(described(value, self._views.values()), meaning)
 
     def refusal(self, code: str, part: str) -> Outcome:
         """Why an expression is refused; the part of it that the table has if a library is missing here."""
-        message = part
         try:
             self._run(code)
-        except self._dpnb.errors.DpnbError as error:
+        except dpnb.errors.DpnbError as error:
             message = str(error)
         except ImportError:
-            pass
+            message = part
+        else:
+            raise ValueError(f"{code} is listed as refused, but works")
         return Outcome(shortened(without_subject(message, part), LONGEST["refusal"]))
 
     def _run(self, code: str) -> Any:
-        names = self._names | {name: view.copy() for name, view in self._views.items()}
-        code = code.removeprefix("!")
         with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
             warnings.simplefilter("ignore")
-            try:
-                compiled = compile(code, "habit", "eval")
-            except SyntaxError:
-                return exec(code, names)
-            return eval(compiled, names)
+            return run(code, self._names)
 
 
 def described(value: Any, views: Iterable[Any] = ()) -> str:
@@ -175,20 +118,19 @@ def without_subject(message: str, part: str) -> str:
 # --- Markdown ---------------------------------------------------------------------------------------------------------
 
 
-def page(table: dict[str, Any], result: Callable[[str], Outcome], refusal: Callable[[str, str], Outcome]) -> str:
+def page(result: Callable[[str], Outcome], refusal: Callable[[str, str], Outcome]) -> str:
     """The whole page."""
-    works: dict[str, dict[Outcome, list[str]]] = {name: {} for name in THEMES}
-    refused: dict[str, dict[Outcome, list[str]]] = {name: {} for name in THEMES}
-    for code in table["works"]:
-        works[theme(code)].setdefault(result(code), []).append(code)
-    for code, part in table["refused"].items():
-        refused[theme(code)].setdefault(refusal(code, part), []).append(code)
     parts = [HEAD]
-    for name in reversed(THEMES):
-        if works[name] or refused[name]:
-            parts.append(f"\n## {name}\n")
-        parts.append(rows("What works", "What it gives", works[name]))
-        parts.append(rows("What is refused", "Why, and what to write", refused[name]))
+    for theme in THEMES:
+        works: dict[Outcome, list[str]] = {}
+        refused: dict[Outcome, list[str]] = {}
+        for code in theme["works"]:
+            works.setdefault(result(code), []).append(code)
+        for code, part in theme["refused"].items():
+            refused.setdefault(refusal(code, part), []).append(code)
+        parts.append(f"\n## {theme['name']}\n")
+        parts.append(rows("What works", "What it gives", works))
+        parts.append(rows("What is refused", "Why, and what to write", refused))
     return "".join(parts)
 
 
@@ -204,55 +146,26 @@ def rows(left: str, right: str, found: dict[Outcome, list[str]]) -> str:
 
 def code_span(code: str) -> str:
     """Code in a cell of a table."""
-    return f"`{code.removeprefix('!')}`".replace("|", "\\|")
+    return f"`{code}`".replace("|", "\\|")
 
 
 def marked_up(text: str) -> str:
     """A text in a cell of a table, with the code in it set as code."""
     parts: list[str] = []
     position = 0
-    while position < len(text):
-        end = code_end(text, position)
-        if end > position:
-            parts.append(code_span(text[position:end]))
-        else:
-            end = position + 1
-            parts.append(re.sub(r"([\\`*_\[\]<>|$#~])", r"\\\1", text[position]))
+    for begin, end in code_in(text):
+        parts += [escaped(text[position:begin]), code_span(text[begin:end])]
         position = end
-    return "".join(parts)
+    return "".join([*parts, escaped(text[position:])])
 
 
-START = re.compile(r"(?:df|np|dpnb|session|pd)\.\w+|(?:df|public_table)(?=\[)|\.[a-z_]\w*|\w+(?=\(['\[.{]|\(columns=)")
-
-
-def code_end(text: str, start: int) -> int:
-    """Where the code ends that begins at a position; the position if none does."""
-    found = START.match(text, start)
-    if not found or (start and re.match(r"[\w\])'.]", text[start - 1])):
-        return start
-    position = found.end()
-    while position < len(text):
-        if text[position] in "([":
-            position = closing(text, position)
-        elif step := re.match(r"\.[A-Za-z_]\w*", text[position:]):
-            position += step.end()
-        else:
-            break
-    return position
-
-
-def closing(text: str, start: int) -> int:
-    """The position behind the bracket that closes the one at a position, or the end of the text."""
-    depth = 0
-    for position in range(start, len(text)):
-        depth += (text[position] in "([") - (text[position] in ")]")
-        if not depth:
-            return position + 1
-    return len(text)
+def escaped(text: str) -> str:
+    """Words in which no character is Markdown."""
+    return re.sub(r"([\\`*_\[\]<>|$#~])", r"\\\1", text)
 
 
 def write(path: Path) -> None:
     """Write the page."""
     with tempfile.TemporaryDirectory() as folder:
         outcomes = Outcomes(Path(folder))
-        path.write_text(page(habits(), outcomes.result, outcomes.refusal), encoding="utf-8")
+        path.write_text(page(outcomes.result, outcomes.refusal), encoding="utf-8")

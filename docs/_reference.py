@@ -13,13 +13,20 @@ import importlib
 import inspect
 import json
 import re
+import textwrap
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from numpydoc.docscrape import NumpyDocString, Parameter
+
 import dpnb
 from dpnb.__main__ import _parser
+from dpnb.frame.column_expr import ColumnExpr
+from dpnb.frame.column_methods import ColumnMethods
+from dpnb.frame.named_operators import NamedOperators
+from dpnb.frame.series import GroupedSeries
 from dpnb.session.declaration import COLUMN_TYPES, NOT_STATED
 
 if TYPE_CHECKING:
@@ -46,8 +53,19 @@ def locate(name: str) -> Any:
         return getattr(locate(module), rest)
 
 
+NOT_OFFERED: dict[type, tuple[str, ...]] = {
+    GroupedSeries: (
+        *("dot", "find_bounds", "groupby", "hist", "histogram", "plot"),
+        # Row-wise functions and what has no effect: a grouped column can only be aggregated.
+        *(name for base in (ColumnExpr, ColumnMethods, NamedOperators) for name in vars(base) if name != "apply"),
+    ),
+    dpnb.GroupBy: ("corr", "cov"),
+}
+"""Members that a class inherits, or defines, and refuses."""
+
+
 def members(cls: type) -> dict[str, Any]:
-    """The public members of a class that are defined in dpnb and have a docstring.
+    """The public members of a class that are defined in dpnb, have a docstring and are not refused.
 
     Fields without one are described among the parameters of the class.
     """
@@ -64,7 +82,7 @@ def members(cls: type) -> dict[str, Any]:
                 found[name] = member
             else:
                 found.pop(name, None)
-    return found
+    return {name: member for name, member in found.items() if name not in NOT_OFFERED.get(cls, ())}
 
 
 def _function(value: Any) -> Any:
@@ -104,6 +122,59 @@ def _returned(member: Any) -> str:
     return str(getattr(member, "__annotations__", {}).get("return", ""))
 
 
+# --- docstrings ------------------------------------------------------------------------------------------------------
+
+MADE_BY_DPNB = re.compile(
+    r"dpnb\.(Answer|Frame|GroupBy|Preview|Query|Series|(frame|results|session\.base)\..+"
+    r"|interactive\.(descent|noise_reduction|partition|threshold\.scan)\..+)"
+)
+"""Classes whose objects are returned by methods; nobody calls their constructors."""
+INTERNAL = frozenset(
+    ["anytime_arrays", "arrays", "core", "frame", "launch", "measurement_ids", "mechanism", "origin", "plan", "runner",
+     "source", "view"]
+)  # fmt: skip
+"""Parameters of these classes that are of no use to an analyst."""
+
+
+def _attributes(cls: type) -> list[Parameter]:
+    """The parameters, also those of base classes, that are readable attributes of an object."""
+    fields = getattr(cls, "__dataclass_fields__", {})
+    kept: dict[str, Parameter] = {}
+    for base in reversed(cls.__mro__):
+        described = NumpyDocString(inspect.cleandoc(vars(base).get("__doc__") or ""))
+        for parameter in described["Parameters"]:
+            names = parameter.name.split(", ")
+            readable = (name in fields or inspect.ismemberdescriptor(getattr(cls, name, None)) for name in names)
+            if INTERNAL.isdisjoint(names) and all(readable):
+                kept[parameter.name] = parameter
+        kept |= {attribute.name: attribute for attribute in described["Attributes"]}
+    return list(kept.values())
+
+
+def class_text(cls: type, lines: Iterable[str]) -> list[str]:
+    """The docstring of a class whose constructor nobody calls, with attributes in place of parameters."""
+    described = NumpyDocString("\n".join(lines))
+    described["Parameters"], described["Attributes"] = [], _attributes(cls)
+    return str(described).strip().splitlines()
+
+
+def member_text(cls: type, name: str, lines: Iterable[str]) -> list[str]:
+    """The docstring of a member for the page of a class: without an example that shows another class or member.
+
+    An example of a function with two names, such as `div` and `divide`, shows the one that the page describes.
+    """
+    described = NumpyDocString("\n".join(lines))
+    example = "\n".join(described["Examples"])
+    defined = next((base for base in cls.__mro__ if name in vars(base)), cls)
+    function = _function(vars(defined).get(name))
+    own_name = getattr(getattr(function, "fget", function), "__name__", name)
+    example = re.sub(rf"\.{own_name}\b", f".{name}", example)
+    is_shared = defined is not cls and cls.__module__.startswith(("dpnb.accounting.", "dpnb.interactive."))
+    is_of_another = f".{name}" not in example or (is_shared and cls.__name__ not in example)
+    described["Examples"] = [] if is_of_another else example.splitlines()
+    return str(described).strip().splitlines()
+
+
 # --- tables ----------------------------------------------------------------------------------------------------------
 
 
@@ -115,14 +186,11 @@ def _table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 
 def _prose(lines: Iterable[str]) -> str:
     """Text of a docstring as Markdown."""
-    text = " ".join(line.strip() for line in lines).strip()
-    return re.sub(r"(?<!`)`([^`]+)`(?!`)", r"`\1`", text.replace("``", "`"))
+    return " ".join(line.strip() for line in lines).strip().replace("``", "`")
 
 
 def _parameters(described: Any) -> Iterator[tuple[str, str]]:
     """The parameters of a docstring: name and description."""
-    from numpydoc.docscrape import NumpyDocString
-
     for parameter in NumpyDocString(inspect.getdoc(described) or "")["Parameters"]:
         for name in parameter.name.split(","):
             yield name.strip(), _prose(parameter.desc)
@@ -164,12 +232,15 @@ def declaration_keys() -> str:
 def commands() -> dict[str, argparse.ArgumentParser]:
     """The parser of each command."""
     subparsers = next(each for each in _parser()._actions if isinstance(each, argparse._SubParsersAction))
+    for parser in subparsers.choices.values():
+        parser.color = False  # Python 3.14 colours the usage on a terminal
     return dict(subparsers.choices)
 
 
 def command_options(parser: argparse.ArgumentParser) -> str:
     """Usage, description and arguments of a command."""
-    usage = " ".join(parser.format_usage().removeprefix("usage: ").split())
+    indented = parser.format_usage().replace("usage: ", " " * len("usage: "), 1)
+    usage = textwrap.dedent(indented).rstrip()
     rows = []
     for action in parser._actions:
         if not isinstance(action, argparse._HelpAction):
@@ -196,11 +267,13 @@ def settings() -> str:
             parts += [
                 f"`{name}` of the plugin `dpnb:{path.stem}`; {one['type']}; by default `{json.dumps(one['default'])}`."
             ]
-            parts += [_table(("Value", "Meaning"), values)] * bool(values)
+            if values:
+                parts.append(_table(("Value", "Meaning"), values))
     return "\n\n".join(parts)
 
 
-COMMAND = re.compile(r"label: trans\.__\(\s*'([^']+)'\s*\),\s*caption: trans\.__\(\s*'([^']+)'", re.DOTALL)
+COMMAND = re.compile(r"label: [^\n]*?trans\.__\(\s*'([^']+)'\s*\)[^\n]*?,\s*caption: trans\.__\(\s*'([^']+)'")
+"""Label and caption of a command; of two labels the first, which the command palette shows."""
 
 
 def lab_commands() -> str:
@@ -225,9 +298,27 @@ def write_parts(app: Sphinx) -> None:
         (folder / f"{name}.txt").write_text(text, encoding="utf-8")
 
 
+def process_docstring(_: Sphinx, what: str, name: str, described: Any, __: Any, lines: list[str]) -> None:
+    """Adapt the docstring of a class, or of a member to the class whose page it is on."""
+    if what == "class" and MADE_BY_DPNB.fullmatch(name):
+        lines[:] = class_text(described, lines)
+    elif what in ("method", "property", "attribute"):
+        owner, _, member = name.rpartition(".")
+        lines[:] = member_text(locate(owner), member, lines)
+
+
+def process_signature(_: Sphinx, what: str, name: str, *__: Any) -> tuple[str, None] | None:
+    """Leave out the arguments of a constructor that nobody calls."""
+    return ("", None) if what == "class" and MADE_BY_DPNB.fullmatch(name) else None
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Write the parts before pages are read, and give the templates of classes their members."""
+    """Write the parts before pages are read, adapt docstrings, and give the templates of classes their members."""
     app.connect("builder-inited", write_parts, priority=100)
+    # Before numpydoc's handlers (500), which read the sections.
+    app.setup_extension("sphinx.ext.autodoc")
+    app.connect("autodoc-process-docstring", process_docstring, priority=100)
+    app.connect("autodoc-process-signature", process_signature, priority=100)
     # Around autosummary's own handler (500): Sphinx cannot keep functions in a configuration between two builds.
     names = {"sections": sections, "summary": summary}
     app.connect("builder-inited", lambda app: app.config.autosummary_context.update(names), priority=100)

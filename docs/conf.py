@@ -38,6 +38,7 @@ nb_execution_excludepatterns = os.environ.get("DPNB_DOCS_NOT_RUN", "").split()
 nb_execution_raise_on_error = True
 nb_execution_timeout = 600
 nb_merge_streams = True
+nb_output_stderr = "warn"  # the code on the site runs without warnings
 
 html_math_renderer = "mathml"  # drawn by the browser, so that formulas need no script from the network
 
@@ -48,8 +49,6 @@ autodoc_typehints = "none"  # the docstrings state the types
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False  # the templates list the members
 suppress_warnings = ["ref.citation"]  # a docstring with references is also on a page of proofs
-if nb_execution_excludepatterns:
-    suppress_warnings.append("myst-nb.lexer")  # cells that do not run have no known language
 default_role = "py:obj"  # in docstrings; names that are not public stay without a link
 
 # --- theme -----------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""The system's Chromium, for the tests of JupyterLab and of the documentation."""
+"""The system's Chromium, for the tests of JupyterLab and of the documentation, and for what draws or measures."""
 
 from __future__ import annotations
 
@@ -9,18 +9,23 @@ from collections.abc import Iterator
 import pytest
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+REMEDY = "Chromium is needed: install it (Debian: apt-get install chromium) or name it in DPNB_CHROMIUM."
+
+
+def find_chromium() -> str | None:
+    """Path of the system's Chromium, or of the browser that the environment names."""
+    names = (os.environ.get("DPNB_CHROMIUM") or "", *NAMES)
+    return next((path for name in names if name and (path := shutil.which(name))), None)
 
 
 @pytest.fixture(scope="session")
 def chromium() -> str:
-    """Path of the system's Chromium.  Without one the tests are skipped at a desk and fail in CI."""
-    names = (os.environ.get("DPNB_CHROMIUM") or "", *NAMES)
-    found = next((path for name in names if name and (path := shutil.which(name))), None)
+    """Path of Chromium.  Without one the tests are skipped at a desk and fail in CI."""
+    found = find_chromium()
     if found is None:
-        rule = "Browser tests need Chromium: install it (Debian: apt-get install chromium) or name it in DPNB_CHROMIUM."
         if os.environ.get("CI"):
-            pytest.fail(f"{rule} CI is set, and CI must not leave them out.")
-        pytest.skip(rule)
+            pytest.fail(f"{REMEDY} CI is set, and CI must not leave them out.")
+        pytest.skip(REMEDY)
     return found
 
 

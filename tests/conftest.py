@@ -20,7 +20,7 @@ FIRST = "test_assumptions.py"
 LONG = ("test_spark.py", "test_leftovers.py", "test_documentation.py", "test_notebooks.py", "test_interrupt_engines.py")
 
 # The inherited suites hold asserts too; without this they would fail with a bare "AssertionError".
-pytest.register_assert_rewrite("contracts", "ledger.rows", "session.bad_input")
+pytest.register_assert_rewrite("contracts", "ledger.rows", "session.bad_input", "ui.server_side")
 
 # What a killed process has written the system still has, so only a power cut could tell the difference; waiting for the
 # disk several times for each charge takes a good part of the time of most tests.
@@ -39,12 +39,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
     It waits for the page, as what executes a notebook waits for the kernel. Before it come a few seconds for what the
     guarantee assumes of other libraries, without which the rest says little; after it the files that take a minute or
-    more each.
+    more each. Marked too is what reads the built documentation, because one such test is enough for a whole build.
     """
     items.sort(key=lambda item: (item.path.name != FIRST, UI not in item.path.parents, item.path.name not in LONG))
     for item in items:
         if UI in item.path.parents:
             item.add_marker(pytest.mark.ui)
+        if "site" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.site)
         if any(item.get_closest_marker(name) for name in ("ui", "notebook")):
             item.add_marker(pytest.mark.waits)
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from _pytest.doctest import DoctestItem
 
 NAMES = Path(__file__).resolve().parents[1] / "docs" / "reference" / "names.py"
 
@@ -15,6 +14,6 @@ NAMES = Path(__file__).resolve().parents[1] / "docs" / "reference" / "names.py"
 @pytest.fixture(autouse=True)
 def names_of_the_examples(request: pytest.FixtureRequest) -> None:
     """Define the names again for every docstring that is tested."""
-    if isinstance(request.node, DoctestItem):
+    if isinstance(request.node, pytest.DoctestItem):
         names: dict[str, Any] = request.getfixturevalue("doctest_namespace")
         names.update(runpy.run_path(str(NAMES)))

@@ -25,7 +25,10 @@ from waiting import LIMIT
 RUN = "DPNB_TEST_RUN"
 """The environment variable that names the run; runs within runs, as in test_leftovers.py, add their name to it."""
 
-BY_ITSELF = LIMIT / 2
+PATIENCE = "DPNB_TEST_BY_ITSELF"
+"""The environment variable that changes the following seconds, for a test that leaves something behind on purpose."""
+
+BY_ITSELF = float(os.environ.get(PATIENCE) or LIMIT / 2)
 """Seconds that processes have to end by themselves after the end of a run that was not interrupted."""
 SOON = LIMIT / 24
 """Seconds that they have after pytest is gone, and to end after they were asked to."""

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import ast
-import doctest
 import importlib.metadata
-import inspect
 import json
 import re
 import subprocess
@@ -165,17 +163,3 @@ def test_notebook_is_kept_without_outputs(path: Path) -> None:
     assert code, "a notebook without code is not an example"
     kept = [n for n, cell in enumerate(code) if cell["outputs"] or cell["execution_count"] is not None]
     assert kept == [], "clear the outputs before committing: Kernel > Restart Kernel and Clear Outputs"
-
-
-@pytest.mark.parametrize("package", ["dpnb", "dpnb.accounting", "dpnb.interactive"])
-def test_every_public_class_and_function_has_an_example_that_runs(package: str) -> None:
-    """Pytest runs the examples: see `--doctest-modules` in pyproject.toml."""
-    module = importlib.import_module(package)
-    public = {name: getattr(module, name) for name in module.__all__}
-    examples = doctest.DocTestParser().get_examples
-    without = [
-        name
-        for name, value in public.items()
-        if (inspect.isclass(value) or inspect.isfunction(value)) and not examples(inspect.getdoc(value) or "")
-    ]
-    assert without == []

@@ -1,19 +1,16 @@
-"""The documentation builds without a warning, and every page and notebook does what it shows.
+"""The documentation builds without a warning, and every notebook does what it shows.
 
-The build executes the code of all pages and notebooks; running a notebook again spends nothing. `make test` runs the
-quickstart and the README alone.
+The build executes the cells of all pages and notebooks; running a notebook again spends nothing. `make test` runs the
+quickstart alone.
 """
 
 from __future__ import annotations
 
 import os
-import re
-import shlex
 import shutil
 import sqlite3
 import subprocess
 import sys
-import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -31,8 +28,6 @@ ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "examples"
 NOTEBOOKS = sorted(path.name for path in EXAMPLES.glob("*.ipynb"))
 QUICKSTART = "01-quickstart.ipynb"
-PAGES = sorted(str(path.relative_to(ROOT)) for path in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
-FENCE = re.compile(r"^(?P<fence>`{3,}|:{3,})(?P<name>\S*).*?\n(?P<code>.*?)^(?P=fence) *$", re.DOTALL | re.MULTILINE)
 
 pytestmark = pytest.mark.notebook
 
@@ -61,7 +56,10 @@ def run(path: Path) -> nbformat.NotebookNode:
 
 @pytest.fixture(scope="module", autouse=True)
 def settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Jupyter has no settings but the defaults, and kernels write the errors that dpnb hides to a log."""
+    """Jupyter has no settings but the defaults, and kernels of `run` write the errors that dpnb hides to a log.
+
+    The kernels that build the site have no such log: `.ci/docs.py` gives them a startup folder of their own.
+    """
     home = tmp_path_factory.mktemp("home")
     with pytest.MonkeyPatch.context() as patch:
         for name in ("CONFIG", "DATA", "RUNTIME"):
@@ -81,7 +79,8 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 def site() -> Path:
     """The folder of the documentation, built once for all tests."""
     command = [sys.executable, str(ROOT / ".ci" / "docs.py")]
-    built = subprocess.run(command, capture_output=True, text=True, check=False)
+    environment = {name: value for name, value in os.environ.items() if name != "DPNB_DOCS_NOT_RUN"}
+    built = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=10 * LIMIT)
     assert built.returncode == 0, f"{built.stdout[-8000:]}\n{built.stderr[-8000:]}"
     return ROOT / "build" / "docs"
 
@@ -133,13 +132,8 @@ def test_the_quickstart_runs(quickstart: nbformat.NotebookNode) -> None:
 
 
 @pytest.mark.parametrize("name", NOTEBOOKS)
-def test_an_example_releases_something_and_warns_of_nothing(
-    name: str, executed: Callable[[str], nbformat.NotebookNode]
-) -> None:
-    notebook = executed(name)
-    outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
-    assert [output.text for output in outputs if output.get("name") == "stderr"] == []
-    assert any(printed(notebook)), "the example releases nothing as a cell's result"
+def test_an_example_releases_something(name: str, executed: Callable[[str], nbformat.NotebookNode]) -> None:
+    assert any(printed(executed(name))), "the example releases nothing as a cell's result"
 
 
 @pytest.mark.parametrize("name", NOTEBOOKS)
@@ -206,90 +200,20 @@ def test_a_failing_cell_shows_the_error_that_dpnb_hides(tmp_path: Path, monkeypa
     assert "ZeroDivisionError: division by zero" in "".join(caught.value.__notes__)
 
 
-# --- pages -----------------------------------------------------------------------------------------------------------
-
-DIRECTIVES = ("{toctree}", "{include}", "{literalinclude}", "{eval-rst}", "{note}", "{warning}", "{tip}", "{important}")
-EXECUTED = ("{code-cell}", "console", "toml")
-
-
-def blocks(page: str) -> list[tuple[str, str]]:
-    """The fenced blocks of a page: what stands behind the fence, and the text."""
-    text = (ROOT / page).read_text(encoding="utf-8")
-    return [(found["name"], found["code"]) for found in FENCE.finditer(text)]
-
-
-@pytest.mark.smoke
-@pytest.mark.parametrize("page", PAGES)
-def test_every_code_block_of_a_page_is_of_a_kind_that_is_executed(page: str) -> None:
-    kinds = {name for name, _ in blocks(page)}
-    readme = ("python",) if page == "README.md" else ()
-    assert kinds <= {*DIRECTIVES, *EXECUTED, *readme, "text"}
-    if "{code-cell}" in kinds:  # without this the cell is not executed
-        assert (ROOT / page).read_text(encoding="utf-8").startswith("---\nfile_format: mystnb\n")
-
-
-@pytest.mark.smoke
-def test_a_block_that_nothing_executes_is_found(tmp_path: Path) -> None:
-    page = tmp_path / "page.md"
-    page.write_text("# Title\n\n```python\n1 / 0\n```\n\n````{note}\n```toml\n```\n````\n")
-    assert [name for name, _ in blocks(str(page))] == ["python", "{note}"]
-
-
-COMMANDS = {page: found for page in PAGES if (found := [code for name, code in blocks(page) if name == "console"])}
-
-
-@pytest.mark.parametrize("page", COMMANDS)
-def test_the_commands_of_a_page_run(page: str, tmp_path: Path) -> None:
-    """In the order of the page, in a copy of the examples.
-
-    Not run here: those that install (test_wheel.py does), and those of the Makefile, of which this test is a part.
-    """
-    folder = shutil.copytree(EXAMPLES, tmp_path / "examples", ignore=shutil.ignore_patterns("*.dpnb*"))
-    for code in COMMANDS[page]:
-        for line in code.splitlines():
-            program, command = shlex.split(line)[1] if line.startswith("$ ") else "", line[2:]
-            assert program in ("", "python", "pip", "make"), line
-            if program == "python":
-                command = command.replace("python", shlex.quote(sys.executable), 1)
-                ended = subprocess.run(
-                    command, shell=True, cwd=folder, capture_output=True, text=True, check=False, timeout=LIMIT
-                )
-                assert ended.returncode == 0, f"{line}\n{ended.stdout}\n{ended.stderr}"
-
-
-DECLARATIONS = [(page, code) for page in PAGES for name, code in blocks(page) if name == "toml"]
-
-
-@pytest.mark.smoke
-@pytest.mark.parametrize(("page", "code"), DECLARATIONS)
-def test_a_declaration_on_a_page_is_accepted(page: str, code: str, tmp_path: Path) -> None:
-    path = tmp_path / "declaration.toml"
-    path.write_text(code, encoding="utf-8")
-    assert isinstance(dpnb.Session.from_toml(path, rehearse=True), dpnb.Session)
-
-
-@pytest.mark.smoke
-def test_the_declaration_that_curators_learn_from_is_the_example() -> None:
-    shown = [code for page, code in DECLARATIONS if page == "docs/start/curators.md"]
-    assert [tomllib.loads(code) for code in shown] == [tomllib.loads((EXAMPLES / "rand-hie.toml").read_text("utf-8"))]
-
-
-@pytest.mark.smoke
-def test_the_code_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    names: dict[str, Any] = {}
-    for name, code in blocks("README.md"):
-        if name == "python":
-            exec(code, names)
-    assert any(isinstance(value, dpnb.Session) and value.headroom < 1 for value in names.values())
-
-
-@pytest.mark.smoke
-def test_the_readme_fits_on_two_screens() -> None:
-    assert len((ROOT / "README.md").read_text(encoding="utf-8")) <= 6000
-
-
 # --- the site --------------------------------------------------------------------------------------------------------
+
+
+def test_cells_that_show_an_error_show_one_of_dpnb(site: Path) -> None:
+    """And a cell that is marked to raise an error does so: the build accepts one that raises another one, or none."""
+    expected = 0
+    for path in (site / "jupyter_execute").rglob("*.ipynb"):
+        for cell in nbformat.read(path, as_version=4).cells:
+            errors = [output.ename for output in cell.get("outputs", []) if output.output_type == "error"]
+            raises = "raises-exception" in cell.metadata.get("tags", [])
+            assert len(errors) == raises, (path, cell.source)
+            assert all(hasattr(dpnb.errors, name) for name in errors), (path, errors)
+            expected += raises
+    assert expected
 
 
 def test_the_index_of_the_site_has_the_methods_of_sessions_and_tables(site: Path) -> None:
@@ -307,8 +231,6 @@ def test_the_index_of_the_site_has_the_methods_of_sessions_and_tables(site: Path
 
 @pytest.mark.parametrize("word", ["within", "odometer", "ledger"])
 def test_search_finds(word: str, site: Path, browser: Any) -> None:
-    page = browser.new_page()
-    page.goto(f"{(site / 'html' / 'search.html').as_uri()}?q={word}")
-    page.wait_for_selector("#search-results li a", timeout=LIMIT_MS)
-    assert page.locator("#search-results li").count() > 1
-    page.close()
+    with closing(browser.new_page()) as page:
+        page.goto(f"{(site / 'html' / 'search.html').as_uri()}?q={word}")
+        page.locator("#search-results li a").nth(1).wait_for(timeout=LIMIT_MS)  # the results appear one by one

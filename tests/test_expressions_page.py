@@ -2,57 +2,27 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
+from frame.habits import REFUSED, WORKS
+from scripts import loaded
 
 
 @pytest.fixture(scope="module")
 def expressions() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("expressions", ROOT / ".ci" / "expressions.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return loaded("expressions")
 
 
 def test_every_expression_is_on_the_page_once(expressions: ModuleType) -> None:
-    table = expressions.habits()
     text = expressions.page(
-        table, lambda code: expressions.Outcome("text", code), lambda code, part: expressions.Outcome(part)
+        lambda code: expressions.Outcome("text", code), lambda code, part: expressions.Outcome(part)
     )
     cells = re.findall(r"(?:^\| |<br>)(`.*?`)(?=<br>| \|)", text, flags=re.MULTILINE)
-    assert sorted(cells) == sorted(map(expressions.code_span, [*table["works"], *table["refused"]]))
-
-
-def test_every_theme_has_expressions_and_most_are_under_a_theme_of_their_own(expressions: ModuleType) -> None:
-    table = expressions.habits()
-    themes = [expressions.theme(code) for code in [*table["works"], *table["refused"]]]
-    assert set(themes) == set(expressions.THEMES)
-    assert themes.count("Columns") < len(themes) / 10
-
-
-@pytest.mark.parametrize(
-    ("code", "theme"),
-    [
-        ("df.groupby('union')['wage'].mean()", "Groups"),
-        ("df['wage'].mean()", "Aggregates"),
-        ("df[df['wage'] > 1].count()", "Selections of rows"),
-        ("!df['w2'] = df['wage'] * 2", "New columns and arithmetic"),
-        ("sf.resample('M', on='date').size()", "Dates"),
-        ("df.head()", "Rows, positions and exports"),
-        ("!import seaborn as sns; sns.histplot(df['wage'])", "Other libraries"),
-        ("!if df['wage'].mean() > 1: pass", "A query or column as a number or a list"),
-    ],
-)
-def test_theme_of_an_expression(expressions: ModuleType, code: str, theme: str) -> None:
-    assert expressions.theme(code) == theme
+    assert sorted(cells) == sorted(map(expressions.code_span, [*WORKS, *REFUSED]))
 
 
 def test_spellings_of_one_query_are_one_row_and_other_bins_are_another(expressions: ModuleType, tmp_path: Path) -> None:
@@ -72,9 +42,14 @@ def test_a_refusal_is_whole_or_what_the_table_has_where_a_library_is_missing(
     whole = outcomes.refusal("df['wage']/df['exper']", "exper can be 0").text
     assert whole.startswith("exper can be 0")
     assert whole.endswith("df['exper'].clip(lower=1)")
-    assert outcomes.refusal("!import no_such_library", "needs rows").text == "needs rows"
+    assert outcomes.refusal("import no_such_library", "needs rows").text == "needs rows"
+
+
+def test_an_expression_that_is_listed_as_refused_but_works_is_an_error(expressions: ModuleType, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"df\.copy\(\) is listed as refused, but works"):
+        expressions.Outcomes(tmp_path).refusal("df.copy()", "needs rows")
 
 
 def test_code_in_a_message_is_set_as_code(expressions: ModuleType) -> None:
-    marked = expressions.marked_up("write df['a'][df['b'] > 1].mean() | np.log(x), or a_b[0]")
-    assert marked == "write `df['a'][df['b'] > 1].mean()` \\| `np.log(x)`, or a\\_b\\[0\\]"
+    marked = expressions.marked_up("a_b | c: write (df['a'] > 1) | (df['b'] * 2 > 1), or np.log(x)[0]; d[0]")
+    assert marked == "a\\_b \\| c: write `(df['a'] > 1) \\| (df['b'] * 2 > 1)`, or `np.log(x)[0]`; d\\[0\\]"

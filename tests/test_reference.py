@@ -6,12 +6,19 @@ import importlib
 import inspect
 import re
 import runpy
+from collections.abc import Callable
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
+
+import dpnb
+from dpnb.errors import DpnbError
+from dpnb.frame.options import NO_DEFAULT
 
 ROOT = Path(__file__).resolve().parent.parent
 REFERENCE = ROOT / "docs" / "reference"
@@ -58,14 +65,97 @@ def public_members(cls: type) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", CLASSES)
 def test_the_page_of_a_class_has_every_public_member(name: str) -> None:
+    cls = reference.locate(name)
     listed = {each for _, names in reference.sections(name) for each in names}
-    assert public_members(reference.locate(name)).keys() - listed == set()
+    assert public_members(cls).keys() - listed == public_members(cls).keys() & set(reference.NOT_OFFERED.get(cls, ()))
+
+
+GROUPED: dict[str, Callable[[Any], Any]] = {
+    "dpnb.GroupBy": lambda df: df.groupby("plan"),
+    "dpnb.frame.series.GroupedSeries": lambda df: df.groupby("plan")["age"],
+}
+ARGUMENTS: dict[str, Callable[[Any], Any]] = {
+    "func": lambda df: np.mean,
+    "other": lambda df: df["cost"],
+    "map func": lambda df: {1: 2},
+    "denominator": lambda df: df["cost"],
+    "cond": lambda df: df["cost"] > 1,
+    "to_replace": lambda df: {1: 2},
+    "by": lambda df: df["plan"],
+    "bins": lambda df: 4,
+    "dtype": lambda df: int,
+    "value": lambda df: 0,
+    "values": lambda df: [1],
+    "left": lambda df: 1,
+    "right": lambda df: 2,
+}
+"""Values of the arguments that a method needs, by the names of its parameters, or by method and parameter."""
+ACCEPTED = {"copy", "dt", "dtype", "name", "plot", "reset_index", "sort_index", "sort_values", "str"}
+"""What a grouped column accepts although its page leaves it out: it has no effect, or its methods are refused."""
+
+
+def call_on_groups(name: str, member: str) -> Any:
+    df = runpy.run_path(str(REFERENCE / "names.py"))["df"]
+    value = getattr(GROUPED[name](df), member)
+    if not inspect.ismethod(value):
+        return value
+    parameters = inspect.signature(value).parameters
+    chosen = {one: ARGUMENTS.get(f"{member} {one}", ARGUMENTS.get(one)) for one in parameters}
+    return value(**{one: make(df) for one, make in chosen.items() if make is not None})
+
+
+GROUPED_MEMBERS = [(name, member) for name in GROUPED for member in sorted(public_members(reference.locate(name)))]
+
+
+@pytest.mark.parametrize(("name", "member"), GROUPED_MEMBERS)
+def test_the_page_of_groups_shows_exactly_what_works_on_groups(name: str, member: str) -> None:
+    if any(member in names for _, names in reference.sections(name)):
+        assert call_on_groups(name, member) is not None
+    elif name == "dpnb.GroupBy" or member not in ACCEPTED:
+        with pytest.raises(DpnbError):
+            call_on_groups(name, member)
+
+
+def sections_of(lines: list[str]) -> list[str]:
+    return [title for title, line in pairwise(lines) if re.fullmatch("-{3,}", line)]
+
+
+@pytest.mark.parametrize("name", [name for name in CLASSES if reference.MADE_BY_DPNB.fullmatch(name)])
+def test_the_page_of_a_class_that_nobody_constructs_has_no_parameters(name: str) -> None:
+    cls = reference.locate(name)
+    lines = (inspect.getdoc(cls) or "").splitlines()
+    text = reference.class_text(cls, lines)
+    assert "Parameters" not in sections_of(text)
+    assert text[0] == lines[0]
+    assert ("Examples" in sections_of(text)) == ("Examples" in sections_of(lines))
+
+
+def test_the_attributes_of_an_answer_are_those_that_it_has() -> None:
+    text = "\n".join(reference.class_text(dpnb.Answer, (inspect.getdoc(dpnb.Answer) or "").splitlines()))
+    answer = runpy.run_path(str(REFERENCE / "names.py"))["df"].count().release(mu=0.1)
+    names = re.findall(r"^(\w+) : ", text, re.MULTILINE)
+    assert {"description", "confidence", "cost", "total_loss"} <= set(names)
+    assert [name for name in names if not hasattr(answer, name)] == []
+    assert {"plan", "view", "origin"}.isdisjoint(names)
+
+
+def test_an_example_is_of_the_class_and_the_name_that_the_page_describes() -> None:
+    def shown(name: str, member: str) -> str:
+        cls = reference.locate(name)
+        return "\n".join(reference.member_text(cls, member, (inspect.getdoc(getattr(cls, member)) or "").splitlines()))
+
+    assert ".divide(" in shown("dpnb.Series", "divide")
+    assert ".div(" not in shown("dpnb.Series", "divide")
+    assert "GDPFilter" in shown("dpnb.accounting.GDPFilter", "step")
+    assert ">>>" not in shown("dpnb.accounting.RDPFilter", "step")
+    assert ">>>" not in shown("dpnb.interactive.partition.Partition", "close")
 
 
 def test_tables_are_made_of_what_the_code_reads() -> None:
     assert "`--unit ID`" in reference.command_options(reference.commands()["statement"])
     assert '`"max_repetitions"`' in reference.settings()
     assert "Export the Log of Releases as CSV" in reference.lab_commands()
+    assert "New Private Analysis" in reference.lab_commands()
     assert set(reference.commands()) == {"draft", "check", "statement"}
 
 
@@ -79,29 +169,109 @@ def test_links_to_the_repository_lead_to_files() -> None:
     assert len(LINK.findall((ROOT / "docs" / "security.md").read_text(encoding="utf-8"))) > 40
 
 
-NEEDS_NO_EXAMPLE = {"begin", "refuse"}
+NEEDS_NO_EXAMPLE = {"begin"}
 """Steps that other methods take: an example would show nothing that an analyst writes."""
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        name
-        for name in CLASSES
-        if not name.startswith("dpnb.accounting.") and not getattr(reference.locate(name), "_is_protocol", False)
-    ],
-)
+SHOWN = [
+    name
+    for name in CLASSES
+    if not name.startswith("dpnb.accounting.") and not getattr(reference.locate(name), "_is_protocol", False)
+]
+"""Classes each of whose methods has an example."""
+
+
+def methods_without_example(name: str) -> set[str]:
+    methods = {each: member for each, member in public_members(reference.locate(name)).items() if callable(member)}
+    return {each for each, method in methods.items() if ">>>" not in (inspect.getdoc(method) or "")}
+
+
+@pytest.mark.parametrize("name", SHOWN)
 def test_every_method_has_an_example(name: str) -> None:
     """Pytest runs the examples: see `--doctest-modules` in pyproject.toml."""
-    methods = {each: member for each, member in public_members(reference.locate(name)).items() if callable(member)}
-    without = [each for each, method in methods.items() if ">>>" not in (inspect.getdoc(method) or "")]
-    assert set(without) - NEEDS_NO_EXAMPLE == set()
+    assert methods_without_example(name) - NEEDS_NO_EXAMPLE == set()
+
+
+def test_methods_that_need_no_example_have_none() -> None:
+    without = [name for cls in SHOWN for name in methods_without_example(cls)]
+    assert set(without) >= NEEDS_NO_EXAMPLE
 
 
 WITHOUT_EXAMPLE = {"TablesSchema", "CheckError", "ConfirmationRequired", "ExecutionError", "StatementError"}
 """What only a second table, a terminal, the mouse or a failing engine brings about."""
 
 
+@pytest.mark.parametrize("name", sorted(WITHOUT_EXAMPLE))
+def test_a_class_that_is_exempted_has_no_example(name: str) -> None:
+    (found,) = {reference.locate(each) for each in NAMES if each.split(".")[-1] == name}
+    assert ">>>" not in (inspect.getdoc(found) or "")
+
+
 @pytest.mark.parametrize("name", [name for name in NAMES if name.split(".")[-1] not in WITHOUT_EXAMPLE])
 def test_every_class_and_function_has_an_example(name: str) -> None:
     assert ">>>" in (inspect.getdoc(reference.locate(name)) or "")
+
+
+def documented(described: Any) -> dict[str, str]:
+    """The parameters of a docstring, each with its type."""
+    found = reference.NumpyDocString(inspect.getdoc(described) or "")["Parameters"]
+    return {name.strip(): parameter.type for parameter in found for name in parameter.name.split(",")}
+
+
+def parameters(described: Any) -> dict[str, inspect.Parameter]:
+    """The parameters of a function or class as they are written in a docstring."""
+    stars = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
+    given = inspect.signature(described).parameters.items()
+    return {stars.get(one.kind, "") + name: one for name, one in given if name not in ("self", "cls")}
+
+
+def unstated_defaults(described: Any) -> list[str]:
+    """The documented parameters whose default is not None and not stated."""
+    types = documented(described)
+    return [
+        name
+        for name, one in parameters(described).items()
+        if one.default not in (one.empty, None, NO_DEFAULT)
+        and name in types
+        and not re.search("optional|default", types[name])
+    ]
+
+
+CALLED = [name for name in NAMES if not reference.MADE_BY_DPNB.fullmatch(name)]
+METHODS = sorted(
+    {
+        (name, each)
+        for name in CLASSES
+        for title, names in reference.sections(name)
+        if title != "Attributes"
+        for each in names
+    }
+)
+
+
+@pytest.mark.parametrize(("name", "method"), METHODS)
+def test_every_argument_of_a_method_is_documented(name: str, method: str) -> None:
+    described = getattr(reference.locate(name), method)
+    assert documented(described).keys() ^ parameters(described).keys() == set()
+    assert unstated_defaults(described) == []
+
+
+@pytest.mark.parametrize("name", [name for name in CALLED if not name.startswith("dpnb.errors.")])
+def test_a_constructor_or_function_states_its_defaults(name: str) -> None:
+    assert unstated_defaults(reference.locate(name)) == []
+
+
+def test_a_default_that_is_not_stated_is_found() -> None:
+    def scaled(x: float, by: float = 2, to: float = 1) -> float:
+        """A number.
+
+        Parameters
+        ----------
+        x : float
+        by : float
+        to : float, default 1
+        """
+        return x * by + to
+
+    assert unstated_defaults(scaled) == ["by"]
+    assert documented(scaled).keys() == {"x", "by", "to"}

@@ -45,7 +45,7 @@ def ranks(units: Integers, names: Integers, contents: list[Integers], finer: Seq
         The unit's name, hashed by `label_hash`.
     contents : list of int64 arrays, shape (rows,)
         The row's columns as non-negative integers below 2**33, in a fixed order.
-    finer : sequence of arrays, shape (rows,)
+    finer : sequence of arrays, shape (rows,), optional
         Columns that distinguish rows with equal `contents`; not hashed.
     """
     content_hash = row_hash([names, *contents])

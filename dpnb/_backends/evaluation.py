@@ -1,4 +1,4 @@
-"""Evaluation of expressions for the rows of a table, common to all backends; by `dpnb._plan.expressions.rules`.
+"""Evaluation of expressions for the rows of a table, common to all backends.
 
 It is total: whatever the values of a row, the result of every step is a value within its bounds, or missing.  A number
 (or date) is a value or missing, a category is a code, -1 if missing, and a condition is two masks, where it is true and

@@ -26,7 +26,7 @@ def run_guarded(
     work : callable
     message : str
         Message of the error.
-    interrupted : str
+    interrupted : str, default ""
         Message of an interrupt; empty by default.
     public_errors : type, optional
         A class of errors whose message is kept, since it never quotes rows.

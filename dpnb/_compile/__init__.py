@@ -2,16 +2,18 @@
 
 Every row has a short integer vector (its *features*), which is added to the cell of its group; a unit's vector is the
 sum over the unit's rows; the answer is the sum over all units, plus noise, plus post-processing.  A new aggregation
-needs new features (`lowering`) and a post-processing step (`dpnb.results`).
-
-``grid``         real numbers as integers
-``features``     the kinds of features of a row
-``lowering``     the features that measure an aggregation
-``sensitivity``  the largest contribution of one unit, under the curator's limits
-``linear``       the compiled plan: features with their weights, groups, sensitivity
-``validation``   the last check: every range, width, grid, scale and sensitivity is finite, normal and positive
-``explanation``  the contribution and the noise in words
+needs new features and a post-processing step.
 """
+
+# The modules:
+#
+# grid         real numbers as integers
+# features     the kinds of features of a row
+# lowering     the features that measure an aggregation
+# sensitivity  the largest contribution of one unit, under the curator's limits
+# linear       the compiled plan: features with their weights, groups, sensitivity
+# validation   the last check: every range, width, grid, scale and sensitivity is finite, normal and positive
+# explanation  the contribution and the noise in words
 
 from dpnb._compile.linear import LinearQuery, linear_query
 

@@ -110,7 +110,7 @@ def linear_query(
         The privacy unit of the plan's table.
     cell_subset : tuple of int, optional
         Indices of the cells that are measured; all by default.
-    divisible : bool
+    divisible : bool, default False
         Whether a unit's vector may be scaled down later to the unit's remaining budget; the integer steps are then made
         fine enough.
 

@@ -1,8 +1,8 @@
 """The last check of a compiled plan: every number by which rows are divided, shifted or scaled is in range.
 
-Interval arithmetic (`dpnb._plan.expressions.bounds`) should have refused all other plans, but this check does not rely
-on it: for any plan and any features, each of these numbers is finite, normal and positive as a double, or the plan is
-refused before anything is charged.
+Interval arithmetic should have refused all other plans, but this check does not rely on it: for any plan and any
+features, each of these numbers is finite, normal and positive as a double, or the plan is refused before anything is
+charged.
 """
 
 from __future__ import annotations

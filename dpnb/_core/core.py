@@ -65,9 +65,9 @@ class SessionCore(NotCopyable):
         The guarantee in words; by default that of the accountant.
     part : PartSource, optional
         For a part of a table, the rows that queries may use.
-    statement_prefix : str
+    statement_prefix : str, default ""
         For a session inside another one, the scope of the odometers' statements.
-    label : str
+    label : str, default ""
         For a part of a partition, its name.
     """
 

@@ -106,7 +106,7 @@ class Query(Unreleased, NotCopyable):
         The statistics that are computed from the measurement.
     runner : QueryRunner
         The core of the session.
-    is_two_way : bool
+    is_two_way : bool, default False
         Whether answers are displayed with the last level of the groups as columns.
 
     Examples
@@ -168,6 +168,26 @@ class Query(Unreleased, NotCopyable):
 
         A list of amounts, as in ``preview(mu=[0.1, 0.2, 0.5])``, gives a table; without a target, the table shows
         several shares of the remaining budget.
+
+        Parameters
+        ----------
+        mu, rho, epsilon : Number or list of them, optional
+            Total loss of this query, including earlier releases: in GDP, in zCDP, or the mu that gives epsilon at the
+            budget's delta.  At most one of `mu`, `rho`, `epsilon`, `share` and `within` is accepted.
+        share : Number or list of them, optional
+            Share of the remaining budget, in (0, 1]; 1 spends all of it.
+        within : Number or mapping or list of them, optional
+            Half-width of the interval, in the answer's units (for quantiles, in rows of rank), for every group; or a
+            mapping from groups or statistics to half-widths.
+        confidence : Number, default 0.95
+            Confidence of each single interval.
+        simultaneous : bool, default False
+            Whether all intervals of the answer hold at once with that confidence.
+        final : bool, default False
+            Whether the interval uses the whole confidence for this observation; the query could not be refined
+            afterwards.
+        groups : list, optional
+            Keys of the groups to which the target applies; the others stay unchanged.  Not for a first observation.
 
         Raises
         ------
@@ -234,12 +254,12 @@ class Query(Unreleased, NotCopyable):
             regressions), a public or released number of rows or an earlier observation is needed: the request is
             refused if the interval might be more than 1.2 times as wide as requested, or the cost more than 1.5 times
             what is needed.
-        confidence : Number
+        confidence : Number, default 0.95
             Confidence of each single interval.
-        simultaneous : bool
+        simultaneous : bool, default False
             Whether all intervals of the answer hold at once with that confidence (by the union bound; for discovered
             groups exactly, given which are named).
-        final : bool
+        final : bool, default False
             Whether the interval uses the whole confidence for this observation; the query cannot be refined afterwards.
             Otherwise the interval of the first observation is about 5% wider, to allow for refinements.
         groups : list, optional
@@ -286,9 +306,9 @@ class Query(Unreleased, NotCopyable):
 
         Parameters
         ----------
-        level : int or str
+        level : int or str, default -1
             The last level; an answer's `unstack` takes any.
-        fill_value : object
+        fill_value : object, optional
             Has no effect: every pair of declared values has an estimate.
 
         Raises

@@ -6,8 +6,8 @@ that u adds; a unit that cannot pay is excluded, or its vector is scaled down to
 
 Why this enforces the guarantee.  Take two tables that differ in unit u.  Which other units take part in a query, and
 with what, depends on their own rows and on what was released, so it is the same for both tables; the exact sums differ
-by v(u), or by nothing while u is excluded.  So given the past, each answer is (||v(u)||/sigma)-Gaussian for that
-pair, u's filter keeps the sum of squares within the budget, and Smith and Thakurta 2022, Theorem 1, applied to the pair
+by v(u), or by nothing while u is excluded.  So given the past, each answer is (||v(u)||/sigma)-GDP for that pair,
+u's filter keeps the sum of squares within the budget, and Smith and Thakurta 2022, Theorem 1, applied to the pair
 gives mu0-GDP (for a budget in rho: Feldman and Zrnic 2021, Theorem 4.3, gives rho-zCDP).  The bound holds for every u.
 Individual accounting in Gaussian DP is due to Koskela, Tobaben and Honkela 2023 (arXiv:2209.15596v2), whose proof is
 direct, by a supermartingale for the hockey-stick divergence.
@@ -15,7 +15,7 @@ A discovery's delta is charged to every unit equally: it bounds what u alone cou
 
 While the worst cases of all queries together are within the budget, every unit certainly takes part, which is public,
 and the observations of a query are combined.  Later observations may include fewer units, or parts of them, so they are
-not combined (`QueryPricer.observations`): a weighted mean of sums over different units would estimate neither.
+not combined: a weighted mean of sums over different units would estimate neither.
 
 A query is charged in the ledger, at its worst case, before any row is read.  What each unit pays follows from the row
 of the ledger, so a crash in between changes nothing: replay charges the units again, in the order of the rows, whether

@@ -32,7 +32,7 @@ def constant(value: object, where: str) -> Key:
         The value is a query.
     """
     if isinstance(value, Unreleased):
-        value.refuse()
+        value._refuse()
     value = value if isinstance(value, np.datetime64) else plain(value)
     if isinstance(value, date | np.datetime64):
         try:

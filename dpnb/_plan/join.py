@@ -4,8 +4,7 @@ A unit has at most k rows in one table and m in the other, hence at most k m pai
 alone; so a unit's contribution is bounded as in a table with k m rows per unit.
 
 Pairs multiply the time and memory that one unit can take, and both are outside the guarantee.  So that neither depends
-much on one unit, a table can be in a join only once, a unit has few pairs, and pairs are formed one block at a time
-(`dpnb._backends.memory.join_pairs`).
+much on one unit, a table can be in a join only once, a unit has few pairs, and pairs are formed one block at a time.
 """
 
 from __future__ import annotations

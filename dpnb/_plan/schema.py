@@ -51,10 +51,10 @@ class Bounded(DeclaredColumn, frozen=True, tag="bounded", tag_field="type", omit
     low, high : float
         ``low < high``, each 0, or between 1e-100 and 1e100 in absolute value.  Values that are not finite numbers do
         not count.
-    integer : bool
+    integer : bool, default False
         Whether the column holds whole numbers; a fraction is rounded to the nearest.  Its values can then be groups,
         and its quantiles are whole numbers.
-    outside : {"clamp", "drop"}
+    outside : {"clamp", "drop"}, default "clamp"
         How a value outside the bounds counts.  With ``"clamp"`` it counts as the nearer bound: means are then of
         clamped values, and in a histogram such values accumulate in the first and the last bin.  With ``"drop"`` it
         counts as a null, as if the row had no value in this column; the row still counts where the column is not used.
@@ -195,7 +195,7 @@ class Dates(DeclaredColumn, frozen=True, tag="dates", tag_field="type", omit_def
         day: as `first` it means its first instant, as `last` its last microsecond.  To end at midnight give the time
         too, as in ``"1974-11-01T00:00:00"``.  That is also the meaning of a date without a time in ledgers made by
         older versions of dpnb.
-    outside : {"clamp", "drop"}
+    outside : {"clamp", "drop"}, default "clamp"
         How a time outside the bounds counts.  With ``"clamp"`` it counts as the nearer bound: times after `last`
         accumulate in its hour, day and month.  With ``"drop"`` it counts as a null, as if the row had no value in this
         column.  The choice is part of the guarantee, so a ledger can be used with only one of the two.

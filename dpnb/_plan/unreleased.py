@@ -20,7 +20,7 @@ OPERATIONS = (
 
 def _refusal(operation: str) -> Callable[..., NoReturn]:
     def method(self: Unreleased, *_: object, **__: object) -> NoReturn:
-        self.refuse()
+        self._refuse()
 
     method.__name__ = operation
     return method
@@ -51,7 +51,7 @@ class Unreleased:
         """What to call on the answer instead of ``head``."""
         return ".head()"
 
-    def refuse(self, method: str = "") -> NoReturn:
+    def _refuse(self, method: str = "") -> NoReturn:
         """Refuse the use as a number.
 
         Parameters
@@ -71,13 +71,13 @@ class Unreleased:
         )
 
     def __format__(self, spec: str) -> str:
-        return self.refuse() if spec else str(self)
+        return self._refuse() if spec else str(self)
 
     def __eq__(self, other: object) -> bool:
         """Identity; a comparison with a number or a table is refused."""
         if other is None or isinstance(other, Unreleased):
             return NotImplemented
-        self.refuse()
+        self._refuse()
 
     __hash__ = object.__hash__
 
@@ -87,17 +87,17 @@ class Unreleased:
             if name.startswith("_") or name in dir(type(self)) or name in getattr(self, "__dataclass_fields__", ()):
                 raise AttributeError(name)  # also while a debugger shows an object whose `__init__` has not finished
             if name == "head":
-                self.refuse(self._head_words())
+                self._refuse(self._head_words())
             offered = getattr(self._released_type, name, None)
             if offered is not None:
-                self.refuse(f".{name}()" if callable(offered) or name == "plot" else f".{name}")
+                self._refuse(f".{name}()" if callable(offered) or name == "plot" else f".{name}")
             own = [verb for verb in dir(type(self)) if not verb.startswith("_")]
             close = closest(name, own)
             if close is not None:
                 raise NotReleasedError(
                     f".{name} of {self._query_words()}: is not offered by {self._kind}; did you mean .{close}?"
                 )
-            self.refuse()
+            self._refuse()
 
 
 for _operation in OPERATIONS:

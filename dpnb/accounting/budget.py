@@ -26,7 +26,7 @@ class Budget(Frozen):
         Greater than 0, in nats; a float means its shortest decimal, so 0.1 is exactly 1/10.
     delta : Number
         Between 0 and 1, both excluded; choose it far below one over the number of units.
-    discovery_delta : Number
+    discovery_delta : Number, default 0
         The part of delta that is set aside for discovering groups; 0 if the groups are always given by keys.
 
     Attributes
@@ -91,6 +91,11 @@ class Budget(Frozen):
     def gdp(cls, mu: Number) -> Budget:
         """A budget in Gaussian differential privacy; it has no delta, so ``release(epsilon=)`` is not available.
 
+        Parameters
+        ----------
+        mu : Number
+            Greater than 0: all releases together are mu-GDP.  A float means its shortest decimal.
+
         Raises
         ------
         InvalidValueError
@@ -106,6 +111,11 @@ class Budget(Frozen):
     @classmethod
     def from_mu_squared(cls, mu_squared: Number) -> Budget:
         """A GDP budget with mu squared given, so that mu may be irrational, for example for a share of another budget.
+
+        Parameters
+        ----------
+        mu_squared : Number
+            Greater than 0: all releases together are mu-GDP for its square root.
 
         Raises
         ------
@@ -138,6 +148,11 @@ class Budget(Frozen):
     @classmethod
     def from_json(cls, stored: Mapping[str, str]) -> Budget:
         """The budget that :meth:`to_json` wrote.
+
+        Parameters
+        ----------
+        stored : mapping of str to str
+            What :meth:`to_json` wrote.
 
         Raises
         ------

@@ -62,7 +62,7 @@ def equivalent_epsilon_delta(mu_squared: Fraction, start: BasicFilter | RogersFi
         if slack / n >= 1:
             return True
         if isinstance(start, RogersFilter):
-            return start.holds(exact(epsilon_of_gdp(mu_squared, slack / n)), n)
+            return start._holds(exact(epsilon_of_gdp(mu_squared, slack / n)), n)
         return exact(delta_from_mu(decimal_sqrt_up(mu_squared), epsilon=start.budget.epsilon / n)) <= slack / n
 
     steps = _largest(fits, _guess(math.sqrt(mu_squared), float(start.budget.epsilon), float(slack), start))

@@ -71,7 +71,7 @@ def exact(value: Number, *, name: str = "value") -> Fraction:
     ----------
     value : int, float, str, Fraction, Decimal, or a numpy number
         A float of any width means the shortest decimal that denotes it; the others are taken as they are.
-    name : str
+    name : str, default "value"
         Name of the argument in an error message.
 
     Returns

@@ -165,7 +165,7 @@ class PrivacyGuarantee:
         ----------
         state : filter
             The current state of this guarantee's filter.
-        share : Fraction
+        share : Fraction, default 1
             In (0, 1].
         """
         if self.shared_delta is not None:
@@ -237,7 +237,7 @@ def make_guarantee(name: str, budget: Budget, *, individual: bool = False) -> Pr
         One of `FILTERS`.
     budget : Budget
         In epsilon and delta; for ``"gdp"`` also ``Budget.gdp``.
-    individual : bool
+    individual : bool, default False
         Whether each unit has the whole budget for itself (:mod:`dpnb.accounting.individual`); the filter then is the
         public worst case.
 

@@ -5,11 +5,12 @@ GDP, also with a delta                 f-DP: an interactive mechanism with a tra
                                        post-processing of the pair of distributions that has it (Vadhan and Zhang
                                        2023), so a filter that is valid for non-interactive ones is valid for these
                                        (Haney et al. 2023, Section 3).  Delta-approximate mu-GDP is the trade-off
-                                       function of the pair (delta's coin, N(0, 1) against N(mu, 1)), whose members
-                                       decompose as `Budget` needs it
+                                       function of two distributions: with probability delta the outcome reveals the
+                                       table, otherwise it is N(0, 1) or N(mu, 1).  Both are mixtures as in the notes
+                                       of :class:`dpnb.Budget`
 (epsilon, delta)-DP: basic, Rogers     Haney et al. 2023, Section 3
 RDP of one order                       Haney et al. 2023, Theorem 4.6
-zCDP without a delta; V of it          Haney et al. 2023, Theorem 4.10
+zCDP without a delta, and the sum V    Haney et al. 2023, Theorem 4.10
 zCDP with a delta                      open (Haney et al. 2023, Section 4): refused
 RDP of several orders                  proved for each order alone; which order gives the bound may depend on the
                                        answers: refused

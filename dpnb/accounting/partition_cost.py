@@ -15,7 +15,7 @@ the parts' sums, hence at most the sum outside plus M, which is what the filter 
 growths add up to it.  The pair's own losses are chosen from the past, and their sum stays within the budget at all
 times; the filter's theorem, which is a statement about each pair, gives the guarantee for this one (Smith and Thakurta
 2022, Theorem 1, for mu squared; Feldman and Zrnic 2021, Theorem 4.3, for the Renyi loss of one order; Rogers et al.
-2016, Theorem 3.3, for epsilon and delta).  []
+2016, Theorem 3.3, for epsilon and delta).  ∎
 
 Related work: Henzinger, Safavi and Vadhan 2024, *Concurrent Composition for Differentially Private Continual
 Mechanisms* (arXiv:2411.03299v4), prove parallel composition for interactive mechanisms with requests in any order,

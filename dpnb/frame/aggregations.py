@@ -85,16 +85,27 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
         --------
         >>> df["age"].count().description
         'count of age'
+        >>> df.groupby("plan")["age"].count().description
+        'count of age by plan'
         """
         return self._query(*aggregation_for("count", self._node))
 
     def sum(self, axis: object = 0, **options: Unpack[PandasOptions]) -> Query:
         """Sum of a bounded column; of a condition, the number of rows for which it is true.
 
+        Parameters
+        ----------
+        axis : {0, "index", "rows"}, default 0
+            Values are aggregated over rows.
+        **options
+            Arguments of pandas, with the values that change nothing here.
+
         Examples
         --------
         >>> df["cost"].sum().description
         'sum of cost'
+        >>> df.groupby("plan")["cost"].sum().description
+        'sum of cost by plan'
         """
         self._checked("sum", options, axis)
         return self._query(*aggregation_for("sum", self._number()))
@@ -102,10 +113,19 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
     def mean(self, axis: object = 0, **options: Unpack[PandasOptions]) -> Query:
         """Mean of a bounded column: its count and centred sum, measured jointly; of a condition, a proportion.
 
+        Parameters
+        ----------
+        axis : {0, "index", "rows"}, default 0
+            Values are aggregated over rows.
+        **options
+            Arguments of pandas, with the values that change nothing here.
+
         Examples
         --------
         >>> df["age"].mean().description
         'mean of age'
+        >>> df.groupby("plan")["age"].mean().description
+        'mean of age by plan'
         """
         self._checked("mean", options, axis)
         return self._query(*aggregation_for("mean", self._number()))
@@ -115,10 +135,12 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
 
         Parameters
         ----------
-        ddof : {1, 0}
+        ddof : {1, 0}, default 1
             The sum of squares about the mean is divided by the noisy count less `ddof`.  As in pandas 1 is the
             default, and 0 gives the population variance.  Both are read from one measurement: once one is released,
             the other costs nothing at the same ``mu=``; ``share=`` and ``within=`` are resolved again.
+        **options
+            Arguments of pandas, with the values that change nothing here.
 
         Raises
         ------
@@ -129,6 +151,8 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
         --------
         >>> df["age"].var().description
         'sample variance of age'
+        >>> df.groupby("plan")["age"].var().description
+        'sample variance of age by plan'
         """
         self._checked("var", options)
         return self._query(*aggregation_for("var", self._number(), ddof=ddof))
@@ -136,10 +160,19 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
     def std(self, ddof: Ddof = 1, **options: Unpack[AxisOptions]) -> Query:
         """Standard deviation: the square root of `var`.
 
+        Parameters
+        ----------
+        ddof : {1, 0}, default 1
+            As for `var`.
+        **options
+            Arguments of pandas, with the values that change nothing here.
+
         Examples
         --------
         >>> df["age"].std().description
         'sample standard deviation of age'
+        >>> df.groupby("plan")["age"].std().description
+        'sample standard deviation of age by plan'
         """
         self._checked("std", options)
         return self._query(*aggregation_for("std", self._number(), ddof=ddof))
@@ -149,10 +182,19 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
 
         Of dates it is a date, as are the other quantiles.
 
+        Parameters
+        ----------
+        axis : {0, "index", "rows"}, default 0
+            Values are aggregated over rows.
+        **options
+            Arguments of pandas, with the values that change nothing here.
+
         Examples
         --------
         >>> df["age"].min().description
         'smallest of age'
+        >>> df.groupby("plan")["age"].min().description
+        'smallest of age by plan'
         """
         self._checked("min", options, axis)
         return self._query(*aggregation_for("min", self._ordered()))
@@ -160,10 +202,19 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
     def max(self, axis: object = 0, **options: Unpack[PandasOptions]) -> Query:
         """The largest value that exceeds the noise: a quantile, measured with the other quantiles at no extra cost.
 
+        Parameters
+        ----------
+        axis : {0, "index", "rows"}, default 0
+            Values are aggregated over rows.
+        **options
+            Arguments of pandas, with the values that change nothing here.
+
         Examples
         --------
         >>> df["age"].max().description
         'largest of age'
+        >>> df.groupby("plan")["age"].max().description
+        'largest of age by plan'
         """
         self._checked("max", options, axis)
         return self._query(*aggregation_for("max", self._ordered()))
@@ -171,10 +222,19 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
     def median(self, axis: object = 0, **options: Unpack[PandasOptions]) -> Query:
         """The median; any other quantile is free afterwards.
 
+        Parameters
+        ----------
+        axis : {0, "index", "rows"}, default 0
+            Values are aggregated over rows.
+        **options
+            Arguments of pandas, with the values that change nothing here.
+
         Examples
         --------
         >>> df["age"].median().description
         'median of age'
+        >>> df.groupby("plan")["age"].median().description
+        'median of age by plan'
         """
         self._checked("median", options, axis)
         return self._query(*aggregation_for("median", self._ordered()))
@@ -182,10 +242,19 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
     def quantile(self, q: object = 0.5, **options: Unpack[AxisOptions]) -> Query:
         """One quantile or a list of them, in one charge: all are read from one noisy tree.
 
+        Parameters
+        ----------
+        q : float or list of float, default 0.5
+            Levels from 0 to 1; 0.5 is the median.  One level gives one number, a list one for each level.
+        **options
+            Arguments of pandas, with the values that change nothing here.
+
         Examples
         --------
         >>> df["age"].quantile([0.25, 0.75]).description
         'quantiles 0.25, 0.75 of age'
+        >>> df.groupby("plan")["age"].quantile([0.25, 0.75]).description
+        'quantiles 0.25, 0.75 of age by plan'
         """
         self._checked("quantile", options)
         return self._query(QuantileTree(self._ordered()), QuantilesView(quantile_levels(q), single=np.ndim(q) == 0))  # type: ignore[arg-type]
@@ -193,22 +262,43 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
     def corr(self, other: ColumnExpr, **options: Unpack[AxisOptions]) -> Query:
         """Pearson's correlation with another column.
 
+        Parameters
+        ----------
+        other : column
+            Another numeric column of the same rows.
+        **options
+            Arguments of pandas, with the values that change nothing here.
+
         Examples
         --------
         >>> df["age"].corr(df["cost"]).description
         'correlation of age and cost'
+        >>> df.groupby("plan")["age"].corr(df["cost"]).description
+        'correlation of age and cost by plan'
         """
         self._checked("corr", options)
         return self._pair("corr", other)
 
-    def cov(self, other: ColumnExpr, *, ddof: Ddof = 1) -> Query:
+    def cov(self, other: ColumnExpr, *, ddof: Ddof = 1, **options: object) -> Query:
         """Covariance with another column; `ddof` as in `var`, of the rows that have both.
+
+        Parameters
+        ----------
+        other : column
+            Another numeric column of the same rows.
+        ddof : {1, 0}, default 1
+            The sum of products is divided by the noisy count less `ddof`.
+        **options
+            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
         >>> df["age"].cov(df["cost"]).description
         'sample covariance of age and cost'
+        >>> df.groupby("plan")["age"].cov(df["cost"]).description
+        'sample covariance of age and cost by plan'
         """
+        check_options("cov", options, self._examples(), "min_periods")
         return self._pair("cov", other, checked_ddof(ddof))
 
     def _pair(self, statistic: str, other: object, ddof: int = 0) -> Query:
@@ -220,6 +310,11 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
 
     def dot(self, other: ColumnExpr) -> Query:
         """Sum of the products with another column; also ``column @ other``.
+
+        Parameters
+        ----------
+        other : column
+            Another numeric column of the same rows.
 
         Examples
         --------
@@ -234,10 +329,17 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
     def ratio(self, denominator: ColumnExpr) -> Query:
         """Sum of this column divided by the sum of another, over the rows that have a value in both.
 
+        Parameters
+        ----------
+        denominator : column
+            Another numeric column of the same rows.
+
         Examples
         --------
         >>> df["cost"].ratio(df["age"]).description
         'ratio of cost to age'
+        >>> df.groupby("plan")["cost"].ratio(df["age"]).description
+        'ratio of cost to age by plan'
         """
         other = as_number(self._column(denominator, "ratio"), self._view.schema)
         return self._query(Ratio(self._number(), other))

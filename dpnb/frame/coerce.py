@@ -63,7 +63,7 @@ def as_number(node: Expression, schema: Schema) -> Expression:
     return AsNumber(node) if counts and not isinstance(node, Literal) else node
 
 
-def bins(node: Expression, edges: object, labels: object, right: bool, low: float, high: float) -> Cut:
+def number_bins(node: Expression, edges: object, labels: object, right: bool, low: float, high: float) -> Cut:
     """Bins of a numeric expression between public edges.
 
     Parameters

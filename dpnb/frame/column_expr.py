@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from collections.abc import Mapping
+from typing import Literal, Self
 
 from dpnb._plan.constants import constant, group_key_table, listed, number
 from dpnb._plan.expressions.dtypes import Boolean
@@ -26,7 +27,7 @@ from dpnb.errors import PlanError, UnsupportedError
 from dpnb.frame.coerce import aggregation_for, as_number
 from dpnb.frame.date_parts import DateParts
 from dpnb.frame.operators import ColumnOperators
-from dpnb.frame.options import check_options
+from dpnb.frame.options import NO_DEFAULT, check_options
 from dpnb.frame.recoding import converted, mapped, otherwise, replaced, replacements
 from dpnb.frame.remedies import REMEDIES
 from dpnb.frame.text_methods import TextMethods
@@ -35,9 +36,6 @@ from dpnb.frame.view import TableView
 Inclusive = Literal["both", "left", "right", "neither"]
 ValueType = type[float | str] | Literal["float", "int", "float64", "int64", "bool", "str", "string", "category"]
 """What `ColumnExpr.astype` takes; for a type checker `int` and `bool` are a `float`."""
-
-MISSING: Any = object()
-"""The default of an argument for which None has a meaning."""
 
 
 class ColumnExpr(ColumnOperators):
@@ -113,6 +111,11 @@ class ColumnExpr(ColumnOperators):
     def round(self, decimals: int = 0) -> Self:
         """The value rounded, halves to even; without decimals the values can be used as groups.
 
+        Parameters
+        ----------
+        decimals : int, default 0
+            Number of decimals, from -15 to 15.
+
         Examples
         --------
         >>> (df["cost"] / 12).round(1)
@@ -123,19 +126,34 @@ class ColumnExpr(ColumnOperators):
             raise PlanError(f"round: decimals must be a whole number from -15 to 15; got {decimals!r}")
         return self._new(Round(self._node, places))
 
-    def clip(self, lower: float | None = None, upper: float | None = None) -> Self:
+    def clip(self, lower: float | None = None, upper: float | None = None, **options: object) -> Self:
         """The value limited to [lower, upper]; the result has these bounds.
+
+        Parameters
+        ----------
+        lower, upper : float, optional
+            The smallest and the largest value of the result; a side without a limit is unchanged.
+        **options
+            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
         >>> df["cost"].clip(0, 500)
         <private column: cost.clip(0, 500)>
         """
+        check_options("clip", options, self._examples(), "axis", "inplace")
         low, high = (None if limit is None else number(limit, "clip") for limit in (lower, upper))
         return self._new(Clip(as_number(self._node, self._view.schema), low, high))
 
     def between(self, left: object, right: object, inclusive: Inclusive = "both") -> Self:
-        """Whether the value lies between two; `inclusive` is ``both``, ``left``, ``right`` or ``neither``.
+        """Whether the value lies between two.
+
+        Parameters
+        ----------
+        left, right : number, str, date or column
+            The two values.
+        inclusive : {"both", "left", "right", "neither"}, default "both"
+            Which of the two belong to the range.
 
         Examples
         --------
@@ -150,6 +168,11 @@ class ColumnExpr(ColumnOperators):
 
     def isin(self, values: object) -> Self:
         """Whether the value is one of a list.
+
+        Parameters
+        ----------
+        values : list or set
+            Constants; for categories, declared ones.
 
         Examples
         --------
@@ -184,56 +207,89 @@ class ColumnExpr(ColumnOperators):
         """
         return self._new(Not(IsNull(self._node)))
 
-    def fillna(self, value: object = MISSING, **options: object) -> Self:
+    def fillna(self, value: object = NO_DEFAULT, **options: object) -> Self:
         """The value, or a constant or the value of another column where it is missing.
+
+        Parameters
+        ----------
+        value : number, str, bool, date or column
+            A constant of the column's type, or a column of the same rows.
+        **options
+            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
         >>> df["age"].fillna(0)
         <private column: age.fillna(0)>
         """
-        if value is MISSING and options.get("method") is not None:
+        if value is NO_DEFAULT and options.get("method") is not None:
             raise UnsupportedError(f"fillna of {words(self._node)}: {self._example(REMEDIES['ffill'])}")
         check_options("fillna", options, self._examples(), "axis", "inplace", "limit", "downcast")
-        if value is MISSING:
+        if value is NO_DEFAULT:
             raise PlanError(f"fillna: needs a value, as in {self._example('{self}.fillna(0)')}")
         if isinstance(value, ColumnExpr):
             return self._new(Where(IsNull(self._node), self._other(value, "fillna"), self._node))
         return self._new(FillNull(self._node, constant(value, "fillna")))
 
-    def where(self, cond: object, other: object = None) -> Self:
+    def where(self, cond: object, other: object = None, **options: object) -> Self:
         """The value where the condition is true, `other` where it is false; missing where the condition is missing.
 
         Without `other` the value is missing where the condition is false, as in pandas.
+
+        Parameters
+        ----------
+        cond : condition
+            A condition of the same rows.
+        other : number, str, bool, date or column, optional
+            The other value, of the same type.
+        **options
+            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
         >>> df["cost"].where(df["age"] > 65, 0)
         <private column: cost.where(age > 65, 0)>
         """
+        check_options("where", options, self._examples(), "axis", "inplace", "level")
         return self._chosen(self._column(cond, "where"), self, other, "where")
 
-    def mask(self, cond: object, other: object = None) -> Self:
+    def mask(self, cond: object, other: object = None, **options: object) -> Self:
         """The value where the condition is false, `other` where it is true; missing where the condition is missing.
+
+        Parameters
+        ----------
+        cond : condition
+            A condition of the same rows.
+        other : number, str, bool, date or column, optional
+            The other value, of the same type.
+        **options
+            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
         >>> df["cost"].mask(df["age"] > 65, 0)
         <private column: cost.where(~(age > 65), 0)>
         """
+        check_options("mask", options, self._examples(), "axis", "inplace", "level")
         return self._chosen(Not(self._column(cond, "mask")), self, other, "mask")
 
-    def map(self, arg: object, na_action: object = None) -> Self:
+    def map(
+        self, func: object = NO_DEFAULT, na_action: object = None, *, arg: object = NO_DEFAULT, **options: object
+    ) -> Self:
         """The value of a public dict for each value of the column; missing for a value that is not in the dict.
 
         Parameters
         ----------
-        arg : dict
+        func : dict
             From categories, texts, conditions or whole numbers to numbers, texts or truth values.  Numbers give a
             number with their bounds, texts give categories, and truth values a condition.  A key that the column
             cannot have is refused.
-        na_action : None or "ignore"
-            Has no effect: a missing value stays missing.
+        na_action : {None, "ignore"}, default None
+            Has no effect: a missing value stays missing, unless the dict has a missing value as a key.
+        arg : dict, optional
+            The name of `func` before pandas 3.
+        **options
+            Arguments of pandas, with the values that change nothing here.
 
         Raises
         ------
@@ -253,19 +309,31 @@ class ColumnExpr(ColumnOperators):
         "mean of union.map({'yes': 1, 'no': 0})"
         """
         del na_action
-        return self._new(mapped(self._node, arg, self._view.schema))
+        return self._new(mapped(self._node, self._map_argument(func, arg, options), self._view.schema))
 
-    def replace(self, to_replace: object, value: object = MISSING, regex: bool = False) -> Self:
+    def _map_argument(self, func: object, arg: object, options: Mapping[str, object]) -> object:
+        """What `map` was given, under either of its names in pandas."""
+        check_options("map", options, self._examples(), "engine")
+        given = [one for one in (func, arg) if one is not NO_DEFAULT]
+        if len(given) != 1:
+            raise PlanError(f"map: takes one dict, as in {self._example('{self}')}.map({{...}}); got {len(given)}")
+        return given[0]
+
+    def replace(
+        self, to_replace: object = NO_DEFAULT, value: object = NO_DEFAULT, regex: bool = False, **options: object
+    ) -> Self:
         """The column with some values replaced and the others unchanged; see `map` for the values.
 
         Parameters
         ----------
         to_replace : dict, list or value
             A dict of old and new values, or the old values.
-        value : list or value
+        value : list or value, optional
             The new values, unless `to_replace` is a dict.  A null makes a value missing.
-        regex : bool
+        regex : bool, default False
             Must be False.
+        **options
+            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
@@ -277,21 +345,32 @@ class ColumnExpr(ColumnOperators):
             raise UnsupportedError(
                 f"replace of {column}: takes whole values, so regex must be False; use .str.replace() for parts"
             )
-        pairs, filled = replacements(to_replace, None if value is MISSING else value, value is not MISSING)
+        check_options("replace", options, self._examples(), "inplace", "limit")
+        if to_replace is NO_DEFAULT:
+            raise PlanError(f"replace: needs the old values, as in {self._example('{self}')}.replace({{...}})")
+        pairs, filled = replacements(to_replace, None if value is NO_DEFAULT else value, value is not NO_DEFAULT)
         node = replaced(self._node, pairs, self._view.schema) if pairs else self._node
         if filled is None:
             return self._new(node)
         # A value that becomes missing is not filled.
         return self._new(otherwise(self._node, node, filled) if None in pairs.values() else FillNull(node, filled))
 
-    def astype(self, dtype: ValueType) -> Self:
+    def astype(self, dtype: ValueType, **options: object) -> Self:
         """Numeric categories, or a condition, as numbers; numbers as conditions; categories as texts.
+
+        Parameters
+        ----------
+        dtype : type or str
+            ``float``, ``int``, ``bool``, ``str`` or ``"category"``, or a name that pandas gives to one of these.
+        **options
+            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
         >>> (df["age"] > 65).astype(int)
         <private column: (age > 65).astype(float)>
         """
+        check_options("astype", options, self._examples(), "copy", "errors")
         return self._new(converted(self._node, dtype, self._view.schema))
 
     def __abs__(self) -> Self:

@@ -57,6 +57,13 @@ class ColumnMethods(Pipe, ColumnExpr):
         The function is called once and receives the column, never a value of a row; so it can use arithmetic and the
         methods of columns, but no ``if``.
 
+        Parameters
+        ----------
+        func : callable
+            Called once; receives the column, never a value of a row.
+        *args, **kwargs
+            Further arguments of the function.
+
         Raises
         ------
         UnsupportedError
@@ -92,6 +99,11 @@ class ColumnMethods(Pipe, ColumnExpr):
     def nunique(self, **options: object) -> int:
         """Number of the declared values of a column of categories: public, whether rows have them or not.
 
+        Parameters
+        ----------
+        **options
+            Arguments of pandas, with the values that change nothing here.
+
         Raises
         ------
         UnsupportedError
@@ -110,6 +122,11 @@ class ColumnMethods(Pipe, ColumnExpr):
     def dropna(self, **options: object) -> Self:
         """Only the rows with a value in the column; aggregations never count missing values, so they do not need it.
 
+        Parameters
+        ----------
+        **options
+            Arguments of pandas, with the values that change nothing here.
+
         Examples
         --------
         >>> df["age"].dropna()
@@ -120,6 +137,11 @@ class ColumnMethods(Pipe, ColumnExpr):
 
     def copy(self, deep: bool = True) -> Self:
         """The same column: columns are immutable.
+
+        Parameters
+        ----------
+        deep : bool, default True
+            Has no effect.
 
         Examples
         --------
@@ -152,6 +174,11 @@ class ColumnMethods(Pipe, ColumnExpr):
     def reset_index(self, **options: object) -> Self:
         """The same column: rows have no index.
 
+        Parameters
+        ----------
+        **options
+            Arguments of pandas, with the values that change nothing here.
+
         Examples
         --------
         >>> df["age"].reset_index()
@@ -162,6 +189,11 @@ class ColumnMethods(Pipe, ColumnExpr):
 
     def sort_values(self, **options: object) -> Self:
         """The same column: no query depends on the order of rows.
+
+        Parameters
+        ----------
+        **options
+            Arguments of pandas, which have no effect.
 
         Examples
         --------

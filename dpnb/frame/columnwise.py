@@ -51,80 +51,152 @@ class ColumnwiseAggregations(Pipe, NoOperators):
     def sum(self: HasColumns, axis: object = 0, **options: Unpack[PandasOptions]) -> Query:
         """Sum of each numeric column, and number of rows for which each condition is true.
 
+        Parameters
+        ----------
+        axis : {0, "index", "rows"}, default 0
+            Values are aggregated over rows.
+        **options
+            Arguments of pandas, with the values that change nothing here.
+
         Examples
         --------
         >>> df.sum().description
         'sum of age, sum of cost'
+        >>> df.groupby("plan").sum().description
+        'sum of age, sum of cost by plan'
         """
         return each_column(self, "sum", {"axis": axis, **options})
 
     def mean(self: HasColumns, axis: object = 0, **options: Unpack[PandasOptions]) -> Query:
         """Mean of each numeric column, and proportion of each condition.
 
+        Parameters
+        ----------
+        axis : {0, "index", "rows"}, default 0
+            Values are aggregated over rows.
+        **options
+            Arguments of pandas, with the values that change nothing here.
+
         Examples
         --------
         >>> df.mean().description
         'mean of age, mean of cost'
+        >>> df.groupby("plan").mean().description
+        'mean of age, mean of cost by plan'
         """
         return each_column(self, "mean", {"axis": axis, **options})
 
     def var(self: HasColumns, ddof: Ddof = 1, **options: Unpack[AxisOptions]) -> Query:
         """Variance of each numeric column; `ddof` as in `Series.var`.
 
+        Parameters
+        ----------
+        ddof : {1, 0}, default 1
+            As for `dpnb.Series.var`.
+        **options
+            Arguments of pandas, with the values that change nothing here.
+
         Examples
         --------
         >>> df.var().description
         'sample variance of age, sample variance of cost'
+        >>> df.groupby("plan").var().description
+        'sample variance of age, sample variance of cost by plan'
         """
         return each_column(self, "var", options, ddof=ddof)
 
     def std(self: HasColumns, ddof: Ddof = 1, **options: Unpack[AxisOptions]) -> Query:
         """Standard deviation of each numeric column; `ddof` as in `Series.var`.
 
+        Parameters
+        ----------
+        ddof : {1, 0}, default 1
+            As for `dpnb.Series.var`.
+        **options
+            Arguments of pandas, with the values that change nothing here.
+
         Examples
         --------
         >>> df.std().description
         'sample standard deviation of age, sample standard deviation of cost'
+        >>> df.groupby("plan").std().description
+        'sample standard deviation of age, sample standard deviation of cost by plan'
         """
         return each_column(self, "std", options, ddof=ddof)
 
     def min(self: HasColumns, axis: object = 0, **options: Unpack[PandasOptions]) -> Query:
         """The smallest value of each numeric column that exceeds the noise.
 
+        Parameters
+        ----------
+        axis : {0, "index", "rows"}, default 0
+            Values are aggregated over rows.
+        **options
+            Arguments of pandas, with the values that change nothing here.
+
         Examples
         --------
         >>> df[["age"]].min().description
         'smallest of age'
+        >>> df.groupby("plan")[["age"]].min().description
+        'smallest of age by plan'
         """
         return each_column(self, "min", {"axis": axis, **options})
 
     def max(self: HasColumns, axis: object = 0, **options: Unpack[PandasOptions]) -> Query:
         """The largest value of each numeric column that exceeds the noise.
 
+        Parameters
+        ----------
+        axis : {0, "index", "rows"}, default 0
+            Values are aggregated over rows.
+        **options
+            Arguments of pandas, with the values that change nothing here.
+
         Examples
         --------
         >>> df[["age"]].max().description
         'largest of age'
+        >>> df.groupby("plan")[["age"]].max().description
+        'largest of age by plan'
         """
         return each_column(self, "max", {"axis": axis, **options})
 
     def median(self: HasColumns, axis: object = 0, **options: Unpack[PandasOptions]) -> Query:
         """Median of each numeric column.
 
+        Parameters
+        ----------
+        axis : {0, "index", "rows"}, default 0
+            Values are aggregated over rows.
+        **options
+            Arguments of pandas, with the values that change nothing here.
+
         Examples
         --------
         >>> df[["age"]].median().description
         'median of age'
+        >>> df.groupby("plan")[["age"]].median().description
+        'median of age by plan'
         """
         return each_column(self, "median", {"axis": axis, **options})
 
     def quantile(self: HasColumns, q: float = 0.5, **options: Unpack[AxisOptions]) -> Query:
         """One quantile of each numeric column.
 
+        Parameters
+        ----------
+        q : float, default 0.5
+            One level from 0 to 1; several are for a single column.
+        **options
+            Arguments of pandas, with the values that change nothing here.
+
         Examples
         --------
         >>> df[["age"]].quantile(0.9).description
         'quantile 0.9 of age'
+        >>> df.groupby("plan")[["age"]].quantile(0.9).description
+        'quantile 0.9 of age by plan'
         """
         if np.ndim(q):
             raise PlanError(
@@ -135,14 +207,22 @@ class ColumnwiseAggregations(Pipe, NoOperators):
         return each_column(self, level, options)
 
     def describe(self: HasColumns, **options: Any) -> Query:
-        """Count, mean, `std` and quartiles of each numeric column, in one charge; one row for each column.
+        """Count, mean, `std` and quartiles of each numeric column, in one charge.
 
-        Half of the charge is for the moments and half for the quantiles, as for a series.
+        The answer has one row for each column; of groups, one row for each group.  Half of the charge is for the
+        moments and half for the quantiles, as for a series.
+
+        Parameters
+        ----------
+        **options
+            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
         >>> df[["age"]].describe().description
         'description of age'
+        >>> df.groupby("plan")[["age"]].describe().description
+        'description of age by plan'
         """
         check_options("describe", options, self._examples(), "percentiles", "include", "exclude")
         numbers = numeric_columns(self, "describe")
@@ -166,6 +246,11 @@ class ColumnwiseAggregations(Pipe, NoOperators):
     def corr(self: HasColumns, **options: Unpack[AxisOptions]) -> Query:
         """Pearson's correlations of all pairs of numeric columns, from one measurement; the answer is a matrix.
 
+        Parameters
+        ----------
+        **options
+            Arguments of pandas, with the values that change nothing here.
+
         Examples
         --------
         >>> df.corr().description
@@ -175,6 +260,13 @@ class ColumnwiseAggregations(Pipe, NoOperators):
 
     def cov(self: HasColumns, ddof: Ddof = 1, **options: Unpack[AxisOptions]) -> Query:
         """Covariances of all pairs of numeric columns, from one measurement; the answer is a matrix.
+
+        Parameters
+        ----------
+        ddof : {1, 0}, default 1
+            As for `dpnb.Series.cov`.
+        **options
+            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
@@ -194,7 +286,7 @@ def each_column(view: HasColumns, verb: str | float, options: Mapping[str, objec
         Name of the statistic; a number is the level of a quantile.
     options : mapping
         Arguments of pandas.
-    ddof : int
+    ddof : int, default 1
         Of ``var`` and ``std``.
 
     Raises

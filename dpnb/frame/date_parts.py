@@ -9,6 +9,7 @@ from dpnb._plan.expressions.nodes import DatePart, Expression, ExtractDatePart, 
 from dpnb._plan.expressions.periods import period_of
 from dpnb._plan.expressions.text import as_operand, operand, words
 from dpnb.errors import PlanError
+from dpnb.frame.options import check_options
 from dpnb.frame.unsupported import UnsupportedOperations
 
 C = TypeVar("C")
@@ -102,24 +103,36 @@ class DateParts(UnsupportedOperations, Generic[C]):
         """0 to 59."""
         return self._part("second")
 
-    def day_name(self) -> C:
+    def day_name(self, **options: object) -> C:
         """The English name of the day of the week: a category, from Monday to Sunday.
+
+        Parameters
+        ----------
+        **options
+            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
         >>> df["admitted"].dt.day_name().unique()
         ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday']
         """
+        check_options("day_name", options, self._examples(), "locale")
         return self._named("dayofweek", "day_name", 0, DAYS)
 
-    def month_name(self) -> C:
+    def month_name(self, **options: object) -> C:
         """The English name of the month: a category, from January to December.
+
+        Parameters
+        ----------
+        **options
+            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
         >>> df["admitted"].dt.month_name()
         <private column: admitted.dt.month_name()>
         """
+        check_options("month_name", options, self._examples(), "locale")
         return self._named("month", "month_name", 1, MONTHS)
 
     def _named(self, part: DatePart, call: str, first: int, names: tuple[str, ...]) -> C:
@@ -144,7 +157,7 @@ class DateParts(UnsupportedOperations, Generic[C]):
         """
         return self.to_period("D")
 
-    def to_period(self, freq: object) -> C:
+    def to_period(self, freq: object = None) -> C:
         """The hour, day, week, month, quarter or year as a category, between the declared dates.
 
         A clamped date is in the first or the last period.
@@ -173,25 +186,39 @@ class DateParts(UnsupportedOperations, Generic[C]):
         """
         return self._new(period_of(self._date, freq))
 
-    def floor(self, freq: object) -> C:
+    def floor(self, freq: object, **options: object) -> C:
         """The same as `to_period`.
+
+        Parameters
+        ----------
+        freq : str
+            As for `to_period`.
+        **options
+            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
         >>> df["admitted"].dt.floor("D")
         <private column: admitted.dt.to_period('D')>
         """
+        check_options("floor", options, self._examples(), "ambiguous", "nonexistent")
         return self.to_period(freq)
 
     def strftime(self, date_format: str) -> C:
         """Days, months or years, ``"%Y-%m-%d"``, ``"%Y-%m"`` or ``"%Y"``, as by `to_period`; ``"%A"`` and ``"%B"``.
+
+        Parameters
+        ----------
+        date_format : str
+            One of ``"%Y-%m-%d"``, ``"%F"``, ``"%Y-%m"``, ``"%Y"``, ``"%A"`` and ``"%B"``.
 
         Examples
         --------
         >>> df["admitted"].dt.strftime("%Y-%m")
         <private column: admitted.dt.to_period('M')>
         """
-        freq = FORMATS.get(date_format)
+        given: object = date_format
+        freq = FORMATS.get(given) if isinstance(given, str) else None
         if freq is None:
             raise PlanError(
                 f"strftime of {words(self._date)}: the formats are '%Y-%m-%d', '%Y-%m', '%Y', '%A' and '%B'; got "

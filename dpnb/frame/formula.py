@@ -70,7 +70,7 @@ def regression_of(
         The outcome, then the columns.
     view : TableView
         The view that has these columns.
-    categorical : set of expression
+    categorical : set of expression, optional
         Columns of whole numbers that are used as categories.
     names : mapping, optional
         Names of terms, of expressions that are not columns of the view.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 from dpnb._core.query import Query
 from dpnb._plan.expressions.nodes import Expression
@@ -20,7 +20,7 @@ from dpnb.frame.groupby import Aggregated, AggregationSpec, aggregation_query
 from dpnb.frame.grouping import Grouping
 from dpnb.frame.lookup import looked_up
 from dpnb.frame.numpy_functions import NumpyFunctions
-from dpnb.frame.options import check_options
+from dpnb.frame.options import AGGREGATION, PandasOptions, check_options
 from dpnb.frame.pipe import applied
 from dpnb.frame.query_text import parsed
 from dpnb.frame.regressions import Regressions
@@ -120,6 +120,11 @@ class Frame(ColumnwiseAggregations, Regressions, Grouping, NumpyFunctions):
     def pop(self, item: str) -> Series:
         """Remove a column from this frame, and return it.
 
+        Parameters
+        ----------
+        item : str
+            Name of the column.
+
         Examples
         --------
         >>> df.pop("note")
@@ -133,6 +138,17 @@ class Frame(ColumnwiseAggregations, Regressions, Grouping, NumpyFunctions):
 
     def insert(self, loc: int, column: str, value: Any, allow_duplicates: bool = False) -> None:
         """Add a column, as ``frame[column] = value`` does; `loc` has no effect, since no query depends on it.
+
+        Parameters
+        ----------
+        loc : int
+            Has no effect.
+        column : str
+            Name of the new column.
+        value : column or constant
+            An expression of columns of the same rows, or a constant.
+        allow_duplicates : bool, default False
+            Has no effect: a column of this name is replaced.
 
         Examples
         --------
@@ -164,6 +180,13 @@ class Frame(ColumnwiseAggregations, Regressions, Grouping, NumpyFunctions):
         The text is parsed and translated, never evaluated: names are columns (in backticks if they are not
         identifiers), joined with constants by comparisons, arithmetic, ``and``, ``or``, ``not`` and ``in [...]``.
 
+        Parameters
+        ----------
+        expr : str
+            The condition.
+        **options
+            Arguments of pandas, with the values that change nothing here.
+
         Raises
         ------
         PlanError
@@ -177,19 +200,32 @@ class Frame(ColumnwiseAggregations, Regressions, Grouping, NumpyFunctions):
         check_options("query", options, self._examples(), "inplace", "engine")
         return Frame(filtered(self._view, parsed(expr, self._view, "query")))
 
-    def eval(self, expr: str) -> Series:
+    def eval(self, expr: str, **options: object) -> Series:
         """An expression of columns, written as text as for `query`.
+
+        Parameters
+        ----------
+        expr : str
+            The expression.
+        **options
+            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
         >>> df.eval("cost / 12")
         <private column: cost / 12>
         """
+        check_options("eval", options, self._examples(), "inplace", "engine")
         column = parsed(expr, self._view, "eval")
         return Series(column._view, column._node)
 
     def assign(self, **columns: Any) -> Frame:
         """Add columns: expressions of columns, constants, or functions of the view that return one, as in pandas.
+
+        Parameters
+        ----------
+        **columns
+            The new columns by name.  A function receives the view with the columns before it.
 
         Raises
         ------
@@ -214,6 +250,15 @@ class Frame(ColumnwiseAggregations, Regressions, Grouping, NumpyFunctions):
 
         The function is called once and receives the view, never a row, so it can have no ``if``.
 
+        Parameters
+        ----------
+        func : callable
+            Called once; receives the view, never a row.
+        axis : {0, 1, "columns"}, default 0
+            Must be 1 or ``"columns"``.
+        **options
+            Arguments of pandas, with the values that change nothing here.
+
         Raises
         ------
         UnsupportedError
@@ -237,7 +282,19 @@ class Frame(ColumnwiseAggregations, Regressions, Grouping, NumpyFunctions):
         max_rows_per_group: int | None = None,
         max_norm_per_unit: float | None = None,
     ) -> Frame:
-        """Tighten the contribution bounds of each unit, for less noise; see `Session` for the meaning of each bound.
+        """Tighten the contribution bounds of each unit, for less noise.
+
+        Parameters
+        ----------
+        max_rows_per_unit : int, optional
+            The maximum number of rows of a unit that count.
+        max_groups_per_unit : int, optional
+            The maximum number of groups of one query in which a unit counts.
+        max_rows_per_group : int, optional
+            The maximum number of rows of a unit that count in each group.
+        max_norm_per_unit : float, optional
+            The maximum L2 norm of the vector that a unit adds to a query, as a multiple of the largest norm that one
+            row can add.  A longer vector is scaled down.
 
         Raises
         ------
@@ -263,6 +320,7 @@ class Frame(ColumnwiseAggregations, Regressions, Grouping, NumpyFunctions):
         on: str | list[str] | None = None,
         how: Literal["inner", "left"] = "inner",
         suffixes: tuple[str, str] = ("_x", "_y"),
+        **options: object,
     ) -> Frame:
         """Join with another table of the session on the privacy unit, or with a public table.
 
@@ -274,11 +332,13 @@ class Frame(ColumnwiseAggregations, Regressions, Grouping, NumpyFunctions):
             a unit at most 10,000 pairs.  Or a public table with one row for each key: its other columns are added, with
             bounds and categories taken from it.
         on : str or list of str
-            The privacy unit, or the key columns.
-        how : str
-            ``"inner"``, or for a public table also ``"left"``.
-        suffixes : pair of str
+            The privacy unit, or the key columns; required.
+        how : {"inner", "left"}, default "inner"
+            ``"left"`` is for public tables only.
+        suffixes : pair of str, default ("_x", "_y")
             Appended to the names of columns that both tables have.
+        **options
+            Arguments of pandas, with the values that change nothing here.
 
         Raises
         ------
@@ -293,6 +353,8 @@ class Frame(ColumnwiseAggregations, Regressions, Grouping, NumpyFunctions):
         >>> df.merge(prices, on="plan").columns
         ['age', 'cost', 'plan', 'admitted', 'note', 'price']
         """
+        known = ("left_on", "right_on", "left_index", "right_index", "sort", "copy", "indicator", "validate")
+        check_options("merge", options, self._examples(), *known)
         pair: Any = suffixes
         if not isinstance(pair, tuple | list) or [type(suffix) for suffix in pair] != [str, str]:
             raise PlanError(f"merge: suffixes must be two strings, such as ('_x', '_y'); got {pair!r}")
@@ -305,16 +367,24 @@ class Frame(ColumnwiseAggregations, Regressions, Grouping, NumpyFunctions):
 
     # --- aggregations ------------------------------------------------------------------------------------------
 
-    def count(self) -> Query:
+    def count(self, axis: object = 0, **options: Unpack[PandasOptions]) -> Query:
         """Number of rows, nulls included.
 
         pandas gives the non-null values of each column here: ``frame["x"].count()`` gives those of one column.
+
+        Parameters
+        ----------
+        axis : {0, "index", "rows"}, default 0
+            Rows are counted.
+        **options
+            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
         >>> df.count().description
         'count of rows'
         """
+        check_options("count", {"axis": axis, **options}, self._examples(), *AGGREGATION)
         return self._view.query(*aggregation_for("count", None))
 
     def count_units(self) -> Query:
@@ -359,7 +429,16 @@ class Frame(ColumnwiseAggregations, Regressions, Grouping, NumpyFunctions):
     aggregate = agg
 
     def hist(self, column: str | None = None, bins: object = 10, **drawing: object) -> Query:
-        """`Series.histogram` of one column.
+        """`dpnb.Series.histogram` of one column.
+
+        Parameters
+        ----------
+        column : str
+            Name of a numeric column, or of one of dates; required.
+        bins : int, or list of float or dates, default 10
+            Number of bins of equal width between the column's bounds; or ascending edges.
+        **drawing
+            Arguments of pandas for the drawing, which have no effect.
 
         Raises
         ------

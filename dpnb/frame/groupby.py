@@ -140,6 +140,15 @@ class GroupBy(ColumnwiseAggregations, UnsupportedOperations):
     ) -> Query:
         """Several aggregations of each group in one charge; see `Frame.agg`.
 
+        Parameters
+        ----------
+        func : dict, list or str, optional
+            Aggregations by column, or of all numeric columns, as for `dpnb.Frame.agg`.
+        weights : mapping of str to float, optional
+            How the charge is divided, as for `dpnb.Frame.agg`.
+        **columns
+            Named aggregations, as for `dpnb.Frame.agg`.
+
         Examples
         --------
         >>> df.groupby("plan").agg(n="count", paid=("cost", "mean")).description
@@ -151,6 +160,13 @@ class GroupBy(ColumnwiseAggregations, UnsupportedOperations):
 
     def apply(self, func: Callable[..., Any], *args: Any, **kwargs: Any) -> Query:
         """The aggregation that a function builds, as in ``apply(lambda g: g["x"].mean())``; it receives the groups.
+
+        Parameters
+        ----------
+        func : callable
+            Called once; receives the groups, never rows.
+        *args, **kwargs
+            Further arguments of the function.
 
         Examples
         --------

@@ -23,6 +23,15 @@ class Grouping(ColumnLayout):
     def value_counts(self, subset: str | list[str] | None = None, normalize: bool = False, **options: object) -> Query:
         """Number of rows for each combination of public values; see `Series.value_counts`.
 
+        Parameters
+        ----------
+        subset : str or list of str, optional
+            The columns; by default all.
+        normalize : bool, default False
+            Shares of the rows instead of counts.
+        **options
+            Arguments of pandas, with the values that change nothing here.
+
         Raises
         ------
         PlanError
@@ -45,7 +54,7 @@ class Grouping(ColumnLayout):
         ----------
         by : str, column, or list of them
             Columns of public values: declared categories, conditions, bins of `dpnb.cut`, parts of dates, rounded
-            numbers; string columns with `keys`.
+            numbers; string columns with `keys`.  Required.
         keys : list, data frame or answer, optional
             The public groups; by default every combination of the public values.  A list of keys (tuples for several
             columns), a table with the columns of `by`, or the answer of `discover`.
@@ -75,6 +84,8 @@ class Grouping(ColumnLayout):
             ``"h"``, ``"D"``, ``"W"``, ``"M"``, ``"Q"`` or ``"Y"``, or an equivalent frequency of pandas.
         on : str, optional
             The column of dates; may be left out if there is only one.
+        **options
+            None of the other arguments of pandas is accepted.
 
         Raises
         ------
@@ -98,6 +109,18 @@ class Grouping(ColumnLayout):
         **options: object,
     ) -> Query:
         """Aggregate columns for each combination of public values; of one column by two, the answer is a two-way table.
+
+        Parameters
+        ----------
+        values : str or list of str, optional
+            The columns to aggregate; by default all numeric columns.
+        index, columns : str, column, or list of them, optional
+            The groups, as for `groupby`; at least one of the two is required.  With both, one column
+            of `values` and one aggregation, the answer has the last level of the groups as columns.
+        aggfunc : str, list or dict, default "mean"
+            Aggregations, as for `agg`.
+        **options
+            Arguments of pandas, with the values that change nothing here.
 
         Raises
         ------
@@ -126,6 +149,14 @@ class Grouping(ColumnLayout):
 
         The interval of a group's number of units is valid conditionally on the group being found, however small it is,
         and the estimate is median-unbiased.  With ``simultaneous=True`` the intervals of all groups found hold at once.
+
+        Parameters
+        ----------
+        by : str, column, or list of them
+            The groups: texts, or other discrete values.
+        discovery_delta : Number, optional
+            The largest probability with which a group with a single unit is found, at most the budget's
+            ``discovery_delta``; by default a tenth of that.  It belongs to the query: other values are other queries.
 
         Raises
         ------

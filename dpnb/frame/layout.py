@@ -81,6 +81,11 @@ class ColumnLayout(UnsupportedOperations):
     def copy(self, deep: bool = True) -> Self:
         """A view of the same rows and columns, to which columns can be added separately.
 
+        Parameters
+        ----------
+        deep : bool, default True
+            Has no effect.
+
         Examples
         --------
         >>> df.copy()
@@ -97,6 +102,15 @@ class ColumnLayout(UnsupportedOperations):
         **options: object,
     ) -> Self:
         """Rename columns, by a dict or a function of their public names.
+
+        Parameters
+        ----------
+        mapper : dict or callable, optional
+            With ``axis=1``, the same as `columns`.
+        columns : dict or callable, optional
+            New names by old name, or a function from old to new names.
+        **options
+            ``axis``, and arguments of pandas with the values that change nothing here.
 
         Raises
         ------
@@ -133,6 +147,15 @@ class ColumnLayout(UnsupportedOperations):
     def drop(self, labels: object = None, *, columns: object = None, **options: object) -> Self:
         """A view without some columns.
 
+        Parameters
+        ----------
+        labels : str or list of str, optional
+            With ``axis=1``, the same as `columns`.
+        columns : str or list of str, optional
+            Names of columns.
+        **options
+            ``axis`` and ``errors="ignore"``, and arguments of pandas with the values that change nothing here.
+
         Raises
         ------
         PlanError
@@ -160,6 +183,15 @@ class ColumnLayout(UnsupportedOperations):
     def filter(self, items: object = None, like: str | None = None, **options: object) -> Self:
         """The columns with given names, or whose names contain a text.  Rows are selected by ``df[condition]``.
 
+        Parameters
+        ----------
+        items : list of str, optional
+            Names of columns; those that the view does not have are left out.
+        like : str, optional
+            A part of the names.
+        **options
+            ``axis=1``, which has no effect.
+
         Raises
         ------
         PlanError
@@ -186,6 +218,11 @@ class ColumnLayout(UnsupportedOperations):
 
     def select_dtypes(self, include: object = None, exclude: object = None) -> Self:
         """The columns of some declared types: ``"number"``, ``"category"``, ``"bool"`` or ``"datetime"``.
+
+        Parameters
+        ----------
+        include, exclude : str or list of str, optional
+            Names of types; at least one of the two is required.
 
         Raises
         ------
@@ -231,6 +268,15 @@ class ColumnLayout(UnsupportedOperations):
 
         Aggregations never count missing values of their column, so they do not need it.
 
+        Parameters
+        ----------
+        subset : str or list of str, optional
+            The columns; by default all.
+        how : {"any", "all"}, default "any"
+            Whether rows are left out that lack any, or all, of these values.
+        **options
+            Arguments of pandas, with the values that change nothing here.
+
         Raises
         ------
         PlanError
@@ -252,6 +298,13 @@ class ColumnLayout(UnsupportedOperations):
 
     def fillna(self, value: object, **options: object) -> Self:
         """Replace missing values by a constant for each column, given as a dict.
+
+        Parameters
+        ----------
+        value : dict
+            The constant for each column, by name.
+        **options
+            Arguments of pandas, with the values that change nothing here.
 
         Raises
         ------
@@ -278,6 +331,11 @@ class ColumnLayout(UnsupportedOperations):
     def reset_index(self, **options: object) -> Self:
         """The same view: rows have no index.
 
+        Parameters
+        ----------
+        **options
+            Arguments of pandas, with the values that change nothing here.
+
         Examples
         --------
         >>> df.reset_index()
@@ -288,6 +346,11 @@ class ColumnLayout(UnsupportedOperations):
 
     def sort_index(self, **options: object) -> Self:
         """The same view: no query depends on the order of rows.
+
+        Parameters
+        ----------
+        **options
+            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
@@ -300,6 +363,13 @@ class ColumnLayout(UnsupportedOperations):
 
     def sort_values(self, by: object, **options: object) -> Self:
         """The same view: no query depends on the order of rows, and rows are never shown.
+
+        Parameters
+        ----------
+        by : str or list of str
+            Names of columns.
+        **options
+            Arguments of pandas, with the values that change nothing here.
 
         Raises
         ------

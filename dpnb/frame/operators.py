@@ -67,8 +67,18 @@ class ColumnOperators(UnsupportedOperations):
 
     # --- operators ---------------------------------------------------------------------------------------------
 
+    def _is_grouped(self) -> bool:
+        """Whether aggregations of the column are for each group."""
+        return False
+
     def _other(self, other: object, where: str) -> Expression:
         if isinstance(other, ColumnOperators):
+            if other._is_grouped() and not self._is_grouped():
+                # The result would be a column of rows: the groups would be lost without notice.
+                raise PlanError(
+                    f"{where}: {other!r} is grouped; compute with the column itself before grouping, as in "
+                    + self._example("df.assign(new={number} + {number2}).groupby({category_name})")
+                )
             self._view.refuse_other_rows(other._view, other, where)
             return other._node
         return literal(other, f"{words(self._node)} {where}")

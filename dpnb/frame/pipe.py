@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dpnb.errors import DpnbError, UnsupportedError
+from dpnb.errors import DpnbError, PlanError, UnsupportedError
 
 
 class Pipe:
@@ -16,11 +16,22 @@ class Pipe:
     def pipe(self, func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """``func(self, *args, **kwargs)``: the function receives the view or column, never rows.
 
+        Parameters
+        ----------
+        func : callable
+            Its first argument is this object.
+        *args, **kwargs
+            Further arguments of the function.
+
         Examples
         --------
         >>> df.pipe(lambda view: view[view["age"] > 65])
         <private table: age, cost, plan, admitted, note where age > 65>
+        >>> df["age"].pipe(lambda column: column.clip(0, 65)).mean().description
+        'mean of age.clip(0, 65)'
         """
+        if not callable(func):
+            raise PlanError(f"pipe: takes a function of the view or column; got {func!r}")
         return func(self, *args, **kwargs)
 
 

@@ -41,7 +41,14 @@ class Plot(UnsupportedOperations):
         return self._shown
 
     def hist(self, bins: object = 10, **drawing: object) -> Query:
-        """`Series.histogram`; its answer has a `plot`.  Arguments for the drawing have no effect.
+        """As `dpnb.Series.histogram`; its answer has a `plot`.  Arguments for the drawing have no effect.
+
+        Parameters
+        ----------
+        bins : int, or list of float or dates, default 10
+            Number of bins of equal width between the column's bounds; or ascending edges.
+        **drawing
+            Arguments of pandas for the drawing, which have no effect.
 
         Examples
         --------

@@ -67,7 +67,7 @@ def recoded(node: Expression, values: tuple[Key, ...], name: str, new: NewValue,
         The result in words.
     new : callable
         Maps a category to its new value.
-    number : bool
+    number : bool, default True
         Whether new values that are all numbers make a number, or numeric categories.
     """
     changed = tuple(map(new, values))

@@ -47,9 +47,11 @@ class Regressions(ColumnLayout):
         formula : str or column
             The outcome; or without `on` a formula such as ``"wage ~ school + C(union) + school:exper"``, with names of
             columns, ``+``, ``:``, ``*`` and ``C()``.  It is parsed, never evaluated, and always has an intercept.
-        on : str, column, or list of them
+        on : str, column, or list of them, optional
             Numbers as they are; conditions as 1 where they are true; categories as one indicator for each value except
-            the first.
+            the first.  Not with a formula.
+        **options
+            None of the arguments of other libraries is accepted.
 
         Raises
         ------
@@ -120,20 +122,20 @@ class Regressions(ColumnLayout):
         on : str, column, or list of them
             Numbers as they are; conditions as 1 where they are true; categories as one indicator for each value except
             the first.  Rows with a missing value in any of the columns are ignored.
-        family : str
-            ``"linear"``, ``"logistic"``, ``"poisson"`` or ``"multinomial"``.
+        family : {"linear", "logistic", "poisson", "multinomial"}
+            The model.
         mu : Number
             Loss of ONE step, > 0; all `steps` together cost mu times the square root of `steps`.
         steps : int
             Maximum number of steps.
         name : str, optional
             Name of the launch; by default a description of the regression.
-        clip_norm : Number
+        clip_norm : Number, default 1
             The norm to which a unit's gradient, summed over its rows, is clipped, in the scaled columns' units.
         learning_rate : Number, optional
             By default a rate that cannot overshoot, whatever the rows are.  It is slow if most values are far from
             their bounds, above all for ``"poisson"``: choose a larger one then.
-        chains : int
+        chains : int, default 8
             Number of independent descents, for intervals that cover the noise.  The cost does not depend on it.
         public_size : int, optional
             A public number of units, by which the sum is divided; by default the session's `public_size`.
@@ -141,11 +143,11 @@ class Regressions(ColumnLayout):
             Release the prediction error after every `check_every` steps, and stop when it no longer improves.
         check_mu : Number, optional
             Loss of one check; by default `mu`.
-        patience : int
+        patience : int, default 2
             Stop after this many consecutive checks that do not improve on the best by more than their noise.
         start : mapping or coefficients, optional
             Coefficients by term in the columns' original units, or the ``.coefficients`` of another fit; by default 0.
-        dry_run : bool
+        dry_run : bool, default False
             Return the cost of a step, how many steps the budget covers and the size of the noise, and launch nothing.
 
         Returns

@@ -44,7 +44,7 @@ def crosstab(
         A column to aggregate for each pair, instead of the number of rows.
     aggfunc : str, optional
         How `values` are aggregated, for example ``"mean"``.
-    normalize : bool, "all" or "index"
+    normalize : bool, "all" or "index", default False
         Shares of all rows instead of counts; with ``"index"`` shares of the rows of each value of `index`.
     **options
         Arguments of pandas, with the values that change nothing here.
@@ -88,7 +88,7 @@ def crosstab(
     return values.groupby(levels).agg(aggfunc).unstack()
 
 
-def get_dummies(data: Series, *, prefix: str | None = None, drop_first: bool = False) -> Frame:
+def get_dummies(data: Series, *, prefix: str | None = None, drop_first: bool = False, **options: object) -> Frame:
     """A view with one condition for each public value of a column, like `pandas.get_dummies`.
 
     Parameters
@@ -97,8 +97,10 @@ def get_dummies(data: Series, *, prefix: str | None = None, drop_first: bool = F
         A column with public values.
     prefix : str, optional
         The names are ``prefix_value``; by default the values.
-    drop_first : bool
+    drop_first : bool, default False
         Leave out the first value.
+    **options
+        Arguments of pandas, with the values that change nothing here.
 
     Raises
     ------
@@ -121,6 +123,7 @@ def get_dummies(data: Series, *, prefix: str | None = None, drop_first: bool = F
             f"get_dummies: takes a column of a private table; got {type(data).__name__}; df.regress(..., on=[...]) "
             "makes the indicators of categories itself"
         )
+    check_options("get_dummies", options, data._examples(), "prefix_sep", "dummy_na", "columns", "sparse", "dtype")
     view, node = data._view, data._node
     values = public_keys_of(node, view.schema)
     if values is None:

@@ -29,14 +29,14 @@ from dpnb.frame.coerce import (
     EXTREMES,
     aggregation_for,
     as_number,
-    bins,
     description_of,
     joint_aggregation,
+    number_bins,
 )
 from dpnb.frame.column_expr import ColumnExpr, filtered, groups_of
 from dpnb.frame.date_bins import date_bins
 from dpnb.frame.examples import examples, own_words
-from dpnb.frame.options import AGGREGATION, GROUPING, GroupOptions, check_options
+from dpnb.frame.options import AGGREGATION, GROUPING, NO_DEFAULT, GroupOptions, check_options
 from dpnb.frame.pipe import applied
 from dpnb.frame.plot import Plot
 from dpnb.frame.public_keys import public_keys
@@ -84,7 +84,7 @@ class Series(Aggregations):
 
         Parameters
         ----------
-        normalize : bool
+        normalize : bool, default False
             Shares of the rows instead of counts.
         keys : list, data frame or answer, optional
             The public values of a text column.
@@ -112,6 +112,11 @@ class Series(Aggregations):
 
     def histogram(self, bins: object = 10) -> Query:
         """Rows in bins of equal width between the bounds, or between given edges; a bin includes its lower edge.
+
+        Parameters
+        ----------
+        bins : int, or list of float or dates, default 10
+            Number of bins of equal width between the column's bounds; or ascending edges.
 
         Examples
         --------
@@ -157,6 +162,13 @@ class Series(Aggregations):
     def hist(self, bins: object = 10, **drawing: object) -> Query:
         """The same as `histogram`; its answer has a `plot`.  Arguments of pandas for the drawing have no effect.
 
+        Parameters
+        ----------
+        bins : int, or list of float or dates, default 10
+            Number of bins of equal width between the column's bounds; or ascending edges.
+        **drawing
+            Arguments of pandas for the drawing, which have no effect.
+
         Examples
         --------
         >>> df["age"].hist(bins=5).description
@@ -173,6 +185,11 @@ class Series(Aggregations):
     def describe(self, **options: object) -> Query:
         """Count, mean, `std` and quartiles in one charge: half for the moments, half for the quantiles.
 
+        Parameters
+        ----------
+        **options
+            Arguments of pandas, with the values that change nothing here.
+
         Examples
         --------
         >>> df["age"].describe().description
@@ -186,7 +203,7 @@ class Series(Aggregations):
 
         Parameters
         ----------
-        func : str, list, dict or function
+        func : str, list, dict or function, optional
             A dict maps names of the answer to aggregations.  A function builds an aggregation, as in
             ``agg(lambda x: x.mean())``; it receives the column, never values.
         **named
@@ -233,21 +250,53 @@ class Series(Aggregations):
             return self._node
         return self._ordered() if verb in EXTREMES else self._number()
 
-    def map(self, arg: object, na_action: object = None) -> Self:
-        """The value of a public dict for each value; see `ColumnExpr.map`.  A function is used as in `apply`.
+    def map(
+        self, func: object = NO_DEFAULT, na_action: object = None, *, arg: object = NO_DEFAULT, **options: object
+    ) -> Self:
+        """The value of a public dict for each value of the column; missing for a value that is not in the dict.
+
+        Parameters
+        ----------
+        func : dict or callable
+            From categories, texts, conditions or whole numbers to numbers, texts or truth values.  Numbers give a
+            number with their bounds, texts give categories, and truth values a condition.  A key that the column
+            cannot have is refused.  A function is used as in `apply`.
+        na_action : {None, "ignore"}, default None
+            Has no effect: a missing value stays missing, unless the dict has a missing value as a key.
+        arg : dict or callable, optional
+            The name of `func` before pandas 3.
+        **options
+            Arguments of pandas, with the values that change nothing here.
+
+        Raises
+        ------
+        PlanError
+            A key that is not a declared category, or values of different kinds.
+        UnsupportedError
+            A function that cannot be written with the methods of columns.
 
         Examples
         --------
         >>> df["plan"].map({"free": 0, "paid": 1})
         <private column: plan.map({'free': 0, 'paid': 1})>
         """
-        if callable(arg):
+        given = self._map_argument(func, arg, options)
+        if callable(given):
             with suppress(UnsupportedError):  # then a dict is what works
-                return self.apply(arg)
-        return super().map(arg, na_action)
+                return self.apply(given)
+        return super().map(given, na_action)
 
-    def groupby(self, by: object, keys: object = None, **options: Unpack[GroupOptions]) -> GroupedSeries:
+    def groupby(self, by: object = None, keys: object = None, **options: Unpack[GroupOptions]) -> GroupedSeries:
         """Split the column into groups; see `Frame.groupby`.
+
+        Parameters
+        ----------
+        by : column, or list of columns
+            Columns of the same rows with public values, as for `dpnb.Frame.groupby`.
+        keys : list, data frame or answer, optional
+            The public groups, as for `dpnb.Frame.groupby`.
+        **options
+            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
@@ -261,6 +310,8 @@ class Series(Aggregations):
 
 class GroupedSeries(Series):
     """One column of a grouped view: the aggregations of a series, for each group.
+
+    Only aggregations are offered; compute a column before grouping, with ``.assign()``.
 
     Examples
     --------
@@ -288,6 +339,9 @@ class GroupedSeries(Series):
         del by, keys
         return self._view.query(aggregation, view or PlainView(), self._by, self._keys)
 
+    def _is_grouped(self) -> bool:
+        return True
+
     def _new(self, node: Expression) -> Any:
         raise PlanError(
             f"{self._description()}: a grouped column can only be aggregated; compute it before "
@@ -300,7 +354,7 @@ class GroupedSeries(Series):
             f"{self._description()}: filter before grouping, as in {self._example('df[{self}.notna()].groupby(...)')}"
         )
 
-    def groupby(self, by: object, keys: object = None, **options: Unpack[GroupOptions]) -> NoReturn:
+    def groupby(self, by: object = None, keys: object = None, **options: Unpack[GroupOptions]) -> NoReturn:
         """Not offered for groups: group by several columns at once.
 
         Examples
@@ -323,6 +377,17 @@ class GroupedSeries(Series):
     ) -> Query:
         """Rows of each public value in each group; with `normalize` as shares of the group's rows.
 
+        Parameters
+        ----------
+        normalize : bool, default False
+            Shares of the rows of each group instead of counts.
+        keys : None
+            Must be None: the keys of pairs are given to `dpnb.Frame.groupby`.
+        bins : int or list of float, optional
+            Count numbers in bins of `dpnb.cut`.
+        **options
+            Arguments of pandas, with the values that change nothing here.
+
         Examples
         --------
         >>> df.groupby("plan")["age"].value_counts(bins=[0, 18, 65, 100]).description
@@ -341,7 +406,7 @@ class GroupedSeries(Series):
         return self._view.query(Count(), view, by)
 
     def size(self) -> Query:
-        """Number of rows in each group, nulls included; the same query as `GroupBy.size`.
+        """Number of rows in each group, nulls included; the same query as `dpnb.GroupBy.size`.
 
         Examples
         --------
@@ -367,6 +432,13 @@ class GroupedSeries(Series):
 
     def apply(self, func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """The aggregation that a function builds, as in ``apply(lambda x: x.mean())``; it receives the column.
+
+        Parameters
+        ----------
+        func : callable
+            Called once; receives the column with its groups, never values.
+        *args, **kwargs
+            Further arguments of the function.
 
         Examples
         --------
@@ -430,20 +502,22 @@ class GroupedExpression(GroupedSeries):
         return type(self)(self._view, node, self._by, self._keys)
 
 
-def cut(x: C, bins_: object, *, labels: object = None, right: bool = True) -> C:
+def cut(x: C, bins: object, right: bool = True, labels: object = None, **options: object) -> C:
     """Sort numbers or dates into bins between public edges, like `pandas.cut`; the bins can be groups.
 
     Parameters
     ----------
     x : column
         A numeric column, or dates.
-    bins_ : list of float or dates, or int
+    bins : list of float or dates, or int
         Ascending edges, of which the first and last may be infinite for numbers; or the number of bins of equal width
         between the column's bounds.  Values outside the edges are in no bin.
+    right : bool, default True
+        Whether a bin includes its upper edge (and the first bin its lower edge too) rather than its lower edge.
     labels : list, optional
         Names of the bins; by default the intervals as strings.
-    right : bool
-        Whether a bin includes its upper edge (and the first bin its lower edge too) rather than its lower edge.
+    **options
+        Arguments of pandas, with the values that change nothing here, such as ``include_lowest=True``.
 
     Raises
     ------
@@ -463,9 +537,11 @@ def cut(x: C, bins_: object, *, labels: object = None, right: bool = True) -> C:
     """
     if not isinstance(x, ColumnExpr):
         raise PlanError(f"cut: takes a column of a private table; got {type(x).__name__}; pandas.cut takes public data")
+    known = ("retbins", "precision", "include_lowest", "duplicates", "ordered")
+    check_options("cut", options, x._examples(), *known)
     kind = dtype_of(x._node, x._view.schema)
     if isinstance(kind, Timestamp):
-        return x._new(date_bins(x._node, bins_, labels, flag(right, "right"), kind))
+        return x._new(date_bins(x._node, bins, labels, flag(right, "right"), kind))
     node = as_number(x._node, x._view.schema)
     bounds = numeric_dtype_of(node, x._view.schema, "cut")
-    return x._new(bins(node, bins_, labels, flag(right, "right"), bounds.low, bounds.high))
+    return x._new(number_bins(node, bins, labels, flag(right, "right"), bounds.low, bounds.high))

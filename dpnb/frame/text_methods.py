@@ -147,6 +147,11 @@ class TextMethods(UnsupportedOperations, Generic[C]):
     def strip(self, to_strip: str | None = None) -> C:
         """Categories without white space, or without some characters, at both ends.
 
+        Parameters
+        ----------
+        to_strip : str, optional
+            The characters to leave out; by default white space.
+
         Examples
         --------
         >>> df["plan"].str.strip().unique()
@@ -156,6 +161,11 @@ class TextMethods(UnsupportedOperations, Generic[C]):
 
     def lstrip(self, to_strip: str | None = None) -> C:
         """Categories without white space, or without some characters, at the start.
+
+        Parameters
+        ----------
+        to_strip : str, optional
+            The characters to leave out; by default white space.
 
         Examples
         --------
@@ -167,6 +177,11 @@ class TextMethods(UnsupportedOperations, Generic[C]):
     def rstrip(self, to_strip: str | None = None) -> C:
         """Categories without white space, or without some characters, at the end.
 
+        Parameters
+        ----------
+        to_strip : str, optional
+            The characters to leave out; by default white space.
+
         Examples
         --------
         >>> df["plan"].str.rstrip("e").unique()
@@ -176,6 +191,11 @@ class TextMethods(UnsupportedOperations, Generic[C]):
 
     def slice(self, start: int | None = None, stop: int | None = None, step: int | None = None) -> C:
         """A part of each category, as ``.str[start:stop]``.
+
+        Parameters
+        ----------
+        start, stop, step : int, optional
+            As in ``text[start:stop:step]``.
 
         Examples
         --------
@@ -191,6 +211,11 @@ class TextMethods(UnsupportedOperations, Generic[C]):
     def get(self, i: int) -> C:
         """One character of each category, as ``.str[i]``; missing where the category is shorter.
 
+        Parameters
+        ----------
+        i : int
+            The position, from 0; from the end if negative.
+
         Examples
         --------
         >>> df["plan"].str.get(0).unique()
@@ -204,15 +229,42 @@ class TextMethods(UnsupportedOperations, Generic[C]):
     def __getitem__(self, key: int | Slice) -> C:
         return self.slice(key.start, key.stop, key.step) if isinstance(key, Slice) else self.get(key)
 
-    def replace(self, pat: str, repl: str, n: int = -1, case: bool | None = None, regex: bool = False) -> C:
+    def replace(
+        self,
+        pat: str,
+        repl: str | None = None,
+        n: int = -1,
+        case: bool | None = None,
+        flags: int = 0,
+        regex: bool = False,
+    ) -> C:
         """Categories with each occurrence of a literal text replaced.
+
+        Parameters
+        ----------
+        pat : str
+            The text to be replaced.
+        repl : str
+            The new text; required.
+        n : int, default -1
+            The maximum number of replacements in each category; all if negative.
+        case : None
+            Must be None.
+        flags : int, default 0
+            Must be 0, unless `regex` is False.
+        regex : bool, default False
+            Must not be True if `pat` has a character that has a meaning in regular expressions.
 
         Examples
         --------
         >>> df["plan"].str.replace("free", "none", regex=False).unique()
         ['none', 'paid']
         """
-        old, new, most = self._literal(pat, "replace", regex=regex), _text(repl, "replace"), whole_number(n)
+        old, new, most = (
+            self._literal(pat, "replace", regex=regex, flags=flags),
+            _text(repl, "replace"),
+            whole_number(n),
+        )
         if most is None or case is not None:
             raise PlanError(f"{self._description()}.replace: n must be a whole number, and case is not offered")
         return self._category(f"replace({old!r}, {new!r})", lambda text: text.replace(old, new, most))
@@ -234,6 +286,13 @@ class TextMethods(UnsupportedOperations, Generic[C]):
     def startswith(self, pat: str | tuple[str, ...], na: object = None) -> C:
         """Whether the text starts with another one, or with one of several; `na` as for `contains`.
 
+        Parameters
+        ----------
+        pat : str or tuple of str
+            The text, or several.
+        na : bool, optional
+            As for `contains`.
+
         Examples
         --------
         >>> df["plan"].str.startswith("f")
@@ -243,6 +302,13 @@ class TextMethods(UnsupportedOperations, Generic[C]):
 
     def endswith(self, pat: str | tuple[str, ...], na: object = None) -> C:
         """Whether the text ends with another one, or with one of several; `na` as for `contains`.
+
+        Parameters
+        ----------
+        pat : str or tuple of str
+            The text, or several.
+        na : bool, optional
+            As for `contains`.
 
         Examples
         --------
@@ -258,10 +324,10 @@ class TextMethods(UnsupportedOperations, Generic[C]):
         ----------
         pat : str
             A text without characters that have a meaning in regular expressions, unless `regex` is False.
-        case : bool
+        case : bool, default True
             Whether upper and lower case differ.
-        flags : int
-            Must be 0.
+        flags : int, default 0
+            Must be 0, unless `regex` is False.
         na : bool, optional
             The result for a missing text.  Without it, the result is missing too, so that its row is selected neither
             by the condition nor by its negation.

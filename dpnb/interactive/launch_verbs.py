@@ -99,7 +99,7 @@ class Launches(NotCopyable, Generic[S, P]):
             The budget as a mu, as a rho, or as a share of the remaining budget.
         filter : str, optional
             The sub-session's filter; by default this session's if possible.  Under ``"gdp"`` only ``"gdp"``.
-        dry_run : bool
+        dry_run : bool, default False
             Return the cost and the limitations, and charge nothing.
 
         Raises
@@ -143,7 +143,7 @@ class Launches(NotCopyable, Generic[S, P]):
             A column of categories, or an expression with public values.
         name : str, optional
             ``"by <column>"`` if left out.
-        table : str
+        table : str, default ""
             Name of the table, if the session has several.
         max_parts_per_unit : int, optional
             A unit with several rows may be in several parts, and the session is charged for that many of the largest:
@@ -193,7 +193,8 @@ class Launches(NotCopyable, Generic[S, P]):
 
         With `epsilon`: charged once, as pure DP, for any number of queries up to `max_positives` positive answers, with
         exactly sampled Laplace noise.  With `mu` and `max_queries`: Gaussian noise for a declared number of queries,
-        charged as if all were released; no bound that is independent of their number is known to us.
+        charged as if all were released; published bounds for Gaussian noise (Zhu and Wang 2020; Lebensold, Precup and
+        Balle 2024) are not used.
 
         Parameters
         ----------
@@ -201,16 +202,16 @@ class Launches(NotCopyable, Generic[S, P]):
             In the answers' units; a query may have its own.
         name : str
         epsilon : Number, optional
-        max_positives : int
+        max_positives : int, default 1
             Maximum number of positive answers.
-        monotonic : bool
+        monotonic : bool, default False
             Only counts may be queried, which a unit can only increase; their noise is smaller by up to a half.
-        return_values : bool
+        return_values : bool, default False
             A positive answer includes a noisy value; half of epsilon is used for the values.
         mu : Number, optional
         max_queries : int, optional
             Declared number of queries, for Gaussian noise.
-        dry_run : bool
+        dry_run : bool, default False
             Return the cost and the reliability, and charge nothing.
 
         Returns

@@ -83,7 +83,7 @@ class MechanismRegistry(NotCopyable, Generic[S, P]):
         for launch in self._account.tree.launches_in(self._account.root_node):
             inside = self._at(launch.node)
             prefix = "" if inside is self else f"{inside._core.label}: "
-            entry = inside._of(launch).to_dict()
+            entry = inside._of(launch)._to_dict()
             entries.append({**entry, "name": prefix + entry["name"]})
         return entries
 

@@ -116,15 +116,8 @@ class SessionMechanism(NotCopyable, ABC):
                     cell_id=registry.current_cell(),
                 )
 
-    def to_dict(self) -> dict[str, Any]:
-        """Its representation for the panel.
-
-        Examples
-        --------
-        >>> fit = df.fit("cost", on=["age"], family="linear", mu=0.05, steps=3, clip_norm=1.0)
-        >>> sorted(fit.to_dict())
-        ['description', 'id', 'kind', 'name', 'parts', 'state', 'text']
-        """
+    def _to_dict(self) -> dict[str, Any]:
+        """Its representation for the panel."""
         return {
             "id": str(self.id),
             "name": self.name,

@@ -36,12 +36,19 @@ class NoiseReduction(SessionMechanism):
     """An answer that is refined step by step, until the analyst or a rule on released intervals stops it.
 
     Each observation is charged only for what it adds: the total is the cost of one release at the last level
-    (:mod:`dpnb.results.observations`).  The intervals are valid although the stopping depends on the answers.
+    (see :ref:`proof-refinement`).  The intervals are valid although the stopping depends on the answers.
 
     Parameters
     ----------
     launch : Launch
     core : SessionCore
+
+    Attributes
+    ----------
+    answer : Answer or None
+        The answer of the last observation; None before the first in this kernel.
+    met : bool or None
+        Whether the rule of the last `until` was satisfied; None before the first call.
 
     Examples
     --------
@@ -69,9 +76,7 @@ class NoiseReduction(SessionMechanism):
         self._max_mu_squared = None if maximum is None else from_text(maximum)
         self._n_observations = 0
         self.answer: Answer | None = None
-        """The answer of the last observation; None before the first in this kernel."""
         self.met: bool | None = None
-        """Whether the rule of the last `until` was satisfied; None before the first call."""
 
     def begin(self) -> None:
         """Return to the first observation; after a relaunch, as in a rerun notebook, recorded observations are free."""
@@ -81,6 +86,11 @@ class NoiseReduction(SessionMechanism):
         """The answer of an observation, numbered from 0; free if it was taken before, in any kernel.
 
         Observation k has 2^k times the information of the first, or that of `max_mu` if this is less.
+
+        Parameters
+        ----------
+        number : int
+            From 0.
 
         Raises
         ------
@@ -204,7 +214,7 @@ def noise_reduction_request(
     initial_mu: Number | None,
     max_mu: Number | None,
 ) -> LaunchRequest:
-    """The launch of a noise reduction; for the other arguments see :meth:`Session.noise_reduction`.
+    """The launch of a noise reduction; for the other arguments see :meth:`dpnb.Session.noise_reduction`.
 
     Parameters
     ----------

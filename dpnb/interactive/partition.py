@@ -123,7 +123,7 @@ class Partition(SessionMechanism, Mapping[Key, P], Generic[P]):
 
     @property
     def parts(self) -> list[dict[str, Any]]:
-        """The parts that were queried, at most `MAX_PARTS_SHOWN`, each with its charge relative to the largest."""
+        """The parts that were queried, at most 50, each with its charge relative to the largest."""
         state = self._account.sync()
         if isinstance(state.filter, RogersFilter):
             return []
@@ -143,7 +143,7 @@ class Partition(SessionMechanism, Mapping[Key, P], Generic[P]):
 def partition_request(
     core: SessionCore, by: Any, name: str | None, table: TableSource, limit: int | None
 ) -> LaunchRequest:
-    """The launch of a partition; for the arguments see :meth:`Session.partition`.
+    """The launch of a partition; for the arguments see :meth:`dpnb.Session.partition`.
 
     Raises
     ------

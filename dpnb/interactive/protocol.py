@@ -62,7 +62,7 @@ class InteractiveMechanism(Protocol):
 
     @property
     def kind(self) -> str:
-        """The kind of mechanism, as in the module's table."""
+        """``sub-session``, ``partition``, ``above-threshold``, ``noise reduction`` or ``gradient descent``."""
         ...
 
     @property

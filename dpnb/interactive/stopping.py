@@ -32,7 +32,13 @@ class StoppingRule(Protocol):
     """
 
     def is_satisfied(self, low: Floats, high: Floats) -> bool:
-        """Whether released intervals, given by their ends, are narrow enough."""
+        """Whether released intervals, given by their ends, are narrow enough.
+
+        Parameters
+        ----------
+        low, high : array of float
+            The lower and the upper ends of the intervals.
+        """
         ...
 
 
@@ -63,6 +69,11 @@ class RelativeError:
 
     def is_satisfied(self, low: Floats, high: Floats) -> bool:
         """Whether all intervals are narrow enough.
+
+        Parameters
+        ----------
+        low, high : array of float
+            The lower and the upper ends of the intervals.
 
         Examples
         --------
@@ -101,6 +112,11 @@ class AbsoluteError:
     def is_satisfied(self, low: Floats, high: Floats) -> bool:
         """Whether all intervals are narrow enough.
 
+        Parameters
+        ----------
+        low, high : array of float
+            The lower and the upper ends of the intervals.
+
         Examples
         --------
         >>> import numpy as np
@@ -134,6 +150,11 @@ class ExcludesValue:
 
     def is_satisfied(self, low: Floats, high: Floats) -> bool:
         """Whether the value is outside all intervals.
+
+        Parameters
+        ----------
+        low, high : array of float
+            The lower and the upper ends of the intervals.
 
         Examples
         --------

@@ -200,7 +200,7 @@ def refuse_unknown(number: int, kind: str, node: str, *reserved: object, path: s
         Node of the event.
     reserved : objects
         Values of the columns `RESERVED_FOR_LATER`.
-    path : str
+    path : str, default ""
         Path of the file, for the error.
 
     Raises

@@ -49,7 +49,7 @@ class SqliteFile:
         The statements that create its tables and indices.
     format_number : int
         Version of the tables, stored in the file.
-    copied : bool
+    copied : bool, default False
         Work on a copy in memory of the file's current content; the file must exist and is not changed.
 
     Raises

@@ -38,7 +38,7 @@ class LazyUniform:
         Number of digits in `leading`.
     more : callable
         Returns the next `step` random digits as an integer.
-    step : int
+    step : int, default 64
         Digits per call of `more`.
     """
 

@@ -38,7 +38,7 @@ Assumptions
 -----------
 The exactness assumes two properties of other libraries' arithmetic, which are measured and not proved.
 
-- The error of scipy's `ndtri` is at most ``INVERSE_ERROR (1 + |z|)`` at every argument of step 3.  The margin in use is
+- The error of scipy's `ndtri` is at most ``1e-14 (1 + |z|)`` at every argument of step 3.  The margin in use is
   a thousand times that, so a draw could be rounded wrongly only with an error of `ndtri` above 1e-11.
   tests/test_assumptions.py compares the installed version with mpmath over all binades and both seams of its
   approximations, before all other tests; the largest error seen is near 1e-15.

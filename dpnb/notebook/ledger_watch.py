@@ -35,9 +35,9 @@ class LedgerWatch:
         Returns the ledgers of all sessions of this process.
     changed : callable
         Called from the watching thread.
-    interval : float
+    interval : float, default INTERVAL
         Seconds between two looks, > 0.
-    lease : float
+    lease : float, default LEASE_SECONDS
         Seconds for which a page is believed to be looking, > 0.
     """
 

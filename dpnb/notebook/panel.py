@@ -52,7 +52,7 @@ class Panel:
     ----------
     open_channel
         Opens the channel to the browser, given the function that handles its messages; returns None without a kernel.
-    interval : float
+    interval : float, default INTERVAL
         Seconds between two messages, > 0.
     """
 

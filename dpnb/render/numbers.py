@@ -24,7 +24,7 @@ def format_number(value: float, error: float, rounding: str = ROUND_HALF_EVEN) -
     Parameters
     ----------
     value, error : float
-    rounding : str
+    rounding : str, default ROUND_HALF_EVEN
         A rounding mode of :mod:`decimal`: to nearest for an estimate; ends of intervals are rounded outward and
         half-widths up, so that no interval looks narrower than it is.
     """
@@ -91,7 +91,7 @@ def format_cost(cost: Loss, share: float, of: str = "the budget") -> str:
     cost : Loss
     share : float
         The cost as a fraction of the budget.
-    of : str
+    of : str, default "the budget"
         The budget, in words.
 
     Examples

@@ -58,7 +58,7 @@ def is_ordered(estimates: Estimates) -> bool:
     if all(isinstance(part, int | float) for key in estimates.keys for part in key):
         return True
     answer = released(estimates)
-    return answer is not None and all(map(answer.has_ordered_keys, range(len(answer.names))))
+    return answer is not None and all(map(answer._has_ordered_keys, range(len(answer.names))))
 
 
 def bin_edges(labels: Sequence[str]) -> list[str] | None:

@@ -50,7 +50,7 @@ def table_html(head: Sequence[str], rows: Sequence[Sequence[str]], charts: Seque
         HTML of each cell.
     charts : sequence of str, optional
         HTML of one additional cell for each row.
-    left : int
+    left : int, default 0
         Number of columns of labels, which are aligned to the left.
     """
     styles = [f"{LEFT if index < left else NUMBER};{PADDING}" for index in range(len(head))]
@@ -73,7 +73,7 @@ def facts_text(facts: Sequence[tuple[str, str]], column: int, width: int = 0, in
         The column at which the texts start.
     width : int, optional
         Width to which the texts are wrapped; not wrapped by default.
-    indent : str
+    indent : str, default ""
         Indentation of the names.
     """
     lines = []

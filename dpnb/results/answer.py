@@ -108,7 +108,26 @@ class Answer(Estimates):
     ) -> Answer:
         """Answer the same query at a better target; only the difference in cost is charged.
 
-        Parameters and further errors are those of `Query.release`.
+        Further errors are those of `dpnb.Query.release`.
+
+        Parameters
+        ----------
+        mu, rho, epsilon : Number, optional
+            Total loss of this query, including earlier releases: in GDP, in zCDP, or the mu that gives epsilon at the
+            budget's delta.  Exactly one of `mu`, `rho`, `epsilon`, `share` and `within` is required.
+        share : Number, optional
+            Share of the remaining budget, in (0, 1]; 1 spends all of it.
+        within : Number or mapping, optional
+            Half-width of the interval, in the answer's units (for quantiles, in rows of rank), for every group; or a
+            mapping from groups or statistics to half-widths.
+        confidence : Number, default 0.95
+            Confidence of each single interval.
+        simultaneous : bool, default False
+            Whether all intervals of the answer hold at once with that confidence.
+        final : bool, default False
+            Whether the interval uses the whole confidence for this observation; the query cannot be refined again.
+        groups : list, optional
+            Keys of the groups to which the target applies; the others stay unchanged.
 
         Raises
         ------
@@ -176,20 +195,13 @@ class Answer(Estimates):
             raise RequestError(f"history: {NOT_COMBINABLE}; each discovery is a separate query")
         return History(self.origin.past(self))
 
-    def has_ordered_keys(self, level: int) -> bool:
-        """Whether the keys of a level are ranges of numbers or parts of dates: a released answer has them in order.
-
-        Examples
-        --------
-        >>> answer = df["age"].histogram(bins=5).release(mu=0.1)
-        >>> answer.has_ordered_keys(0)
-        True
-        """
+    def _has_ordered_keys(self, level: int) -> bool:
+        """Whether the keys of a level are ranges of numbers or parts of dates: a released answer has them in order."""
         groups = self.plan.group_by  # empty for a discovery
         return level < len(groups) and isinstance(groups[level].expression, ORDERED)
 
     def _ranks(self, level: int) -> dict[Key, int]:
-        if self.has_ordered_keys(level):
+        if self._has_ordered_keys(level):
             return {key: rank for rank, key in enumerate(dict.fromkeys(key[level] for key in self.keys))}
         return super()._ranks(level)
 

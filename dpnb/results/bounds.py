@@ -1,6 +1,6 @@
 """The answer of a bounds finder: the smallest range of bins whose noisy counts are above the noise.
 
-One noisy histogram on a public logarithmic grid (`dpnb._plan.bounds_grid`), as in ApproxBounds of R. J. Wilson et al.,
+One noisy histogram on a public logarithmic grid, as in ApproxBounds of R. J. Wilson et al.,
 *Differentially Private SQL with Bounded User Contribution*, PoPETs 2020(2).  Everything here is computed from the noisy
 counts, so it is post-processing.  What differs from that paper: the noise is Gaussian, the threshold follows from the
 number of bins by the union bound, and the answer also states how many rows may lie outside.

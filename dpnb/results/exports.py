@@ -41,7 +41,7 @@ class Exports:
 
         Parameters
         ----------
-        orient : str
+        orient : str, default "index"
             As for `pandas.DataFrame.to_dict`.
 
         Examples

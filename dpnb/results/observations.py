@@ -19,8 +19,8 @@ requested as final has the whole alpha and no tau: it is never refined.
 Any linear functional of the sums has the same property with its own scale, so intervals of all kinds of answers use the
 half-width in multiples of the noise scale.
 
-As an interactive mechanism: charged step by step through the session's filter, nothing reserved; its state is the
-released observations, which are in the ledger.
+As an interactive mechanism it is charged step by step through the session's filter, and nothing is reserved.  Its state
+is the released observations, which are in the ledger.
 """
 
 from __future__ import annotations

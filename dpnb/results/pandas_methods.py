@@ -154,7 +154,7 @@ class PandasMethods(Generic[E]):
         by : optional
             The statistic of a table with several, for example ``by="mean"``; otherwise ``"estimate"`` (the default),
             ``"low"``, ``"high"`` or ``"noise_scale"``.
-        ascending : bool
+        ascending : bool, default True
 
         Returns
         -------
@@ -183,7 +183,7 @@ class PandasMethods(Generic[E]):
         ----------
         level : str or int, optional
             One level of several.
-        ascending : bool
+        ascending : bool, default True
 
         Returns
         -------
@@ -210,6 +210,11 @@ class PandasMethods(Generic[E]):
     def head(self, n: int = 5) -> E:
         """The first `n` rows; a negative `n` omits the last ones.
 
+        Parameters
+        ----------
+        n : int, default 5
+            Number of rows.
+
         Examples
         --------
         >>> answer = df.groupby("plan").size().release(mu=0.1)
@@ -220,6 +225,11 @@ class PandasMethods(Generic[E]):
 
     def tail(self, n: int = 5) -> E:
         """The last `n` rows; a negative `n` omits the first ones.
+
+        Parameters
+        ----------
+        n : int, default 5
+            Number of rows.
 
         Examples
         --------
@@ -232,6 +242,13 @@ class PandasMethods(Generic[E]):
     def nlargest(self, n: int = 5, columns: object = None) -> E:
         """The `n` rows with the largest estimates; `columns` as `by` of `sort_values`.
 
+        Parameters
+        ----------
+        n : int, default 5
+            Number of rows.
+        columns : str, optional
+            The statistic, as for `by` of `sort_values`.
+
         Examples
         --------
         >>> answer = df.groupby("plan").size().release(mu=0.1)
@@ -242,6 +259,13 @@ class PandasMethods(Generic[E]):
 
     def nsmallest(self, n: int = 5, columns: object = None) -> E:
         """The `n` rows with the smallest estimates; `columns` as `by` of `sort_values`.
+
+        Parameters
+        ----------
+        n : int, default 5
+            Number of rows.
+        columns : str, optional
+            The statistic, as for `by` of `sort_values`.
 
         Examples
         --------
@@ -256,7 +280,7 @@ class PandasMethods(Generic[E]):
 
         Parameters
         ----------
-        decimals : int or mapping
+        decimals : int or mapping, default 0
             For every number, or for single statistics, as in ``round({"mean": 1})``.
 
         Returns
@@ -288,7 +312,7 @@ class PandasMethods(Generic[E]):
 
         Parameters
         ----------
-        level : str or int
+        level : str or int, default -1
             The level whose keys become the columns.
 
         Returns

@@ -70,7 +70,13 @@ class EstimatesPlot:
         return to_picture(self._estimates, bool(history))
 
     def bar(self, **drawing: object) -> Any:
-        """The figure of ``plot()``."""
+        """The figure of ``plot()``.
+
+        Parameters
+        ----------
+        **drawing
+            Arguments of pandas for the drawing, which have no effect.
+        """
         return self(history=False, **drawing)
 
     barh = hist = line = bar

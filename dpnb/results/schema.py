@@ -43,6 +43,13 @@ class ByName(Displayed, Mapping[str, V]):
     def get(self, name: str, default: Any = None) -> Any:
         """The entry of a name, or `default` if there is none.
 
+        Parameters
+        ----------
+        name : str
+            The name.
+        default : object, optional
+            What is returned if there is no entry.
+
         Examples
         --------
         >>> session.schema.get("age")

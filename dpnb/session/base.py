@@ -55,7 +55,7 @@ class BaseSession(Launches["SubSession", "PartSession"]):
 
     @property
     def id(self) -> str:
-        """Identifier, the same for every session on this node of this ledger."""
+        """Identifier: equal for all sessions on one ledger, and for all on one sub-session or part of it."""
         return self._core.id
 
     @property
@@ -127,6 +127,11 @@ class BaseSession(Launches["SubSession", "PartSession"]):
     def table(self, name: str) -> Frame:
         """One of several private tables.
 
+        Parameters
+        ----------
+        name : str
+            Name of the table, as in the schema.
+
         Raises
         ------
         PlanError
@@ -165,7 +170,7 @@ class BaseSession(Launches["SubSession", "PartSession"]):
         label : str
             A name for the moment, such as ``"after the fit"``.  The same label released with the same target returns
             the recorded count at no cost, also in a later kernel; use a new label to count again.
-        table : str
+        table : str, default ""
             The table whose units are counted, if the session has several tables.
 
         Raises
@@ -359,7 +364,7 @@ class ChildSession(BaseSession):
 
 
 class SubSession(ChildSession):
-    """A session with part of its parent's budget and its own filter and odometers: see :meth:`Session.delegate`.
+    """A session with part of its parent's budget and its own filter and odometers: see :meth:`dpnb.Session.delegate`.
 
     It has all methods of a session.  As an interactive mechanism it is charged at launch.
 
@@ -385,7 +390,7 @@ class SubSession(ChildSession):
 
 
 class PartSession(ChildSession):
-    """One part of a partition: see :meth:`Session.partition`.
+    """One part of a partition: see :meth:`dpnb.Session.partition`.
 
     Examples
     --------

@@ -35,7 +35,7 @@ def mock_tables(
         most 5.
     public_size : int, optional
         Number of units; 1,000 if it is not public.
-    public_rows : mapping of str to int
+    public_rows : mapping of str to int, optional
         Number of rows by table, spread evenly over the units.
     """
     rng = np.random.default_rng(0)  # for mock rows only; no noise is drawn from it

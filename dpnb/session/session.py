@@ -90,8 +90,10 @@ class Session(BaseSession):
     max_rows_per_unit : int, optional
         The maximum number of rows of a unit that count.  With `privacy_unit`, this or one of the next three limits is
         required.  For several tables, this and the other limits are mappings by table name.
-    max_groups_per_unit, max_rows_per_group : int, optional
-        The maximum number of groups of a query in which a unit counts, and of its rows that count in each group.
+    max_groups_per_unit : int, optional
+        The maximum number of groups of one query in which a unit counts.
+    max_rows_per_group : int, optional
+        The maximum number of rows of a unit that count in each group.
     max_norm_per_unit : float, optional
         The maximum L2 norm of the vector that a unit adds to a query, as a multiple of the largest norm that one row
         can add.  A longer vector is scaled down.
@@ -101,7 +103,7 @@ class Session(BaseSession):
         A public number of rows that count (at most `max_rows_per_unit` of each unit), used to predict the errors of
         means; never computed from the table, and not adjusted for missing values.  For several tables, a mapping by
         table name.
-    version : str
+    version : str, default "1"
         Version of the table; the curator changes it when the table changes.  The spending is kept, answers are not
         reused.  The guarantee of individual accounting assumes this: what each unit has paid is computed from the
         table, so a changed table under an old version loses the record of what was paid.  A table that an engine reads
@@ -111,18 +113,18 @@ class Session(BaseSession):
         session is created and before each charge.
     ledger : str or path, optional
         The file that records all charges; by default ``<name>.dpnb`` in the working directory, beside the notebook.
-    filter : str
+    filter : {"gdp", "zcdp", "rdp", "approx-dp", "rogers", "basic"}, default "gdp"
         The filter that enforces the budget: ``"gdp"`` (Smith and Thakurta 2022; the default, which admits the most
         queries), ``"zcdp"``, ``"rdp"`` (Feldman and Zrnic 2021), ``"approx-dp"`` (Whitehouse et al. 2023), ``"rogers"``
         or ``"basic"`` (Rogers et al. 2016).  All but the first need a budget in epsilon and delta; the last two count
         an epsilon for each answer, so refining an answer costs more than requesting it once at the final precision.
-    accounting : str
+    accounting : {"worst-case", "individual"}, default "worst-case"
         ``"worst-case"``: every query costs each unit the same, and is refused if it exceeds the remaining budget.
         ``"individual"``: each unit has the whole budget and is charged only for the queries that use its data, so a
         query about one region costs the units of other regions nothing, and queries are never refused for lack of
         budget; units that cannot pay are excluded, and which or how many is not disclosed (Feldman and Zrnic 2021;
         Koskela, Tobaben and Honkela 2023).  Requires ``filter="gdp"`` or ``"zcdp"``.
-    on_exhausted : str, optional
+    on_exhausted : {"skip", "drop", "clip"}, optional
         What happens to a unit that cannot pay for a query, under individual accounting.  ``"skip"`` (the default): it
         is excluded from that query, and may take part in a cheaper one.  ``"drop"``: it is excluded from all further
         queries.  ``"clip"``: its contribution is scaled down to what it can still pay for.
@@ -235,8 +237,15 @@ class Session(BaseSession):
     def rehearse(cls, table: object = None, **arguments: Unpack[SessionOptions]) -> Self:
         """Create the same session on mock data drawn from the schema, to develop a notebook without spending budget.
 
-        Takes the arguments of `Session`, so that changing one word turns a rehearsal into the real session.  `table`
-        and `ledger` are never used: charges are kept in memory, and every answer and gauge says that it is not real.
+        Takes the arguments of `Session`, so that changing one word turns a rehearsal into the real session.  Charges
+        are kept in memory, and every answer and gauge says that it is not real.
+
+        Parameters
+        ----------
+        table : data frame, or mapping of str to data frame, optional
+            Never used: the rows are mock data.
+        **arguments
+            The arguments of `Session`; `ledger` is never used.
 
         Raises
         ------
@@ -280,11 +289,11 @@ class Session(BaseSession):
         Parameters
         ----------
         path : str or path
-            The file, with the arguments of `Session` except the table: see `dpnb.session.declaration`.  A relative
-            ledger path is resolved against the file's folder.
-        table : data frame, or mapping of str to data frame
-            As for `Session`.
-        rehearse : bool
+            The file, with the arguments of `Session` except the table; the page :doc:`/reference/declaration` lists its
+            keys.  A relative ledger path is resolved against the file's folder.
+        table : data frame, or mapping of str to data frame, optional
+            As for `Session`; required unless `rehearse`.
+        rehearse : bool, default False
             Use mock data, as `Session.rehearse` does; the table is not used.
 
         Raises

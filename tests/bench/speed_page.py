@@ -19,8 +19,8 @@ given. `make bench` measures and writes this page (`tests/bench/speed.py`); do n
 HOW = """## How it was measured
 
 - **Table**: synthetic, from a fixed seed: two float columns, categories of 50 and of 1,000 keys, texts of 300 words,
-  persons with one to five rows each, in random order. pandas holds the categories as `category` and the texts as its own
-  `str`, polars as `Enum` and `String`.
+  persons with one to five rows each, in random order. pandas holds the categories as `category` and the texts as its
+  own `str`, polars as `Enum` and `String`.
 - **Query**: each is about the rows where `x` is above a threshold, which differs from release to release: repeating
   the same query would be free. Quantiles are three (0.25, 0.5, 0.75), discovered keys are those of the texts.
 - **dpnb**: `Session(...)` with real noise and its ledger on disk; from building the query to the answer. *First* is

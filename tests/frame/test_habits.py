@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
-import tomllib
-from pathlib import Path
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -14,11 +13,8 @@ import pytest
 
 import dpnb
 from dpnb.errors import DpnbError
+from frame.habits import REFUSED, THEMES, WORKS, run
 from frame.habits_tables import tables
-
-HABITS = tomllib.loads((Path(__file__).parent / "habits.toml").read_text(encoding="utf-8"))
-WORKS: list[str] = HABITS["works"]
-REFUSED: dict[str, str] = HABITS["refused"]
 
 
 @pytest.fixture(scope="module")
@@ -26,21 +22,17 @@ def names(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return {**tables(tmp_path_factory.mktemp("habits")), "np": np, "pd": pd, "dpnb": dpnb}
 
 
-def run(code: str, names: dict[str, Any]) -> Any:
-    """The value of an expression; a statement has none."""
-    for module in re.findall(r"(?:^!|; )(?:import|from) ([\w.]+)", code):
+def run_here(code: str, names: dict[str, Any]) -> Any:
+    """The value of an expression; the test is skipped where a library that it imports is missing."""
+    for module in re.findall(r"(?:^|; )(?:import|from) ([\w.]+)", code):
         pytest.importorskip(module)
-    own = {name: value.copy() if isinstance(value, dpnb.Frame) else value for name, value in names.items()}
-    if code.startswith("!"):
-        exec(code[1:], own)
-        return None
-    return eval(code, own)
+    return run(code, names)
 
 
 @pytest.mark.parametrize("code", WORKS)
 @pytest.mark.filterwarnings("ignore::Warning:(?!dpnb)")  # of the libraries that a line imports
 def test_a_habit_works(code: str, names: dict[str, Any]) -> None:
-    value = run(code, names)
+    value = run_here(code, names)
     if isinstance(value, dpnb.Query):
         assert value.preview(mu=0.5).fits
         answer = value.release(mu=0.5)
@@ -53,14 +45,19 @@ def test_a_habit_works(code: str, names: dict[str, Any]) -> None:
 @pytest.mark.filterwarnings("ignore::Warning:(?!dpnb)")
 def test_a_habit_is_refused_with_a_remedy(code: str, names: dict[str, Any]) -> None:
     with pytest.raises(DpnbError) as caught:
-        run(code, names)
+        run_here(code, names)
     assert REFUSED[code] in str(caught.value)
 
 
 def test_most_habits_work() -> None:
     """Of the expressions that were collected first, three in five; the others need rows or an order of rows."""
     assert len(WORKS) > len(REFUSED)
-    assert len(set(WORKS) | set(REFUSED)) == len(WORKS) + len(REFUSED)
+
+
+def test_every_habit_is_under_one_theme() -> None:
+    every = [code for theme in THEMES for code in [*theme["works"], *theme["refused"]]]
+    assert [code for code, times in Counter(every).items() if times > 1] == []
+    assert len({theme["name"] for theme in THEMES}) == len(THEMES)
 
 
 @pytest.mark.parametrize("module", ["statsmodels", "plotly", "sklearn", "scipy", "polars"])

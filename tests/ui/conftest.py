@@ -73,10 +73,7 @@ def tab(browser: object) -> Iterator[Tab]:
 @pytest.fixture(scope="session")
 def lab_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where the server keeps its own state (`home`) and what the Lab shows (`root`)."""
-    folder = tmp_path_factory.mktemp("lab")
-    (folder / "home").mkdir()
-    (folder / "root").mkdir()
-    return folder
+    return tmp_path_factory.mktemp("lab")
 
 
 @pytest.fixture(scope="session")

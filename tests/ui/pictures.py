@@ -17,7 +17,7 @@ from playwright.sync_api import sync_playwright
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from browser import NAMES
+from browser import REMEDY, find_chromium
 from ui.conftest import COCKPIT
 from ui.lab import Lab
 from ui.server import running_lab
@@ -68,16 +68,14 @@ class Film:
 
 def main() -> None:
     """Act it out once."""
+    chromium = find_chromium() or sys.exit(REMEDY)
     folder = Path(tempfile.mkdtemp())
     home, root = folder / "home", folder / "root"
-    home.mkdir()
-    root.mkdir()
     new = {"code": nbformat.v4.new_code_cell, "markdown": nbformat.v4.new_markdown_cell}
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
     notebook = nbformat.v4.new_notebook(cells=[new[kind](source) for kind, source in CELLS], metadata=kernel)
-    nbformat.write(notebook, root / "free-care.ipynb")
-    chromium = next(path for name in NAMES if (path := shutil.which(name)))
     with running_lab(home, root) as url, sync_playwright() as playwright:
+        nbformat.write(notebook, root / "free-care.ipynb")
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         lab = Lab(browser.new_page(viewport={"width": WIDTH, "height": HEIGHT}), url, root)
         lab.open("free-care.ipynb")

@@ -17,7 +17,7 @@ from playwright.sync_api import expect, sync_playwright
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from browser import NAMES
+from browser import REMEDY, find_chromium
 from ui.conftest import COCKPIT
 from ui.lab import Lab
 from ui.server import running_lab
@@ -72,15 +72,13 @@ class Camera:
 def main(prefix: str) -> None:
     """Act it out once."""
     IMAGES.mkdir(exist_ok=True)
+    chromium = find_chromium() or sys.exit(REMEDY)
     folder = Path(tempfile.mkdtemp())
     home, root = folder / "home", folder / "root"
-    home.mkdir()
-    root.mkdir()
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
     cells = [nbformat.v4.new_code_cell(source) for source in CELLS.values()]
-    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=kernel), root / "free-care.ipynb")
-    chromium = next(path for name in NAMES if (path := shutil.which(name)))
     with running_lab(home, root) as url, sync_playwright() as playwright:
+        nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=kernel), root / "free-care.ipynb")
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         lab = Lab(browser.new_page(viewport={"width": 1280, "height": 800}), url, root)
         lab.open("free-care.ipynb")

@@ -95,11 +95,13 @@ def running_lab(
     collaboration: bool = False,
     server_side: bool = False,
 ) -> Iterator[str]:
-    """Run JupyterLab on a free port with `root` as its folder; yields its address.
+    """Run JupyterLab on a free port with `root` as its folder; yields its address.  Makes `home` and `root` if needed.
 
     By default it is the JupyterLab of this environment; else of the one that `python` belongs to.  With `collaboration`
     several pages share a notebook; with `server_side` the server runs its cells.
     """
+    for folder in (home, root):
+        folder.mkdir(parents=True, exist_ok=True)
     _silence_news(home)
     _choose_extensions(home, collaboration=collaboration, server_side=server_side)
     command = [

@@ -73,10 +73,7 @@ def python(built: Release, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def lab_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("lab-of-the-wheel")
-    (folder / "home").mkdir()
-    (folder / "root").mkdir()
-    return folder
+    return tmp_path_factory.mktemp("lab-of-the-wheel")
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +89,7 @@ def lab_root(lab_home: Path) -> Path:
         metadata={"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}},
     )
     folder = lab_home / "root" / "clinic"
-    folder.mkdir()
+    folder.mkdir(parents=True)
     nbformat.write(notebook, folder / "clinic.ipynb")
     return folder
 

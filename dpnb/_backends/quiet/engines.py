@@ -31,7 +31,7 @@ def run_silently(
         One of polars, duckdb, pyspark and dask.
     frames : sequence of native frames
         The frames that it works on.
-    run : callable
+    run : callable, optional
         Calls the work, perhaps in a thread that continues when this one is interrupted.
     """
 

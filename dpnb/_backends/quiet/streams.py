@@ -63,7 +63,7 @@ def discard_output(*, waited_for: bool = True) -> Iterator[None]:
 
     Parameters
     ----------
-    waited_for : bool
+    waited_for : bool, default True
         False in a thread that continues when an interrupt abandons its work.  Until it ends the descriptors stay
         replaced, but Python's own streams are restored after the interrupt; where these write to the descriptors, as in
         a terminal, both are restored.

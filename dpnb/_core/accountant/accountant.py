@@ -94,11 +94,11 @@ class Accountant:
             The total privacy budget.
         metadata : mapping of str to str
             The other metadata: table, privacy unit and schema.
-        filter_ : str
+        filter_ : str, default "gdp"
             Name of the filter that enforces the budget.
         public_size : int, optional
             Public number of units, stored in a new ledger for the odometer that needs a bound.
-        individual : bool
+        individual : bool, default False
             Whether each unit has its own budget.
 
         Raises

@@ -2,10 +2,9 @@
 
 Bounds hold for every row and every node, to the last bit.  Doubles are added, subtracted, multiplied and divided with
 correct rounding, which preserves the order of the exact results, so the results for the bounds bound the results.
-Where libraries round differently (`dpnb._plan.expressions.rules.is_rounded`), the evaluation clips the result to its
-bounds.  An expression is refused unless every bound and constant has an allowed magnitude
-(`dpnb._plan.schema.has_allowed_magnitude`).  So no node overflows, divides by zero, or is undefined, whatever the
-values of a row.
+Where libraries round differently, the evaluation clips the result to its bounds.  An expression is refused unless every
+bound and constant is 0, or between 1e-100 and 1e100 in absolute value.  So no node overflows, divides by zero, or is
+undefined, whatever the values of a row.
 
 Bounds need not be tight.
 """

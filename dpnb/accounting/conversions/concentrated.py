@@ -55,7 +55,7 @@ def epsilon_from_rho(rho: Number, *, delta: Number, method: str = "tight") -> fl
         At least 0; a float means its shortest decimal.
     delta : Number
         In [0, 1).
-    method : str
+    method : {"tight", "simple"}, default "tight"
         ``"tight"`` or ``"simple"``.
 
     Returns
@@ -90,7 +90,7 @@ def delta_from_rho(rho: Number, *, epsilon: Number, method: str = "tight") -> fl
     ----------
     rho, epsilon : Number
         At least 0; a float means its shortest decimal.
-    method : str
+    method : {"tight", "simple"}, default "tight"
         ``"tight"``, or ``"simple"`` for exp(-(epsilon - rho)^2/(4 rho)).
 
     Returns
@@ -135,7 +135,7 @@ def rho_from_epsilon(epsilon: Number, *, delta: Number, method: str = "tight") -
         At least 0; a float means its shortest decimal.
     delta : Number
         In [0, 1).
-    method : str
+    method : {"tight", "simple"}, default "tight"
         ``"tight"``, or ``"simple"`` for (sqrt(L + epsilon) - sqrt(L))^2.
 
     Returns

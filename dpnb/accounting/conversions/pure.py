@@ -43,7 +43,7 @@ def rho_from_pure(epsilon: Number, method: str = "tight") -> float:
     ----------
     epsilon : Number
         At least 0; a float means its shortest decimal.
-    method : str
+    method : {"tight", "simple"}, default "tight"
         ``"tight"``, or ``"simple"`` for the papers' epsilon^2/2.
 
     Returns

@@ -48,7 +48,7 @@ def epsilon_from_rdp(order: Number, rdp: Number, *, delta: Number, method: str =
         At least 0, in nats.
     delta : Number
         In [0, 1).
-    method : str
+    method : {"tight", "simple"}, default "tight"
         ``"tight"`` or ``"simple"``.
 
     Returns
@@ -84,7 +84,7 @@ def delta_from_rdp(order: Number, rdp: Number, *, epsilon: Number, method: str =
         Above 1; a float means its shortest decimal.
     rdp, epsilon : Number
         At least 0, in nats.
-    method : str
+    method : {"tight", "simple"}, default "tight"
         ``"tight"`` or ``"simple"``.
 
     Returns
@@ -128,7 +128,7 @@ def rdp_from_epsilon(epsilon: Number, *, order: Number, delta: Number, method: s
         Above 1.
     delta : Number
         In [0, 1).
-    method : str
+    method : {"tight", "simple"}, default "tight"
         ``"tight"`` or ``"simple"``.
 
     Returns

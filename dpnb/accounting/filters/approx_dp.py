@@ -35,7 +35,7 @@ class ApproxDPFilter(SumFilter[ZCDP]):
         At least 0, in nats; a float means its shortest decimal.
     conversion_delta : Number
         In (0, 1): the delta of the conversion from zCDP to (epsilon, delta)-DP.
-    slack_delta : Number
+    slack_delta : Number, default 0
         Budget for the losses' deltas, in [0, 1]; with 1 the `guaranteed_epsilon` is infinite.
 
     Attributes
@@ -77,6 +77,11 @@ class ApproxDPFilter(SumFilter[ZCDP]):
     def to_filter_loss(self, loss: Loss) -> ZCDP:
         """The loss as approximate zCDP, rho = epsilon^2/2 for a DP loss, as in the theorem.
 
+        Parameters
+        ----------
+        loss : Loss
+            The loss of one release.
+
         Examples
         --------
         >>> from dpnb.accounting import GDP, ApproxDPFilter
@@ -115,6 +120,11 @@ class ApproxDPFilter(SumFilter[ZCDP]):
 
         At slack_delta + (1 - slack_delta) conversion_delta or more it is at most the epsilon of Theorem 8; the tight
         conversion of the same y*/2-zCDP makes it smaller.
+
+        Parameters
+        ----------
+        delta : Number
+            In [0, 1).
 
         Examples
         --------

@@ -24,7 +24,7 @@ class BasicFilter(SumFilter[ApproxDP]):
     ----------
     epsilon : Number
         At least 0, in nats; a float means its shortest decimal.
-    delta : Number
+    delta : Number, default 0
         In [0, 1].
 
     Raises
@@ -46,6 +46,11 @@ class BasicFilter(SumFilter[ApproxDP]):
     def to_filter_loss(self, loss: Loss) -> ApproxDP:
         """The loss as (epsilon, delta)-DP; a GDP, ZCDP or RDP must be converted first.
 
+        Parameters
+        ----------
+        loss : Loss
+            The loss of one release.
+
         Examples
         --------
         >>> from dpnb.accounting import BasicFilter, PureDP
@@ -61,6 +66,11 @@ class BasicFilter(SumFilter[ApproxDP]):
 
     def guaranteed_epsilon(self, delta: Number) -> float:
         """The budget's epsilon, if `delta` is at least its delta: see :meth:`SumFilter.guaranteed_epsilon`.
+
+        Parameters
+        ----------
+        delta : Number
+            In [0, 1).
 
         Examples
         --------

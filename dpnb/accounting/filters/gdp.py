@@ -15,9 +15,10 @@ path is a randomised function of that draw.  Let T_i = mu_1^2 + ... + mu_i^2 and
 
 Since mu_i is known at the time T_(i-1), and what X does after that time is a Brownian motion with the same drift that
 is independent of the past, draw i is N(b mu_i, 1) given the past.  All T_i are at most mu0^2, so the path is long
-enough.  []
+enough.  ∎
 
-The argument does not need a bound on the number of releases.  For releases with a delta see the notes of `Budget`.
+The argument does not need a bound on the number of releases.  For releases with a delta see the notes of
+:class:`dpnb.Budget`.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class GDPFilter(SumFilter[GDP]):
     ----------
     mu : Number
         The budget mu0, at least 0; a float means its shortest decimal.
-    delta : Number
+    delta : Number, default 0
         Budget for the losses' deltas, in [0, 1]; with 1 the `guaranteed_epsilon` is infinite.
 
     Raises
@@ -67,6 +68,11 @@ class GDPFilter(SumFilter[GDP]):
     def from_loss(cls, budget: GDP) -> Self:
         """The filter whose budget is a loss, exact in mu squared.
 
+        Parameters
+        ----------
+        budget : Loss
+            A loss of the same kind.
+
         Raises
         ------
         ConversionError
@@ -87,6 +93,11 @@ class GDPFilter(SumFilter[GDP]):
     def to_filter_loss(self, loss: Loss) -> GDP:
         """The loss as GDP; ZCDP and RDP do not imply it.
 
+        Parameters
+        ----------
+        loss : Loss
+            The loss of one release.
+
         Examples
         --------
         >>> from dpnb.accounting import GDPFilter, PureDP
@@ -104,6 +115,11 @@ class GDPFilter(SumFilter[GDP]):
         """The epsilon for which all releases together are (epsilon, `delta`)-DP; see :class:`SumFilter`.
 
         Dong, Roth and Su 2022, Corollary 2.13, at the part of `delta` that the filter's own delta leaves.
+
+        Parameters
+        ----------
+        delta : Number
+            In [0, 1).
 
         Examples
         --------

@@ -45,15 +45,33 @@ class Filter(Protocol):
         ...
 
     def admits(self, loss: Loss) -> bool:
-        """Whether `step` would accept the loss."""
+        """Whether `step` would accept the loss.
+
+        Parameters
+        ----------
+        loss : Loss
+            The loss of one release.
+        """
         ...
 
     def step(self, loss: Loss) -> Self:
-        """The filter after the loss; raises `BudgetExceeded` if the loss does not fit."""
+        """The filter after the loss; raises `dpnb.errors.BudgetExceeded` if the loss does not fit.
+
+        Parameters
+        ----------
+        loss : Loss
+            The loss of one release.
+        """
         ...
 
     def budget_fraction(self, loss: Loss) -> float:
-        """The share of the whole budget that the loss takes, whether it fits or not; rounded up."""
+        """The share of the whole budget that the loss takes, whether it fits or not; rounded up.
+
+        Parameters
+        ----------
+        loss : Loss
+            The loss of one release.
+        """
         ...
 
     def affordable(self) -> Loss:
@@ -61,11 +79,23 @@ class Filter(Protocol):
         ...
 
     def max_repetitions(self, loss: Loss) -> int | None:
-        """How many more losses like this one are admitted; None for a loss of 0."""
+        """How many more losses like this one are admitted; None for a loss of 0.
+
+        Parameters
+        ----------
+        loss : Loss
+            The loss of one release.
+        """
         ...
 
     def guaranteed_epsilon(self, delta: Number) -> float:
-        """The epsilon at `delta` that the whole budget guarantees, rounded up."""
+        """The epsilon at `delta` that the whole budget guarantees, rounded up.
+
+        Parameters
+        ----------
+        delta : Number
+            In [0, 1).
+        """
         ...
 
 

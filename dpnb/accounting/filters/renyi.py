@@ -48,6 +48,11 @@ class RDPFilter(SumFilter[RDP]):
     def to_filter_loss(self, loss: Loss) -> RDP:
         """The loss at the filter's orders.
 
+        Parameters
+        ----------
+        loss : Loss
+            The loss of one release.
+
         Examples
         --------
         >>> from dpnb.accounting import GDP, RDPFilter
@@ -67,6 +72,11 @@ class RDPFilter(SumFilter[RDP]):
         """The epsilon for which all releases together are (epsilon, `delta`)-DP; see :class:`SumFilter`.
 
         The smallest over the orders, whose budgets were fixed beforehand (Canonne, Kamath and Steinke 2020, Prop. 12).
+
+        Parameters
+        ----------
+        delta : Number
+            In [0, 1).
 
         Examples
         --------

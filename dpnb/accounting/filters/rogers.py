@@ -97,7 +97,7 @@ class RogersFilter(Frozen):
         From 1e-150 to 1e150, in nats; a float means its shortest decimal.
     delta : Number
         In [1e-300, 1/e).
-    pure : bool
+    pure : bool, default False
         For losses without deltas: log(1/delta) takes the place of log(2/delta), and no delta is admitted (the form that
         Feldman and Zrnic 2021 quote).
 
@@ -161,13 +161,18 @@ class RogersFilter(Frozen):
             f"{decimal_down(self.terms.deltas)!r}"
         )
 
-    def holds(self, epsilon: Fraction, times: Fraction) -> bool:
+    def _holds(self, epsilon: Fraction, times: Fraction) -> bool:
         """Whether K of `times` losses of one epsilon, not necessarily a whole number, is within the bound."""
         means = math.ceil(times * _in_smallest(mean_loss(epsilon)))
         return self.terms.fits(times * epsilon**2, means, _ZERO)
 
     def admits(self, loss: Loss) -> bool:
         """Whether `step` would accept the loss.
+
+        Parameters
+        ----------
+        loss : Loss
+            The loss of one release.
 
         Raises
         ------
@@ -184,6 +189,13 @@ class RogersFilter(Frozen):
 
     def step(self, loss: Loss, times: int = 1) -> RogersFilter:
         """The filter after `loss`, repeated `times` times.
+
+        Parameters
+        ----------
+        loss : Loss
+            The loss of one release.
+        times : int, default 1
+            Number of repetitions.
 
         Raises
         ------
@@ -213,6 +225,11 @@ class RogersFilter(Frozen):
 
     def budget_fraction(self, loss: Loss) -> float:
         """The share of the whole budget that `loss` takes now, rounded up; above 1 or infinite if it never fits.
+
+        Parameters
+        ----------
+        loss : Loss
+            The loss of one release.
 
         Raises
         ------
@@ -256,6 +273,11 @@ class RogersFilter(Frozen):
 
     def max_repetitions(self, loss: Loss) -> int | None:
         """How many more losses like `loss` are admitted; None if its cost is 0.
+
+        Parameters
+        ----------
+        loss : Loss
+            The loss of one release.
 
         Raises
         ------

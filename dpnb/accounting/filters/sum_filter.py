@@ -62,6 +62,11 @@ class SumFilter(Frozen, Generic[L]):
     def to_filter_loss(self, loss: Loss) -> L:
         """The loss converted to the kind that this filter counts.
 
+        Parameters
+        ----------
+        loss : Loss
+            The loss of one release.
+
         Raises
         ------
         ConversionError
@@ -102,6 +107,11 @@ class SumFilter(Frozen, Generic[L]):
     def admits(self, loss: Loss) -> bool:
         """Whether the budget covers `loss` in addition to the losses so far.
 
+        Parameters
+        ----------
+        loss : Loss
+            The loss of one release.
+
         Raises
         ------
         ConversionError
@@ -117,6 +127,11 @@ class SumFilter(Frozen, Generic[L]):
 
     def step(self, loss: Loss) -> Self:
         """The filter after `loss`.
+
+        Parameters
+        ----------
+        loss : Loss
+            The loss of one release.
 
         Raises
         ------
@@ -149,6 +164,11 @@ class SumFilter(Frozen, Generic[L]):
     def budget_fraction(self, loss: Loss) -> float:
         """The share of the whole budget that `loss` takes, rounded up; above 1 or infinite for one that never fits.
 
+        Parameters
+        ----------
+        loss : Loss
+            The loss of one release.
+
         Raises
         ------
         ConversionError
@@ -176,6 +196,11 @@ class SumFilter(Frozen, Generic[L]):
     def max_repetitions(self, loss: Loss) -> int | None:
         """How many more losses like `loss` are admitted; None if its cost is 0.
 
+        Parameters
+        ----------
+        loss : Loss
+            The loss of one release.
+
         Raises
         ------
         ConversionError
@@ -197,6 +222,11 @@ class SumFilter(Frozen, Generic[L]):
 
     def with_budget(self, budget: Loss) -> Self:
         """A new filter with the same rule and another budget of the same kind.
+
+        Parameters
+        ----------
+        budget : Loss
+            A loss of the same kind.
 
         Raises
         ------

@@ -24,7 +24,7 @@ class ZCDPFilter(SumFilter[ZCDP]):
     ----------
     rho : Number
         At least 0; a float means its shortest decimal.
-    delta : Number
+    delta : Number, default 0
         Budget for the losses' deltas, in [0, 1]; with 1 the `guaranteed_epsilon` is infinite.
 
     Raises
@@ -46,6 +46,11 @@ class ZCDPFilter(SumFilter[ZCDP]):
     def to_filter_loss(self, loss: Loss) -> ZCDP:
         """The loss as zCDP; RDP of finitely many orders does not imply it.
 
+        Parameters
+        ----------
+        loss : Loss
+            The loss of one release.
+
         Examples
         --------
         >>> from dpnb.accounting import GDP, ZCDPFilter
@@ -63,6 +68,11 @@ class ZCDPFilter(SumFilter[ZCDP]):
         """The epsilon for which all releases together are (epsilon, `delta`)-DP; see :class:`SumFilter`.
 
         Canonne, Kamath and Steinke 2020, at the part of `delta` that the filter's own delta leaves.
+
+        Parameters
+        ----------
+        delta : Number
+            In [0, 1).
 
         Examples
         --------

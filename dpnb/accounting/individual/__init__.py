@@ -1,28 +1,26 @@
 """Individual accounting: each unit is charged only for the queries that use its data; one array entry for each unit.
 
-=======================  ===========  ==================================================  ============================
-name                     file         content                                             Feldman and Zrnic 2021
-=======================  ===========  ==================================================  ============================
-losses_of_linear_query   losses       loss of each unit in a noisy sum                    Example 2.7
-losses_of_squares        losses       the same as mu squared, from squared norms          Example 2.7
-remaining_of             losses       remaining budget of each unit                       Algorithm 3
-IndividualFilter         filter       excludes or clips exhausted units                   Algorithms 3, 7; Theorem 1.2
-NormFilter               norm_filter  clips each unit to its remaining budget             Algorithm 7
-UnitAdmission,
-UnitChargeTerms          admission    charges the units for one query                     Algorithms 3, 7
-WorstCaseFilter          worst_case   the public part: a unit that every query uses       section 4.2
-norm_budget_variance     formulas     the noise that makes a norm budget rho-zCDP         Corollary 4.7
-norm_budget_radius       formulas     error bound of such a noisy sum                     Corollary 4.7
-worst_case_rounds        formulas     the number of rounds that every budget covers       section 4.2
-rho_of_descent           formulas     cost of k gradient steps                            Algorithm 6; Proposition 5.1
-rho_of_filtered_descent  formulas     cost of any number of steps under a norm filter     Algorithm 7; Proposition 5.2
-=======================  ===========  ==================================================  ============================
+=======================  ==================================================  ============================
+name                     content                                             Feldman and Zrnic 2021
+=======================  ==================================================  ============================
+losses_of_linear_query   loss of each unit in a noisy sum                    Example 2.7
+losses_of_squares        the same as mu squared, from squared norms          Example 2.7
+remaining_of             remaining budget of each unit                       Algorithm 3
+IndividualFilter         excludes or clips exhausted units                   Algorithms 3, 7; Theorem 1.2
+NormFilter               clips each unit to its remaining budget             Algorithm 7
+UnitAdmission            charges the units for one query                     Algorithms 3, 7
+UnitChargeTerms          the public terms of that charge                     Algorithms 3, 7
+WorstCaseFilter          the public part: a unit that every query uses       section 4.2
+norm_budget_variance     the noise that makes a norm budget rho-zCDP         Corollary 4.7
+norm_budget_radius       error bound of such a noisy sum                     Corollary 4.7
+worst_case_rounds        the number of rounds that every budget covers       section 4.2
+rho_of_descent           cost of k gradient steps                            Algorithm 6; Proposition 5.1
+rho_of_filtered_descent  cost of any number of steps under a norm filter     Algorithm 7; Proposition 5.2
+=======================  ==================================================  ============================
 
 Koskela, Tobaben and Honkela 2023, *Individual Privacy Accounting with Gaussian Differential Privacy* (ICLR;
 arXiv:2209.15596v2), extend individual accounting to Gaussian differential privacy, where sums of mu squared are
-tight; sessions use this form, and `dpnb._core.unit_budgets` explains why their guarantee holds.
-
-``units`` checks arrays and numbers, ``rounding`` is arithmetic on arrays that never rounds in a unit's favour.
+tight; sessions use this form.
 
 Everything per unit here is SENSITIVE: which units take part, how many, what any unit has spent or has left, and whether
 two states are equal.  None of it may be shown, logged, counted or turned into an error or a warning; a unit's own

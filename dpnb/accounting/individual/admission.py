@@ -36,7 +36,7 @@ class UnitChargeTerms:
         Upper bound on the square of a unit's norm.
     all_admitted : bool
         Whether it is certain that every unit's remaining budget covers the query.
-    clips : bool
+    clips : bool, default False
         Whether the vector of a unit whose remaining budget is too small is scaled down to that budget.
 
     Examples

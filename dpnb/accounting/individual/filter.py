@@ -41,7 +41,7 @@ class IndividualFilter(Frozen):
         The total loss of each unit, zCDP rho or Renyi loss at one order, >= 0 and below 2^1000.
     units : int
         Number of units, >= 0.
-    on_exhausted : {"skip", "drop", "clip"}
+    on_exhausted : {"skip", "drop", "clip"}, default "skip"
         "skip" (Algorithm 3): a unit whose budget is too small is excluded, is charged nothing and may take part in a
         cheaper query later.  "drop" (the set S_t of Theorem 1.2): an excluded unit stays excluded.  The two sets of
         active units differ and both are private; accuracy refers to the set that was used.  "clip" (Algorithm 7): like

@@ -110,7 +110,7 @@ def worst_case_rounds(budget: Number, *, sigma: Number, clip: Number, order: Num
         B, the total loss of each unit, zCDP rho or Renyi loss at `order`, >= 0.
     sigma, clip : Number
         Standard deviation of the noise and largest norm of a contribution, > 0; a float is its literal binary value.
-    order : Number
+    order : Number, default 1
         Renyi order, > 0; 1 for zCDP.
 
     Returns

@@ -22,7 +22,7 @@ def losses_of_linear_query(norms: ArrayLike, *, sigma: Number, order: Number = 1
         L2 norm of each unit's contribution, finite, >= 0.
     sigma : Number
         Standard deviation of the noise, drawn once for the sum, > 0; a float is its literal binary value.
-    order : Number
+    order : Number, default 1
         Renyi order, >= 1.  At 1 the loss is the rho of zCDP.
 
     Returns
@@ -63,7 +63,7 @@ def losses_of_squares(squares: ArrayLike, *, sigma: Number, rough: bool = False)
         Square of the L2 norm of each unit's contribution, finite, >= 0, never below the true one.
     sigma : Number
         Standard deviation of the noise, drawn once for the sum, > 0; a float is its literal binary value.
-    rough : bool
+    rough : bool, default False
         Round up even exact results, which is faster; for squares that have been rounded up.
 
     Returns

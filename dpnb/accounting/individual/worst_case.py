@@ -44,15 +44,32 @@ class WorstCaseFilter(SumFilter[L], Generic[L]):
     """
 
     def admits(self, loss: Loss) -> bool:
-        """Whether the delta fits; a unit whose budget is too small is excluded from the query instead."""
+        """Whether the delta fits; a unit whose budget is too small is excluded from the query instead.
+
+        Parameters
+        ----------
+        loss : Loss
+            The loss of one release.
+        """
         return (self.spent + self.to_filter_loss(loss)).delta <= self.budget.delta
 
     def admits_all_units(self, loss: Loss) -> bool:
-        """Whether every unit is certainly active in a query: the sum of all worst cases is within the budget."""
+        """Whether every unit is certainly active in a query: the sum of all worst cases is within the budget.
+
+        Parameters
+        ----------
+        loss : Loss
+            The loss of one release.
+        """
         return (self.spent + self.to_filter_loss(loss)).within(self.budget)
 
     def step(self, loss: Loss) -> Self:
         """The state after a query, whichever units took part in it.
+
+        Parameters
+        ----------
+        loss : Loss
+            The loss of one release.
 
         Raises
         ------
@@ -76,7 +93,13 @@ class WorstCaseFilter(SumFilter[L], Generic[L]):
         return f"for each unit separately, {super().rule}"
 
     def mu_squared(self, loss: Loss) -> Fraction:
-        """A loss as mu squared, for a Gaussian answer: the scale in which units are charged."""
+        """A loss as mu squared, for a Gaussian answer: the scale in which units are charged.
+
+        Parameters
+        ----------
+        loss : Loss
+            The loss of one release.
+        """
         raise NotImplementedError
 
     @property
@@ -90,7 +113,13 @@ class WorstCaseGDPFilter(WorstCaseFilter[GDP], GDPFilter):
     """The worst case under a budget in Gaussian differential privacy."""
 
     def mu_squared(self, loss: Loss) -> Fraction:
-        """A loss as mu squared."""
+        """A loss as mu squared.
+
+        Parameters
+        ----------
+        loss : Loss
+            The loss of one release.
+        """
         return self.to_filter_loss(loss).mu_squared
 
 
@@ -99,7 +128,13 @@ class WorstCaseZCDPFilter(WorstCaseFilter[ZCDP], ZCDPFilter):
     """The worst case under a budget in zero-concentrated differential privacy."""
 
     def mu_squared(self, loss: Loss) -> Fraction:
-        """A loss as mu squared: twice the rho of a Gaussian answer."""
+        """A loss as mu squared: twice the rho of a Gaussian answer.
+
+        Parameters
+        ----------
+        loss : Loss
+            The loss of one release.
+        """
         return 2 * self.to_filter_loss(loss).rho
 
 

@@ -83,7 +83,7 @@ class ApproxDP(_WithDelta):
     ----------
     epsilon : Number
         At least 0, in nats; a float means its shortest decimal.
-    delta : Number
+    delta : Number, default 0
         At least 0.
 
     Attributes
@@ -109,13 +109,13 @@ class ApproxDP(_WithDelta):
 class PointwiseDP(_WithDelta):
     """Pointwise differential privacy: the realised loss is outside [-epsilon, epsilon] with probability <= delta.
 
-    Stronger than (epsilon, delta)-DP, and not closed under post-processing (Whitehouse et al. 2023, Def. 2).
+    Stronger than (epsilon, delta)-DP, and not closed under post-processing (Whitehouse et al. 2023, Definition 2).
 
     Parameters
     ----------
     epsilon : Number
         At least 0, in nats; a float means its shortest decimal.
-    delta : Number
+    delta : Number, default 0
         At least 0.
 
     Attributes

@@ -21,7 +21,7 @@ class GDP(Loss):
     ----------
     mu : Number
         At least 0; a float means its shortest decimal.
-    delta : Number
+    delta : Number, default 0
         At least 0; above 0 it is delta-approximate GDP.
 
     Attributes
@@ -64,6 +64,13 @@ class GDP(Loss):
     def from_mu_squared(cls, mu_squared: Number, delta: Number = 0.0) -> GDP:
         """The loss with this mu squared, so that mu may be irrational.
 
+        Parameters
+        ----------
+        mu_squared : Number
+            At least 0.
+        delta : Number, default 0
+            As for the constructor.
+
         Raises
         ------
         InvalidValueError
@@ -84,12 +91,19 @@ class GDP(Loss):
 
     @property
     def rho(self) -> Fraction:
-        """The zCDP parameter that follows from mu, mu squared over two (Bun and Steinke 2016, Prop. 1.6)."""
+        """The zCDP parameter that follows from mu, mu squared over two (Bun and Steinke 2016, Proposition 1.6)."""
         # Computed in integers: four times as fast as a division of Fractions.
         return Fraction(self.mu_squared.numerator, 2 * self.mu_squared.denominator)
 
     def format(self, *, up: bool, with_delta: bool = False) -> str:
         """The loss for a message, with mu itself: see :meth:`Loss.format`.
+
+        Parameters
+        ----------
+        up : bool
+            Whether to round up, as required for a loss; a budget is rounded down.
+        with_delta : bool, default False
+            Whether to show a delta of 0.
 
         Examples
         --------
@@ -105,14 +119,14 @@ class GDP(Loss):
 
 
 class ZCDP(Loss):
-    """Zero-concentrated differential privacy: D_a <= rho a for every order a > 1 (Bun and Steinke 2016, Def. 1.1).
+    """Zero-concentrated differential privacy: D_a <= rho a for a > 1 (Bun and Steinke 2016, Definition 1.1).
 
     Parameters
     ----------
     rho : Number
         At least 0; a float means its shortest decimal.
-    delta : Number
-        At least 0; above 0 it is approximate zCDP (Whitehouse et al. 2023, Def. 3).
+    delta : Number, default 0
+        At least 0; above 0 it is approximate zCDP (Whitehouse et al. 2023, Definition 3).
 
     Attributes
     ----------

@@ -51,6 +51,11 @@ class Loss:
     def with_parts(self, parts: tuple[Fraction, ...]) -> Self:
         """A loss of the same kind with other parts.
 
+        Parameters
+        ----------
+        parts : tuple of Fraction
+            At least 0.
+
         Raises
         ------
         InvalidValueError
@@ -68,6 +73,11 @@ class Loss:
     def of(cls, *parts: Fraction) -> Self:
         """The loss with these parts, for numbers that are already exact.
 
+        Parameters
+        ----------
+        *parts : Fraction
+            At least 0.
+
         Raises
         ------
         InvalidValueError
@@ -79,6 +89,11 @@ class Loss:
 
     def like(self, other: object) -> bool:
         """Whether the parts of `other` have the same meaning, so that the two can be added and compared.
+
+        Parameters
+        ----------
+        other : Loss
+            Another loss.
 
         Examples
         --------
@@ -106,6 +121,11 @@ class Loss:
 
     def within(self, budget: Self) -> bool:
         """Whether every part is at most the budget's.
+
+        Parameters
+        ----------
+        budget : Loss
+            A loss of the same kind.
 
         Raises
         ------
@@ -139,7 +159,7 @@ class Loss:
         ----------
         up : bool
             Whether to round up, as required for a loss; a budget is rounded down.
-        with_delta : bool
+        with_delta : bool, default False
             Whether to show a delta of 0.
 
         Examples
@@ -176,6 +196,11 @@ class Loss:
     @classmethod
     def from_json(cls, stored: Mapping[str, str]) -> Self:
         """The loss that :meth:`to_json` wrote.
+
+        Parameters
+        ----------
+        stored : mapping of str to str
+            What :meth:`to_json` wrote.
 
         Examples
         --------

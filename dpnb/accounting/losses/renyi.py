@@ -18,7 +18,7 @@ __all__ = ["RDP"]
 
 @dataclass(frozen=True, init=False, repr=False)
 class RDP(Loss):
-    """Renyi differential privacy of several orders: D_a <= curve[a] for each order a (Mironov 2017, Def. 4).
+    """Renyi differential privacy of several orders: D_a <= curve[a] for each order a (Mironov 2017, Definition 4).
 
     Parameters
     ----------
@@ -77,6 +77,11 @@ class RDP(Loss):
     def like(self, other: object) -> bool:
         """Whether `other` is a Renyi loss.
 
+        Parameters
+        ----------
+        other : Loss
+            Another loss.
+
         Raises
         ------
         ConversionError
@@ -92,7 +97,15 @@ class RDP(Loss):
         return True
 
     def format(self, *, up: bool, with_delta: bool = False) -> str:
-        """The curve as text for a message: see :meth:`Loss.format`; there is no delta."""
+        """The curve as text for a message: see :meth:`Loss.format`; there is no delta.
+
+        Parameters
+        ----------
+        up : bool
+            Whether to round up, as required for a loss; a budget is rounded down.
+        with_delta : bool, default False
+            Whether to show a delta of 0.
+        """
         rounded = decimal_up if up else decimal_down
         return f"rho={{{', '.join(f'{_shown(order)}: {rounded(rho)!r}' for order, rho in self.curve)}}}"
 
@@ -106,7 +119,13 @@ class RDP(Loss):
 
     @classmethod
     def from_json(cls, stored: Mapping[str, str]) -> RDP:
-        """The loss that :meth:`to_json` wrote."""
+        """The loss that :meth:`to_json` wrote.
+
+        Parameters
+        ----------
+        stored : mapping of str to str
+            What :meth:`to_json` wrote.
+        """
         return cls({from_text(order): from_text(rho) for order, rho in stored.items() if order != "kind"})
 
 

@@ -119,6 +119,11 @@ class ApproxDPAccumulator(Accumulator):
     def step(self, loss: Loss) -> ApproxDPAccumulator:
         """The accumulator after `loss`.
 
+        Parameters
+        ----------
+        loss : Loss
+            The loss of one release.
+
         Raises
         ------
         ConversionError
@@ -163,6 +168,11 @@ class ZCDPAccumulator(Accumulator):
 
     def step(self, loss: Loss) -> ZCDPAccumulator:
         """The accumulator after `loss`.
+
+        Parameters
+        ----------
+        loss : Loss
+            The loss of one release.
 
         Raises
         ------
@@ -230,6 +240,11 @@ class RDPAccumulator(Accumulator):
     def step(self, loss: Loss) -> RDPAccumulator:
         """The accumulator after `loss`.
 
+        Parameters
+        ----------
+        loss : Loss
+            The loss of one release.
+
         Raises
         ------
         ConversionError
@@ -271,6 +286,11 @@ class GDPAccumulator(Accumulator):
 
     def step(self, loss: Loss) -> GDPAccumulator:
         """The accumulator after `loss`.
+
+        Parameters
+        ----------
+        loss : Loss
+            The loss of one release.
 
         Raises
         ------

@@ -63,6 +63,11 @@ class BasicOdometer(TimeUniformOdometer):
     def step(self, loss: Loss) -> BasicOdometer:
         """The odometer after `loss`.
 
+        Parameters
+        ----------
+        loss : Loss
+            The loss of one release.
+
         Raises
         ------
         ConversionError

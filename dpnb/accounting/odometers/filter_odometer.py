@@ -32,7 +32,7 @@ class FilterOdometer(IntrinsicTimeOdometer):
         From 1e-150 to 1e150, in nats: the bound at which this line is the lowest of all.
     delta : Number
         In [1e-300, 1): the probability that the statement is ever wrong.
-    slack_delta : Number
+    slack_delta : Number, default 0
         At least 0: the part of delta for losses that have a delta; once their sum exceeds it, the bound is infinite.
 
     Attributes
@@ -40,7 +40,7 @@ class FilterOdometer(IntrinsicTimeOdometer):
     y : float
         The V at which the line touches the pointwise curve.
     v : Fraction
-        The sum V; see :func:`~dpnb.accounting.odometers.intrinsic_time.intrinsic_time`.
+        The sum V of mu^2 for GDP losses, 2 rho for zCDP losses and epsilon^2 for DP losses.
 
     Raises
     ------
@@ -73,7 +73,9 @@ class FilterOdometer(IntrinsicTimeOdometer):
         ----------
         v : Number
             Greater than 0, for example the budget's mu0 squared; the double above it is used.
-        delta, slack_delta
+        delta : Number
+            As for the class.
+        slack_delta : Number, default 0
             As for the class.
 
         Raises

@@ -38,15 +38,15 @@ class MixtureOdometer(IntrinsicTimeOdometer):
         Greater than 0, in the scale of V; the double above it is used.
     delta : Number
         In [1e-300, 1): the probability that the statement is ever wrong.
-    sided : {"one", "two"}
+    sided : {"one", "two"}, default "one"
         Which of the two bounds above to use.
-    slack_delta : Number
+    slack_delta : Number, default 0
         At least 0: the part of delta for losses that have a delta; once their sum exceeds it, the bound is infinite.
 
     Attributes
     ----------
     v : Fraction
-        The sum V, of mu squared for GDP losses; see :func:`~dpnb.accounting.odometers.intrinsic_time.intrinsic_time`.
+        The sum V of mu^2 for GDP losses, 2 rho for zCDP losses and epsilon^2 for DP losses.
 
     Raises
     ------
@@ -81,7 +81,11 @@ class MixtureOdometer(IntrinsicTimeOdometer):
         ----------
         v : Number
             Greater than 0; for example the budget's mu0 squared.
-        delta, sided, slack_delta
+        delta : Number
+            As for the class.
+        sided : {"one", "two"}, default "one"
+            As for the class.
+        slack_delta : Number, default 0
             As for the class.
 
         Raises

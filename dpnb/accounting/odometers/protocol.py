@@ -43,7 +43,13 @@ class Odometer(Protocol):
         ...
 
     def step(self, loss: Loss) -> Self:
-        """The odometer after the loss; a loss counts from the launch of its release, before the answer is seen."""
+        """The odometer after the loss; a loss counts from the launch of its release, before the answer is seen.
+
+        Parameters
+        ----------
+        loss : Loss
+            The loss of one release.
+        """
         ...
 
     def statement(self) -> str:

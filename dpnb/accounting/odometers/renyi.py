@@ -57,6 +57,11 @@ class RenyiOdometer(TimeUniformOdometer):
     def step(self, loss: Loss) -> RenyiOdometer:
         """The odometer after `loss`.
 
+        Parameters
+        ----------
+        loss : Loss
+            The loss of one release.
+
         Raises
         ------
         ConversionError

@@ -79,6 +79,11 @@ class RenyiTracker(Accumulator):
     def step(self, loss: Loss) -> RenyiTracker:
         """The tracker after `loss`.
 
+        Parameters
+        ----------
+        loss : Loss
+            The loss of one release.
+
         Raises
         ------
         ConversionError

@@ -95,6 +95,13 @@ class RogersOdometer(TimeUniformOdometer):
     def step(self, loss: Loss, times: int = 1) -> RogersOdometer:
         """The odometer after `loss`, repeated `times` times.
 
+        Parameters
+        ----------
+        loss : Loss
+            The loss of one release.
+        times : int, default 1
+            Number of repetitions.
+
         Raises
         ------
         ConversionError

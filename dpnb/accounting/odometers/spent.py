@@ -20,9 +20,9 @@ class SpentAccumulator(OdometerState):
     """Everything so far is within every budget of the filter's kind that was fixed beforehand and is at least `spent`.
 
     A filter with such a budget would have admitted all losses so far; the statement is its theorem, also for
-    interactive mechanisms wherever it holds for them (listed in `interleaving`; Haney et al. 2023).  Unlike the other
-    accumulators it has every component of the filter's loss, including a delta, and counts parts of partitions as the
-    filter does.
+    interactive mechanisms wherever it holds for them (Haney et al. 2023; for which filters, see
+    :ref:`proof-which-filters-allow-concurrent-mechanisms`).  Unlike the other accumulators it has every component of
+    the filter's loss, including a delta, and counts parts of partitions as the filter does.
 
     Parameters
     ----------
@@ -68,6 +68,11 @@ class SpentAccumulator(OdometerState):
 
     def step(self, loss: Loss) -> NoReturn:
         """Not supported: step the filter, and make a new accumulator from it.
+
+        Parameters
+        ----------
+        loss : Loss
+            Not used.
 
         Raises
         ------

@@ -33,15 +33,15 @@ class StitchedOdometer(IntrinsicTimeOdometer):
         From 1e-300 to 1e300: where the curve starts.
     delta : Number
         In [1e-300, 1): the probability that the statement is ever wrong.
-    slack_delta : Number
+    slack_delta : Number, default 0
         At least 0: the part of delta for losses that have a delta; once their sum exceeds it, the bound is infinite.
-    below : {"value at v0", "infinity"}
+    below : {"value at v0", "infinity"}, default "value at v0"
         The bound while 0 < V < v0; "infinity" as printed in the paper.
 
     Attributes
     ----------
     v : Fraction
-        The sum V; see :func:`~dpnb.accounting.odometers.intrinsic_time.intrinsic_time`.
+        The sum V of mu^2 for GDP losses, 2 rho for zCDP losses and epsilon^2 for DP losses.
 
     Raises
     ------

@@ -104,7 +104,7 @@ class IntrinsicTimeOdometer(TimeUniformOdometer):
     slack_delta : Fraction
         Bound on the sum of the losses' deltas; the confidence is 1 - delta - slack_delta.
     v : Fraction
-        The sum V, see :func:`~dpnb.accounting.odometers.intrinsic_time.intrinsic_time`.
+        The sum V of mu^2 for GDP losses, 2 rho for zCDP losses and epsilon^2 for DP losses.
     """
 
     slack_delta: Fraction
@@ -144,6 +144,11 @@ class IntrinsicTimeOdometer(TimeUniformOdometer):
 
     def step(self, loss: Loss) -> Self:
         """The odometer after `loss`.
+
+        Parameters
+        ----------
+        loss : Loss
+            The loss of one release.
 
         Raises
         ------

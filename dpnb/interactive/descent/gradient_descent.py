@@ -76,6 +76,13 @@ class GradientDescent(SessionMechanism):
     launch : Launch
     core : SessionCore
 
+    Attributes
+    ----------
+    max_steps : int
+        Maximum number of steps.
+    stop_reason : str or None
+        Why the last `run` ended, in words; None before the first.
+
     Examples
     --------
     >>> fit = df.fit("cost", on=["age"], family="linear", mu=0.05, steps=5, clip_norm=1.0)
@@ -101,7 +108,6 @@ class GradientDescent(SessionMechanism):
         self._mu = from_text(arguments["mu"])
         self._check_mu = None if arguments["check_mu"] is None else from_text(arguments["check_mu"])
         self.max_steps = int(arguments["steps"])
-        """Maximum number of steps."""
         start = np.tile(np.array(launch.details["resolved"]["start"], np.float64), (arguments["chains"], 1))
         self._iterates: list[NDArray[np.float64]] = [start]
         self._events: list[_DescentEvent] = []
@@ -109,7 +115,6 @@ class GradientDescent(SessionMechanism):
         self._at = 0
         self._lock = threading.Lock()
         self.stop_reason: str | None = None
-        """Why the last `run` ended, in words; None before the first."""
 
     # --- steps --------------------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ Several chains run in parallel from one start, each with independent noise.  Giv
 identically distributed, so the spread of their ends measures the effect of the noise.  The end of a chain is its tail
 average, the mean of the second half of its steps (Polyak and Juditsky 1992), around which it fluctuates.
 
-Coefficients are rounded to `DECIMALS`, and all sums are added in a fixed order: the same released values lead to the
+Coefficients are rounded to 8 decimals, and all sums are added in a fixed order: the same released values lead to the
 same coefficients on any machine, and so to the same query, whose recorded answer costs nothing.
 """
 

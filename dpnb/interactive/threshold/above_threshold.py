@@ -1,7 +1,7 @@
 """Above-threshold (sparse vector): a sequence of queries, of which only the positive answers cost.
 
 The implementation uses integers only.  A query is an exact integer sum S, its sensitivity C (the most that one privacy
-unit can change S), and a threshold T; C and T are public.  It is mapped to a lattice with D = `STEPS` steps per
+unit can change S), and a threshold T; C and T are public.  It is mapped to a lattice with D = 2^20 steps per
 sensitivity::
 
     a = floor(D (S - T)/C).
@@ -170,7 +170,7 @@ class AboveThresholdParameters:
         Parameters
         ----------
         queries : int
-            Number of queries, 1 to `MAX_COUNT`.
+            Number of queries, 1 to 10^9.
         beta : Number
             The probability, in [1e-300, 1), that any answer to a query further away is wrong.
 

@@ -49,10 +49,10 @@ class EpsilonSplit:
         epsilon : Number
             Greater than 0; a float means its shortest decimal.
         max_positives : int
-            c: the maximum number of positive answers, 1 to `MAX_COUNT`.
-        monotonic : bool
+            c: the maximum number of positive answers, 1 to 10^9.
+        monotonic : bool, default False
             Whether adding a unit changes all queries in the same direction.
-        return_values : bool
+        return_values : bool, default False
             Whether positive answers include values.
 
         Returns
@@ -78,7 +78,7 @@ def whole_count(value: object, name: str) -> int:
     Raises
     ------
     InvalidValueError
-        It is not an integer from 1 to `MAX_COUNT`.
+        It is not an integer from 1 to 10^9.
     """
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MAX_COUNT:
         raise InvalidValueError(f"{name}: must be an integer from 1 to {MAX_COUNT:,}; got {shown(value)}")

@@ -60,7 +60,7 @@ class GaussianAboveThreshold(SingleUse):
     loss : GDP
         The cost of all answers together, mu > 0; the caller charges it before launching.
     max_queries : int
-        n: the declared number of queries, 1 to `MAX_COUNT`.
+        n: the declared number of queries, 1 to 10^9.
     source : NoiseSource
         Source of the random bits.
 

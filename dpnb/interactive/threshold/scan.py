@@ -77,7 +77,7 @@ def _noise_key(token: str) -> tuple[int, str]:
 
 
 class ThresholdScan(SessionMechanism):
-    """Queries compared with a threshold; see :meth:`Session.above_threshold`.
+    """Queries compared with a threshold; see :meth:`dpnb.Session.above_threshold`.
 
     Parameters
     ----------

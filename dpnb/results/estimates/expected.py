@@ -68,7 +68,7 @@ def half_widths(
         Sums released before, at which the errors of non-linear statistics are predicted.
     rows : float64 array, shape (cells,), optional
         Number of rows of each group, released or public, for errors that depend on it.
-    place : float
+    place : float, default 1
         0 for the smallest half-width that is possible given the number of rows, 1 for the largest; on a log scale.
     """
     with np.errstate(all="ignore"):

@@ -1,13 +1,12 @@
 """Variances, covariances, correlations and least squares from noisy second moments.
 
-All columns are scaled to [-1, 1] (see `dpnb._compile.lowering`), and the sums measured are the count N, the z_i and the
-products z_i z_j, each with independent noise of a known scale.  Every statistic is a quotient a/b of two functions of
-these sums: (sum of squares about the mean)/N, covariance over the product of deviations, Cramer's determinants.  Both
-are evaluated with each sum shifted by its noise scale in turn; half the differences are their sensitivities to the
-noises, and the sums of squares and products of these are the variances and the covariance for Fieller's theorem
-(`ratios`).  So only the curvature of a and b is neglected, not that of the quotient.  Where the count, or the
-denominator, is not clearly above the noise, the interval is the whole range of the statistic.  Coverage is simulated in
-tests/statistical.
+All columns are scaled to [-1, 1], and the sums measured are the count N, the z_i and the products z_i z_j, each with
+independent noise of a known scale.  Every statistic is a quotient a/b of two functions of these sums: (sum of squares
+about the mean)/N, covariance over the product of deviations, Cramer's determinants.  Both are evaluated with each sum
+shifted by its noise scale in turn; half the differences are their sensitivities to the noises, and the sums of squares
+and products of these are the variances and the covariance for Fieller's theorem (see Ratios and means).  So only the
+curvature of a and b is neglected, not that of the quotient.  Where the count, or the denominator, is not clearly above
+the noise, the interval is the whole range of the statistic.  Coverage is simulated in tests/statistical.
 """
 
 from __future__ import annotations

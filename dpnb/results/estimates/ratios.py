@@ -42,7 +42,7 @@ def quotient(
         Half-width of an interval in standard deviations.
     bounds : pair of float
         Range of the quotient.
-    positive : bool
+    positive : bool, default True
         Whether the denominator is known to be at least 0.
     """
     va, vb = variances
