@@ -41,7 +41,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from dpnb.accounting.conversions.directed import context, real
+from dpnb.accounting.conversions.directed import context, fraction, real
 from dpnb.accounting.conversions.pure import mu_from_pure
 from dpnb.accounting.exact import Number, decimal_up, exact, non_negative
 
@@ -49,7 +49,7 @@ __all__ = ["residue_charge"]
 
 # No session has use for a larger epsilon: it is refused.
 _LARGE = 100_000
-_BITS, _MARGIN_BITS, _FAR = 64, 120, 400
+_BITS, _FAR, _ROUNDS, _INSIDE = 64, 400, 8, 1 - Fraction(1, 10**6)
 
 
 def residue_charge(epsilon: Number, *, mu_squared: Number) -> Fraction | None:
@@ -101,11 +101,33 @@ def _charge(epsilon: Fraction, budget: Fraction) -> Fraction | None:
         return Fraction(0)
     if epsilon > _LARGE or not _is_enough(budget, epsilon, budget):
         return None
+
     # Converted to GDP by itself, the mechanism leaves at most its residue.
     low, high = 0.0, decimal_up(min(budget, exact(mu_from_pure(epsilon)) ** 2))
+    for near in _around(_guess(epsilon, budget)):
+        if low < near < high:
+            low, high = (low, near) if _is_enough(exact(near), epsilon, budget) else (near, high)
     while low < (middle := low + (high - low) / 2) < high:
         low, high = (low, middle) if _is_enough(exact(middle), epsilon, budget) else (middle, high)
     return min(exact(high), budget)
+
+
+def _around(guess: float) -> tuple[float, float]:
+    return guess * (1 - 2**-46), guess * (1 + 2**-46)
+
+
+def _guess(epsilon: Fraction, budget: Fraction) -> float:
+    """The charge by Newton's method for the logarithm of the left side; only a proposal."""
+    charge = exact(mu_from_pure(epsilon)) ** 2
+    for _ in range(_ROUNDS):
+        charge = min(charge, budget * _INSIDE)
+        ctx, kept, needed = _sides(charge, epsilon, budget)
+        s, e = ctx.sqrt(real(ctx, budget - charge)), real(ctx, epsilon)
+        slope = ctx.npdf(e / s - s / 2) / s / (1 + ctx.exp(e)) / kept if kept > 0 else 0
+        if not slope:
+            break
+        charge = max(charge - fraction(ctx.log(kept / needed) / slope), charge / 2)
+    return float(charge)
 
 
 def _is_enough(charge: Fraction, epsilon: Fraction, budget: Fraction) -> bool:
@@ -116,15 +138,24 @@ def _is_enough(charge: Fraction, epsilon: Fraction, budget: Fraction) -> bool:
     the left side by at least about e^2 2^-60 of its size, as long as delta is not negligible.  So with these precisions
     the margin is far above the errors, and below what a double can show.
     """
+    ctx, kept, needed = _sides(charge, epsilon, budget)
+    return bool(kept * (1 - ctx.ldexp(1, -_margin_bits(ctx, epsilon))) >= needed)
+
+
+def _margin_bits(ctx: Any, epsilon: Fraction) -> int:
+    return 120 + 2 * int(max(-ctx.log(real(ctx, epsilon), 2), 0))
+
+
+def _sides(charge: Fraction, epsilon: Fraction, budget: Fraction) -> tuple[Any, Any, Any]:
+    """A context with enough precision, and the two sides of the equation in it."""
     ctx = context()
     ctx.prec = _BITS
     left = max(budget - charge, Fraction(0))
     width = ctx.log(real(ctx, epsilon) ** 2 / real(ctx, left) + real(ctx, left) + 4, 2) if left else 0
-    margin = _MARGIN_BITS + 2 * int(max(-ctx.log(real(ctx, epsilon), 2), 0))
-    ctx.prec = margin + 64 + 4 * int(width)
+    ctx.prec = _margin_bits(ctx, epsilon) + 64 + 4 * int(width)
     e = real(ctx, epsilon)
     kept = (1 - _delta(ctx, e, ctx.sqrt(real(ctx, left)))) * 2 / (1 + ctx.exp(e))
-    return bool(kept * (1 - ctx.ldexp(1, -margin)) >= ctx.erfc(ctx.sqrt(real(ctx, budget / 8))))
+    return ctx, kept, ctx.erfc(ctx.sqrt(real(ctx, budget / 8)))
 
 
 def _delta(ctx: Any, epsilon: Any, mu: Any) -> Any:

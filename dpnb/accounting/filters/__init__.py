@@ -22,6 +22,7 @@ raised.
 from dpnb.accounting.filters.approx_dp import ApproxDPFilter
 from dpnb.accounting.filters.basic import BasicFilter
 from dpnb.accounting.filters.gdp import GDPFilter
+from dpnb.accounting.filters.gdp_residue import GDPResidueFilter
 from dpnb.accounting.filters.protocol import Filter
 from dpnb.accounting.filters.renyi import RDPFilter
 from dpnb.accounting.filters.rogers import RogersFilter
@@ -33,6 +34,7 @@ __all__ = [
     "BasicFilter",
     "Filter",
     "GDPFilter",
+    "GDPResidueFilter",
     "RDPFilter",
     "RogersFilter",
     "SumFilter",
