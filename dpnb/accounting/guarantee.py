@@ -44,6 +44,7 @@ from dpnb.accounting.filters import (
     ApproxDPFilter,
     BasicFilter,
     GDPFilter,
+    GDPResidueFilter,
     RDPFilter,
     RogersFilter,
     SumFilter,
@@ -257,7 +258,7 @@ def make_guarantee(name: str, budget: Budget, *, individual: bool = False) -> Pr
     epsilon, delta = budget.epsilon, budget.delta
     mu0_squared = budget.loss.mu_squared
     if name == "gdp":
-        return PrivacyGuarantee(name, budget, GDPFilter.from_loss(budget.loss), mu0_squared)
+        return PrivacyGuarantee(name, budget, GDPResidueFilter.from_loss(budget.loss), mu0_squared)
     if epsilon is None or delta is None:
         raise InvalidValueError(
             f"filter: {name!r} needs a budget in epsilon and delta; got {budget!r}; give Budget(epsilon=, delta=), or "

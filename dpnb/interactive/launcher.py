@@ -20,7 +20,7 @@ from dpnb._core.accountant.tree import (
 from dpnb._core.core import SessionCore
 from dpnb._plan.schema import encodable
 from dpnb.accounting.interleaving import interleaving_obstacle
-from dpnb.accounting.losses import Loss
+from dpnb.accounting.losses import GDP, Loss
 from dpnb.copying import NotCopyable, safe_repr
 from dpnb.errors import BudgetExceeded, InvalidValueError, PlanError, RequestError
 from dpnb.interactive.descent.gradient_descent import GradientDescent
@@ -177,8 +177,8 @@ class MechanismRegistry(NotCopyable, Generic[S, P]):
         best = current or launches
         return best[-1] if best else None
 
-    def _refuse(self, kind: str, name: str, loss: Loss) -> None:
-        """Refuse a launch that is not allowed, or does not fit; call inside the ledger's transaction."""
+    def _admit(self, kind: str, name: str, loss: Loss) -> Loss:
+        """What the filter counts, unless the launch is not allowed or does not fit; call in the ledger's transaction."""
         account = self._account
         account.tree.refuse_ended(account.root_node, self._core.version)
         if loss:
@@ -186,8 +186,7 @@ class MechanismRegistry(NotCopyable, Generic[S, P]):
         obstacle = interleaving_obstacle(account.filter)
         if obstacle is not None:
             raise RequestError(f"{kind} {name}: {obstacle}")
-        if loss:
-            admit_launch(account, f"{kind} {name}", loss)
+        return admit_launch(account, f"{kind} {name}", loss) if loss else loss
 
     def _refuse_if_individual(self, kind: str, name: str) -> None:
         """Refuse a charge at launch to every unit under individual accounting."""
@@ -206,7 +205,7 @@ class MechanismRegistry(NotCopyable, Generic[S, P]):
             known = self._find(request, name)
             if known is not None:
                 return known
-            self._refuse(request.kind, name, request.loss)
+            charged = self._admit(request.kind, name, request.loss)
             number = account.ledger.reserve(
                 kind=LAUNCH,
                 request_key=digest(["launch", account.root_node, version, name]),
@@ -214,6 +213,9 @@ class MechanismRegistry(NotCopyable, Generic[S, P]):
                 table_version=version,
                 query_key=name,
                 loss=request.loss,
+                charged_mu_squared=charged.mu_squared
+                if isinstance(charged, GDP) and not isinstance(request.loss, GDP)
+                else None,
                 launch={
                     "mechanism": CODES[request.kind],
                     "name": name,
@@ -240,7 +242,7 @@ class MechanismRegistry(NotCopyable, Generic[S, P]):
         with self._account.ledger.transaction():
             is_known = self._find(request, checked) is not None
             if not is_known:
-                self._refuse(kind, checked, loss)
+                self._admit(kind, checked, loss)
         if not loss:
             before = (
                 [("launch", "the earlier launch of this name is reused, and its recorded steps are free")]

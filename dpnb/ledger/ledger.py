@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from fractions import Fraction
 from typing import Any
 
 from dpnb.accounting.exact import to_text
@@ -256,6 +257,7 @@ class Ledger(NotCopyable):
         cell_id: str | None = None,
         launch: Mapping[str, Any] | None = None,
         result: Mapping[str, Any] | None = None,
+        charged_mu_squared: Fraction | None = None,
     ) -> Charge:
         """Write a charge; call inside `transaction`, after the filter has admitted the loss.
 
@@ -278,6 +280,7 @@ class Ledger(NotCopyable):
             "arguments": arguments,
             "total_mu_squared": to_text(total_loss.mu_squared),
             "loss": json.dumps(loss.to_json()),
+            "charged_mu_squared": None if charged_mu_squared is None else to_text(charged_mu_squared),
             "sigma": None if sigma is None else sigma.hex(),
             "tau": None if tau is None else tau.hex(),
             "observations": json.dumps(observations if sigma is None else [*observations, number]),

@@ -243,7 +243,7 @@ class Accountant:
             if batch and (is_point or path):
                 self._comparison, batch = self._comparison.after_batch(ChargeBatch(batch)), []
             if path or not plain:
-                self._comparison = self._comparison.after(charge.id, charge.loss, path)
+                self._comparison = self._comparison.after(charge.id, charge.loss, path, charge.charged)
             if is_point:
                 paused = bool(self.tree.open_launches_at(charge.id, self.root_node))
                 self._timeline.add(self._comparison, rows, paused=paused)
@@ -276,7 +276,7 @@ class Accountant:
             self._state = replace(before, last_id=charge.id)
             return
         (filter_, parts), cost = step_filter(
-            before.filter, before.parts, path, self.guarantee.to_filter_loss(charge.loss)
+            before.filter, before.parts, path, self.guarantee.to_filter_loss(charge.charged)
         )
         self._cost_fractions[charge.id] = before.filter.budget_fraction(cost)
         odometer, odometer_parts = before.odometer, before.odometer_parts

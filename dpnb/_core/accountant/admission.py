@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dpnb._core.accountant.accountant import Accountant
 from dpnb.accounting.exact import decimal_down, decimal_up
+from dpnb.accounting.filters import GDPResidueFilter
 from dpnb.accounting.losses import GDP, Loss
 from dpnb.errors import BudgetExceeded, ConversionError, RequestError
 from dpnb.render.numbers import format_percent_down, format_percent_up
@@ -46,8 +47,13 @@ def admit(account: Accountant, description: str, loss: GDP, known: GDP) -> None:
     )
 
 
-def admit_launch(account: Accountant, description: str, loss: Loss) -> None:
+def admit_launch(account: Accountant, description: str, loss: Loss) -> Loss:
     """Let the filter decide on a mechanism that is charged at launch; call inside the ledger's transaction.
+
+    Returns
+    -------
+    Loss
+        What the filter counts.
 
     Raises
     ------
@@ -59,6 +65,8 @@ def admit_launch(account: Accountant, description: str, loss: Loss) -> None:
     filter_ = account.filter
     try:
         counted = account.guarantee.to_filter_loss(loss)
+        if isinstance(filter_, GDPResidueFilter):  # at what is left of the smallest budget that it enters
+            counted = filter_.to_filter_loss(counted)
         fits = filter_.admits(counted)
     except ConversionError as error:
         raise RequestError(
@@ -72,6 +80,7 @@ def admit_launch(account: Accountant, description: str, loss: Loss) -> None:
         raise BudgetExceeded(
             f"{description}: {requested}; {remedy}; {filter_.rule}; nothing was charged and the session continues"
         )
+    return counted
 
 
 def _requested(account: Accountant, counted: Loss, words: str) -> str:

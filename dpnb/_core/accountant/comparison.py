@@ -189,11 +189,19 @@ class FilterComparison:
         """The accumulator of what the enforced filter has counted."""
         return SpentAccumulator(self.states[self.enforced].filter)
 
-    def after(self, charge_id: int, loss: Loss, path: Sequence[PartRef] | None = ()) -> FilterComparison:
-        """The state after the next row; a row with the path None is not counted here."""
+    def after(
+        self, charge_id: int, loss: Loss, path: Sequence[PartRef] | None = (), charged: Loss | None = None
+    ) -> FilterComparison:
+        """The state after the next row; a row with the path None is not counted here.
+
+        `charged` is what the enforced filter counts, if that is not the loss.
+        """
         if path is None:
             return replace(self, last_id=charge_id)
-        states = {name: state.after(charge_id, loss, path) for name, state in self.states.items()}
+        states = {
+            name: state.after(charge_id, (charged or loss) if name == self.enforced else loss, path)
+            for name, state in self.states.items()
+        }
         before, after = self.states[self.enforced].filter, states[self.enforced].filter
         updated = replace(self, states=states, last_loss=loss if loss else self.last_loss, last_id=charge_id)
         if isinstance(before, WorstCaseFilter) and isinstance(after, WorstCaseFilter):
