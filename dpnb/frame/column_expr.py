@@ -397,6 +397,7 @@ def node_of(view: TableView, one: object, verb: str) -> Expression:
     """The expression of a column, given by name or as a column of the same rows."""
     if not isinstance(one, ColumnExpr):
         return view.column(one)
+    one._refuse_groups(verb)
     view.refuse_other_rows(one._view, one, verb)
     return one._node
 

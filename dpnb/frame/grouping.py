@@ -134,11 +134,14 @@ class Grouping(ColumnLayout):
         """
         known = ("fill_value", "margins", "observed", "dropna", "sort")
         check_options("pivot_table", options, self._examples(), *known)
-        by = [level for levels in (index, columns) for level in (levels if isinstance(levels, list) else [levels])]
-        groups = self.groupby([level for level in by if level is not None])
+        rows, across = (
+            [level for level in (levels if isinstance(levels, list) else [levels]) if level is not None]
+            for levels in (index, columns)
+        )
+        groups = self.groupby(rows + across)
         if isinstance(values, str):
             query = groups[values].agg(aggfunc)
-            return query.unstack() if index and columns and isinstance(aggfunc, str) else query
+            return query.unstack() if rows and across and isinstance(aggfunc, str) else query
         return (groups if values is None else groups[values]).agg(aggfunc)
 
     def discover(self, by: Any, *, discovery_delta: object = None) -> Query:

@@ -71,14 +71,18 @@ class ColumnOperators(UnsupportedOperations):
         """Whether aggregations of the column are for each group."""
         return False
 
+    def _refuse_groups(self, where: str) -> None:
+        """Refuse a grouped column where a column of rows is used: its groups would be lost without notice."""
+        if self._is_grouped():
+            raise PlanError(
+                f"{where}: {self!r} is grouped; compute with the column itself before grouping, as in "
+                + self._example("df.assign(new={number} + {number2}).groupby({category_name})")
+            )
+
     def _other(self, other: object, where: str) -> Expression:
         if isinstance(other, ColumnOperators):
-            if other._is_grouped() and not self._is_grouped():
-                # The result would be a column of rows: the groups would be lost without notice.
-                raise PlanError(
-                    f"{where}: {other!r} is grouped; compute with the column itself before grouping, as in "
-                    + self._example("df.assign(new={number} + {number2}).groupby({category_name})")
-                )
+            if not self._is_grouped():
+                other._refuse_groups(where)
             self._view.refuse_other_rows(other._view, other, where)
             return other._node
         return literal(other, f"{words(self._node)} {where}")

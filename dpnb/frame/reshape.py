@@ -123,6 +123,7 @@ def get_dummies(data: Series, *, prefix: str | None = None, drop_first: bool = F
             f"get_dummies: takes a column of a private table; got {type(data).__name__}; df.regress(..., on=[...]) "
             "makes the indicators of categories itself"
         )
+    data._refuse_groups("get_dummies")
     check_options("get_dummies", options, data._examples(), "prefix_sep", "dummy_na", "columns", "sparse", "dtype")
     view, node = data._view, data._node
     values = public_keys_of(node, view.schema)

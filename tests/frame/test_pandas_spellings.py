@@ -107,6 +107,8 @@ PAIRS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
                            lambda f: f.groupby(["g", "count"])["x"].mean()),
     "pivot_table": (lambda f: f.pivot_table(values="x", index="g", columns="count"),
                     lambda f: f.groupby(["g", "count"])["x"].mean()),
+    "pivot_table by columns": (lambda f: f.pivot_table(values="x", index=f["g"], columns=[f["count"]]),
+                               lambda f: f.groupby(["g", "count"])["x"].mean()),
     "get_dummies": (lambda f: dpnb.get_dummies(f["g"])["b"].mean(), lambda f: (f["g"] == "b").mean()),
     "rename": (lambda f: f.rename(columns={"x": "z"})["z"].mean(), lambda f: f["x"].mean()),
     "drop, copy, reset_index, sort_values": (

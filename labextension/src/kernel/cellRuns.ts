@@ -14,7 +14,8 @@ interface IScheduled {
  *
  * Under jupyter-server-nbmodel, the page hands the code to the server, whose request contains nothing else.  The page
  * sees that request in the kernel's broadcasts, as one of another client with the code of a cell that it has scheduled.
- * From then on, cells are also announced when they are scheduled, which the kernel reads before it runs them.
+ * From then on, cells are also announced when they are scheduled, which the kernel as a rule reads before it runs them.
+ * On a busy server, the request may overtake the announcement; the kernel then learns the cell from the broadcast.
  *
  * Nothing is sent for cells that the page runs itself.
  */
