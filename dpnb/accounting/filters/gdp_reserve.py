@@ -27,6 +27,7 @@ part in turn.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Self
 
@@ -45,6 +46,7 @@ _STEPS = 16
 """How many repetitions beyond the reserve are counted one by one."""
 
 
+@dataclass(frozen=True, init=False, repr=False)
 class GDPReserveFilter(SumFilter[PureGDP]):
     """The `GDPResidueFilter` with a part of the budget set aside for pure losses.
 
