@@ -90,7 +90,8 @@ def _largest(account: Accountant, loss: Loss) -> str:
     """The largest loss of the same kind that fits, in words; empty if nothing is left."""
     filter_ = account.filter
     if isinstance(loss, PureDP) and isinstance(filter_, GDPResidueFilter | GDPReserveFilter):
-        low, high = 0.0, decimal_up(loss.epsilon)
+        left = filter_.budget - filter_.spent if isinstance(filter_, GDPReserveFilter) else None
+        low, high = decimal_down(left.epsilon) if left is not None else 0.0, decimal_up(loss.epsilon)
         for _ in range(_HALVINGS):
             middle = (low + high) / 2
             low, high = (middle, high) if filter_.admits(PureDP(middle)) else (low, middle)
