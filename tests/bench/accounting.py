@@ -2,8 +2,8 @@
 
 Each figure is the best of several runs, beside what the same machine does in the same minute: a filter beside the bare
 comparison of a float sum with a bound, and beside dp-accounting composing the same event; losses that never repeat
-beside one that does; reading after 10,000 steps beside reading after 10.  First, without times, what is left of a budget
-after a launch in pure DP.
+beside one that does; reading after 10,000 steps beside reading after 10.  First, without times, what is left of a
+budget after a launch in pure DP.
 """
 
 from __future__ import annotations
@@ -152,8 +152,8 @@ def main() -> None:
     print(f"\n{'step, no loss like another':<44}{'a second':>12}{'ratio':>12}")
     different = [GDP(Fraction(1000 + i % 997, 10**6) + Fraction(i, 10**12)) for i in range(STEPS)]
     for fresh in (GDPFilter(10), ZCDPFilter(100), RDPFilter({2: 100, 8: 100, 64: 100})):
-        same, other = seconds(lambda f=fresh: stepped(f, different[0])), seconds(lambda f=fresh: fed(f, different))  # type: ignore[misc]
-        print(f"{type(fresh).__name__:<44}{STEPS / other:>12,.0f}{other / same:>11.2f}x")
+        same, other = seconds(lambda f=fresh: stepped(f, different[0])), seconds(lambda f=fresh: fed(f, different))  #
+        type: ignore[misc] print(f"{type(fresh).__name__:<44}{STEPS / other:>12,.0f}{other / same:>11.2f}x")
     print(f"\n{'reading, after 10,000 steps beside after 10':<44}{'a second':>12}{'ratio':>12}")
     for fresh, loss in [*FILTERS, *ODOMETERS]:
         few, many = stepped(fresh, loss, 10), stepped(fresh, loss, 10_000)
