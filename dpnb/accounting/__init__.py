@@ -11,8 +11,9 @@ conversions        between numbers: Dong, Roth and Su 2022 (mu), Canonne, Kamath
 convert            between kinds of loss, where a theorem allows it
 filters            refuse a loss.  GDPFilter: Smith and Thakurta 2022, Theorem 1.  ZCDPFilter: Whitehouse et
                    al. 2023, Theorem 1; Feldman and Zrnic 2021, Remark 4.4.  RDPFilter: Feldman and Zrnic
-                   2021, Theorem 4.3.  ApproxDPFilter: Whitehouse et al. 2023, Theorem 8.  RogersFilter and
-                   BasicFilter: Rogers et al. 2016, Theorems 5.1 and 3.3
+                   2021, Theorem 4.3, with a delta as Whitehouse et al. 2023, Theorem 1.  ApproxDPFilter:
+                   Whitehouse et al. 2023, Theorem 8.  RogersFilter and BasicFilter: Rogers et al. 2016,
+                   Theorems 5.1 and 3.3
 odometers          report the loss, in two senses that are never mixed.  Time-uniform: Whitehouse et al. 2023,
                    Theorem 3; Rogers et al. 2016, Theorem 6.2.  Accumulators: Haney et al. 2023, Theorems
                    3.8, 4.9 and 4.11; Feldman and Zrnic 2021, Algorithm 5
