@@ -16,7 +16,8 @@ filters            refuse a loss.  GDPFilter: Smith and Thakurta 2022, Theorem 1
                    Theorems 5.1 and 3.3
 odometers          report the loss, in two senses that are never mixed.  Time-uniform: Whitehouse et al. 2023,
                    Theorem 3; Rogers et al. 2016, Theorem 6.2.  Accumulators: Haney et al. 2023, Theorems
-                   3.8, 4.9 and 4.11; Feldman and Zrnic 2021, Algorithm 5
+                   3.8, 4.9 and 4.11; Feldman and Zrnic 2021, Algorithm 5.  TruncatedView: Haney et al. 2023,
+                   Definition 1.13
 individual         each unit is charged for the queries that use its data: Feldman and Zrnic 2021,
                    Algorithms 3 and 7; for Gaussian DP Koskela, Tobaben and Honkela 2023
 partition_cost     the cost of a partition: the growth of its largest part; see also Henzinger, Safavi and
@@ -69,6 +70,7 @@ from dpnb.accounting.odometers import (
     RogersOdometer,
     SpentAccumulator,
     StitchedOdometer,
+    TruncatedView,
     ZCDPAccumulator,
 )
 
@@ -102,6 +104,7 @@ __all__ = [
     "SpentAccumulator",
     "StitchedOdometer",
     "SumFilter",
+    "TruncatedView",
     "ZCDPAccumulator",
     "ZCDPFilter",
     "combine",
