@@ -213,7 +213,7 @@ def test_control_one_delta_does_not_serve_two_purposes() -> None:
     truth = 1 / (1 + math.exp(-0.1))
 
     def true_delta(epsilon: float) -> float:
-        """With probability DELTA the answer is given away; otherwise so many equal randomised responses."""
+        """With probability DELTA the answer is given away; otherwise `number` equal randomised responses."""
         ps = [math.comb(number, k) * truth**k * (1 - truth) ** (number - k) for k in range(number + 1)]
         return float(DELTA) + float(1 - DELTA) * math.fsum(
             max(0.0, p - math.exp(epsilon) * q) for p, q in zip(ps, reversed(ps), strict=True)
