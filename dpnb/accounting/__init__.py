@@ -19,7 +19,7 @@ odometers          report the loss, in two senses that are never mixed.  Time-un
                    3.8, 4.9 and 4.11; Feldman and Zrnic 2021, Algorithm 5.  TruncatedView: Haney et al. 2023,
                    Definition 1.13
 individual         each unit is charged for the queries that use its data: Feldman and Zrnic 2021,
-                   Algorithms 3 and 7; for Gaussian DP Koskela, Tobaben and Honkela 2023
+                   Algorithms 3, 5 and 7; for Gaussian DP Koskela, Tobaben and Honkela 2023
 partition_cost     the cost of a partition: the growth of its largest part; see also Henzinger, Safavi and
                    Vadhan 2024
 interleaving       the filters under which interactive mechanisms may run concurrently: Haney et al. 2023

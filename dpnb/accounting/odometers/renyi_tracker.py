@@ -25,11 +25,11 @@ class RenyiTracker(Accumulator):
     it with a value that was never set).  A loss that does not fit into the current block starts the next block, and the
     bound grows by one increment.  The bound of :class:`RDPAccumulator` has the same meaning and is never larger.
 
-    The paper requires that no loss is above the increment.  Here such a loss starts as many blocks as it fills, and the
-    last of them stays open.  The bound is still never below the sum of the losses, which is all that its statement
+    The paper requires that no loss is above the increment.  Here such a loss fills the current block and as many
+    further ones as it needs.  The bound is still never below the sum of the losses, which is all that its statement
     needs (Haney et al. 2023, Theorem 4.9).  By induction, the sum is at most that of `block` and of the increments of
-    all other blocks: if the loss fits, it is added to `block`; if it starts n blocks, the blocks before them count in
-    full, and the n blocks hold exactly the loss.
+    all other blocks: a loss that fits is added to `block`; if one starts the next block, the block before it counts in
+    full; and one that fills n blocks adds n increments and what is left over.
 
     Parameters
     ----------
@@ -108,5 +108,7 @@ class RenyiTracker(Accumulator):
         rho = renyi_loss(loss, self.order)
         if self.block + rho <= self.increment:
             return self._changed(block=self.block + rho)
-        started = math.ceil(rho / self.increment)
-        return self._changed(blocks=self.blocks + started, block=rho - (started - 1) * self.increment)
+        if rho <= self.increment:
+            return self._changed(blocks=self.blocks + 1, block=rho)
+        filled = math.ceil((self.block + rho) / self.increment) - 1
+        return self._changed(blocks=self.blocks + filled, block=self.block + rho - filled * self.increment)
