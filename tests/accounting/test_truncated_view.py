@@ -341,3 +341,56 @@ def test_a_loss_that_the_odometer_cannot_count_is_an_error_and_not_a_message() -
             view.step(loss, "a")  # type: ignore[arg-type]
         assert isinstance(error.value, ConversionError)
     assert view.messages == ()
+
+
+# --- losses with a delta ----------------------------------------------------------------------------------------------
+
+
+def leaking(view: TruncatedView, losses: Sequence[ApproxDP], p: float = 1.0, q: float = 1.0) -> Iterator[Course]:
+    """As `courses`, with the worst (epsilon, delta)-DP mechanisms, which give the table away with probability delta."""
+    number = len(view.messages)
+    loss = losses[(number + (p > q) + 2 * (p > 2 * q)) % len(losses)]
+    after = view.step(loss, None)
+    if after.truncated or number == 9:
+        yield p, q
+        return
+    epsilon, delta = float(loss.epsilon), float(loss.delta)
+    yield p * delta, 0.0
+    yield 0.0, q * delta
+    truth = (1 - delta) / (1 + math.exp(-epsilon))
+    lie = (1 - delta) - truth
+    for a, b in ((truth, lie), (lie, truth)):
+        yield from leaking(after, losses, p * a, q * b)
+
+
+LEAKING: dict[str, Any] = {
+    "approx-dp": ApproxDPAccumulator(0.02, 0.06),
+    "mixture": MixtureOdometer.tuned(0.5, 0.02, slack_delta=0.04),
+    "line": FilterOdometer(1, 0.02, slack_delta=0.04),
+    "stitched": StitchedOdometer(0.1, 0.02, slack_delta=0.04),
+    "basic": BasicOdometer(0.06),
+}
+
+
+@pytest.mark.parametrize("name", LEAKING)
+@pytest.mark.parametrize("threshold", ["1", "2", "4"])
+def test_views_of_losses_with_a_delta_are_within_their_guarantee(name: str, threshold: str) -> None:
+    losses = [ApproxDP("0.5", "0.015"), ApproxDP("0.2"), ApproxDP("0.3", "0.005"), ApproxDP("0", "0.02")]
+    view = TruncatedView(LEAKING[name], threshold)
+    leaves = list(leaking(view, losses))
+    assert math.fsum(p for p, _ in leaves) == pytest.approx(1)
+    assert view.guarantee == ApproxDP(threshold, "0.06")
+    assert keeps(leaves, view.guarantee)
+    assert len(leaves) > 8 or threshold != "4"
+
+
+@pytest.mark.parametrize("name", ["approx-dp", "basic"])
+def test_control_a_view_that_forgets_deltas_is_not(name: str) -> None:
+    class Forgetful(TruncatedView):
+        def step(self, loss: Loss, *messages: object) -> Any:
+            return super().step(PureDP(loss.epsilon), *messages)  # type: ignore[attr-defined]
+
+    losses = [ApproxDP("0.05", "0.05")]
+    view = Forgetful(LEAKING[name], "0.4")
+    assert not keeps(list(leaking(view, losses)), view.guarantee)
+    assert keeps(list(leaking(TruncatedView(LEAKING[name], "0.4"), losses)), view.guarantee)
