@@ -10,7 +10,9 @@ RogersFilter    K(losses) <= epsilon and sum delta <= delta/2                   
 ApproxDPFilter  sum epsilon^2 <= y* and sum delta <= slack_delta                Whitehouse et al. 2023, Thm 8
 ZCDPFilter      sum rho <= rho and sum delta <= delta                           Whitehouse et al. 2023, Thm 1;
                                                                                 Feldman and Zrnic 2021, Remark 4.4
-RDPFilter       sum rho(a) <= budget(a) for every order a                       Feldman and Zrnic 2021, Thm 4.3
+RDPFilter       sum rho(a) <= budget(a) for every order a and                   Feldman and Zrnic 2021, Thm 4.3;
+                sum delta <= delta                                              with a delta as Whitehouse et al.
+                                                                                2023, Thm 1
 GDPFilter       sum mu^2 <= mu0^2 and sum delta <= delta                        Smith and Thakurta 2022, Thm 1
 GDPResidue-     the same, where an epsilon-DP loss is charged what it takes     Regehr et al. 2026 (GDP residue
 Filter          from the remaining budget                                       filter); proved in the module
