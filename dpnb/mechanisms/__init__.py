@@ -5,6 +5,7 @@ This layer handles numbers, never tables.
 =====================  ==========================================================================================
 `calibration`          the smallest noise scale for a declared loss
 `gaussian`             exactly rounded Gaussian noise added to integer sums
+`bernoulli`            uniform integers and events of probability exp(-g), drawn exactly
 `laplace`              discrete Laplace noise, sampled exactly with integers
 `measurement`          the released result: integers on a power-of-two grid
 `exact_rounding`       the slow, exact decision for the few draws that doubles cannot round with certainty
