@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Generic, Protocol, TypeVar
 
 from dpnb._core import registry
-from dpnb._core.accountant.admission import admit_launch
+from dpnb._core.accountant.admission import admit_launch, charged_mu_squared
 from dpnb._core.accountant.cost_text import cost_text
 from dpnb._core.accountant.tree import (
     ABOVE_THRESHOLD,
@@ -20,7 +20,7 @@ from dpnb._core.accountant.tree import (
 from dpnb._core.core import SessionCore
 from dpnb._plan.schema import encodable
 from dpnb.accounting.interleaving import interleaving_obstacle
-from dpnb.accounting.losses import GDP, Loss
+from dpnb.accounting.losses import Loss
 from dpnb.copying import NotCopyable, safe_repr
 from dpnb.errors import BudgetExceeded, InvalidValueError, PlanError, RequestError
 from dpnb.interactive.descent.gradient_descent import GradientDescent
@@ -213,9 +213,7 @@ class MechanismRegistry(NotCopyable, Generic[S, P]):
                 table_version=version,
                 query_key=name,
                 loss=request.loss,
-                charged_mu_squared=charged.mu_squared
-                if isinstance(charged, GDP) and not isinstance(request.loss, GDP)
-                else None,
+                charged_mu_squared=charged_mu_squared(request.loss, charged),
                 launch={
                     "mechanism": CODES[request.kind],
                     "name": name,

@@ -23,21 +23,21 @@ other with heads arrived before it.  Hence ::
 
 1. *P(r) falls when the score of another candidate v rises by x.*  If v stays below q*, or at it, only p_v changes, and
    rises.  If v has the largest score, all other p_s are multiplied by l = exp(-a x); with u = t l the new value is p_r
-   times the integral over u in [0, l] of (1 - u/l) times the product over s != r, v of (1 - u p_s), which is at most the
-   old one, since 1 - u/l <= 1 - u.  Any rise is one of the first kind, followed by one of the second.
+   times the integral over u in [0, l] of (1 - u/l) times the product over s != r, v of (1 - u p_s), which is at most
+   the old one, since 1 - u/l <= 1 - u.  Any rise is one of the first kind, followed by one of the second.
 2. *P(r) rises when its own score rises by x, by a factor of at most exp(a x).*  If r stays below q*, or at it, only p_r
-   changes, by exactly exp(a x).  If r has the largest score, p_r = 1 and all other p_s are multiplied by l: with u = t l
-   the new value is 1/l times the integral over u in [0, l] of the product of (1 - u p_s), at most exp(a x) times the
-   old one; and it is no less than the old one, since every factor has risen.
+   changes, by exactly exp(a x).  If r has the largest score, p_r = 1 and all other p_s are multiplied by l: with
+   u = t l the new value is 1/l times the integral over u in [0, l] of the product of (1 - u p_s), at most exp(a x)
+   times the old one; and it is no less than the old one, since every factor has risen.
 3. *A shift of all scores by the same number changes nothing.*
 
 Let the scores rise by d_s, 0 <= d_s <= C.  By 1 and 2, P(r) becomes at most what it would be if only r rose by C, at
-most exp(a C) P(r).  And it becomes at least what it would be if all others rose by C; by 3 that is what it would be if r
-alone fell by C, at least exp(-a C) P(r).
+most exp(a C) P(r).  And it becomes at least what it would be if all others rose by C; by 3 that is what it would be if
+r alone fell by C, at least exp(-a C) P(r).
 
-With scores that may change in both directions the worst case is that r rises by C while all others fall by C: by 3 and 2
-the factor is then up to exp(2 a C).  So the rate a = epsilon/C is right only for monotone scores, and for all others half
-of it (McKenna and Sheldon, Theorem 1).  ``tests/mechanisms/test_permute_and_flip.py`` enumerates both.
+With scores that may change in both directions the worst case is that r rises by C while all others fall by C: by 3
+and 2 the factor is then up to exp(2 a C).  So the rate a = epsilon/C is right only for monotone scores, and for all
+others half of it, as McKenna and Sheldon have it.  ``tests/mechanisms/test_permute_and_flip.py`` enumerates both.
 
 k rounds at a = epsilon/(k C) cost epsilon: each round costs epsilon/k whatever the earlier rounds chose, the scores of
 the remaining candidates are monotone too, and the probabilities of the rounds multiply.  The loss is pure DP with that
@@ -45,15 +45,16 @@ epsilon; nothing tighter is claimed.
 
 How far the choice may be from the largest
 ------------------------------------------
-If q_r <= q* - t, t > 0, the product in P(r) contains 1 - t for a candidate with the largest score, so P(r) <= exp(-a t)/2,
-half of the bound for the exponential mechanism.  A round with m candidates chooses one that is t or more below the
-largest of them with probability at most ``(m - 1) exp(-a t)/2``, and the probabilities of the rounds add up.
+If q_r <= q* - d, d > 0, the product in P(r) contains 1 - t for a candidate with the largest score, and so P(r) is at
+most exp(-a d)/2, half of the bound for the exponential mechanism.  A round with m candidates chooses one that is d or
+more below the largest of them with probability at most ``(m - 1) exp(-a d)/2``, and the probabilities of the rounds add
+up.
 
 References
 ----------
 - McKenna, Sheldon 2020, *Permute-and-Flip: A new mechanism for differentially private selection*, arXiv:2010.12603,
-  Algorithm 1 and Theorem 1.
-- Dwork, Roth 2014, *The Algorithmic Foundations of Differential Privacy*, sections 3.3 and 3.4 (monotone scores).
+  Algorithm 1.
+- Dwork, Roth 2014, *The Algorithmic Foundations of Differential Privacy*, section 3.3 (counts are monotone).
 - Bhaskar, Laxman, Smith, Thakurta 2010, *Discovering frequent patterns in sensitive data* (peeling).
 """
 
@@ -242,7 +243,7 @@ def epsilon_for_shortfall(candidates: int, winners: int, sensitivity: int, short
 
 
 def _log_odds(candidates: int, winners: int, beta: Number) -> Fraction:
-    """The logarithm of half the number of candidates that could win wrongly, in all rounds, over beta; rounded up, at least 0."""
+    """Logarithm of m/(2 beta), rounded up, at least 0; m is the number of possible wrong winners of all rounds."""
     failure = failure_probability(beta, name="beta", example="0.05")
     rounds = min(winners, candidates - 1)
     odds = Fraction(rounds * (2 * candidates - rounds - 1), 2) / (2 * failure)

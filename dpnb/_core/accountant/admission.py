@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 from dpnb._core.accountant.accountant import Accountant
 from dpnb.accounting.exact import decimal_down, decimal_up
 from dpnb.accounting.filters import GDPResidueFilter
@@ -81,6 +83,11 @@ def admit_launch(account: Accountant, description: str, loss: Loss) -> Loss:
             f"{description}: {requested}; {remedy}; {filter_.rule}; nothing was charged and the session continues"
         )
     return counted
+
+
+def charged_mu_squared(loss: Loss, counted: Loss) -> Fraction | None:
+    """What the ledger stores beside the loss: the charge to a GDP filter, if the loss is of another kind."""
+    return counted.mu_squared if isinstance(counted, GDP) and not isinstance(loss, GDP) else None
 
 
 def _requested(account: Accountant, counted: Loss, words: str) -> str:
