@@ -235,7 +235,7 @@ def epsilon_for_shortfall(candidates: int, winners: int, sensitivity: int, short
     (Fraction(4499, 50000), 40)
     """
     rounds = PermuteAndFlip(candidates, winners, Fraction(1), sensitivity).rounds
-    if isinstance(shortfall, bool) or not isinstance(shortfall, int) or shortfall < 0:
+    if shortfall < 0:
         raise InvalidValueError(f"shortfall: must be a whole number of at least 0; got {shown(shortfall)}")
     least = rounds * sensitivity * _log_odds(candidates, winners, beta) / (shortfall + 1)
     digits = Context(prec=_DIGITS, rounding=ROUND_CEILING)

@@ -2,8 +2,8 @@
 
 A selection is charged in full as pure DP by the same rule as a launch (`admit_launch`), and it is a row of the ledger
 of its own kind.  It is not interactive: its one answer is a function of the rows and of coins, so nothing about it can
-be interleaved.  If the kernel ends between charge and answer, the same request answers the same charge later; that is as
-if the answer had been computed at the charge and not been looked at.
+be interleaved.  If the kernel ends between charge and answer, the same request answers the same charge later; that is
+as if the answer had been computed at the charge and displayed later.
 """
 
 from __future__ import annotations

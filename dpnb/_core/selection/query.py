@@ -63,9 +63,15 @@ class LargestGroups(Unreleased, NotCopyable):
     @overload
     def preview(self, *, epsilon: None = None, within: Number) -> SelectionPreview: ...
     @overload
-    def preview(self, *, epsilon: Sequence[Number] | None = None, within: None = None) -> SelectionPreviews: ...
     def preview(
-        self, *, epsilon: Number | Sequence[Number] | None = None, within: Number | None = None, **others: Any
+        self, *, epsilon: list[Number] | tuple[Number, ...] | None = None, within: None = None
+    ) -> SelectionPreviews: ...
+    def preview(
+        self,
+        *,
+        epsilon: Number | list[Number] | tuple[Number, ...] | None = None,
+        within: Number | None = None,
+        **others: Any,
     ) -> SelectionPreview | SelectionPreviews:
         """Cost and reliability of a release with the same arguments; free, and without the table.
 
@@ -98,7 +104,7 @@ class LargestGroups(Unreleased, NotCopyable):
             return SelectionPreviews(
                 tuple(self._pipeline.preview(self._terms, self._epsilon("preview", amount, None)) for amount in amounts)
             )
-        return self._pipeline.preview(self._terms, self._epsilon("preview", epsilon, within, **others))  # type: ignore[arg-type]  # not a list
+        return self._pipeline.preview(self._terms, self._epsilon("preview", epsilon, within, **others))
 
     def release(self, *, epsilon: Number | None = None, within: Number | None = None, **others: Any) -> SelectedGroups:
         """Select the groups, and charge the loss.
