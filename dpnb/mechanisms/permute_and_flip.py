@@ -74,7 +74,7 @@ from dpnb.errors import InvalidValueError
 from dpnb.mechanisms.bernoulli import ExactBernoulli
 from dpnb.mechanisms.randomness import NoiseSource
 
-__all__ = ["PermuteAndFlip", "epsilon_for_shortfall"]
+__all__ = ["PermuteAndFlip", "epsilon_for_shortfall", "wrong_choices"]
 
 _DIGITS = 4
 """Digits of an epsilon that is computed from a shortfall."""
@@ -243,8 +243,13 @@ def epsilon_for_shortfall(candidates: int, winners: int, sensitivity: int, short
 
 
 def _log_odds(candidates: int, winners: int, beta: Number) -> Fraction:
-    """Logarithm of m/(2 beta), rounded up, at least 0; m is the number of possible wrong winners of all rounds."""
+    """Logarithm of m/(2 beta), rounded up, at least 0; m is `wrong_choices`."""
     failure = failure_probability(beta, name="beta", example="0.05")
-    rounds = min(winners, candidates - 1)
-    odds = Fraction(rounds * (2 * candidates - rounds - 1), 2) / (2 * failure)
+    odds = wrong_choices(candidates, winners) / (2 * failure)
     return Fraction(0) if odds <= 1 else directed(lambda ctx: (log(ctx, odds),), up=True)
+
+
+def wrong_choices(candidates: int, winners: int) -> int:
+    """The number of candidates that could win wrongly, over all rounds: n - 1, then n - 2, and so on."""
+    rounds = min(winners, candidates - 1)
+    return rounds * (2 * candidates - rounds - 1) // 2

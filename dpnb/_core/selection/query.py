@@ -81,6 +81,8 @@ class LargestGroups(Unreleased, NotCopyable):
             The loss, in pure DP; a list gives a table.  Without arguments, the table shows several.
         within : Number, optional
             As for `release`.
+        **others
+            Refused, as by `release`.
 
         Raises
         ------

@@ -12,12 +12,12 @@ from dpnb._core.history.launch_text import selection_words
 from dpnb._plan.measurements import AnyView, Count, CountActiveUnits, CountUnits, PlainView, Proportions
 from dpnb._plan.plan import Plan, describe_plan
 from dpnb._plan.schema import whole_number
-from dpnb.accounting.exact import Number, display_up, exact, shown, to_text
+from dpnb.accounting.exact import Number, decimal_up, display_up, exact, shown, to_text
 from dpnb.accounting.intervals import fixed_radius
 from dpnb.accounting.losses import GDP
 from dpnb.errors import InvalidValueError, PlanError
 from dpnb.mechanisms.calibration import sigma_for
-from dpnb.mechanisms.permute_and_flip import PermuteAndFlip, epsilon_for_shortfall
+from dpnb.mechanisms.permute_and_flip import PermuteAndFlip, epsilon_for_shortfall, wrong_choices
 
 ALPHA = Fraction(1, 20)
 """The probability with which a winner may fall short by more than is stated."""
@@ -79,12 +79,12 @@ class SelectionTerms:
     def shortfall_of_counts(self, loss: GDP) -> float:
         """The shortfall of a ranking by the noisy counts of all groups, released for `loss`; at 95%.
 
-        The difference of two counts has normal noise of sqrt(2) sigma, so that one group is wrongly ranked before a
-        group with a count larger by t with probability at most P(Z >= t/(sqrt(2) sigma)); union bound over all pairs.
+        The difference of two counts has normal noise of sqrt(2) sigma, so that one group is ranked before another with
+        a count larger by t with probability at most P(Z >= t/(sqrt(2) sigma)).  The largest group that is left for rank
+        i is one of the i truly largest, so the pairs that matter are as many as the wrong choices of a selection.
         """
-        groups = self.query.cells
         sigma = math.sqrt(2) * sigma_for(self.query.l2_sensitivity_squared, loss)
-        radius = fixed_radius([sigma], alpha=2 * ALPHA / (groups * (groups - 1) // 2))
+        radius = fixed_radius([sigma], alpha=2 * ALPHA / wrong_choices(self.query.cells, self.winners))
         return radius * float(self._step)
 
     def epsilon_within(self, within: Number) -> Fraction:
@@ -107,7 +107,7 @@ class SelectionTerms:
 
     def reliability(self, epsilon: Fraction) -> str:
         """What is known about the order, in words."""
-        words = f"{display_up(float(self.shortfall(epsilon)))} {self.unit}"
+        words = f"{display_up(decimal_up(self.shortfall(epsilon)))} {self.unit}"
         if self.winners == 1:
             return f"with 95% confidence its count is at most {words} below the largest"
         return f"with 95% confidence no count is more than {words} below the largest of the groups not listed before it"
