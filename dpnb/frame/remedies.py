@@ -49,8 +49,8 @@ REMEDIES: dict[str, str] = {
         "df.groupby({category_name})[{number_name}].mean()",
     ),
     "mode": "could be decided by one row if several values are about equally common; "
-            "{category}.value_counts().idxmax() selects one with noise; for numbers release {number}.histogram(20), and "
-            "take the largest",
+            "{category}.value_counts().idxmax() selects one with noise; for numbers release {number}.histogram(20), "
+            "and take the largest",
     "loc": "is not offered; write {self}[{mask}]",
     **dict.fromkeys(
         ["where", "mask"],

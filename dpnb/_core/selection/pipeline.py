@@ -26,7 +26,7 @@ from dpnb.accounting.exact import decimal_sqrt_down, decimal_up
 from dpnb.accounting.losses import GDP, Loss, PureDP
 from dpnb.copying import NotCopyable
 from dpnb.errors import BudgetExceeded, LedgerError, RequestError
-from dpnb.ledger import Charge
+from dpnb.ledger import Charge, refuse_unreadable
 from dpnb.ledger.charge import SELECTION, digest
 from dpnb.mechanisms.randomness import NoiseSource
 from dpnb.progress import Stage, at, work
@@ -180,7 +180,8 @@ class SelectionPipeline(NotCopyable):
             raise
 
     def _result(self, terms: SelectionTerms, epsilon: Fraction, charge: Charge) -> SelectedGroups:
-        keys = tuple(tuple(key) for key in (charge.result or {})["largest"])
+        with refuse_unreadable(f"row {charge.id}"):
+            keys = tuple(tuple(key) for key in (charge.result or {})["largest"])
         return SelectedGroups(
             description=terms.description,
             names=tuple(group.name for group in terms.plan.group_by),
