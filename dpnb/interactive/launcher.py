@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any, Generic, Protocol, TypeVar
 
 from dpnb._core import registry
-from dpnb._core.accountant.admission import admit_launch, charged_mu_squared
-from dpnb._core.accountant.cost_text import cost_text
+from dpnb._core.accountant.admission import admit_launch, recorded_charge
+from dpnb._core.accountant.cost_text import charge_text
 from dpnb._core.accountant.tree import (
     ABOVE_THRESHOLD,
     CODES,
@@ -178,7 +178,7 @@ class MechanismRegistry(NotCopyable, Generic[S, P]):
         return best[-1] if best else None
 
     def _admit(self, kind: str, name: str, loss: Loss) -> Loss:
-        """What the filter counts, unless the launch is not allowed or does not fit; call in the ledger's transaction."""
+        """What the filter counts; refuses a launch that is not allowed or does not fit.  Call in the transaction."""
         account = self._account
         account.tree.refuse_ended(account.root_node, self._core.version)
         if loss:
@@ -205,7 +205,7 @@ class MechanismRegistry(NotCopyable, Generic[S, P]):
             known = self._find(request, name)
             if known is not None:
                 return known
-            charged = self._admit(request.kind, name, request.loss)
+            charged = recorded_charge(request.loss, self._admit(request.kind, name, request.loss))
             number = account.ledger.reserve(
                 kind=LAUNCH,
                 request_key=digest(["launch", account.root_node, version, name]),
@@ -213,7 +213,7 @@ class MechanismRegistry(NotCopyable, Generic[S, P]):
                 table_version=version,
                 query_key=name,
                 loss=request.loss,
-                charged_mu_squared=charged_mu_squared(request.loss, charged),
+                charged=charged,
                 launch={
                     "mechanism": CODES[request.kind],
                     "name": name,
@@ -239,8 +239,7 @@ class MechanismRegistry(NotCopyable, Generic[S, P]):
         title = f"{kind} {checked}"
         with self._account.ledger.transaction():
             is_known = self._find(request, checked) is not None
-            if not is_known:
-                self._admit(kind, checked, loss)
+            counted = loss if is_known else self._admit(kind, checked, loss)
         if not loss:
             before = (
                 [("launch", "the earlier launch of this name is reused, and its recorded steps are free")]
@@ -250,11 +249,12 @@ class MechanismRegistry(NotCopyable, Generic[S, P]):
             return Explanation(title, [*before, *facts], self._core.notice)
         if is_known:
             return Explanation(title, [("cost", "nothing: the earlier launch of this name is reused"), *facts])
-        after = self._account.filter.step(self._account.guarantee.to_filter_loss(loss))
+        after = self._account.filter.step(counted)
         left = f"{format_percent_down(after.headroom)} of the budget would remain"
+        cost = charge_text(self._account, loss, counted, self._account.forecast(counted)[0])
         return Explanation(
             title,
-            [("cost", f"{cost_text(self._account, loss)}, in full at launch; {left}; nothing was charged"), *facts],
+            [("cost", f"{cost}, in full at launch; {left}; nothing was charged"), *facts],
         )
 
 

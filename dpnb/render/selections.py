@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 
 from dpnb.accounting.exact import display_up
-from dpnb.render.numbers import FREE, format_cost, format_cost_up, format_percent_down, format_percent_first, percent
+from dpnb.render.numbers import FREE, format_cost_up, format_percent_down, percent
 from dpnb.render.page import box_html, title_html, with_notice
 from dpnb.render.tables import facts_html, facts_text, table_html, table_text
 from dpnb.results.display import to_html, to_text
@@ -85,7 +85,7 @@ def _facts(selected: SelectedGroups) -> list[tuple[str, str]]:
     counts = f"a second query: {selected.code}" if selected.code else "a second query, with keys=[...] of these groups"
     return [
         ("order", f"close groups may be swapped or replaced: {selected.reliability}"),
-        ("cost", format_cost(selected.cost, selected.cost_fraction)),
+        ("cost", selected.cost_text),
         ("counts", counts),
     ]
 
@@ -112,18 +112,13 @@ def _width(shortfall: float) -> str:
 def _cost(preview: SelectionPreview) -> str:
     if preview.is_known:
         return FREE
-    if preview.cost_fraction is None:
-        return f"{format_cost_up(preview.loss)}, which does not fit"
-    return format_cost(preview.loss, preview.cost_fraction)
+    return preview.cost_text or f"{format_cost_up(preview.loss)}, which does not fit"
 
 
 def _row(preview: SelectionPreview) -> tuple[str, ...]:
     request = f"epsilon={display_up(float(preview.loss.epsilon))}"
     width = f"{_width(preview.shortfall)} {preview.unit} at {percent(preview.confidence)}"
-    after = format_percent_down(preview.headroom_after)
-    if preview.is_known:
-        return request, "free", width, "", after
-    if preview.cost_fraction is None:
-        return request, "refused", width, "", "does not fit"
     counts = "" if preview.counts_shortfall is None else f"{_width(preview.counts_shortfall)} {preview.unit}"
-    return request, format_percent_first(preview.loss, preview.cost_fraction), width, counts, after
+    cost = "free" if preview.is_known else preview.cost_text or "refused"
+    after = format_percent_down(preview.headroom_after) if preview.fits else "does not fit"
+    return request, cost, width, counts, after

@@ -37,6 +37,8 @@ class SelectedGroups(Displayed):
         The charge.
     cost_fraction : float
         The charge as a fraction of the whole budget, rounded up.
+    cost_text : str
+        The charge in words, of the budget or of its reserve for pure losses.
     shortfall : float
         With this confidence, no selected count is further below the largest of those not selected before it.
     unit : str
@@ -66,6 +68,7 @@ class SelectedGroups(Displayed):
     is_single: bool
     cost: PureDP
     cost_fraction: float
+    cost_text: str
     shortfall: float
     unit: str
     reliability: str
@@ -128,6 +131,8 @@ class SelectionPreview(Displayed):
         The loss of the selection.
     cost_fraction : float or None
         The charge as a fraction of the whole budget, rounded up; 0 if the answer is recorded, None if it does not fit.
+    cost_text : str or None
+        The charge in words, of the budget or of its reserve for pure losses; None if there is none.
     headroom_after : float
         Fraction of the budget that would remain, rounded down; now, if it does not fit.
     refusal : str or None
@@ -160,6 +165,7 @@ class SelectionPreview(Displayed):
     description: str
     loss: PureDP
     cost_fraction: float | None
+    cost_text: str | None
     headroom_after: float
     refusal: str | None
     is_known: bool

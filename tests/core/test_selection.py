@@ -118,8 +118,23 @@ def test_epsilon_is_charged_as_a_launch_of_the_same_loss_is(tmp_path: Path, filt
     assert one.headroom == other.headroom < 1
     (mine,), (launch,) = one.ledger.charges(), other.ledger.charges()
     assert mine.loss == launch.loss == PureDP("0.5")
-    assert mine.charged_mu_squared == launch.charged_mu_squared
+    assert mine.charged == launch.charged
     assert opened(tmp_path / "a", budget=dpnb.Budget(8, 1e-6), filter=filter_).spent == one.spent
+
+
+def test_a_reserve_for_pure_losses_pays_for_it(tmp_path: Path) -> None:
+    session = opened(tmp_path, budget=dpnb.Budget(1, 1e-6, pure_epsilon="0.15"))
+    preview = sites(session).top(2).preview(epsilon="0.1")
+    assert "66.7% of the reserve" in repr(preview)
+    assert (preview.counts_loss, preview.headroom_after) == (None, 1)
+    assert "66.7% of the reserve" in repr(sites(session).top(2).release(epsilon="0.1"))
+    assert session.headroom == 1
+    (charge,) = session.ledger.charges()
+    assert (charge.charged.epsilon, charge.charged.mu_squared) == (Fraction(1, 10), 0)
+    sites(session).top(2).release(epsilon="0.06")  # more than is left of it
+    assert session.headroom < 1
+    again = opened(tmp_path, budget=dpnb.Budget(1, 1e-6, pure_epsilon="0.15"))
+    assert (again.spent, again.headroom) == (session.spent, session.headroom)
 
 
 @pytest.mark.parametrize("filter_", ["zcdp", "approx-dp"])
@@ -460,7 +475,7 @@ def test_everything_but_the_keys_is_the_same_for_every_table(tmp_path: Path) -> 
             sorted(top.keys),
             top.index.dtype,
             session.spent,
-            (charge.kind, charge.status, charge.arguments, charge.charged_mu_squared),
+            (charge.kind, charge.status, charge.arguments, charge.charged),
             top.reliability,
             top.code is None,
             len(session.log()),

@@ -6,8 +6,8 @@ from fractions import Fraction
 
 from dpnb._core.accountant.accountant import Accountant
 from dpnb.accounting.exact import decimal_down, decimal_up
-from dpnb.accounting.filters import GDPResidueFilter
-from dpnb.accounting.losses import GDP, Loss
+from dpnb.accounting.filters import GDPReserveFilter, GDPResidueFilter
+from dpnb.accounting.losses import GDP, Loss, PureGDP
 from dpnb.errors import BudgetExceeded, ConversionError, RequestError
 from dpnb.render.numbers import format_percent_down, format_percent_up
 
@@ -67,8 +67,8 @@ def admit_launch(account: Accountant, description: str, loss: Loss) -> Loss:
     filter_ = account.filter
     try:
         counted = account.guarantee.to_filter_loss(loss)
-        if isinstance(filter_, GDPResidueFilter):  # at what is left of the smallest budget that it enters
-            counted = filter_.to_filter_loss(counted)
+        if isinstance(filter_, GDPResidueFilter | GDPReserveFilter):  # at the smallest budget that it enters
+            counted = filter_.launch_charge(loss)
         fits = filter_.admits(counted)
     except ConversionError as error:
         raise RequestError(
@@ -85,9 +85,12 @@ def admit_launch(account: Accountant, description: str, loss: Loss) -> Loss:
     return counted
 
 
-def charged_mu_squared(loss: Loss, counted: Loss) -> Fraction | None:
-    """What the ledger stores beside the loss: the charge to a GDP filter, if the loss is of another kind."""
-    return counted.mu_squared if isinstance(counted, GDP) and not isinstance(loss, GDP) else None
+def recorded_charge(loss: Loss, counted: Loss) -> PureGDP | None:
+    """What is written into the ledger of what a GDP filter counts, if that is not the loss."""
+    if isinstance(loss, GDP) or not isinstance(counted, GDP | PureGDP):
+        return None
+    epsilon = counted.epsilon if isinstance(counted, PureGDP) else Fraction(0)
+    return PureGDP.of(counted.mu_squared, counted.delta, epsilon)
 
 
 def _requested(account: Accountant, counted: Loss, words: str) -> str:

@@ -15,7 +15,8 @@ from dpnb._backends.guard import run_guarded
 from dpnb._backends.numpy_settings import isolated_numeric_settings
 from dpnb._core import registry
 from dpnb._core.accountant.accountant import Accountant
-from dpnb._core.accountant.admission import admit_launch, charged_mu_squared
+from dpnb._core.accountant.admission import admit_launch, recorded_charge
+from dpnb._core.accountant.cost_text import charge_text
 from dpnb._core.refusals import REFUSALS
 from dpnb._core.releases import FAILED, INTERRUPTED, ReleasePipeline
 from dpnb._core.selection.terms import ALPHA, SelectionTerms
@@ -23,7 +24,7 @@ from dpnb._core.tables import PrivateTables
 from dpnb._plan.code import count_code
 from dpnb._plan.identity import query_key
 from dpnb.accounting.exact import decimal_sqrt_down, decimal_up
-from dpnb.accounting.losses import GDP, Loss, PureDP
+from dpnb.accounting.losses import GDP, Loss, PureDP, PureGDP
 from dpnb.copying import NotCopyable
 from dpnb.errors import BudgetExceeded, LedgerError, RequestError
 from dpnb.ledger import Charge, refuse_unreadable
@@ -89,18 +90,20 @@ class SelectionPipeline(NotCopyable):
         with account.ledger.transaction():
             is_known = account.ledger.by_request_key(self._key(terms, epsilon)) is not None
             cost_fraction: float | None = 0.0
-            after, refusal, counts = account.filter.headroom, None, None
+            after, refusal, counts, cost = account.filter.headroom, None, None, None
             if not is_known:
                 try:
                     counted = self._admit(terms, loss)
                     cost_fraction, after = account.forecast(counted)
-                    counts = GDP(decimal_sqrt_down(counted.mu_squared)) if isinstance(counted, GDP) else None
+                    cost = charge_text(account, loss, counted, cost_fraction)
+                    counts = _spent_on_counts(counted)
                 except BudgetExceeded as error:
                     cost_fraction, refusal = None, str(error)
         return SelectionPreview(
             description=terms.description,
             loss=loss,
             cost_fraction=cost_fraction,
+            cost_text=cost,
             headroom_after=after,
             refusal=refusal,
             is_known=is_known,
@@ -150,7 +153,7 @@ class SelectionPipeline(NotCopyable):
                 plan=terms.plan.to_json(),
                 arguments=terms.request(epsilon),
                 loss=loss,
-                charged_mu_squared=charged_mu_squared(loss, counted),
+                charged=recorded_charge(loss, counted),
                 answered=False,
                 cell_id=registry.current_cell(),
             )
@@ -182,13 +185,15 @@ class SelectionPipeline(NotCopyable):
     def _result(self, terms: SelectionTerms, epsilon: Fraction, charge: Charge) -> SelectedGroups:
         with refuse_unreadable(f"row {charge.id}"):
             keys = tuple(tuple(key) for key in (charge.result or {})["largest"])
+        cost_fraction = self._account.cost_fraction(charge.id)
         return SelectedGroups(
             description=terms.description,
             names=tuple(group.name for group in terms.plan.group_by),
             group_keys=keys,
             is_single=terms.is_single,
             cost=PureDP(epsilon),
-            cost_fraction=self._account.cost_fraction(charge.id),
+            cost_fraction=cost_fraction,
+            cost_text=charge_text(self._account, charge.loss, charge.charged, cost_fraction),
             shortfall=decimal_up(terms.shortfall(epsilon)),
             unit=terms.unit,
             reliability=terms.reliability(epsilon),
@@ -197,3 +202,10 @@ class SelectionPipeline(NotCopyable):
             notice=self._releases.notice,
             time=charge.time,
         )
+
+
+def _spent_on_counts(counted: Loss) -> GDP | None:
+    """The loss for which counts could be released at the same cost; None if a reserve for pure losses pays."""
+    if not isinstance(counted, GDP | PureGDP) or (isinstance(counted, PureGDP) and counted.epsilon):
+        return None
+    return GDP(decimal_sqrt_down(counted.mu_squared))
