@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dpnb._plan.schema import Key
 from dpnb.accounting.losses import GDP, PureDP
-from dpnb.errors import RequestError
+from dpnb.errors import AnswerAttributeError, RequestError
 from dpnb.results.display import Displayed
 from dpnb.results.index import pandas_index
 
@@ -117,6 +117,17 @@ class SelectedGroups(Displayed):
     def __getitem__(self, index: int) -> Key | tuple[Key, ...]:
         """A key by its position in the order."""
         return self.keys[index]
+
+    if not TYPE_CHECKING:  # a type checker refuses what is not offered, and names it
+
+        def __getattr__(self, name: str) -> Any:
+            if name.startswith("_") or name in dir(type(self)) or name in self.__dataclass_fields__:
+                raise AttributeError(name)  # also while a debugger shows an object whose `__init__` has not finished
+            counts = f", as in {self.code}" if self.code else ""
+            raise AnswerAttributeError(
+                f".{name} of {self.description}: is not offered by a selection, which has .keys and .index and no "
+                f"counts; release these by a second query{counts}"
+            )
 
 
 @dataclass(frozen=True, repr=False)

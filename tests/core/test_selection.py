@@ -81,6 +81,22 @@ def test_idxmax_is_the_key_of_the_largest_group(tmp_path: Path) -> None:
         _ = sites(session).top(2).release(epsilon=SURE).key
 
 
+@pytest.mark.parametrize("name", ["values", "estimate", "interval", "to_pandas", "plot", "refine"])
+def test_what_an_answer_would_have_refers_to_the_query_of_the_counts(tmp_path: Path, name: str) -> None:
+    top = sites(opened(tmp_path)).top(1).release(epsilon="0.1")
+    assert not hasattr(top, name)
+    with pytest.raises(AttributeError, match=r"no counts; .* a second query, as in session\.frame\.groupby\('site'"):
+        getattr(top, name)
+
+
+def test_the_keys_are_accepted_as_keys(tmp_path: Path) -> None:
+    session = opened(tmp_path)
+    top = sites(session).top(2).release(epsilon="0.1")
+    plans = {session.frame.groupby("site", keys=keys).size().plan for keys in (top, top.keys, top.index)}
+    assert len(plans) == 1
+    assert session.frame[session.frame["site"].isin(top.keys)].count().release(mu="0.1").cost.mu
+
+
 def test_groups_of_several_levels_have_tuples_as_keys(tmp_path: Path) -> None:
     session = opened(tmp_path, budget=PLENTY)
     top = session.frame.groupby(["site", session.frame["x"] > 2.5]).size().top(2).release(epsilon=SURE)
