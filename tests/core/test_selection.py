@@ -226,6 +226,7 @@ def test_what_does_not_fit_is_refused_and_costs_nothing(tmp_path: Path) -> None:
     preview = sites(session).top(2).preview(epsilon=5)
     assert not preview.fits
     assert "does not fit" in repr(preview)
+    assert [one.fits for one in sites(session).top(2).preview()] == [True] * 4 + [False] * 2
     assert len(sites(session).top(2).release(epsilon="0.05")) == 2
 
 
@@ -401,6 +402,9 @@ def test_other_words_for_a_budget_are_refused_with_the_right_ones(tmp_path: Path
     session = opened(tmp_path)
     with pytest.raises(RequestError, match=r"is charged in pure DP; .*give epsilon=, or within="):
         sites(session).top(1).release(**arguments)
+    if "epsilon" in arguments:
+        with pytest.raises(RequestError, match="got epsilon= and "):
+            sites(session).top(1).preview(**{**arguments, "epsilon": [1, 2]})
     with pytest.raises(TypeError, match="'budget'"):
         sites(session).top(1).release(budget=1)
     assert session.ledger.count == 0

@@ -130,7 +130,11 @@ class SelectionPipeline(NotCopyable):
                 f"{terms.description}: would charge every unit, including those without rows in it; under "
                 "accounting='individual' release the counts, which charge only the units they use"
             )
-        return admit_launch(self._account, terms.description, loss)
+        try:
+            return admit_launch(self._account, terms.description, loss)
+        except BudgetExceeded as error:
+            refusal = f"{error}; .preview() of the selection shows which epsilons fit"
+        raise BudgetExceeded(refusal)
 
     def _charge(self, terms: SelectionTerms, epsilon: Fraction) -> Charge:
         """Find the request in the ledger, or admit and write its charge; durable when this returns."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from fractions import Fraction
 from html import escape
 from typing import Any, ClassVar, overload
@@ -17,7 +17,7 @@ from dpnb.errors import DpnbError, RequestError
 from dpnb.render.page import with_timestamp
 from dpnb.results.selection import SelectedGroups, SelectionPreview, SelectionPreviews
 
-PREVIEWED = ("0.01", "0.02", "0.05", "0.1", "0.2", "0.5")
+PREVIEWED: tuple[Number, ...] = ("0.01", "0.02", "0.05", "0.1", "0.2", "0.5")
 """The epsilons that a preview without arguments shows."""
 
 
@@ -97,14 +97,16 @@ class LargestGroups(Unreleased, NotCopyable):
         >>> len(df.groupby("plan").size().top(1).preview())
         6
         """
-        amounts: Sequence[Number] | None = PREVIEWED if epsilon is None and within is None and not others else None
+        if epsilon is None and within is None and not others:
+            epsilon = PREVIEWED
         if isinstance(epsilon, list | tuple):
             if not epsilon:
                 raise RequestError("preview: epsilon must name at least one amount; got an empty list")
-            amounts, epsilon = epsilon, None
-        if amounts is not None and within is None and not others:
             return SelectionPreviews(
-                tuple(self._pipeline.preview(self._terms, self._epsilon("preview", amount, None)) for amount in amounts)
+                tuple(
+                    self._pipeline.preview(self._terms, self._epsilon("preview", amount, within, **others))
+                    for amount in epsilon
+                )
             )
         return self._pipeline.preview(self._terms, self._epsilon("preview", epsilon, within, **others))
 
@@ -156,7 +158,8 @@ class LargestGroups(Unreleased, NotCopyable):
             if name not in ("mu", "rho", "share"):
                 raise TypeError(f"{verb}() got an unexpected keyword argument {name!r}")
         if others or (epsilon is None) == (within is None):
-            given = ", ".join([*others, *(["epsilon, within"] if epsilon is not None else [])]) or "neither"
+            names = {"epsilon": epsilon, "within": within, **others}
+            given = " and ".join(f"{name}=" for name, value in names.items() if value is not None) or "no loss"
             raise RequestError(
                 f"{self.description}: is charged in pure DP; got {given}; give epsilon=, or within= for the largest "
                 f"shortfall in {self._terms.unit}; .preview() shows the share of the budget that each epsilon costs"
