@@ -8,6 +8,7 @@ import math
 import os
 import pickle
 import threading
+from collections import Counter
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ import msgspec
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 import dpnb
 from contracts.interactive import TABLE, opened
@@ -575,6 +577,37 @@ def test_control_a_unit_that_is_taken_for_one_row_is_found_out(
 ) -> None:
     monkeypatch.setattr(LinearQuery, "max_count_change", property(lambda query: query.features[0].weight))
     assert largest_leak(tmp_path, ASK["rows"], limits, 1) > 1.5
+
+
+@pytest.mark.statistical
+def test_released_keys_have_the_probabilities_of_the_proof(tmp_path: Path) -> None:
+    """From the request to the ledger.  False alarm 1e-7.  Control: not those of units that are taken for one row."""
+    table = pd.DataFrame({"who": range(12), "site": ["a"] * 3 + ["b"] * 4 + ["c"] * 5})
+    session = dpnb.Session(
+        table,
+        name="clinic",
+        privacy_unit="who",
+        max_rows_per_unit=4,
+        schema={"site": dpnb.Categories(["a", "b", "c"])},
+        ledger=":memory:",
+        budget=dpnb.Budget(epsilon=10**6, delta=1e-6),
+        filter="basic",
+        not_private_test_seed=20260812,
+    )
+    draws = 1_500
+    seen = Counter(
+        tuple(sites(session).top(2).release(epsilon=2 + Fraction(draw, 10**12)).keys) for draw in range(draws)
+    )
+    terms = sites(session).top(2)._terms
+    for choice, right in (
+        (terms.choice(Fraction(2)), True),
+        (PermuteAndFlip(3, 2, Fraction(2), 1), False),
+        (PermuteAndFlip(3, 2, Fraction(2), 8), False),
+    ):
+        expected = {tuple("abc"[one] for one in key): p for key, p in exact_ranking((3, 4, 5), choice).items()}
+        assert set(seen) <= set(expected)
+        found, wanted = zip(*((seen[key], draws * p) for key, p in expected.items()), strict=True)
+        assert bool(stats.chisquare(found, wanted).pvalue > 1e-7) is right
 
 
 # --- where it is shown ------------------------------------------------------------------------------------------------
