@@ -98,7 +98,7 @@ class PrivacyGuarantee:
     initial_filter : filter
         The filter before the first release.
     mu0_squared : Fraction
-        mu0 squared of the GDP budget for the same guarantee.
+        mu0 squared of the GDP budget for the same guarantee; of the GDP that it implies, if it is in pure DP.
     shared_delta : Fraction or None
         The delta that is divided among the answers, for a filter that counts epsilons; None for the others.
     """
@@ -133,6 +133,8 @@ class PrivacyGuarantee:
         """
         if isinstance(self.initial_filter, GDPReserveFilter):
             reserve = display_up(decimal_up(self.initial_filter.budget.epsilon))
+            if not self.initial_filter.budget.mu_squared:
+                return f"{reserve}-DP"
             gaussian = display_up(decimal_sqrt_up(self.initial_filter.budget.mu_squared))
             return f"{gaussian}-GDP and a reserve of epsilon {reserve} for pure losses"
         if isinstance(self.initial_filter, GDPFilter):
@@ -303,7 +305,8 @@ def make_guarantee(name: str, budget: Budget, *, individual: bool = False) -> Pr
         if not reserve:
             return PrivacyGuarantee(name, budget, GDPResidueFilter.from_loss(loss), mu0_squared)
         both = PureGDP.of(loss.mu_squared, loss.delta, reserve)
-        return PrivacyGuarantee(name, budget, GDPReserveFilter.from_loss(both), mu0_squared)
+        implied = mu0_squared or convert(both, GDP).mu_squared
+        return PrivacyGuarantee(name, budget, GDPReserveFilter.from_loss(both), implied)
     if reserve:
         raise InvalidValueError(
             f"filter: {name!r} does not support pure_epsilon; got {budget!r}; use filter='gdp', or a budget without it"

@@ -7,9 +7,11 @@ import math
 from dpnb._core.accountant import participation
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._protocol.snapshot import Gauge
+from dpnb.accounting.convert import convert
 from dpnb.accounting.exact import decimal_down, decimal_sqrt_up, display_down, display_up
 from dpnb.accounting.filters import GDPReserveFilter, GDPResidueFilter
 from dpnb.accounting.guarantee import FILTERS
+from dpnb.accounting.losses import ZCDP, PureDP
 from dpnb.accounting.odometers import MixtureOdometer, Odometer, SpentAccumulator
 from dpnb.accounting.odometers.statements import confidence_text
 from dpnb.render.numbers import format_percent_down
@@ -33,9 +35,9 @@ def headroom_gauge(account: Accountant) -> Gauge:
 
 
 def reserve_gauge(account: Accountant) -> Gauge | None:
-    """What is left of the reserve for pure losses; None if the budget has none."""
+    """What is left of the reserve for pure losses; None if the budget has none, or nothing else."""
     filter_ = account.filter
-    if not isinstance(filter_, GDPReserveFilter):
+    if not isinstance(filter_, GDPReserveFilter) or not filter_.budget.mu_squared:
         return None
     left, whole = format_percent_down(filter_.reserve_headroom), display_down(decimal_down(filter_.budget.epsilon))
     return Gauge(
@@ -75,10 +77,14 @@ def full_reading(odometer: MixtureOdometer, account: Accountant) -> float:
     """The reading of the odometer when the whole budget is spent, rounded up; never below the current one.
 
     Under a filter that adds mu squared, V is then its budget.  The others admit at most mu0 squared of the GDP budget
-    for the same guarantee, since Gaussian releases with a larger sum would exceed the guarantee.
+    for the same guarantee, since Gaussian releases with a larger sum would exceed the guarantee.  A pure-DP mechanism
+    adds no more to V than it is charged: Kullback-Leibler divergences add, and grow with the trade-off function's
+    distance from the diagonal.  For the same reason a reserve adds at most what one mechanism with all of it would.
     """
     guarantee = account.guarantee
     whole = guarantee.remaining(guarantee.initial_filter).mu_squared
+    if guarantee.budget.pure_epsilon:
+        whole += 2 * convert(PureDP(guarantee.budget.pure_epsilon), ZCDP).rho
     full = odometer.bound_at(whole if guarantee.shared_delta is None else guarantee.mu0_squared)
     return max(full, odometer.bound)
 

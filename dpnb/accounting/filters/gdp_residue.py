@@ -32,6 +32,7 @@ with probability delta and otherwise is RR(epsilon) (Kairouz, Oh and Viswanath 2
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
 
 from dpnb.accounting.conversions import residue_charge
@@ -44,6 +45,7 @@ _STEPS = 16
 """How many repetitions are counted one by one; the others have at most the charge of the conversion to GDP."""
 
 
+@dataclass(frozen=True, init=False, repr=False)
 class GDPResidueFilter(GDPFilter):
     """The `GDPFilter` with the smallest charge for pure-DP losses that its remaining budget allows.
 
