@@ -7,6 +7,7 @@ import dpnb.notebook.plots
 import dpnb.render  # noqa: F401  (both register how values are shown)
 from dpnb import errors
 from dpnb._core.query import Query
+from dpnb._core.selection.query import LargestGroups
 from dpnb._plan.schema import Bounded, Categories, Dates, Text
 from dpnb.accounting.budget import Budget
 from dpnb.frame import Frame, GroupBy, Series, crosstab, cut, get_dummies
@@ -20,7 +21,7 @@ __all__ = [  # noqa: RUF022  (in the order of use)
     # What an analyst calls and catches
     "crosstab", "cut", "get_dummies", "errors",
     # What methods return, for annotations
-    "Query", "Frame", "Series", "GroupBy", "Answer", "Preview",
+    "Query", "Frame", "Series", "GroupBy", "Answer", "Preview", "LargestGroups",
 ]  # fmt: skip
 __version__ = _version("dpnb")
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
-from dpnb._compile.features import BY_UNIT, Feature, GradientFeature, TreeFeature, UnitFeature
+from dpnb._compile.features import BY_UNIT, CountFeature, Feature, GradientFeature, TreeFeature, UnitFeature
 from dpnb._compile.lowering import features_of
-from dpnb._compile.sensitivity import cells_of_unit, clips, max_norm_squared
+from dpnb._compile.sensitivity import cells_of_unit, clips, max_norm_squared, max_rows_in_cell
 from dpnb._compile.validation import refuse_unsound
 from dpnb._plan.expressions.nodes import Expression
 from dpnb._plan.measurements import Discovery, Single, weighted_parts
@@ -75,6 +75,22 @@ class LinearQuery:
     def slots(self) -> int:
         """Numbers in one cell."""
         return sum(feature.slots for feature in self.features)
+
+    @property
+    def max_count_change(self) -> int | None:
+        """The most that one privacy unit adds to the count in one cell, in integer steps, at least 1.
+
+        A vector that is scaled down to a norm has no entry above that norm, which as an integer is at most its square
+        root rounded down.  None for a query of anything but one count of rows or of units, which a unit might lower.
+        """
+        if len(self.features) != 1 or self.slots != 1 or not isinstance(self.features[0], CountFeature | UnitFeature):
+            return None
+        (feature,) = self.features
+        rows = 1 if isinstance(feature, UnitFeature) else max_rows_in_cell(self.contribution_bounds)
+        bounds = [] if rows is None else [rows * feature.weight]
+        if self.clip_squared is not None and isinstance(feature, CountFeature):
+            bounds.append(math.isqrt(self.clip_squared))
+        return max(1, min(bounds))
 
     @cached_property
     def required(self) -> tuple[Expression, ...]:

@@ -32,15 +32,17 @@ def rows_squared(limits: ContributionBounds, cells: int) -> int | None:
         Number of groups of the query.
     """
     groups = cells if limits.max_groups is None else min(limits.max_groups, cells)
-    per_group = (
-        limits.max_rows_per_group
-        if limits.max_rows is None
-        else min(limits.max_rows, limits.max_rows_per_group or limits.max_rows)
-    )
+    per_group = max_rows_in_cell(limits)
     if per_group is None:
         return None
     rows = groups * per_group if limits.max_rows is None else min(limits.max_rows, groups * per_group)
     return rows // per_group * per_group**2 + (rows % per_group) ** 2
+
+
+def max_rows_in_cell(limits: ContributionBounds) -> int | None:
+    """The largest number of rows of one unit in one group; None if no number of rows bounds it."""
+    bounds = [bound for bound in (limits.max_rows, limits.max_rows_per_group) if bound is not None]
+    return min(bounds, default=None)
 
 
 def max_norm_squared(limits: ContributionBounds, cells: int) -> Fraction:

@@ -17,7 +17,11 @@ from dpnb._core.pricing.pricer import QueryPricer
 from dpnb._core.pricing.public_knowledge import PublicSizes
 from dpnb._core.pricing.target import StoredRequest, Target, target_from
 from dpnb._core.query import Query
+from dpnb._core.refusals import REFUSALS
 from dpnb._core.releases import ReleasePipeline
+from dpnb._core.selection.pipeline import SelectionPipeline
+from dpnb._core.selection.query import LargestGroups
+from dpnb._core.selection.terms import selection_terms
 from dpnb._core.tables import PrivateTables
 from dpnb._core.unit_budgets import IndividualAccounting
 from dpnb._plan.constants import group_key_table
@@ -27,15 +31,12 @@ from dpnb._plan.plan import PartSource, Plan, TableSource, describe_plan
 from dpnb._plan.schema import Key
 from dpnb.accounting.budget import Budget
 from dpnb.copying import NotCopyable
-from dpnb.errors import BudgetExceeded, ErrorEstimateUnavailable, InvalidValueError, PlanError, RequestError
+from dpnb.errors import PlanError, RequestError
 from dpnb.ledger import node_of
 from dpnb.mechanisms import randomness
 from dpnb.results.answer import Answer
 from dpnb.results.explanation import Explanation
 from dpnb.results.preview import Preview
-
-REFUSALS = (BudgetExceeded, InvalidValueError, PlanError, RequestError, ErrorEstimateUnavailable)
-"""The exceptions that a release raises before anything is charged."""
 
 
 class SessionCore(NotCopyable):
@@ -101,6 +102,7 @@ class SessionCore(NotCopyable):
             changed=self.changed,
             individuals=individuals,
         )
+        self.selections = SelectionPipeline(self.releases, tables, account, source)
         self._listeners: list[Callable[[], None]] = []
 
     def on_change(self, listener: Callable[[], None]) -> None:
@@ -222,6 +224,16 @@ class SessionCore(NotCopyable):
     def explain(self, plan: Plan, view: AnyView) -> Explanation:
         """What one privacy unit contributes, what is clipped, and why the noise is this large."""
         return Explanation(*explain(self.pricer, plan, view))
+
+    def largest_groups(self, plan: Plan, view: AnyView, winners: object, verb: str) -> LargestGroups:
+        """The selection of the largest groups of a count; free until it is released.
+
+        Raises
+        ------
+        PlanError
+            If the query is not a count in groups, or does not have that many groups.
+        """
+        return LargestGroups(selection_terms(self.tables.compile(plan), view, winners, verb), self.selections)
 
     def _target(self, plan: Plan, arguments: Mapping[str, Any]) -> Target:
         groups = arguments.get("groups")

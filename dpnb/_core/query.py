@@ -9,9 +9,9 @@ from typing import Any, Protocol, TypedDict, Unpack, overload
 
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.pricing.target import KINDS, StoredRequest
+from dpnb._core.selection.methods import SelectionMethods, SelectionRunner
 from dpnb._plan.measurements import AnyView, PlainView
 from dpnb._plan.plan import Plan, describe_plan
-from dpnb._plan.unreleased import Unreleased
 from dpnb.accounting.exact import Number, exact, from_text
 from dpnb.copying import NotCopyable, safe_repr
 from dpnb.errors import DpnbError, PlanError, RequestError
@@ -27,7 +27,7 @@ PICKER_STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 """The shares of the remaining budget that a preview without arguments shows."""
 
 
-class QueryRunner(Protocol):
+class QueryRunner(SelectionRunner, Protocol):
     """The part of a session that a query uses; implemented by `dpnb._core.core.SessionCore`."""
 
     name: str
@@ -92,7 +92,7 @@ class PreviewTargets(PreviewOptions, total=False):
     within: Sequence[Number | Mapping[Any, Number]]
 
 
-class Query(Unreleased, NotCopyable):
+class Query(SelectionMethods, NotCopyable):
     """A query of a session.  Free until it is released.
 
     A query is not a number: arithmetic, comparisons, ``float``, formatting and the methods of an answer raise
@@ -136,6 +136,10 @@ class Query(Unreleased, NotCopyable):
     def description(self) -> str:
         """The query in words."""
         return describe_plan(self.plan, self.view)
+
+    @property
+    def _selections(self) -> SelectionRunner:
+        return self.runner
 
     def _query_words(self) -> str:
         return self.description

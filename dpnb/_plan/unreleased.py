@@ -37,6 +37,9 @@ class Unreleased:
     _kind: ClassVar[str] = "a query"
     """What the object is, in the message."""
 
+    _release_example: ClassVar[str] = ".release(share=0.01)"
+    """A release, for the message."""
+
     _released_type: ClassVar[type] = object
     """The class of an answer, whose methods the example in the message calls."""
 
@@ -51,13 +54,19 @@ class Unreleased:
         """What to call on the answer instead of ``head``."""
         return ".head()"
 
-    def _refuse(self, method: str = "") -> NoReturn:
+    def _alternative_words(self, name: str) -> str:
+        """What the query itself offers instead of a method of an answer, to be appended to the message."""
+        return ""
+
+    def _refuse(self, method: str = "", alternative: str = "") -> NoReturn:
         """Refuse the use as a number.
 
         Parameters
         ----------
         method : str, optional
             The method of an answer that the example calls.
+        alternative : str, optional
+            Appended to the message.
 
         Raises
         ------
@@ -67,7 +76,7 @@ class Unreleased:
         release = ".release(...)" if self._kind == "a query" else ".release(...) of its query"
         raise NotReleasedError(
             f"{self._query_words()}: this is {self._kind}, not a number; {release} answers it, for example "
-            f".release(share=0.01){method}"
+            f"{self._release_example}{method}{alternative}"
         )
 
     def __format__(self, spec: str) -> str:
@@ -87,10 +96,11 @@ class Unreleased:
             if name.startswith("_") or name in dir(type(self)) or name in getattr(self, "__dataclass_fields__", ()):
                 raise AttributeError(name)  # also while a debugger shows an object whose `__init__` has not finished
             if name == "head":
-                self._refuse(self._head_words())
+                self._refuse(self._head_words(), self._alternative_words(name))
             offered = getattr(self._released_type, name, None)
             if offered is not None:
-                self._refuse(f".{name}()" if callable(offered) or name == "plot" else f".{name}")
+                method = f".{name}()" if callable(offered) or name == "plot" else f".{name}"
+                self._refuse(method, self._alternative_words(name))
             own = [verb for verb in dir(type(self)) if not verb.startswith("_")]
             close = closest(name, own)
             if close is not None:

@@ -48,8 +48,9 @@ REMEDIES: dict[str, str] = {
         "would name single rows; release {number}.max() or {number}.min(), or compare groups, as in "
         "df.groupby({category_name})[{number_name}].mean()",
     ),
-    "mode": "could be decided by one row if several values are about equally common; release {category}.value_counts() "
-            "or {number}.histogram(20), and take the largest",
+    "mode": "could be decided by one row if several values are about equally common; "
+            "{category}.value_counts().idxmax() selects one with noise; for numbers release {number}.histogram(20), "
+            "and take the largest",
     "loc": "is not offered; write {self}[{mask}]",
     **dict.fromkeys(
         ["where", "mask"],

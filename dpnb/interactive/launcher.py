@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from fractions import Fraction
 from typing import Any, Generic, Protocol, TypeVar
 
 from dpnb._core import registry
-from dpnb._core.accountant.admission import admit_launch
+from dpnb._core.accountant.admission import admit_launch, recorded_charge
 from dpnb._core.accountant.cost_text import charge_text
 from dpnb._core.accountant.tree import (
     ABOVE_THRESHOLD,
@@ -21,7 +20,7 @@ from dpnb._core.accountant.tree import (
 from dpnb._core.core import SessionCore
 from dpnb._plan.schema import encodable
 from dpnb.accounting.interleaving import interleaving_obstacle
-from dpnb.accounting.losses import GDP, Loss, PureGDP
+from dpnb.accounting.losses import Loss
 from dpnb.copying import NotCopyable, safe_repr
 from dpnb.errors import BudgetExceeded, InvalidValueError, PlanError, RequestError
 from dpnb.interactive.descent.gradient_descent import GradientDescent
@@ -49,7 +48,6 @@ S = TypeVar("S")
 """Type of a sub-session."""
 P = TypeVar("P", bound=HasMechanisms)
 """Type of the session of a part."""
-_ZERO = Fraction(0)
 
 
 class MechanismRegistry(NotCopyable, Generic[S, P]):
@@ -207,7 +205,7 @@ class MechanismRegistry(NotCopyable, Generic[S, P]):
             known = self._find(request, name)
             if known is not None:
                 return known
-            charged = _recorded(request.loss, self._admit(request.kind, name, request.loss))
+            charged = recorded_charge(request.loss, self._admit(request.kind, name, request.loss))
             number = account.ledger.reserve(
                 kind=LAUNCH,
                 request_key=digest(["launch", account.root_node, version, name]),
@@ -273,13 +271,6 @@ class MechanismMapping(dict[str, Any]):
     def __str__(self) -> str:
         """With the state of each, read from the ledger."""
         return "\n".join(f"{name}: {one.kind}, {one.state}, charged {one.charged}" for name, one in self.items())
-
-
-def _recorded(loss: Loss, counted: Loss) -> PureGDP | None:
-    """What is written into the ledger of what a GDP filter counts, if that is not the loss."""
-    if isinstance(loss, GDP) or not isinstance(counted, GDP | PureGDP):
-        return None
-    return PureGDP.of(counted.mu_squared, counted.delta, counted.epsilon if isinstance(counted, PureGDP) else _ZERO)
 
 
 def _checked_name(name: object) -> str:

@@ -22,8 +22,13 @@ from dpnb.ledger.node import UNCOUNTED, is_node
 from dpnb.ledger.readable import refuse_unreadable
 from dpnb.mechanisms.measurement import Measurement
 
-KINDS = RELEASE, COMPARISON, LAUNCH, CLOSE, TABLE_FILES = "release", "comparison", "launch", "close", "table_files"
+RELEASE, COMPARISON, SELECTION, LAUNCH, CLOSE = "release", "comparison", "selection", "launch", "close"
+TABLE_FILES = "table_files"
+KINDS = RELEASE, COMPARISON, SELECTION, LAUNCH, CLOSE, TABLE_FILES
 """Kinds of events."""
+
+QUERIES = RELEASE, COMPARISON, SELECTION
+"""Kinds of events that have a plan."""
 
 RESERVED_COLUMNS = (
     *("id", "time", "kind", "request_key", "node", "actor", "request_id", "request_digest", "table_version"),
@@ -76,7 +81,7 @@ class Charge:
     time : str
         Time of the reservation; UTC, ISO 8601.
     kind : str
-        ``release``, ``comparison``, ``launch``, ``close`` or ``table_files``.
+        ``release``, ``comparison``, ``selection``, ``launch``, ``close`` or ``table_files``.
     request_key : str
         Identity of the request: table version, plan and arguments.
     node : str
@@ -248,7 +253,7 @@ def charge_of(stored: Mapping[str, Any]) -> Charge:
     """
     with refuse_unreadable(f"row {stored['id']}"):
         content = None if stored["result"] is None else _mapping(stored["result"])
-        compared = stored["kind"] == COMPARISON
+        compared = stored["kind"] in (COMPARISON, SELECTION)
         keys = None if compared or content is None else content.get("group_keys")
         return Charge(
             id=stored["id"],
@@ -294,7 +299,7 @@ def _observations(text: str) -> tuple[int, ...]:
 
 def _details(kind: str, details: str | None) -> dict[str, Any] | None:
     """The details of an event; None for a query, which has a plan instead."""
-    if (details is None) != (kind in (RELEASE, COMPARISON)):
+    if (details is None) != (kind in QUERIES):
         raise ValueError
     return None if details is None else _mapping(details)
 

@@ -257,11 +257,12 @@ class Ledger(NotCopyable):
         launch: Mapping[str, Any] | None = None,
         result: Mapping[str, Any] | None = None,
         charged: PureGDP | None = None,
+        answered: bool = True,
     ) -> Charge:
         """Write a charge; call inside `transaction`, after the filter has admitted the loss.
 
-        With ``sigma=None`` nothing will be measured, and the row is released at once, with `result`; otherwise its own
-        id is added to `observations`.
+        With ``sigma=None`` nothing will be measured, and the row is released at once, with `result`, unless `answered`
+        is False: then `answer` writes the result.  With a sigma its own id is added to `observations`.
         """
         ((last, previous),) = self._file.run("SELECT id, hash FROM head")
         number = last + 1
@@ -288,7 +289,7 @@ class Ledger(NotCopyable):
             "details": None if launch is None else json.dumps(launch),
         }
         stored["hash"] = chained_hash(previous, stored)
-        stored["status"] = "released" if sigma is None else "reserved"
+        stored["status"] = "released" if sigma is None and answered else "reserved"
         stored["result"] = None if result is None else json.dumps(result)
         stored["result_hash"] = result_hash(stored["hash"], stored["status"], stored["result"])
         self._file.run(_INSERT, *(stored[name] for name in row.COLUMNS))
@@ -305,6 +306,11 @@ class Ledger(NotCopyable):
         """
         content = {**measurement.to_json(), **({} if keys is None else {"group_keys": keys})}
         self._finish(charge, "released", json.dumps(content))
+        return self.by_id((charge.id,))[0]
+
+    def answer(self, charge: Charge, result: Mapping[str, Any]) -> Charge:
+        """Write the result of a charge that is not a measurement; return the stored row, as `release` does."""
+        self._finish(charge, "released", json.dumps(result))
         return self.by_id((charge.id,))[0]
 
     def fail(self, charge: Charge) -> None:

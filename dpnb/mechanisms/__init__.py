@@ -5,10 +5,12 @@ This layer handles numbers, never tables.
 =====================  ==========================================================================================
 `calibration`          the smallest noise scale for a declared loss
 `gaussian`             exactly rounded Gaussian noise added to integer sums
+`bernoulli`            uniform integers and events of probability exp(-g), drawn exactly
 `laplace`              discrete Laplace noise, sampled exactly with integers
 `measurement`          the released result: integers on a power-of-two grid
 `exact_rounding`       the slow, exact decision for the few draws that doubles cannot round with certainty
 `partition_selection`  releases the groups whose noisy number of units reaches a threshold
+`permute_and_flip`     chooses the largest of some counts
 `randomness`           the only source of randomness, and a seeded one for tests only
 =====================  ==========================================================================================
 """
@@ -18,12 +20,14 @@ from dpnb.mechanisms.gaussian import measure
 from dpnb.mechanisms.laplace import discrete_laplace, laplace_half_width, laplace_tail
 from dpnb.mechanisms.measurement import Measurement
 from dpnb.mechanisms.partition_selection import least_named, named, threshold_for
+from dpnb.mechanisms.permute_and_flip import PermuteAndFlip
 from dpnb.mechanisms.randomness import NoiseSource, NotPrivateSeededSource, SystemNoiseSource
 
 __all__ = [
     "Measurement",
     "NoiseSource",
     "NotPrivateSeededSource",
+    "PermuteAndFlip",
     "SystemNoiseSource",
     "discrete_laplace",
     "laplace_half_width",

@@ -12,24 +12,18 @@ there are no low bits that distinguish neighbours (Mironov 2012), and the loss i
 
 Why the sampling is exact
 -------------------------
-The method is that of Canonne, Kamath and Steinke, with two rational building blocks.
-
-1. An integer uniform below n: k words are one integer W below R = 2^(64 k), R >= n.  W is drawn again while it is not
-   below the largest multiple of n in R, with probability at most 1/2; then all values of W mod n are equally likely.
-2. An event of probability exp(-g), 0 <= g <= 1 (their Algorithm 1): events of probabilities g/1, g/2, g/3, ... are
-   drawn until one fails.  The first k all succeed with probability g^k/k!, so the index of the first failure is odd
-   with probability sum over even k of (g^k/k! - g^(k+1)/(k+1)!) = exp(-g).
-3. With t = n/m in lowest terms (their Algorithm 2): U uniform below n, accepted with probability exp(-U/n), and V the
-   number of successes of exp(-1) before its first failure, give P(U + n V = x) proportional to exp(-x/n).  Its m-th
-   part, rounded down, is y with probability proportional to exp(-y m/n) = exp(-y/t).  A random sign, where "minus
-   zero" is rejected so that zero does not count twice, gives X.
+The method is that of Canonne, Kamath and Steinke, with the two rational building blocks of
+:mod:`dpnb.mechanisms.bernoulli`.  With t = n/m in lowest terms (their Algorithm 2): U uniform below n, accepted with
+probability exp(-U/n), and V the number of successes of exp(-1) before its first failure, give P(U + n V = x)
+proportional to exp(-x/n).  Its m-th part, rounded down, is y with probability proportional to exp(-y m/n) = exp(-y/t).
+A random sign, where "minus zero" is rejected so that zero does not count twice, gives X.
 
 A draw takes some ten words at any scale.  Its running time depends on the value; timing is outside the guarantee.
 
 References
 ----------
 - Canonne, Kamath, Steinke 2020, *The Discrete Gaussian for Differential Privacy*, arXiv:2004.00010v4,
-  Algorithms 1 and 2.
+  Algorithm 2.
 - Mironov 2012, *On Significance of the Least Significant Bits for Differential Privacy*.
 """
 
@@ -41,15 +35,11 @@ from fractions import Fraction
 from dpnb.accounting.conversions.directed import directed, log, real
 from dpnb.accounting.exact import Number, binary_up, exact, shown
 from dpnb.errors import InvalidValueError
-from dpnb.mechanisms.randomness import WORD_BITS, NoiseSource, checked_words
+from dpnb.mechanisms.bernoulli import ExactBernoulli
+from dpnb.mechanisms.randomness import NoiseSource
 
 __all__ = ["discrete_laplace", "laplace_half_width", "laplace_tail"]
 
-_WORD_VALUES = 1 << WORD_BITS
-# Enough for nearly every draw; drawing words one by one would take most of the time.
-_WORDS_AT_ONCE = 16
-# A draw undecided after 4,096 words, times the number of words in its scale, means a broken source, not bad luck.
-_MAX_REFILLS = 256
 # exp(-800) is below every double.
 _DEEP = 800
 
@@ -82,7 +72,7 @@ def discrete_laplace(scale: Fraction, source: NoiseSource) -> int:
     True
     """
     top, bottom = _checked(scale)
-    chance = _ExactBernoulli(source, _MAX_REFILLS * (1 + top.bit_length() // WORD_BITS))
+    chance = ExactBernoulli(source, top.bit_length())
     while True:
         rest = chance.below(top)
         if not chance.happens(rest, top):
@@ -189,49 +179,3 @@ def _checked_width(width: object) -> int:
     if isinstance(width, bool) or not isinstance(width, int) or width < 0:
         raise InvalidValueError(f"width: must be an integer of at least 0; got {shown(width)}; round it down")
     return width
-
-
-class _ExactBernoulli:
-    """Uniform integers and exact Bernoulli events for one draw.
-
-    Words are taken from the source several at a time.  Unused words are discarded with this object after the draw, so
-    no word is used by two draws.
-    """
-
-    __slots__ = ("_refills_left", "_source", "_words")
-
-    def __init__(self, source: NoiseSource, refills: int) -> None:
-        self._source = source
-        self._refills_left = refills
-        self._words: list[int] = []
-
-    def below(self, n: int) -> int:
-        """A uniform integer in [0, n), n >= 1: step 1 of the module's docstring."""
-        while True:
-            drawn, values = self._word(), _WORD_VALUES
-            while values < n:
-                drawn, values = drawn << WORD_BITS | self._word(), values << WORD_BITS
-            rest = drawn % n
-            if drawn - rest <= values - n:
-                return rest
-
-    def happens(self, top: int, bottom: int) -> bool:
-        """An event of probability exp(-top/bottom), 0 <= top <= bottom: step 2 of the module's docstring."""
-        index = 1 if top < bottom else 2  # the first event is certain for exp(-1)
-        while self.below(index * bottom) < top:
-            index += 1
-        return index % 2 == 1
-
-    def _word(self) -> int:
-        if not self._words:
-            self._refill()
-        return self._words.pop()
-
-    def _refill(self) -> None:
-        if not self._refills_left:
-            raise InvalidValueError(
-                "source: the bits must be random, but thousands of words did not decide one draw, which has "
-                "probability below 2**-200; use SystemNoiseSource()"
-            )
-        self._refills_left -= 1
-        self._words = checked_words(self._source, _WORDS_AT_ONCE).tolist()

@@ -12,6 +12,7 @@
 ``history``      the answers after each observation of a query
 ``comparisons``  comparisons of answers with numbers
 ``previews``     cost and expected error of a release
+``selections``   selected groups and their previews
 ``thresholds``   results of above-threshold mechanisms
 ``facts``        explanations
 ``explanations`` one explanation for each refusal and warning
@@ -19,6 +20,6 @@
 ``sessions``     a session's state
 """
 
-from dpnb.render import answers, bounds, comparisons, facts, history, previews, schemas, thresholds
+from dpnb.render import answers, bounds, comparisons, facts, history, previews, schemas, selections, thresholds
 
-__all__ = ["answers", "bounds", "comparisons", "facts", "history", "previews", "schemas", "thresholds"]
+__all__ = ["answers", "bounds", "comparisons", "facts", "history", "previews", "schemas", "selections", "thresholds"]

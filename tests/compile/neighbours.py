@@ -65,11 +65,16 @@ def table_with(mine: tuple[Row, ...], unit: PrivacyUnit) -> PreparedTable:
 
 def changes(query: LinearQuery, family: Iterable[tuple[Row, ...]], unit: PrivacyUnit) -> Iterator[int]:
     """The square of the change of the sums when one unit is added, for each choice of its rows."""
+    for moved in moves(query, family, unit):
+        yield squared(moved[moved != 0])
+
+
+def moves(query: LinearQuery, family: Iterable[tuple[Row, ...]], unit: PrivacyUnit) -> Iterator[Any]:
+    """The change of the sums when one unit is added, for each choice of its rows."""
     before = execute(query, table_with((), unit), SCHEMA)
     for mine in family:
         if unit.column is not None or len(mine) == 1:
-            moved = execute(query, table_with(mine, unit), SCHEMA) - before
-            yield squared(moved[moved != 0])
+            yield execute(query, table_with(mine, unit), SCHEMA) - before
 
 
 def worst(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from compile.neighbours import FAMILY, MENU, SCHEMA, WITH_NORM, WITHOUT_NORM, changes, worst
+from compile.neighbours import FAMILY, MENU, SCHEMA, WITH_NORM, WITHOUT_NORM, changes, moves, worst
 from dpnb._compile import linear_query
 from dpnb._compile.sensitivity import cells_of_unit, clips, max_norm_squared, rows_squared
 from dpnb._plan.expressions.nodes import (
@@ -118,6 +118,25 @@ def test_a_vector_that_is_scaled_down_has_almost_the_length_that_is_claimed(
 def test_units_can_be_counted_under_a_norm(unit: str, by: str) -> None:
     found, claimed = worst(Plan(CountUnits(), None, BY[by]), WITH_NORM[unit])
     assert found == claimed
+
+
+@pytest.mark.parametrize("by", BY)
+@pytest.mark.parametrize("unit", {**WITHOUT_NORM, **WITH_NORM})
+@pytest.mark.parametrize("aggregation", [Count(), Count(X), CountUnits()], ids=["count", "count of x", "units"])
+def test_a_unit_raises_no_count_by_more_than_is_claimed_and_lowers_none(aggregation: Any, unit: str, by: str) -> None:
+    """What a selection among groups assumes."""
+    declared = {**WITHOUT_NORM, **WITH_NORM}[unit]
+    query = linear_query(Plan(aggregation, None, BY[by]), SCHEMA, declared)
+    found = np.array(list(moves(query, FAMILY, declared)))
+    assert found.min() >= 0
+    assert query.max_count_change * (1 - 1e-3) <= found.max() <= query.max_count_change
+
+
+@pytest.mark.parametrize(
+    "aggregation", [Sum(X), Mean(X), QuantileTree(X), Moments((X,))], ids=lambda of: type(of).__name__
+)
+def test_of_what_a_unit_may_lower_no_change_of_a_count_is_claimed(aggregation: Any) -> None:
+    assert linear_query(Plan(aggregation, None, BY["by g"]), SCHEMA, PrivacyUnit("u", 3)).max_count_change is None
 
 
 @pytest.mark.parametrize("norm", [1.0, 2.0])

@@ -365,6 +365,28 @@ class EngineContract(ABC):
             answers.append(found)
         assert answers[0] == answers[1]
 
+    def test_a_selection_gives_the_same_keys(self, tmp_path: Path) -> None:
+        """With the same coins; and again in a later kernel, at no cost."""
+        found = []
+        for name, table in (("here", TABLE), ("there", self.native(TABLE)), ("there", self.native(TABLE))):
+            session = dpnb.Session(
+                table,
+                name="same",
+                budget=dpnb.Budget(epsilon=1000, delta=1e-6),
+                privacy_unit="pid",
+                max_rows_per_unit=2,
+                schema=dict(SCHEMA),
+                ledger=tmp_path / f"{name}.dpnb",
+                not_private_test_seed=11,
+            )
+            groups = session.frame.groupby(["k", "c"])
+            found.append(
+                [groups.size().top(2).release(epsilon=1).keys, groups.count_units().idxmax().release(epsilon=1).key]
+            )
+            assert session.ledger.count == 2
+            session.ledger.close()
+        assert found[0] == found[1] == found[2]
+
     def test_nothing_but_sums_comes_out(
         self, at_hand: dict[str, tuple[Any, Any]], monkeypatch: pytest.MonkeyPatch
     ) -> None:

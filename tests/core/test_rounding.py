@@ -238,6 +238,18 @@ def slightly_above_by_a_digit(shown: Fraction, truth: Fraction) -> bool:
     return truth <= shown <= truth * Fraction(11, 10)
 
 
+def shortfall(session: dpnb.Session) -> None:
+    query = session.frame.groupby("g").size().top(1)
+    for epsilon in ("0.0123", "0.000777", "0.1"):
+        rate, preview = Fraction(epsilon), query.preview(epsilon=epsilon)
+        truth = exact(math.log(10)) / rate - 1  # of two groups: 1/(2 alpha) is 10
+        shown = figure("at most # rows", " ".join(repr(preview).split()))
+        assert truth <= exact(preview.shortfall) < truth + 1
+        assert slightly_above_by_a_digit(shown, exact(preview.shortfall))
+        assert figure("# rows at 95%", repr(query.preview(epsilon=[epsilon]))) >= exact(preview.shortfall)
+    assert figure("at most # rows", " ".join(repr(query.release(epsilon="0.0123")).split())) >= 187
+
+
 def estimate(session: dpnb.Session) -> None:
     for value, error, shown in ((10.46, 0.5, "10.46"), (10.449, 5.0, "10.4"), (-10.46, 5.0, "-10.5"), (7.0, 70.0, "7")):
         assert numbers.format_number(value, error) == shown

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from dpnb.errors import InvalidValueError
-from dpnb.mechanisms.laplace import _ExactBernoulli, discrete_laplace, laplace_half_width, laplace_tail
+from dpnb.mechanisms.bernoulli import ExactBernoulli
+from dpnb.mechanisms.laplace import discrete_laplace, laplace_half_width, laplace_tail
 from dpnb.mechanisms.randomness import NoiseSource, NotPrivateSeededSource, SystemNoiseSource
 
 ALARM = 1e-7
@@ -94,7 +95,7 @@ def test_draws_of_a_large_scale_have_the_stated_probabilities_in_every_size_and_
 @pytest.mark.parametrize("n", [1, 2, 7, 3 << 62, 2**64, 2**64 + 1, 3 << 126], ids=str)
 def test_integers_below_n_are_uniform(n: int) -> None:
     """False alarm 1e-7 each.  Without rejection three quarters of 2^64 would give the lowest third twice as often."""
-    chance = _ExactBernoulli(NotPrivateSeededSource(5), 10**6)
+    chance = ExactBernoulli(NotPrivateSeededSource(5), 10**6)
     cells = min(n, 12)
     found = Counter(chance.below(n) * cells // n for _ in range(10_000))
     assert set(found) <= set(range(cells))
@@ -110,14 +111,14 @@ def test_words_at_the_ragged_end_are_drawn_anew() -> None:
 
     for n, expected in ((3, 2), (2**64 - 2, 5), (2**64 - 1, 2**64 - 2), (2**64, 2**64 - 1)):
         # 2^64 is 1 modulo 3: its last word would be one too many.
-        assert _ExactBernoulli(Planned(), 1).below(n) == expected
+        assert ExactBernoulli(Planned(), 1).below(n) == expected
 
 
 @pytest.mark.statistical
 @pytest.mark.parametrize(("top", "bottom"), [(0, 1), (1, 10**9), (1, 3), (2**70 - 1, 2**70), (5, 5)])
 def test_events_have_probability_exp_of_minus_the_ratio(top: int, bottom: int) -> None:
     """False alarm 1e-7 each."""
-    chance = _ExactBernoulli(NotPrivateSeededSource(6), 10**6)
+    chance = ExactBernoulli(NotPrivateSeededSource(6), 10**6)
     times = sum(chance.happens(top, bottom) for _ in range(20_000))
     assert stats.binomtest(times, 20_000, math.exp(-top / bottom)).pvalue > ALARM
 

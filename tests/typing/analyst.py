@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 import dpnb
-from dpnb import Answer, Frame, GroupBy, Preview, Query, Series, Session
+from dpnb import Answer, Frame, GroupBy, LargestGroups, Preview, Query, Series, Session
 from dpnb.accounting.guarantee import AnyFilter
 from dpnb.accounting.losses import GDP, Loss
 from dpnb.accounting.odometers import Odometer
@@ -25,6 +25,7 @@ from dpnb.results.explanation import Explanation
 from dpnb.results.fit import FitResult
 from dpnb.results.preview import Previews
 from dpnb.results.schema import TableSchema, TablesSchema
+from dpnb.results.selection import SelectedGroups, SelectionPreview, SelectionPreviews
 from dpnb.results.table import Estimates
 from dpnb.results.threshold import ThresholdResult
 from dpnb.session.base import PartSession, SubSession
@@ -174,6 +175,14 @@ assert_type(answer.cost, GDP)
 assert_type(answer.cost_fraction, float)
 assert_type(answer.to_pandas(), pd.DataFrame)
 assert_type(answer.refine(within=0.1, final=True), Answer)
+largest = frame.groupby("site").size().top(2)
+assert_type(largest, LargestGroups)
+assert_type(frame["site"].value_counts().idxmax(), LargestGroups)
+assert_type(largest.preview(epsilon=0.1), SelectionPreview)
+assert_type(largest.preview(within=30), SelectionPreview)
+assert_type(largest.preview(), SelectionPreviews)
+assert_type(largest.preview(epsilon=[0.1, 0.2]), SelectionPreviews)
+assert_type(largest.release(epsilon=0.1), SelectedGroups)
 assert_type(answer.history, History)
 assert_type(answer.history[0], Answer)
 assert_type(answer.proportions(), Answer)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 from dpnb._core.accountant.accountant import Accountant
 from dpnb.accounting.exact import decimal_down, decimal_up, display_down
 from dpnb.accounting.filters import GDPReserveFilter, GDPResidueFilter
-from dpnb.accounting.losses import GDP, Loss, PureDP
+from dpnb.accounting.losses import GDP, Loss, PureDP, PureGDP
 from dpnb.errors import BudgetExceeded, ConversionError, RequestError
 from dpnb.render.numbers import format_percent_down, format_percent_up
 
@@ -84,6 +86,14 @@ def admit_launch(account: Accountant, description: str, loss: Loss) -> Loss:
             f"{description}: {requested}; {remedy}; {filter_.rule}; nothing was charged and the session continues"
         )
     return counted
+
+
+def recorded_charge(loss: Loss, counted: Loss) -> PureGDP | None:
+    """What is written into the ledger of what a GDP filter counts, if that is not the loss."""
+    if isinstance(loss, GDP) or not isinstance(counted, GDP | PureGDP):
+        return None
+    epsilon = counted.epsilon if isinstance(counted, PureGDP) else Fraction(0)
+    return PureGDP.of(counted.mu_squared, counted.delta, epsilon)
 
 
 def _largest(account: Accountant, loss: Loss) -> str:

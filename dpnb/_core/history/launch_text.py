@@ -1,13 +1,18 @@
-"""Descriptions of the rows of the ledger other than releases: launches, closes and comparisons with a threshold."""
+"""Descriptions of the rows of the ledger other than releases: launches, closes, comparisons and selections."""
 
 from __future__ import annotations
+
+import json
 
 from dpnb._core.accountant.tree import KINDS
 from dpnb._plan.measurements import PlainView
 from dpnb._plan.plan import Plan, describe_plan
 from dpnb.accounting.exact import from_text
 from dpnb.ledger import Charge, refuse_unreadable
-from dpnb.ledger.charge import CLOSE
+from dpnb.ledger.charge import CLOSE, SELECTION
+
+MAX_KEYS = 5
+"""Number of selected keys that the log shows."""
 
 
 def of(charge: Charge) -> str:
@@ -16,7 +21,7 @@ def of(charge: Charge) -> str:
         if charge.launch is not None:
             event = "end of" if charge.kind == CLOSE else "launch of"
             return f"{event} the {KINDS[charge.launch['mechanism']]} {charge.launch['name']!r}"
-        return describe_comparison(charge)
+        return describe_selection(charge) if charge.kind == SELECTION else describe_comparison(charge)
 
 
 def describe_comparison(charge: Charge) -> str:
@@ -24,3 +29,21 @@ def describe_comparison(charge: Charge) -> str:
     result = charge.result or {}
     query = describe_plan(Plan.from_json(charge.plan), PlainView())
     return f"{query}: {'above' if result['above'] else 'below'} {float(from_text(result['threshold'])):g}"
+
+
+def describe_selection(charge: Charge) -> str:
+    """The selection of the largest groups."""
+    return selection_words(Plan.from_json(charge.plan), int(json.loads(charge.arguments)["largest"]))
+
+
+def selection_words(plan: Plan, winners: int) -> str:
+    """The selection of the largest groups of a count, in words."""
+    largest = "largest group" if winners == 1 else f"{winners} largest groups"
+    return f"{largest} by {describe_plan(plan, PlainView())}"
+
+
+def selected_keys(charge: Charge) -> str:
+    """The first of the selected keys, the largest group first."""
+    with refuse_unreadable(f"row {charge.id}"):
+        keys = [", ".join(map(str, key)) for key in (charge.result or {})["largest"]]
+        return "; ".join(keys[:MAX_KEYS]) + (f"; and {len(keys) - MAX_KEYS:,} more" if len(keys) > MAX_KEYS else "")

@@ -27,6 +27,7 @@ from dpnb.accounting.exact import decimal_up, exact
 from dpnb.accounting.losses import GDP, RDP, Loss
 from dpnb.errors import ConversionError, DpnbError, PlanError, printable
 from dpnb.ledger import Charge, ChargeSummary
+from dpnb.ledger.charge import RELEASE, SELECTION
 from dpnb.render.explanations import explanation_for
 from dpnb.render.numbers import format_cost_up
 
@@ -303,7 +304,7 @@ class RequestLog:
 
     def _entry(self, charge: Charge) -> LogEntry:
         """The entry of a row; that of a released row does not change and is kept."""
-        is_query = charge.launch is None and charge.result is None
+        is_query = charge.kind == RELEASE
         query, answer, error = "", None, None
         if is_query:
             plan, request = plan_of(charge), request_of(charge)
@@ -312,6 +313,8 @@ class RequestLog:
                 with suppress(PlanError):  # what an earlier version of dpnb answered may be refused by now
                     estimates = self._read_estimates(charge, plan, request)
                     answer, error = estimates.summary, estimates.error
+        elif charge.kind == SELECTION and charge.result is not None:
+            answer = AnswerSummary(printable(launch_text.selected_keys(charge)))
         entry = LogEntry(
             id=charge.id,
             query=printable(query if is_query else launch_text.of(charge)),

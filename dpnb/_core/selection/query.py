@@ -1,0 +1,186 @@
+"""The selection of the largest groups, before it is released; and the methods of a query that make it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from html import escape
+from typing import Any, ClassVar, overload
+
+from dpnb._core.options import checked_amount
+from dpnb._core.selection.pipeline import SelectionPipeline
+from dpnb._core.selection.terms import SelectionTerms
+from dpnb._plan.unreleased import Unreleased
+from dpnb.accounting.exact import Number
+from dpnb.copying import NotCopyable, safe_repr
+from dpnb.errors import DpnbError, RequestError
+from dpnb.render.page import with_timestamp
+from dpnb.results.selection import SelectedGroups, SelectionPreview, SelectionPreviews
+
+PREVIEWED: tuple[Number, ...] = ("0.01", "0.02", "0.05", "0.1", "0.2", "0.5")
+"""The epsilons that a preview without arguments shows."""
+
+
+class LargestGroups(Unreleased, NotCopyable):
+    """The selection of the largest groups of a count.  Free until it is released.
+
+    Made by :meth:`Query.top` and :meth:`Query.idxmax`.
+
+    Parameters
+    ----------
+    terms : SelectionTerms
+        What is selected.
+    pipeline : SelectionPipeline
+        The selections of the session.
+
+    Examples
+    --------
+    >>> largest = df.groupby("plan").size().top(1)
+    >>> largest.description
+    'largest group by count of rows by plan'
+    >>> largest.release(epsilon=0.1).key in ("free", "paid")
+    True
+    """
+
+    __slots__ = ("_pipeline", "_terms")
+
+    _release_example: ClassVar[str] = ".release(epsilon=0.1)"
+    _released_type = SelectedGroups
+
+    def __init__(self, terms: SelectionTerms, pipeline: SelectionPipeline) -> None:
+        self._terms, self._pipeline = terms, pipeline
+
+    @property
+    def description(self) -> str:
+        """The selection in words."""
+        return self._terms.description
+
+    def _query_words(self) -> str:
+        return self.description
+
+    @overload
+    def preview(self, *, epsilon: Number, within: None = None) -> SelectionPreview: ...
+    @overload
+    def preview(self, *, epsilon: None = None, within: Number) -> SelectionPreview: ...
+    @overload
+    def preview(
+        self, *, epsilon: list[Number] | tuple[Number, ...] | None = None, within: None = None
+    ) -> SelectionPreviews: ...
+    def preview(
+        self,
+        *,
+        epsilon: Number | list[Number] | tuple[Number, ...] | None = None,
+        within: Number | None = None,
+        **others: Any,
+    ) -> SelectionPreview | SelectionPreviews:
+        """Cost and reliability of a release with the same arguments; free, and without the table.
+
+        Parameters
+        ----------
+        epsilon : Number or list of them, optional
+            The loss, in pure DP; a list gives a table.  Without arguments, the table shows several.
+        within : Number, optional
+            As for `release`.
+        **others
+            Refused, as by `release`.
+
+        Raises
+        ------
+        RequestError, InvalidValueError
+            As for `release`.
+
+        Examples
+        --------
+        >>> preview = df.groupby("plan").size().top(1).preview(within=100)
+        >>> preview.shortfall <= 100
+        True
+        >>> len(df.groupby("plan").size().top(1).preview())
+        6
+        """
+        if epsilon is None and within is None and not others:
+            epsilon = PREVIEWED
+        if isinstance(epsilon, list | tuple):
+            if not epsilon:
+                raise RequestError("preview: epsilon must name at least one amount; got an empty list")
+            return SelectionPreviews(
+                tuple(
+                    self._pipeline.preview(self._terms, self._epsilon("preview", amount, within, **others))
+                    for amount in epsilon
+                )
+            )
+        return self._pipeline.preview(self._terms, self._epsilon("preview", epsilon, within, **others))
+
+    def release(self, *, epsilon: Number | None = None, within: Number | None = None, **others: Any) -> SelectedGroups:
+        """Select the groups, and charge the loss.
+
+        The identical selection returns the recorded keys at no cost, in any kernel.  A selection with another number of
+        groups or another epsilon is a new one, charged in full.
+
+        Parameters
+        ----------
+        epsilon : Number, optional
+            The loss of all selected groups together, in pure DP.  Exactly one of `epsilon` and `within` is required.
+        within : Number, optional
+            The largest shortfall: with 95% confidence no selected count is further below the largest of the groups not
+            selected before it, in rows or units.  The smallest sufficient epsilon is charged.
+        **others
+            ``mu``, ``rho`` and ``share`` of other releases are refused: a selection has no Gaussian noise.
+
+        Returns
+        -------
+        SelectedGroups
+            The keys, without counts.
+
+        Raises
+        ------
+        BudgetExceeded
+            The filter refuses; nothing was charged.
+        RequestError
+            There is not exactly one of the arguments, or accounting is individual.
+        InvalidValueError
+            A number is out of range.
+        ExecutionError
+            The selection failed after the charge; the charge stands, and the same request resumes it.
+
+        Examples
+        --------
+        >>> top = df.groupby("plan").size().top(2).release(epsilon=0.1)
+        >>> sorted(top.keys)
+        ['free', 'paid']
+        >>> session.headroom < 1
+        True
+        """
+        return self._pipeline.release(self._terms, self._epsilon("release", epsilon, within, **others))
+
+    def _epsilon(self, verb: str, epsilon: Number | None, within: Number | None, **others: Any) -> Fraction:
+        """The requested loss, validated."""
+        for name in others:
+            if name not in ("mu", "rho", "share"):
+                raise TypeError(f"{verb}() got an unexpected keyword argument {name!r}")
+        if others or (epsilon is None) == (within is None):
+            names = {"epsilon": epsilon, "within": within, **others}
+            given = " and ".join(f"{name}=" for name, value in names.items() if value is not None) or "no loss"
+            raise RequestError(
+                f"{self.description}: is charged in pure DP; got {given}; give epsilon=, or within= for the largest "
+                f"shortfall in {self._terms.unit}; .preview() shows the share of the budget that each epsilon costs"
+            )
+        if within is not None:
+            return checked_amount(self._terms.epsilon_within(within), "epsilon")
+        return checked_amount(epsilon, "epsilon")
+
+    def _static(self, render: Callable[[SelectionPreviews], str], render_error: Callable[[str], str]) -> str:
+        try:
+            return render(self.preview())
+        except DpnbError as error:  # displaying a query never raises
+            return render_error(str(error))
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(repr(self) if cycle else self._static(SelectionPreviews.__repr__, str))
+
+    def _repr_html_(self) -> str:
+        """The preview without arguments."""
+        return with_timestamp(self._static(SelectionPreviews._repr_html_, escape))
+
+    @safe_repr
+    def __repr__(self) -> str:
+        return f"<query: {self.description}; .preview() is free, .release(epsilon=...) is charged>"

@@ -1,0 +1,158 @@
+"""What is selected: the groups of a count, how many of them, and how reliably, from public numbers alone."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dpnb._compile import LinearQuery
+from dpnb._core.history.launch_text import selection_words
+from dpnb._plan.measurements import AnyView, Count, CountActiveUnits, CountUnits, PlainView, Proportions
+from dpnb._plan.plan import Plan, describe_plan
+from dpnb._plan.schema import whole_number
+from dpnb.accounting.exact import Number, decimal_up, display_up, exact, shown, to_text
+from dpnb.accounting.intervals import fixed_radius
+from dpnb.accounting.losses import GDP
+from dpnb.errors import InvalidValueError, PlanError
+from dpnb.mechanisms.calibration import sigma_for
+from dpnb.mechanisms.permute_and_flip import PermuteAndFlip, epsilon_for_shortfall, wrong_choices
+
+ALPHA = Fraction(1, 20)
+"""The probability with which a winner may fall short by more than is stated."""
+
+MAX_COINS = 2_000_000
+"""Largest number of groups times winners: half a minute."""
+
+
+@dataclass(frozen=True)
+class SelectionTerms:
+    """The selection of the largest groups of a count.
+
+    Parameters
+    ----------
+    query : LinearQuery
+        A count of rows or of units in groups with public keys.
+    winners : int
+        Number of groups that are selected.
+    sensitivity : int
+        The most that one unit adds to one count, in integer steps.
+    is_single : bool
+        Whether one key was requested, by ``idxmax``, rather than a list.
+    """
+
+    query: LinearQuery
+    winners: int
+    sensitivity: int
+    is_single: bool
+
+    @property
+    def plan(self) -> Plan:
+        """The plan of the counts."""
+        return self.query.plan
+
+    @property
+    def description(self) -> str:
+        """The selection in words."""
+        return selection_words(self.plan, self.winners)
+
+    @property
+    def unit(self) -> str:
+        """What is counted."""
+        return "privacy units" if isinstance(self.plan.aggregation, CountUnits) else "rows"
+
+    @property
+    def _step(self) -> Fraction:
+        """The count of one integer step."""
+        (feature,) = self.query.features
+        return feature.unit
+
+    def choice(self, epsilon: Fraction) -> PermuteAndFlip:
+        """The mechanism at a loss."""
+        return PermuteAndFlip(self.query.cells, self.winners, epsilon, self.sensitivity)
+
+    def shortfall(self, epsilon: Fraction) -> Fraction:
+        """By how many rows or units a winner may fall short, at 95%; see `PermuteAndFlip.shortfall`."""
+        return self.choice(epsilon).shortfall(ALPHA) * self._step
+
+    def shortfall_of_counts(self, loss: GDP) -> float:
+        """The shortfall of a ranking by the noisy counts of all groups, released for `loss`; at 95%.
+
+        The difference of two counts has normal noise of sqrt(2) sigma, so that one group is ranked before another with
+        a count larger by t with probability at most P(Z >= t/(sqrt(2) sigma)).  The largest group that is left for rank
+        i is one of the i truly largest, so the pairs that matter are as many as the wrong choices of a selection.
+        """
+        sigma = math.sqrt(2) * sigma_for(self.query.l2_sensitivity_squared, loss)
+        radius = fixed_radius([sigma], alpha=2 * ALPHA / wrong_choices(self.query.cells, self.winners))
+        return radius * float(self._step)
+
+    def epsilon_within(self, within: Number) -> Fraction:
+        """The epsilon with which no winner falls short by more than `within`, at 95%.
+
+        Raises
+        ------
+        InvalidValueError
+            It is not a number of at least 0, or an epsilon that is too large or too small would be needed.
+        """
+        width = exact(within, name="within")
+        if not 0 <= width <= 10**30:
+            raise InvalidValueError(f"within: must lie between 0 and 1e30 {self.unit}; got {shown(within)}")
+        steps = int(width / self._step)  # rounded down
+        return epsilon_for_shortfall(self.query.cells, self.winners, self.sensitivity, steps, ALPHA)
+
+    def request(self, epsilon: Fraction) -> str:
+        """The arguments as the ledger stores them; equal selections are stored equally."""
+        return json.dumps({"largest": self.winners, "epsilon": to_text(epsilon)})
+
+    def reliability(self, epsilon: Fraction) -> str:
+        """What is known about the order, in words."""
+        words = f"{display_up(decimal_up(self.shortfall(epsilon)))} {self.unit}"
+        if self.winners == 1:
+            return f"with 95% confidence its count is at most {words} below the largest"
+        return f"with 95% confidence no count is more than {words} below the largest of the groups not listed before it"
+
+
+def counts_groups(plan: Plan, view: AnyView) -> bool:
+    """Whether a query is a count in groups, or the shares of all groups together, which have the same order."""
+    counts = isinstance(plan.aggregation, Count | CountUnits) and not isinstance(plan.aggregation, CountActiveUnits)
+    return counts and bool(plan.group_by) and view in (PlainView(), Proportions())
+
+
+def selection_terms(query: LinearQuery, view: AnyView, winners: object, verb: str) -> SelectionTerms:
+    """The selection of the largest groups of a query.
+
+    Parameters
+    ----------
+    query : LinearQuery
+        The compiled query.
+    view : AnyView
+        Its view; see `counts_groups`.
+    winners : object
+        Number of groups, as written by the analyst.
+    verb : str
+        ``top`` or ``idxmax``, for errors.
+
+    Raises
+    ------
+    PlanError
+        The query is not a count in groups, or there are too few or too many groups.
+    """
+    plan, sensitivity = query.plan, query.max_count_change
+    if not counts_groups(plan, view) or sensitivity is None:
+        raise PlanError(
+            f"{verb}: {describe_plan(plan, view)}: selects among groups by a count of rows or of units, as in "
+            "df.groupby(...).size().top(3); for other statistics release all groups, and call .nlargest(3) or "
+            ".idxmax() of the answer"
+        )
+    number, groups = whole_number(winners), query.cells
+    if number is None or not 1 <= number <= groups:
+        raise PlanError(f"{verb}: must be a whole number of groups from 1 to {groups:,}; got {shown(winners)}")
+    if groups == 1:
+        raise PlanError(f"{verb}: {plan.words}: has only one group, whose key is public; group by more values")
+    if groups * number > MAX_COINS:
+        raise PlanError(
+            f"{verb}: {plan.words}: would choose {number:,} times among {groups:,} groups; their product must be at "
+            f"most {MAX_COINS:,}; request fewer groups by keys=[...]"
+        )
+    return SelectionTerms(query, number, sensitivity, verb == "idxmax")

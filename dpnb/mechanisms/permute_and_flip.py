@@ -1,0 +1,255 @@
+"""Permute-and-flip: the largest of some counts, chosen with exactly sampled noise.
+
+One round chooses one of n candidates with integer scores q_1, ..., q_n.  Let q* be the largest score and ``p_s = exp(-a
+(q* - q_s))`` for a rate a.  For each candidate a coin with probability p_s of heads is tossed, and one of those with
+heads, of which there is at least one, since p_s = 1 where q_s = q*, is chosen uniformly.  McKenna and Sheldon toss the
+coins in random order until the first heads; in a random order independent of the coins, the first of those with heads
+is each of them with equal probability, so the distribution is the same, and here the number of coins does not depend on
+the scores.  The k largest are chosen in k rounds, each without the earlier winners (peeling).
+
+Everything is an integer: ``a (q* - q_s)`` is rational, and :mod:`dpnb.mechanisms.bernoulli` draws an event of
+probability ``exp(-g)`` exactly.  There is no noisy value that could have low-order bits, and the scores themselves are
+not released.
+
+Why one round of monotone scores costs a C
+------------------------------------------
+*Scores*: between neighbouring tables all scores change in the same direction, each by 0 to C, as counts do when a unit
+is added or removed.  *Claim*: no probability changes by a factor of more than ``exp(a C)``.
+
+Give each candidate an independent arrival time, uniform on [0, 1]: candidate r is chosen if its coin shows heads and no
+other with heads arrived before it.  Hence ::
+
+    P(r) = p_r * integral over t in [0, 1] of the product over s != r of (1 - t p_s).
+
+1. *P(r) falls when the score of another candidate v rises by x.*  If v stays below q*, or at it, only p_v changes, and
+   rises.  If v has the largest score, all other p_s are multiplied by l = exp(-a x); with u = t l the new value is p_r
+   times the integral over u in [0, l] of (1 - u/l) times the product over s != r, v of (1 - u p_s), which is at most
+   the old one, since 1 - u/l <= 1 - u.  Any rise is one of the first kind, followed by one of the second.
+2. *P(r) rises when its own score rises by x, by a factor of at most exp(a x).*  If r stays below q*, or at it, only p_r
+   changes, by exactly exp(a x).  If r has the largest score, p_r = 1 and all other p_s are multiplied by l: with
+   u = t l the new value is 1/l times the integral over u in [0, l] of the product of (1 - u p_s), at most exp(a x)
+   times the old one; and it is no less than the old one, since every factor has risen.
+3. *A shift of all scores by the same number changes nothing.*
+
+Let the scores rise by d_s, 0 <= d_s <= C.  By 1 and 2, P(r) becomes at most what it would be if only r rose by C, at
+most exp(a C) P(r).  And it becomes at least what it would be if all others rose by C; by 3 that is what it would be if
+r alone fell by C, at least exp(-a C) P(r).
+
+With scores that may change in both directions the worst case is that r rises by C while all others fall by C: by 3
+and 2 the factor is then up to exp(2 a C).  So the rate a = epsilon/C is right only for monotone scores, and for all
+others half of it, as McKenna and Sheldon have it.  ``tests/mechanisms/test_permute_and_flip.py`` enumerates both.
+
+k rounds at a = epsilon/(k C) cost epsilon: each round costs epsilon/k whatever the earlier rounds chose, the scores of
+the remaining candidates are monotone too, and the probabilities of the rounds multiply.  The loss is pure DP with that
+epsilon; nothing tighter is claimed.
+
+How far the choice may be from the largest
+------------------------------------------
+If q_r <= q* - d, d > 0, the product in P(r) contains 1 - t for a candidate with the largest score, and so P(r) is at
+most exp(-a d)/2, half of the bound for the exponential mechanism.  A round with m candidates chooses one that is d or
+more below the largest of them with probability at most ``(m - 1) exp(-a d)/2``, and the probabilities of the rounds add
+up.
+
+References
+----------
+- McKenna, Sheldon 2020, *Permute-and-Flip: A new mechanism for differentially private selection*, arXiv:2010.12603,
+  Algorithm 1.
+- Dwork, Roth 2014, *The Algorithmic Foundations of Differential Privacy*, section 3.3 (counts are monotone).
+- Bhaskar, Laxman, Smith, Thakurta 2010, *Discovering frequent patterns in sensitive data* (peeling).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, Context, Decimal
+from fractions import Fraction
+
+from dpnb.accounting.conversions.directed import directed, log
+from dpnb.accounting.doubles import failure_probability
+from dpnb.accounting.exact import Number, positive, shown
+from dpnb.accounting.losses import PureDP
+from dpnb.errors import InvalidValueError
+from dpnb.mechanisms.bernoulli import ExactBernoulli
+from dpnb.mechanisms.randomness import NoiseSource
+
+__all__ = ["PermuteAndFlip", "epsilon_for_shortfall", "wrong_choices"]
+
+_DIGITS = 4
+"""Digits of an epsilon that is computed from a shortfall."""
+
+
+@dataclass(frozen=True, slots=True)
+class PermuteAndFlip:
+    """The choice of the largest of some counts, described by public numbers only.
+
+    Parameters
+    ----------
+    candidates : int
+        Number of counts, at least 2.
+    winners : int
+        Number of candidates that are chosen, at most all.
+    epsilon : Fraction
+        The loss of all rounds together.
+    sensitivity : int
+        C: the most that one privacy unit adds to one count, at least 1.  A unit must not lower any count.
+
+    Raises
+    ------
+    InvalidValueError
+        A number is out of range.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> from dpnb.mechanisms import PermuteAndFlip, SystemNoiseSource
+    >>> choice = PermuteAndFlip(candidates=4, winners=2, epsilon=Fraction(100), sensitivity=1)
+    >>> choice.draw([5, 900, 20, 400], SystemNoiseSource())
+    (1, 3)
+    """
+
+    candidates: int
+    winners: int
+    epsilon: Fraction
+    sensitivity: int = 1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", positive(self.epsilon, name="epsilon"))
+        for name, least in (("candidates", 2), ("winners", 1), ("sensitivity", 1)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+                raise InvalidValueError(f"{name}: must be a whole number of at least {least}; got {shown(value)}")
+        if self.winners > self.candidates:
+            raise InvalidValueError(
+                f"winners: must be at most the number of candidates, {self.candidates}; got {self.winners}"
+            )
+
+    @property
+    def loss(self) -> PureDP:
+        """The loss of all rounds together."""
+        return PureDP(self.epsilon)
+
+    @property
+    def rounds(self) -> int:
+        """Number of rounds: if all candidates are ranked, the last one needs none."""
+        return min(self.winners, self.candidates - 1)
+
+    @property
+    def rate(self) -> Fraction:
+        """a: the loss of a round, for each step of a count."""
+        return self.epsilon / (self.rounds * self.sensitivity)
+
+    def shortfall(self, beta: Number) -> int:
+        """How far a winner may be below the largest remaining count, except with probability `beta`.
+
+        With that probability or less, there is a round whose winner is further below the largest of the counts that
+        had not been chosen before it; see this module's docstring.
+
+        Parameters
+        ----------
+        beta : Number
+            In [1e-300, 1).
+
+        Returns
+        -------
+        int
+            In steps of the counts; 0 if a round errs at all with probability at most `beta`.
+
+        Raises
+        ------
+        InvalidValueError
+            beta is out of range.
+        """
+        # Counts are integers: the error is more than w steps only if it is w + 1 or more.
+        return max(math.ceil(_log_odds(self.candidates, self.winners, beta) / self.rate) - 1, 0)
+
+    def draw(self, counts: Sequence[int], source: NoiseSource) -> tuple[int, ...]:
+        """Choose the winners.
+
+        Parameters
+        ----------
+        counts : sequence of int, length `candidates`
+            Private, so never in a message.
+        source : NoiseSource
+            Source of the random bits.
+
+        Returns
+        -------
+        tuple of int
+            Indices of the winners, in the order in which they were chosen.
+
+        Raises
+        ------
+        InvalidValueError
+            The number of counts is another one.
+        """
+        if len(counts) != self.candidates:
+            raise InvalidValueError(f"counts: must be {self.candidates}, one for each candidate; got {len(counts)}")
+        top, bottom = self.rate.as_integer_ratio()
+        remaining = list(range(self.candidates))
+        chosen = []
+        for _ in range(self.rounds):
+            largest = max(counts[index] for index in remaining)
+            heads = [
+                index
+                for index in remaining
+                if ExactBernoulli(source, bottom.bit_length()).happens_beyond_one(
+                    top * (largest - counts[index]), bottom
+                )
+            ]
+            winner = heads[ExactBernoulli(source, 0).below(len(heads))]
+            chosen.append(winner)
+            remaining.remove(winner)
+        return (*chosen, *remaining) if self.winners == self.candidates else tuple(chosen)
+
+
+def epsilon_for_shortfall(candidates: int, winners: int, sensitivity: int, shortfall: int, beta: Number) -> Fraction:
+    """The epsilon with which no winner falls short by more than `shortfall`, except with probability `beta`.
+
+    Parameters
+    ----------
+    candidates, winners, sensitivity
+        As for `PermuteAndFlip`.
+    shortfall : int
+        In steps of the counts, at least 0.
+    beta : Number
+        In [1e-300, 1).
+
+    Returns
+    -------
+    Fraction
+        By the formula of `PermuteAndFlip.shortfall`, rounded up to four digits.
+
+    Raises
+    ------
+    InvalidValueError
+        A number is out of range.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> from dpnb.mechanisms.permute_and_flip import PermuteAndFlip, epsilon_for_shortfall
+    >>> epsilon = epsilon_for_shortfall(5, 1, 1, shortfall=40, beta=Fraction(1, 20))
+    >>> epsilon, PermuteAndFlip(5, 1, epsilon).shortfall(Fraction(1, 20))
+    (Fraction(4499, 50000), 40)
+    """
+    rounds = PermuteAndFlip(candidates, winners, Fraction(1), sensitivity).rounds
+    if shortfall < 0:
+        raise InvalidValueError(f"shortfall: must be a whole number of at least 0; got {shown(shortfall)}")
+    least = rounds * sensitivity * _log_odds(candidates, winners, beta) / (shortfall + 1)
+    digits = Context(prec=_DIGITS, rounding=ROUND_CEILING)
+    return Fraction(digits.divide(Decimal(least.numerator), Decimal(least.denominator)))
+
+
+def _log_odds(candidates: int, winners: int, beta: Number) -> Fraction:
+    """Logarithm of m/(2 beta), rounded up, at least 0; m is `wrong_choices`."""
+    failure = failure_probability(beta, name="beta", example="0.05")
+    odds = wrong_choices(candidates, winners) / (2 * failure)
+    return Fraction(0) if odds <= 1 else directed(lambda ctx: (log(ctx, odds),), up=True)
+
+
+def wrong_choices(candidates: int, winners: int) -> int:
+    """The number of candidates that could win wrongly, over all rounds: n - 1, then n - 2, and so on."""
+    rounds = min(winners, candidates - 1)
+    return rounds * (2 * candidates - rounds - 1) // 2

@@ -1,0 +1,124 @@
+"""Selections and their previews as text and as HTML."""
+
+from __future__ import annotations
+
+from html import escape
+
+from dpnb.accounting.exact import display_up
+from dpnb.render.numbers import FREE, format_cost_up, format_percent_down, percent
+from dpnb.render.page import box_html, title_html, with_notice
+from dpnb.render.tables import facts_html, facts_text, table_html, table_text
+from dpnb.results.display import to_html, to_text
+from dpnb.results.selection import SelectedGroups, SelectionPreview, SelectionPreviews
+
+WIDTH = 90
+"""Characters in one line of a fact's text in a terminal."""
+
+MAX_KEYS = 50
+"""Number of keys that are shown."""
+
+KEYS_ONLY = "keys only, without counts"
+
+COLUMNS = ("request", "cost", "may fall short by", "by all counts instead", "headroom after")
+
+
+@to_text.register
+def selected_text(selected: SelectedGroups) -> str:
+    """Selected groups for a terminal."""
+    rows = [(f"{number}.", _key(key)) for number, key in _shown(selected)]
+    more = len(selected) - len(rows)
+    keys = [*table_text(rows, left=(1,), indent="  "), *([f"  and {more:,} more"] if more else [])]
+    title = f"{selected.description} ({KEYS_ONLY})"
+    return with_notice(selected.notice, [title, *keys, *facts_text(_facts(selected), 10, WIDTH, "  ")])
+
+
+@to_html.register
+def selected_html(selected: SelectedGroups) -> str:
+    """Selected groups for a notebook."""
+    rows = [[str(number), escape(_key(key))] for number, key in _shown(selected)]
+    more = len(selected) - len(rows)
+    table = table_html(("", ", ".join(selected.names)), rows, left=2)
+    below = f"<div>and {more:,} more</div>" if more else ""
+    title = title_html(selected.description, KEYS_ONLY)
+    return box_html(selected.notice, title, table, below, facts_html(_facts(selected)))
+
+
+@to_text.register
+def selection_preview_text(preview: SelectionPreview) -> str:
+    """The preview of a selection for a terminal."""
+    lines = [f"{preview.description} (not released)", *facts_text(_preview_facts(preview), 14, WIDTH, "  ")]
+    return with_notice(preview.notice, lines)
+
+
+@to_html.register
+def selection_preview_html(preview: SelectionPreview) -> str:
+    """The preview of a selection for a notebook."""
+    title = title_html(preview.description, "not released")
+    return box_html(preview.notice, title, facts_html(_preview_facts(preview)))
+
+
+@to_text.register
+def selection_previews_text(previews: SelectionPreviews) -> str:
+    """Several previews of a selection for a terminal."""
+    first = previews[0]
+    table = table_text([COLUMNS, *map(_row, previews)], indent="  ")
+    return with_notice(first.notice, [f"{first.description} (not released)", *table])
+
+
+@to_html.register
+def selection_previews_html(previews: SelectionPreviews) -> str:
+    """Several previews of a selection for a notebook."""
+    rows = [[escape(text) for text in _row(preview)] for preview in previews]
+    return box_html(previews[0].notice, title_html(previews[0].description, "not released"), table_html(COLUMNS, rows))
+
+
+def _shown(selected: SelectedGroups) -> list[tuple[int, object]]:
+    return list(enumerate(selected.keys[:MAX_KEYS], start=1))
+
+
+def _key(key: object) -> str:
+    """A key as text; of several levels, all of them."""
+    return ", ".join(map(str, key)) if isinstance(key, tuple) else str(key)
+
+
+def _facts(selected: SelectedGroups) -> list[tuple[str, str]]:
+    counts = f"a second query: {selected.code}" if selected.code else "a second query, with keys=[...] of these groups"
+    return [
+        ("order", f"close groups may be swapped or replaced: {selected.reliability}"),
+        ("cost", selected.cost_text),
+        ("counts", counts),
+    ]
+
+
+def _preview_facts(preview: SelectionPreview) -> list[tuple[str, str]]:
+    facts = [
+        ("cost", _cost(preview)),
+        ("reliable", f"{preview.reliability}; among {preview.groups:,} groups"),
+        ("returns", f"{KEYS_ONLY}, which are a second query"),
+    ]
+    if preview.counts_loss is not None and preview.counts_shortfall is not None:
+        text = f"the counts of all groups at the same cost, .release(mu={preview.counts_loss.mu:.4g}) of the counts, "
+        text += f"rank the groups within {_width(preview.counts_shortfall)} {preview.unit}, and include values"
+        facts.append(("instead", text))
+    if preview.refusal is not None:
+        return [*facts, ("refused", preview.refusal)]
+    return [*facts, ("remaining", f"{format_percent_down(preview.headroom_after)} of the budget afterwards")]
+
+
+def _width(shortfall: float) -> str:
+    return display_up(shortfall, 3)
+
+
+def _cost(preview: SelectionPreview) -> str:
+    if preview.is_known:
+        return FREE
+    return preview.cost_text or f"{format_cost_up(preview.loss)}, which does not fit"
+
+
+def _row(preview: SelectionPreview) -> tuple[str, ...]:
+    request = f"epsilon={display_up(float(preview.loss.epsilon))}"
+    width = f"{_width(preview.shortfall)} {preview.unit} at {percent(preview.confidence)}"
+    counts = "" if preview.counts_shortfall is None else f"{_width(preview.counts_shortfall)} {preview.unit}"
+    cost = "free" if preview.is_known else preview.cost_text or "refused"
+    after = format_percent_down(preview.headroom_after) if preview.fits else "does not fit"
+    return request, cost, width, counts, after
