@@ -252,8 +252,10 @@ class MechanismRegistry(NotCopyable, Generic[S, P]):
             return Explanation(title, [*before, *facts], self._core.notice)
         if is_known:
             return Explanation(title, [("cost", "nothing: the earlier launch of this name is reused"), *facts])
-        after = self._account.filter.step(self._account.guarantee.to_filter_loss(loss))
-        left = f"{format_percent_down(after.headroom)} of the budget would remain"
+        left = "no budget limits it"
+        if self._account.guarantee.has_budget:
+            after = self._account.filter.step(self._account.guarantee.to_filter_loss(loss))
+            left = f"{format_percent_down(after.headroom)} of the budget would remain"
         return Explanation(
             title,
             [("cost", f"{cost_text(self._account, loss)}, in full at launch; {left}; nothing was charged"), *facts],

@@ -8,7 +8,7 @@ from html import escape
 from dpnb._protocol.snapshot import Gauge, Session
 from dpnb.accounting.odometers import OdometerKind
 from dpnb.errors import printable
-from dpnb.render.page import FAINT, STYLE, as_of_now, notice_html
+from dpnb.render.page import FAINT, LOUD, STYLE, as_of_now, notice_html
 
 METER_WIDTH = 240
 TEXT_WIDTH = 110
@@ -30,13 +30,14 @@ def _lines(state: Session) -> list[str]:
     if state.notice:
         lines.insert(0, state.notice)
     for gauge in state.gauges:
-        filled = round(gauge.value * 20)
-        lines.append(f"  {gauge.label:<18}[{'#' * filled}{'.' * (20 - filled)}] {gauge.text}")
+        filled = 0 if gauge.value is None else round(gauge.value * 20)
+        bar = "" if gauge.value is None else f"[{'#' * filled}{'.' * (20 - filled)}] "
+        lines.append(f"  {gauge.label:<18}{bar}{gauge.text}")
     if state.participation:
         lines += textwrap.wrap(state.participation, TEXT_WIDTH, initial_indent="  ", subsequent_indent="  ")
     if state.next_steps:
         return [*lines, "  No query has been released yet.  What to do next:", *_steps(state)]
-    lines.append(f"  {EACH_FILTER}:")
+    lines += [f"  {EACH_FILTER}:"] if state.filters else []
     lines += [f"    {name:<23}{words}" for name, words in _filters(state)]
     for kind, note in ODOMETER_NOTES.items():
         if not _odometers(state, kind):
@@ -79,6 +80,10 @@ def _next(state: Session) -> str:
 
 
 def _meter(gauge: Gauge) -> str:
+    if gauge.value is None:
+        style = f' style="{LOUD}"' if gauge.kind == "no-budget" else ""
+        text = f"{escape(gauge.label)}: {escape(gauge.text)}"
+        return f'<div style="margin:4px 0" title="{escape(gauge.description)}"><span{style}>{text}</span></div>'
     width = gauge.value * METER_WIDTH
     return (
         f'<div style="margin:4px 0" title="{escape(gauge.description)}">{escape(gauge.label)}: '
@@ -92,7 +97,7 @@ def _meter(gauge: Gauge) -> str:
 
 def _lists(state: Session) -> str:
     """The filters, the odometers and the mechanisms, collapsed."""
-    sections = [(EACH_FILTER, _filters(state))]
+    sections = [(EACH_FILTER, _filters(state))] if state.filters else []
     for kind, note in ODOMETER_NOTES.items():
         if _odometers(state, kind):
             sections.append((f"Odometers, {kind}: {note}", _odometers(state, kind)))

@@ -15,7 +15,12 @@ from dpnb.render.numbers import format_percent_down
 
 
 def headroom_gauge(account: Accountant) -> Gauge:
-    """The budget that is left; under individual accounting, of a unit that every query affects in full."""
+    """The budget that is left; under individual accounting, of a unit that every query affects in full.
+
+    Without a budget, a warning in its place.
+    """
+    if not account.guarantee.has_budget:
+        return _no_budget_gauge()
     headroom = account.filter.headroom
     left, (label, theorem) = format_percent_down(headroom), FILTERS[account.guarantee.filter_name]
     return Gauge(
@@ -31,8 +36,36 @@ def headroom_gauge(account: Accountant) -> Gauge:
     )
 
 
+def _no_budget_gauge() -> Gauge:
+    return Gauge(
+        id="headroom",
+        label="No budget",
+        kind="no-budget",
+        value=None,
+        text="nothing limits the privacy loss",
+        end=None,
+        note=None,
+        description="The curator declared no budget: no query is refused for its cost. Odometers report the loss.",
+    )
+
+
 def odometer_gauge(odometer: Odometer, account: Accountant, scope: str) -> Gauge:
-    """The odometer that can be read now, on a scale that ends at its reading when the whole budget is spent."""
+    """The odometer that can be read now, on a scale that ends at its reading when the whole budget is spent.
+
+    Without a budget it has no scale.
+    """
+    if not account.guarantee.has_budget:
+        is_mixture = isinstance(odometer, MixtureOdometer)
+        return Gauge(
+            id="mixture" if is_mixture else "accumulator",
+            label="Odometer" if is_mixture else "Accumulator",
+            kind="loss",
+            value=None,
+            text=odometer_reading(odometer),
+            end=None,
+            note=_note(odometer, account),
+            description=f"{scope}{odometer.statement()}",
+        )
     if isinstance(odometer, MixtureOdometer):
         full = full_reading(odometer, account)
         name, label, value, end = "mixture", "Odometer", _share(odometer.bound, full), display_up(full)
@@ -74,6 +107,11 @@ def _note(odometer: Odometer, account: Accountant) -> str:
         return "All answers so far are within every budget of at least this size that was fixed in advance."
     if not math.isfinite(odometer.bound):
         return odometer.statement()
+    if not account.guarantee.has_budget:
+        confidence = confidence_text(odometer.failure)
+        return (
+            f"A bound at every moment with confidence {confidence}. It grows with every release, and nothing stops it."
+        )
     exceed = "" if account.budget.epsilon is None else ", so it may exceed epsilon"
     confidence = confidence_text(odometer.failure)
     return f"A bound at every moment with confidence {confidence}: a different statement from the guarantee{exceed}."

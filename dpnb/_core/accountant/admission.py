@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dpnb._core.accountant.accountant import Accountant
 from dpnb.accounting.exact import decimal_down, decimal_up
-from dpnb.accounting.filters import GDPResidueFilter
+from dpnb.accounting.filters import GDPResidueFilter, UnboundedFilter
 from dpnb.accounting.losses import GDP, Loss
 from dpnb.errors import BudgetExceeded, ConversionError, RequestError
 from dpnb.render.numbers import format_percent_down, format_percent_up
@@ -30,7 +30,7 @@ def admit(account: Accountant, description: str, loss: GDP, known: GDP) -> None:
         If the loss exceeds the remaining budget; the message names the largest target that fits.
     """
     filter_ = account.filter
-    if filter_.admits(account.guarantee.to_filter_loss(loss)):
+    if isinstance(filter_, UnboundedFilter) or filter_.admits(account.guarantee.to_filter_loss(loss)):
         return
     largest = account.max_mu(known)
     total = GDP.from_mu_squared(known.mu_squared + loss.mu_squared)

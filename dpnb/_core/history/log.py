@@ -6,6 +6,7 @@ process.
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -111,7 +112,7 @@ class CellCost:
         Their total loss, each as charged to its node: mu squared adds (Smith and Thakurta 2022, Theorem 1); None if one
         of them implies no mu.
     cost_fraction : float
-        Their total cost for this session as a fraction of the whole budget, rounded up.
+        Their total cost for this session as a fraction of the whole budget, rounded up; NaN without a budget.
     """
 
     ids: tuple[int, ...]
@@ -125,13 +126,14 @@ class _CellRows:
     def __init__(self) -> None:
         self._rows: dict[int, tuple[GDP | None, Fraction]] = {}
         self._loss, self._cost_fraction = GDP(0), Fraction(0)
-        self._n_without_gdp = 0
+        self._n_without_gdp, self._has_budget = 0, True
 
     def __bool__(self) -> bool:
         return bool(self._rows)
 
     def add(self, row: int, loss: Loss, cost_fraction: float) -> None:
-        self._rows[row] = gdp_of(loss), exact(cost_fraction)
+        self._has_budget = not math.isnan(cost_fraction)  # for all rows of a session or for none
+        self._rows[row] = gdp_of(loss), exact(cost_fraction) if self._has_budget else Fraction(0)
         self._sum(row, 1)
 
     def remove(self, row: int) -> None:
@@ -149,7 +151,8 @@ class _CellRows:
     @property
     def cost(self) -> CellCost:
         loss = None if self._n_without_gdp else self._loss
-        return CellCost(tuple(sorted(self._rows)), loss, decimal_up(self._cost_fraction))
+        fraction = decimal_up(self._cost_fraction) if self._has_budget else math.nan
+        return CellCost(tuple(sorted(self._rows)), loss, fraction)
 
 
 @lru_cache(maxsize=1024)

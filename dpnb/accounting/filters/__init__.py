@@ -16,7 +16,7 @@ GDPFilter       sum mu^2 <= mu0^2 and sum delta <= delta                        
 
 All except RogersFilter compare an exact sum with a bound (``sum_filter``); they differ in the losses that they add.  A
 loss of another kind is converted by the tightest theorem that allows it; if there is none, a ``ConversionError`` is
-raised.
+raised.  UnboundedFilter takes a filter's place in a session without a budget: it adds mu^2 and refuses nothing.
 """
 
 from dpnb.accounting.filters.approx_dp import ApproxDPFilter
@@ -27,6 +27,7 @@ from dpnb.accounting.filters.protocol import Filter
 from dpnb.accounting.filters.renyi import RDPFilter
 from dpnb.accounting.filters.rogers import RogersFilter
 from dpnb.accounting.filters.sum_filter import SumFilter
+from dpnb.accounting.filters.unbounded import UnboundedFilter
 from dpnb.accounting.filters.zcdp import ZCDPFilter
 
 __all__ = [
@@ -38,5 +39,6 @@ __all__ = [
     "RDPFilter",
     "RogersFilter",
     "SumFilter",
+    "UnboundedFilter",
     "ZCDPFilter",
 ]
