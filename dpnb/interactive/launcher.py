@@ -251,7 +251,8 @@ class MechanismRegistry(NotCopyable, Generic[S, P]):
             )
             return Explanation(title, [*before, *facts], self._core.notice)
         if is_known:
-            return Explanation(title, [("cost", "nothing: the earlier launch of this name is reused"), *facts])
+            reused = [("cost", "nothing: the earlier launch of this name is reused"), *facts]
+            return Explanation(title, reused, self._core.notice)
         left = "no budget limits it"
         if self._account.guarantee.has_budget:
             after = self._account.filter.step(self._account.guarantee.to_filter_loss(loss))
@@ -259,6 +260,7 @@ class MechanismRegistry(NotCopyable, Generic[S, P]):
         return Explanation(
             title,
             [("cost", f"{cost_text(self._account, loss)}, in full at launch; {left}; nothing was charged"), *facts],
+            self._core.notice,
         )
 
 

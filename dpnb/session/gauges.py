@@ -110,7 +110,7 @@ def _note(odometer: Odometer, account: Accountant) -> str:
     if not account.guarantee.has_budget:
         confidence = confidence_text(odometer.failure)
         return (
-            f"A bound at every moment with confidence {confidence}. It grows with every release, and nothing stops it."
+            f"A bound at every moment with confidence {confidence}. Nothing limits how far it grows."
         )
     exceed = "" if account.budget.epsilon is None else ", so it may exceed epsilon"
     confidence = confidence_text(odometer.failure)
