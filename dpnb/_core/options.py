@@ -82,11 +82,21 @@ def checked_limit(budget: object, odometer_delta: Number | None) -> Budget | NoB
 
 
 def filter_of(limit: Budget | NoBudget, name: str) -> str:
-    """The name of the filter: the given one, or without a budget `NO_FILTER` for the default.
+    """The name of the filter: the given one; without a budget `NO_FILTER`.
 
-    Any other filter is refused where the guarantee is made.
+    Raises
+    ------
+    InvalidValueError
+        If a filter other than the default is given without a budget.
     """
-    return NO_FILTER if isinstance(limit, NoBudget) and name == "gdp" else name
+    if isinstance(limit, Budget):
+        return name
+    if name != "gdp":
+        raise InvalidValueError(
+            f"filter: enforces a budget, and this session has none (budget=None); got {name!r}; leave it out, or give a "
+            "budget"
+        )
+    return NO_FILTER
 
 
 def checked_version(version: object) -> str:

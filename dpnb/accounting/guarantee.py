@@ -318,8 +318,7 @@ def make_guarantee(name: str, budget: Budget | NoBudget, *, individual: bool = F
 def _without_budget(name: str, budget: NoBudget, *, individual: bool) -> PrivacyGuarantee:
     if name != NO_FILTER:
         raise InvalidValueError(
-            f"filter: enforces a budget, and this session has none (budget=None); got {shown(name)}; leave it out, or "
-            "give a budget"
+            f"filter: must be {NO_FILTER!r} without a budget; got {shown(name)}; leave it out, or give a budget"
         )
     if individual:
         raise InvalidValueError(

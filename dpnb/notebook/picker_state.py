@@ -31,7 +31,7 @@ from dpnb.accounting.budget import Budget
 from dpnb.accounting.exact import decimal_sqrt_down, to_text
 from dpnb.accounting.losses import GDP
 from dpnb.accounting.odometers import SpentAccumulator
-from dpnb.errors import BudgetExceeded, DpnbError
+from dpnb.errors import BudgetExceeded, DpnbError, RequestError
 from dpnb.notebook.amounts import short_amount
 from dpnb.notebook.confirmation import large_share
 from dpnb.notebook.count_step import make_step
@@ -59,7 +59,7 @@ PRESETS = (
 """Name, label, and the largest fraction of the remaining budget that the preset uses."""
 
 MAX_MU = 0.5
-"""The largest mu that the slider adds without a budget; larger ones are possible in code."""
+"""The largest mu that the slider adds without a budget to an unknown answer; larger ones are possible in code."""
 
 PRESET_MUS = {"glance": 0.02, "talk": 0.05, "print": 0.1}
 """The largest mu that each preset adds without a budget."""
@@ -170,12 +170,21 @@ def _steps(query: Query, best: Answer | None) -> list[Step]:
 
 
 def _steps_without_budget(query: Query, best: Answer | None) -> list[Step]:
-    """From a hundredth of `MAX_MU` in addition to what is known, up to it; every target is a mu."""
+    """Up to `MAX_MU`, or twice what is known, in addition to what is known; every target is a mu.
+
+    Raises
+    ------
+    RequestError
+        No such target narrows an interval.
+    """
     known = 0.0 if best is None else best.total_loss.mu
-    last = {"mu": repr(short_amount(math.hypot(known, MAX_MU), known))}
+    last = {"mu": repr(short_amount(math.hypot(known, max(MAX_MU, 2 * known)), known))}
     whole = _preview(query, **last)
     steps: list[Step] = [({"mu": repr(mu)}, _preview(query, mu=mu)) for mu in _amounts(best, whole)]
-    return [one for one in [*steps, (last, whole)] if one[1].cost.mu_squared and one[1].narrows_interval]
+    options = [one for one in [*steps, (last, whole)] if one[1].cost.mu_squared and one[1].narrows_interval]
+    if not options:
+        raise RequestError(f"{query.description}: no step of the slider would narrow its intervals; give mu= in code")
+    return options
 
 
 def _budget(query: Query) -> Budget:

@@ -109,9 +109,7 @@ def _note(odometer: Odometer, account: Accountant) -> str:
         return odometer.statement()
     if not account.guarantee.has_budget:
         confidence = confidence_text(odometer.failure)
-        return (
-            f"A bound at every moment with confidence {confidence}. Nothing limits how far it grows."
-        )
+        return f"A bound at every moment with confidence {confidence}. Nothing limits how far it grows."
     exceed = "" if account.budget.epsilon is None else ", so it may exceed epsilon"
     confidence = confidence_text(odometer.failure)
     return f"A bound at every moment with confidence {confidence}: a different statement from the guarantee{exceed}."
