@@ -170,7 +170,7 @@ def _steps(query: Query, best: Answer | None) -> list[Step]:
 
 
 def _steps_without_budget(query: Query, best: Answer | None) -> list[Step]:
-    """Up to `MAX_MU`, or twice what is known, in addition to what is known; every target is a mu.
+    """Up to `MAX_MU`, or five times what is known, in addition to what is known; every target is a mu.
 
     Raises
     ------
@@ -178,7 +178,7 @@ def _steps_without_budget(query: Query, best: Answer | None) -> list[Step]:
         No such target narrows an interval.
     """
     known = 0.0 if best is None else best.total_loss.mu
-    last = {"mu": repr(short_amount(math.hypot(known, max(MAX_MU, 2 * known)), known))}
+    last = {"mu": repr(short_amount(math.hypot(known, max(MAX_MU, 5 * known)), known))}
     whole = _preview(query, **last)
     steps: list[Step] = [({"mu": repr(mu)}, _preview(query, mu=mu)) for mu in _amounts(best, whole)]
     options = [one for one in [*steps, (last, whole)] if one[1].cost.mu_squared and one[1].narrows_interval]
