@@ -270,7 +270,7 @@ def _option(query: Query, target: dict[str, str], preview: Preview, best: Answer
         after=(
             f"{format_percent_down(preview.headroom_after)} left"
             if preview.has_budget
-            else f"no budget: {_spent_after(account, preview.cost)} in total so far"
+            else f"no budget: {_spent_after(account, preview.cost)} in total with it"
         )
         + (f"; participation: {preview.participation}" if preview.participation else ""),
         remaining=preview.headroom_after if preview.has_budget else None,

@@ -275,7 +275,7 @@ def test_picker_offers_losses_and_marks_itself() -> None:
     mus = [float(option.target["mu"]) for option in state.options]
     assert mus == sorted(mus)
     assert 3 < mus[0] < mus[-1] <= math.hypot(3, 15)
-    assert state.options[-1].after == "no budget: mu 15 in total so far"
+    assert state.options[-1].after == "no budget: mu 15 in total with it"
 
 
 def test_picker_proposes_a_count_for_a_loss() -> None:
