@@ -19,6 +19,9 @@ ODOMETER_NOTES: dict[OdometerKind, str] = {
     "accumulator": "the answers are within every budget of at least this bound that was fixed in advance",
 }
 
+NO_FILTER_NOTE = "valid at every moment; choose one in advance"
+"""Of time-uniform odometers without a budget, where no filter guarantees anything."""
+
 
 def render_text(state: Session) -> str:
     """A session's state for a terminal; control characters from the ledger are escaped."""
@@ -39,10 +42,10 @@ def _lines(state: Session) -> list[str]:
         return [*lines, "  No query has been released yet.  What to do next:", *_steps(state)]
     lines += [f"  {EACH_FILTER}:"] if state.filters else []
     lines += [f"    {name:<23}{words}" for name, words in _filters(state)]
-    for kind, note in ODOMETER_NOTES.items():
+    for kind in ODOMETER_NOTES:
         if not _odometers(state, kind):
             continue  # no odometer of this kind supports the released losses
-        lines.append(f"  Odometers, {kind}: {note}")
+        lines.append(f"  Odometers, {kind}: {_note(kind, state)}")
         lines += [f"    {name:<23}{words}" for name, words in _odometers(state, kind)]
     if state.mechanisms:
         lines.append(f"  {MECHANISMS}:")
@@ -98,9 +101,9 @@ def _meter(gauge: Gauge) -> str:
 def _lists(state: Session) -> str:
     """The filters, the odometers and the mechanisms, collapsed."""
     sections = [(EACH_FILTER, _filters(state))] if state.filters else []
-    for kind, note in ODOMETER_NOTES.items():
+    for kind in ODOMETER_NOTES:
         if _odometers(state, kind):
-            sections.append((f"Odometers, {kind}: {note}", _odometers(state, kind)))
+            sections.append((f"Odometers, {kind}: {_note(kind, state)}", _odometers(state, kind)))
     if state.mechanisms:
         sections.append((MECHANISMS, _mechanisms(state)))
     return "".join(f"<details><summary>{escape(title)}</summary>{_table(rows)}</details>" for title, rows in sections)
@@ -116,6 +119,11 @@ def _odometers(state: Session, kind: OdometerKind) -> list[tuple[str, str]]:
     if lines and kind == "time-uniform" and state.odometers_paused:
         return [("paused", state.odometers_paused)]
     return [(line.label, line.description) for line in lines]
+
+
+def _note(kind: OdometerKind, state: Session) -> str:
+    """How the bounds of a kind of odometer may be used."""
+    return NO_FILTER_NOTE if kind == "time-uniform" and not state.filters else ODOMETER_NOTES[kind]
 
 
 def _mechanisms(state: Session) -> list[tuple[str, str]]:

@@ -107,6 +107,13 @@ def test_notice_of_a_rehearsal_stays_before_that_of_no_budget() -> None:
     assert made(not_private_test_seed=1).notice == f"NOT PRIVATE: seeded test noise. {NO_BUDGET}"
 
 
+def test_no_odometer_is_compared_with_the_guarantee_of_a_filter(session: dpnb.Session) -> None:
+    for shown in (str(session), session._repr_html_() or ""):
+        assert "Odometers, time-uniform: valid at every moment; choose one in advance" in shown
+        assert "under each filter" not in shown
+        assert "guarantee; choose one" not in shown
+
+
 def test_cost_of_a_cell_is_a_loss(monkeypatch: pytest.MonkeyPatch) -> None:
     from dpnb._core import registry
 

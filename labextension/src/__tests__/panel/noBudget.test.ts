@@ -47,6 +47,12 @@ describe('a session without a budget', () => {
     expect(other.querySelector('.dpnb-loss-over-time')).toBeNull();
   });
 
+  it('compares no odometer with the guarantee of a filter', () => {
+    const note = (node: HTMLElement): string | null => found(node, '[data-reading=time-uniform] p').textContent;
+    expect(note(shown())).toBe('time-uniform: valid at every moment; choose one in advance');
+    expect(note(shown(sharedSession()))).toContain("larger than the filter's guarantee");
+  });
+
   it('writes the cost of each release as a loss, in the list and in the file', () => {
     const node = shown();
     expect(texts(node, '.dpnb-release-cost')).toEqual(['mu 2.959', 'mu 0.5']);
