@@ -93,8 +93,8 @@ def filter_of(limit: Budget | NoBudget, name: str) -> str:
         return name
     if name != "gdp":
         raise InvalidValueError(
-            f"filter: enforces a budget, and this session has none (budget=None); got {name!r}; leave it out, or give a "
-            "budget"
+            f"filter: enforces a budget, and this session has none (budget=None); got {name!r}; leave it out, or give "
+            "a budget"
         )
     return NO_FILTER
 

@@ -63,7 +63,7 @@ class SubSessionMechanism(SessionMechanism):
     @property
     def summary(self) -> str:
         """The current status, in few words."""
-        return f"{format_percent_down(self.inner.account.filter.headroom)} left of {self._format_cost(self.cost)}"
+        return f"{format_percent_down(self.inner.account.filter.headroom)} left of {self._format_launch_cost()}"
 
 
 def sub_session_request(

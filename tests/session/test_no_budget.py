@@ -15,6 +15,7 @@ from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.ledger_metadata import NO_BUDGET
 from dpnb.accounting import GDP, GDPFilter, MixtureOdometer, SpentAccumulator, UnboundedFilter
 from dpnb.accounting.conversions import mu_from_pure
+from dpnb.accounting.convert import convert
 from dpnb.errors import InvalidValueError, LedgerError, RequestError
 from dpnb.ledger import MEMORY
 from dpnb.notebook.confirmation import large_release
@@ -165,6 +166,16 @@ def test_sub_session_always_has_a_budget(parent: dpnb.Budget | None, filter_: An
     else:
         with pytest.raises(RequestError, match="cannot count"):
             session.delegate(mu=0.1, name="colleague", filter=filter_)
+
+
+@pytest.mark.parametrize("how", [{}, {"budget": BUDGET, "filter": "zcdp"}])
+def test_sub_session_with_a_reserve_is_counted_as_its_loss(how: dict[str, Any], tmp_path: Path) -> None:
+    inner = dpnb.Budget(epsilon=0.5, delta=1e-7, pure_epsilon=0.05)
+    session = made(tmp_path / "clinic.dpnb", **how)
+    colleague = session.delegate(inner, name="colleague", filter="gdp")
+    colleague.above_threshold(threshold=2, epsilon=0.05, name="scan")
+    again = made(tmp_path / "clinic.dpnb", **how)
+    assert again.spent == session.spent == convert(colleague.filter.budget, type(session.spent))
 
 
 # --- what is recorded and restored ---------------------------------------------------------------------------------

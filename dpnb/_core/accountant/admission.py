@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dpnb._core.accountant.accountant import Accountant
 from dpnb.accounting.exact import decimal_down, decimal_up
-from dpnb.accounting.filters import GDPResidueFilter, UnboundedFilter
+from dpnb.accounting.filters import GDPReserveFilter, GDPResidueFilter, UnboundedFilter
 from dpnb.accounting.losses import GDP, Loss
 from dpnb.errors import BudgetExceeded, ConversionError, RequestError
 from dpnb.render.numbers import format_percent_down, format_percent_up
@@ -65,8 +65,8 @@ def admit_launch(account: Accountant, description: str, loss: Loss) -> Loss:
     filter_ = account.filter
     try:
         counted = account.guarantee.to_filter_loss(loss)
-        if isinstance(filter_, GDPResidueFilter):  # at what is left of the smallest budget that it enters
-            counted = filter_.to_filter_loss(counted)
+        if isinstance(filter_, GDPResidueFilter | GDPReserveFilter):  # at the smallest budget that it enters
+            counted = filter_.launch_charge(loss)
         fits = filter_.admits(counted)
     except ConversionError as error:
         raise RequestError(

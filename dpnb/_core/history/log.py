@@ -25,7 +25,7 @@ from dpnb._core.pricing.target import StoredRequest
 from dpnb._plan.plan import Plan, describe_plan
 from dpnb.accounting.convert import convert
 from dpnb.accounting.exact import decimal_up, exact
-from dpnb.accounting.losses import GDP, RDP, Loss
+from dpnb.accounting.losses import GDP, RDP, Loss, PureGDP
 from dpnb.errors import ConversionError, DpnbError, PlanError, printable
 from dpnb.ledger import Charge, ChargeSummary
 from dpnb.render.explanations import explanation_for
@@ -61,6 +61,8 @@ class LogEntry:
         Time and status of the row.
     cell_id : str or None
         Id of the notebook cell that made the request: the latest one in this kernel, otherwise the first one.
+    charged : PureGDP or None
+        What a GDP filter was charged, if that is not the loss.
     """
 
     id: int
@@ -72,6 +74,7 @@ class LogEntry:
     time: str
     status: str
     cell_id: str | None
+    charged: PureGDP | None = None
 
     @property
     def mu(self) -> float:
@@ -85,7 +88,8 @@ class LogEntry:
     @property
     def cost(self) -> str:
         """The loss in words."""
-        return format_cost_up(self.loss) if self.loss else "free"
+        words = format_cost_up(self.loss) if self.loss else "free"
+        return f"{words}, from the reserve" if self.charged is not None and self.charged.epsilon else words
 
 
 @dataclass(frozen=True)
@@ -321,6 +325,7 @@ class RequestLog:
             time=charge.time,
             status=charge.status,
             cell_id=self._cell_ids.get(charge.id),
+            charged=charge.charged,
         )
         if is_query and charge.status == "released":
             self._released[charge.id] = entry
