@@ -40,7 +40,7 @@ class Budget(Frozen):
         discovery_delta as its delta.  With a reserve, the Gaussian part: the largest mu0 that leaves room for the
         reserve (:func:`~dpnb.accounting.conversions.mu_beside_reserve`).
     epsilon, delta : Fraction or None
-        The arguments as exact numbers; None for :meth:`gdp`.
+        The arguments as exact numbers; None for :meth:`gdp` and :meth:`pure`.
     discovery_delta, pure_epsilon : Fraction
         The arguments as exact numbers.
 
@@ -152,6 +152,32 @@ class Budget(Frozen):
         budget._set(loss=loss, epsilon=None, delta=None, discovery_delta=Fraction(0), pure_epsilon=Fraction(0))
         return budget
 
+    @classmethod
+    def pure(cls, pure_epsilon: Number) -> Budget:
+        """A budget in pure differential privacy, for mechanisms in pure DP only; Gaussian queries are refused.
+
+        It is enforced by the filter ``"gdp"``, as a reserve without a Gaussian part.
+
+        Parameters
+        ----------
+        pure_epsilon : Number
+            Greater than 0, in nats: all mechanisms together are pure_epsilon-DP.
+
+        Raises
+        ------
+        InvalidValueError
+            pure_epsilon is not a positive number.
+
+        Examples
+        --------
+        >>> dpnb.Budget.pure(0.2)
+        Budget.pure(pure_epsilon=0.2)
+        """
+        reserve = positive(pure_epsilon, name="pure_epsilon")
+        budget = object.__new__(cls)
+        budget._set(loss=GDP(0), epsilon=None, delta=None, discovery_delta=Fraction(0), pure_epsilon=reserve)
+        return budget
+
     def to_json(self) -> dict[str, str]:
         """The budget as texts, which are equal for equal budgets.
 
@@ -161,6 +187,8 @@ class Budget(Frozen):
         {'epsilon': '1', 'delta': '1/1000000'}
         """
         if self.epsilon is None or self.delta is None:
+            if self.pure_epsilon:
+                return {"pure_epsilon": to_text(self.pure_epsilon)}
             return {"mu_squared": to_text(self.loss.mu_squared)}
         parts = {"discovery_delta": self.discovery_delta, "pure_epsilon": self.pure_epsilon}
         set_aside = {name: to_text(part) for name, part in parts.items() if part}
@@ -187,6 +215,8 @@ class Budget(Frozen):
         """
         if "mu_squared" in stored:
             return cls.from_mu_squared(from_text(stored["mu_squared"]))
+        if "epsilon" not in stored:
+            return cls.pure(from_text(stored["pure_epsilon"]))
         epsilon, delta = from_text(stored["epsilon"]), from_text(stored["delta"])
         discovery, reserve = (from_text(stored.get(name, "0")) for name in ("discovery_delta", "pure_epsilon"))
         return cls(epsilon, delta, discovery, reserve)
@@ -194,6 +224,8 @@ class Budget(Frozen):
     @safe_repr
     def __repr__(self) -> str:
         if self.epsilon is None or self.delta is None:
+            if self.pure_epsilon:
+                return f"Budget.pure(pure_epsilon={decimal_up(self.pure_epsilon)!r})"
             return f"Budget.gdp(mu={self.loss.mu!r})"
         discovery = f", discovery_delta={decimal_up(self.discovery_delta)!r}" if self.discovery_delta else ""
         reserve = f", pure_epsilon={decimal_up(self.pure_epsilon)!r}" if self.pure_epsilon else ""

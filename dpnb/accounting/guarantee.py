@@ -103,7 +103,8 @@ class PrivacyGuarantee:
     initial_filter : filter
         The filter before the first release.
     mu0_squared : Fraction
-        mu0 squared of the GDP budget for the same guarantee; without a budget, of the reference.
+        mu0 squared of the GDP budget for the same guarantee; of the GDP that it implies, if it is in pure DP; without a
+        budget, of the reference.
     shared_delta : Fraction or None
         The delta that is divided among the answers, for a filter that counts epsilons; None for the others.
     """
@@ -147,6 +148,8 @@ class PrivacyGuarantee:
             return "no guarantee (no budget limits the privacy loss)"
         if isinstance(self.initial_filter, GDPReserveFilter):
             reserve = display_up(decimal_up(self.initial_filter.budget.epsilon))
+            if not self.initial_filter.budget.mu_squared:
+                return f"{reserve}-DP"
             gaussian = display_up(decimal_sqrt_up(self.initial_filter.budget.mu_squared))
             return f"{gaussian}-GDP and a reserve of epsilon {reserve} for pure losses"
         if isinstance(self.initial_filter, GDPFilter):
@@ -332,7 +335,8 @@ def make_guarantee(name: str, budget: Budget | NoBudget, *, individual: bool = F
         if not reserve:
             return PrivacyGuarantee(name, budget, GDPResidueFilter.from_loss(loss), mu0_squared)
         both = PureGDP.of(loss.mu_squared, loss.delta, reserve)
-        return PrivacyGuarantee(name, budget, GDPReserveFilter.from_loss(both), mu0_squared)
+        implied = mu0_squared or convert(both, GDP).mu_squared
+        return PrivacyGuarantee(name, budget, GDPReserveFilter.from_loss(both), implied)
     if reserve:
         raise InvalidValueError(
             f"filter: {name!r} does not support pure_epsilon; got {budget!r}; use filter='gdp', or a budget without it"

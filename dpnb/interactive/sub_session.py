@@ -12,7 +12,7 @@ from dpnb._core.options import checked_amount, checked_budget
 from dpnb.accounting.budget import Budget
 from dpnb.accounting.exact import exact, shown, to_text
 from dpnb.accounting.guarantee import NO_FILTER, PrivacyGuarantee, make_guarantee
-from dpnb.accounting.losses import ApproxDP, Loss
+from dpnb.accounting.losses import ApproxDP, Loss, PureDP
 from dpnb.errors import BudgetExceeded, InvalidValueError, RequestError
 from dpnb.interactive.launch_request import LaunchRequest
 from dpnb.interactive.mechanism import SessionMechanism
@@ -194,6 +194,8 @@ def loss_of_sub_session(owner: PrivacyGuarantee, inner: PrivacyGuarantee) -> Los
     if owner.shared_delta is not None and budget.epsilon is not None and budget.delta is not None:
         return ApproxDP(budget.epsilon, budget.delta)
     loss: Loss | None = inner.initial_filter.budget
-    if loss is None:  # a sub-session always has a budget; the type checker does not know
+    if loss is None or not isinstance(budget, Budget):  # a sub-session has a budget; the type checker does not know
         raise TypeError(inner.filter_name)
+    if budget.pure_epsilon and not budget.loss:
+        return PureDP(budget.pure_epsilon)
     return loss

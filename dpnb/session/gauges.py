@@ -54,9 +54,9 @@ def _no_budget_gauge() -> Gauge:
 
 
 def reserve_gauge(account: Accountant) -> Gauge | None:
-    """What is left of the reserve for pure losses; None if the budget has none."""
+    """What is left of the reserve for pure losses; None if the budget has none, or nothing else."""
     filter_ = account.filter
-    if not isinstance(filter_, GDPReserveFilter):
+    if not isinstance(filter_, GDPReserveFilter) or not filter_.budget.mu_squared:
         return None
     left, whole = format_percent_down(filter_.reserve_headroom), display_down(decimal_down(filter_.budget.epsilon))
     return Gauge(

@@ -221,6 +221,8 @@ def _spent(filter_: SumFilter[Any] | RogersFilter) -> str:
         if not isinstance(spent, PureGDP) or not isinstance(budget, PureGDP):
             return gaussian
         reserve = of_budget("epsilon", decimal_up(spent.epsilon), decimal_down(budget.epsilon))
+        if not budget.mu_squared:
+            return reserve
         return f"{gaussian}, and {reserve} of the reserve"
     if isinstance(filter_, ApproxDPFilter):
         return of_budget("V", decimal_up(2 * spent.parts[0]), decimal_down(2 * budget.parts[0]))

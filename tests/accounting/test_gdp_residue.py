@@ -160,7 +160,7 @@ def test_reserve_of_nothing_is_the_plain_conversion() -> None:
 
 @pytest.mark.parametrize("bad", [-0.1, 1, 2, float("nan"), float("inf")])
 def test_reserve_is_at_least_0_and_below_epsilon(bad: float) -> None:
-    with pytest.raises(InvalidValueError, match="^pure_epsilon"):
+    with pytest.raises(InvalidValueError, match=r"^pure_epsilon"):
         Budget(1, 1e-6, pure_epsilon=bad)
 
 

@@ -1,4 +1,4 @@
-"""Mechanisms in pure DP in a session under the GDP filter: what they are charged, and what the ledger remembers of it."""
+"""Mechanisms in pure DP in a session under the GDP filter: what they are charged, and what the ledger keeps."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_preview_names_the_charge_and_a_launch_that_does_not_fit_is_refused() 
     session = opened(":memory:")
     preview = str(session.above_threshold(3, name="scan", epsilon="0.1", dry_run=True))
     assert "18.5% of the budget (epsilon 0.1), in full at launch; 81.5% of the budget would remain" in preview
-    with pytest.raises(BudgetExceeded, match="above-threshold scan big"):
+    with pytest.raises(BudgetExceeded, match=r"above-threshold big: .* epsilon=0.188\d is the largest that fits"):
         session.above_threshold(3, name="big", epsilon="0.2")
     assert not session.spent
 
@@ -111,7 +111,7 @@ def test_a_charge_that_no_session_writes_is_refused(tmp_path: Path, values: dict
     session.above_threshold(3, name="scan", epsilon="0.1")
     session.ledger.close()
     rewritten(path, 2, **values)
-    with pytest.raises(LedgerError, match="row 2|was the ledger edited"):
+    with pytest.raises(LedgerError, match=r"row 2|was the ledger edited"):
         opened(path)
 
 
@@ -253,3 +253,37 @@ def test_a_ledger_with_a_reserve_is_not_opened_without_it(tmp_path: Path) -> Non
     opened(tmp_path / "clinic.dpnb", budget=RESERVED).ledger.close()
     with pytest.raises(LedgerError, match="budget"):
         opened(tmp_path / "clinic.dpnb")
+
+
+# --- budgets in pure DP ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("filter_", ["gdp", "zcdp", "rdp", "approx-dp", "basic"])
+def test_a_sub_session_in_pure_dp_is_charged_like_a_scan_and_takes_only_scans(filter_: str) -> None:
+    session, other = (opened(":memory:", filter=filter_) for _ in range(2))
+    team = session.delegate(dpnb.Budget.pure("0.1"), name="team")
+    other.above_threshold(3, name="scan", epsilon="0.1")
+    assert session.spent == other.spent
+    team.above_threshold(3, name="scan", epsilon="0.06")
+    assert team.headroom == 0.4
+    assert "0.1-DP" in team.guarantee
+    assert "epsilon 0.06 of 0.1" in str(team)
+    assert "factor of at most 1.11 (e to the epsilon of 0.1), however" in " ".join(str(team.explain()).split())
+    for refused in (lambda: team.frame.count().release(mu="0.001"), lambda: team.frame.count().release(share=1)):
+        with pytest.raises(BudgetExceeded):
+            refused()
+    assert str(team.frame.count())
+    with pytest.raises(BudgetExceeded, match=r"epsilon=0.04 is the largest that fits|nothing is left"):
+        team.above_threshold(3, name="more", epsilon="0.05")
+    assert session.spent == other.spent
+
+
+def test_a_session_in_pure_dp_survives_a_restart(tmp_path: Path) -> None:
+    budget = dpnb.Budget.pure("0.3")
+    session = opened(tmp_path / "clinic.dpnb", budget=budget)
+    session.above_threshold(3, name="scan", epsilon="0.1").close()
+    again = opened(tmp_path / "clinic.dpnb", budget=budget)
+    assert again.spent == session.spent == PureGDP("0.1", mu=0)
+    assert [gauge.id for gauge in snapshot(again).gauges] == ["headroom", "mixture"]
+    assert 0 < snapshot(again).gauges[1].value < 1
+    assert dpnb.Budget.from_json(budget.to_json()) == budget

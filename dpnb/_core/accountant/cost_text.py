@@ -39,6 +39,8 @@ def charge_text(account: Accountant, loss: Loss, counted: Loss | None, share: fl
     filter_ = account.guarantee.initial_filter
     if not isinstance(counted, PureGDP) or not counted.epsilon or not isinstance(filter_, GDPReserveFilter):
         return format_cost(loss, share)
+    if not filter_.budget.mu_squared:  # it is in pure DP
+        return format_cost(loss, share)
     reserve = f"{format_percent_up(decimal_up(counted.epsilon / filter_.budget.epsilon))} of the reserve"
     gaussian = f"{format_percent_up(share)} of the budget and " if counted.mu_squared else ""
     return f"{gaussian}{reserve} ({format_cost_up(loss)})"

@@ -23,9 +23,10 @@ from dpnb._core.pricing.estimation import AnswerSummary, EstimateReader
 from dpnb._core.pricing.stored_request import plan_of, request_of
 from dpnb._core.pricing.target import StoredRequest
 from dpnb._plan.plan import Plan, describe_plan
+from dpnb.accounting.budget import Budget
 from dpnb.accounting.convert import convert
 from dpnb.accounting.exact import decimal_up, exact
-from dpnb.accounting.losses import GDP, RDP, Loss, PureGDP
+from dpnb.accounting.losses import GDP, RDP, Loss
 from dpnb.errors import ConversionError, DpnbError, PlanError, printable
 from dpnb.ledger import Charge, ChargeSummary
 from dpnb.render.explanations import explanation_for
@@ -61,8 +62,8 @@ class LogEntry:
         Time and status of the row.
     cell_id : str or None
         Id of the notebook cell that made the request: the latest one in this kernel, otherwise the first one.
-    charged : PureGDP or None
-        What a GDP filter was charged, if that is not the loss.
+    is_from_reserve : bool
+        Whether it was charged to the reserve for pure losses.
     """
 
     id: int
@@ -74,7 +75,7 @@ class LogEntry:
     time: str
     status: str
     cell_id: str | None
-    charged: PureGDP | None = None
+    is_from_reserve: bool = False
 
     @property
     def mu(self) -> float:
@@ -89,7 +90,7 @@ class LogEntry:
     def cost(self) -> str:
         """The loss in words."""
         words = format_cost_up(self.loss) if self.loss else "free"
-        return f"{words}, from the reserve" if self.charged is not None and self.charged.epsilon else words
+        return f"{words}, from the reserve" if self.is_from_reserve else words
 
 
 @dataclass(frozen=True)
@@ -304,6 +305,12 @@ class RequestLog:
         cell_id = self._cell_ids.get(entry.id)
         return entry if cell_id == entry.cell_id else replace(entry, cell_id=cell_id)
 
+    @property
+    def _has_reserve(self) -> bool:
+        """Whether the budget has a reserve for pure losses beside another part."""
+        budget = self._account.budget
+        return isinstance(budget, Budget) and bool(budget.loss)
+
     def _entry(self, charge: Charge) -> LogEntry:
         """The entry of a row; that of a released row does not change and is kept."""
         is_query = charge.launch is None and charge.result is None
@@ -325,7 +332,7 @@ class RequestLog:
             time=charge.time,
             status=charge.status,
             cell_id=self._cell_ids.get(charge.id),
-            charged=charge.charged,
+            is_from_reserve=bool(charge.charged and charge.charged.epsilon and self._has_reserve),
         )
         if is_query and charge.status == "released":
             self._released[charge.id] = entry

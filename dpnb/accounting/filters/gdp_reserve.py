@@ -155,13 +155,16 @@ class GDPReserveFilter(SumFilter[PureGDP]):
         if loss.epsilon <= left.epsilon:
             return PureGDP.of(rest, loss.delta, loss.epsilon)
         charge = residue_charge(loss.epsilon, mu_squared=left.mu_squared, pure_epsilon=left.epsilon)
-        if charge is None:
-            return PureGDP.of(convert(loss, GDP).mu_squared, loss.delta, loss.epsilon)  # does not fit
+        if charge is None:  # it does not fit
+            alone = convert(loss, GDP).mu_squared if self.budget.mu_squared else rest
+            return PureGDP.of(alone, loss.delta, loss.epsilon)
         return PureGDP.of(charge + rest, loss.delta, left.epsilon)
 
     @property
     def rule(self) -> str:
         """The rule that the filter enforces, in words."""
+        if not self.budget.mu_squared:
+            return f"the sum of the pure losses' epsilons must stay within {decimal_down(self.budget.epsilon)!r}"
         return (
             f"the sum of mu^2 must stay within {decimal_sqrt_down(self.budget.mu_squared)!r}^2{self._delta_rule}, and "
             f"the sum of the pure losses' epsilons within the reserve {decimal_down(self.budget.epsilon)!r}"
