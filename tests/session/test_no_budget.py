@@ -290,7 +290,7 @@ def test_picker_offers_losses_and_marks_itself() -> None:
 
 
 def test_picker_proposes_a_count_for_a_loss() -> None:
-    session = made()
+    session = made(not_private_test_seed=1)  # whether a second count would help depends on the noise of the first
     step = make_state(session.frame["age"].mean()).count_step
     assert step is not None
     assert step.target == {"mu": "0.02"}
