@@ -24,7 +24,7 @@ individual         each unit is charged for the queries that use its data: Feldm
 partition_cost     the cost of a partition: the growth of its largest part; see also Henzinger, Safavi and
                    Vadhan 2024
 interleaving       the filters under which interactive mechanisms may run concurrently: Haney et al. 2023
-budget, guarantee  the budget that the curator declares, and how each filter enforces it
+budget, guarantee  the budget that the curator declares, and how each filter enforces it; no_budget: that there is none
 mixture            the best parameter of a normal mixture, shared by the odometer and the intervals
 intervals          repeatedly refined estimates, and intervals that remain valid (Robbins 1970)
 truncated_normal   intervals for a value that is seen only above a threshold (Lee, Sun, Sun and Taylor 2016)
@@ -55,6 +55,7 @@ from dpnb.accounting.filters import (
     RDPFilter,
     RogersFilter,
     SumFilter,
+    UnboundedFilter,
     ZCDPFilter,
 )
 from dpnb.accounting.intervals import combine, confidence_sequence_radius, fixed_radius, tuned_tau
@@ -70,6 +71,7 @@ from dpnb.accounting.losses import (
     PureGDP,
     loss_from_json,
 )
+from dpnb.accounting.no_budget import NoBudget
 from dpnb.accounting.odometers import (
     ApproxDPAccumulator,
     BasicOdometer,
@@ -106,6 +108,7 @@ __all__ = [
     "GDPResidueFilter",
     "Loss",
     "MixtureOdometer",
+    "NoBudget",
     "Odometer",
     "PointwiseDP",
     "PureDP",
@@ -120,6 +123,7 @@ __all__ = [
     "StitchedOdometer",
     "SumFilter",
     "TruncatedView",
+    "UnboundedFilter",
     "ZCDPAccumulator",
     "ZCDPFilter",
     "combine",

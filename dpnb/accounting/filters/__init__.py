@@ -22,7 +22,7 @@ Filter
 
 All except RogersFilter compare an exact sum with a bound (``sum_filter``); they differ in the losses that they add.  A
 loss of another kind is converted by the tightest theorem that allows it; if there is none, a ``ConversionError`` is
-raised.
+raised.  UnboundedFilter takes a filter's place in a session without a budget: it adds mu^2 and refuses nothing.
 """
 
 from dpnb.accounting.filters.approx_dp import ApproxDPFilter
@@ -34,6 +34,7 @@ from dpnb.accounting.filters.protocol import Filter
 from dpnb.accounting.filters.renyi import RDPFilter
 from dpnb.accounting.filters.rogers import RogersFilter
 from dpnb.accounting.filters.sum_filter import SumFilter
+from dpnb.accounting.filters.unbounded import UnboundedFilter
 from dpnb.accounting.filters.zcdp import ZCDPFilter
 
 __all__ = [
@@ -46,5 +47,6 @@ __all__ = [
     "RDPFilter",
     "RogersFilter",
     "SumFilter",
+    "UnboundedFilter",
     "ZCDPFilter",
 ]
