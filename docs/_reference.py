@@ -221,7 +221,8 @@ def declaration_keys() -> str:
     parts = ["## Top level\n", _keys(dpnb.Session, (first, NOT_STATED))]
     parts += ["## `[budget]`\n", _keys(dpnb.Budget)]
     parts += [
-        "Instead of `epsilon` and `delta`, the budget can be stated as the `mu` of Gaussian differential privacy.\n"
+        "Instead of `epsilon` and `delta`, the budget can be stated as the `mu` of Gaussian differential privacy. "
+        'The text `"none"` instead of the section declares that there is no budget.\n'
     ]
     parts += [_keys(dpnb.Budget.gdp)]
     for tag, kind in COLUMN_TYPES.items():

@@ -27,9 +27,9 @@ file. That protects against mistakes; the real protection is that analysts have 
 """
 
 ABOUT_STATEMENT = """\
-Show what one person has been charged under accounting="individual", with a line for each query. For that person alone:
-do not show it to the analyst. Everything except the table comes from the ledger, which is only read; nothing is
-charged.
+Show what one person has been charged under accounting="individual", with a line for each query: the charge, and a bound
+on what the person has lost so far, beside the worst case that the analyst sees. For that person alone: do not show it
+to the analyst. Everything except the table comes from the ledger, which is only read; nothing is charged.
 
 The command refuses to run in a notebook kernel. That protects against mistakes; the real protection is that analysts
 have no access to the table's file and the ledger.

@@ -160,9 +160,10 @@ class SessionCore(NotCopyable):
     # --- queries ------------------------------------------------------------------------------------------------
 
     @property
-    def budget(self) -> Budget:
-        """The total privacy budget; for a part, that of the session it belongs to."""
-        return self.account.budget
+    def budget(self) -> Budget | None:
+        """The total privacy budget, None without one; for a part, that of the session it belongs to."""
+        budget = self.account.budget
+        return budget if isinstance(budget, Budget) else None
 
     def rows(self, table: str) -> TableSource:
         """The rows of a table that queries may use: all of its rows, or those of this part.

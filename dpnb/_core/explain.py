@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpnb._core.accountant import participation
+from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.cost_text import cost_text
 from dpnb._core.core import SessionCore
 from dpnb._plan.schema import Bounded, Categories
@@ -14,8 +15,14 @@ from dpnb.accounting.doubles import MARGIN
 from dpnb.accounting.exact import binary_up, decimal_up, display_up, exact
 from dpnb.accounting.guarantee import FILTERS, PrivacyGuarantee, display_bound
 from dpnb.accounting.individual import WorstCaseFilter
+from dpnb.accounting.no_budget import NoBudget
 from dpnb.render.numbers import format_percent_down, format_percent_up
 from dpnb.results.explanation import Explanation
+
+NOTHING_REFUSED = (
+    "There is none: no query is refused for its cost, and every charge is recorded ({}). Odometers report the privacy "
+    'loss (Rogers et al. 2016, Section 6, "pay as you go").'
+)
 
 
 def of_session(core: SessionCore, spent: str, mechanisms: list[dict[str, Any]]) -> Explanation:
@@ -32,16 +39,10 @@ def of_session(core: SessionCore, spent: str, mechanisms: list[dict[str, Any]]) 
     """
     account = core.account
     comparison, guarantee, filter_ = account.comparison, account.guarantee, account.filter
-    label, source = FILTERS[guarantee.filter_name]
-    facts = [("the guarantee", describe_guarantee(guarantee, core.tables.words))]
-    spent_fraction = format_percent_up(decimal_up(1 - exact(filter_.headroom)))
-    enforcement = (
-        f"Spent: {spent_fraction} of the budget ({spent}); {format_percent_down(filter_.headroom)} is left. It refuses "
-        "any query that exceeds the budget, before any row is read, and a refusal costs nothing."
-    )
-    if isinstance(filter_, WorstCaseFilter):
-        enforcement = f"It does so {participation.filter_description(filter_)}. Spent at most: {spent}."
-    facts.append(("the filter", f"{label} enforces the guarantee ({source}). {enforcement}"))
+    facts = [
+        ("the guarantee", describe_guarantee(guarantee, core.tables.words)),
+        ("the filter", _enforcement(account, spent) if guarantee.has_budget else NOTHING_REFUSED.format(spent)),
+    ]
     takes_part = participation.participation_description(account)
     if takes_part is not None:
         facts.append(("participation", takes_part))
@@ -54,8 +55,8 @@ def of_session(core: SessionCore, spent: str, mechanisms: list[dict[str, Any]]) 
     facts.append(("so far, at any moment", reading))
     inside = f"{core.statement_prefix}{comparison.accumulator.statement()}"
     facts.append(("so far, against a budget", f"{inside} This does not apply to a moment chosen because of an answer."))
-    if comparison.last_loss is not None and takes_part is None:
-        times = filter_.max_repetitions(guarantee.to_filter_loss(comparison.last_loss))
+    if comparison.last_loss is not None and takes_part is None and guarantee.has_budget:
+        times = filter_.max_repetitions(guarantee.to_filter_loss(comparison.last_loss)) or 0
         more = f"{times:,} more quer{'y' if times == 1 else 'ies'} like the last one"
         facts.append(("what is left", f"{more}, each {cost_text(account, comparison.last_loss)}."))
     facts += [(f"{one['kind']} {one['name']}", f"{one['state']}: {one['text']}") for one in mechanisms]
@@ -63,6 +64,19 @@ def of_session(core: SessionCore, spent: str, mechanisms: list[dict[str, Any]]) 
         ("what is free", "Writing and previewing queries, repeating a request, arithmetic with answers, and explain().")
     )
     return Explanation(f"{core.name}: guarantee and budget", facts, core.notice)
+
+
+def _enforcement(account: Accountant, spent: str) -> str:
+    """What the filter enforces, and how much of the budget is spent."""
+    filter_, (label, source) = account.filter, FILTERS[account.guarantee.filter_name]
+    spent_fraction = format_percent_up(decimal_up(1 - exact(filter_.headroom)))
+    enforcement = (
+        f"Spent: {spent_fraction} of the budget ({spent}); {format_percent_down(filter_.headroom)} is left. It refuses "
+        "any query that exceeds the budget, before any row is read, and a refusal costs nothing."
+    )
+    if isinstance(filter_, WorstCaseFilter):
+        enforcement = f"It does so {participation.filter_description(filter_)}. Spent at most: {spent}."
+    return f"{label} enforces the guarantee ({source}). {enforcement}"
 
 
 def describe_guarantee(guarantee: PrivacyGuarantee, unit: str) -> str:
@@ -76,6 +90,11 @@ def describe_guarantee(guarantee: PrivacyGuarantee, unit: str) -> str:
         The privacy unit in words.
     """
     budget = guarantee.budget
+    if isinstance(budget, NoBudget):
+        return (
+            "None in advance: the curator declared no budget, so nothing limits what all answers together may show "
+            f"about {unit}. What they have shown so far is bounded below."
+        )
     change = f"Whether {unit} is in the table or not"
     if budget.epsilon is None and budget.pure_epsilon:
         return (

@@ -14,13 +14,24 @@ import msgspec
 from dpnb._core.tables import PrivateTables
 from dpnb._plan.privacy_unit import PrivacyUnit
 from dpnb._plan.schema import Schema
+from dpnb.accounting.budget import Budget
 from dpnb.accounting.individual import OnExhausted
+from dpnb.accounting.no_budget import NoBudget
 from dpnb.errors import LedgerError
 
 NOT_PRIVATE = "NOT PRIVATE: seeded test noise"
 MOCK_DATA = "REHEARSAL: mock data, not real"
 NOISE = {"private": None, "test_seed": NOT_PRIVATE, "mock_data": MOCK_DATA}
 """The ledger's codes for the source of noise and rows, and the notice that is shown for each."""
+NO_BUDGET = "NO BUDGET: nothing limits the privacy loss"
+"""The notice of a session without a budget; it is shown like the others, and after them."""
+
+
+def with_limit(notice: str | None, budget: Budget | NoBudget) -> str | None:
+    """The notice of a session: that of its noise and rows, and whether there is no budget."""
+    if isinstance(budget, Budget):
+        return notice
+    return NO_BUDGET if notice is None else f"{notice}. {NO_BUDGET}"
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,9 @@ from dpnb._plan.privacy_unit import PrivacyUnit
 from dpnb._plan.schema import Schema, Text, encodable, whole_number
 from dpnb.accounting.budget import Budget
 from dpnb.accounting.doubles import LEAST_FAILURE
-from dpnb.accounting.exact import decimal_down, positive, shown, to_text
+from dpnb.accounting.exact import Number, decimal_down, positive, shown, to_text
+from dpnb.accounting.guarantee import NO_FILTER
+from dpnb.accounting.no_budget import NoBudget
 from dpnb.errors import InvalidValueError, PlanError, SchemaError, SchemaWarning
 
 PACKAGE = str(Path(__file__).parents[1]) + os.sep
@@ -58,6 +60,43 @@ def checked_budget(budget: object) -> Budget:
     if isinstance(budget, Budget):
         return budget
     raise InvalidValueError(f"budget: must be one dpnb.Budget(epsilon=, delta=) or dpnb.Budget.gdp(mu); got {budget!r}")
+
+
+def checked_limit(budget: object, odometer_delta: Number | None) -> Budget | NoBudget:
+    """The budget of a session, or that the curator declares that there is none.
+
+    Raises
+    ------
+    InvalidValueError
+        If it is neither a budget nor None, or `odometer_delta` is out of range or given with a budget.
+    """
+    if budget is None:
+        return NoBudget() if odometer_delta is None else NoBudget(odometer_delta)
+    checked = checked_budget(budget)
+    if odometer_delta is not None:
+        raise InvalidValueError(
+            "odometer_delta: is for a session without a budget (budget=None), since the odometers of a budget have its "
+            f"delta; got {shown(odometer_delta)} with {checked!r}; leave it out"
+        )
+    return checked
+
+
+def filter_of(limit: Budget | NoBudget, name: str) -> str:
+    """The name of the filter: the given one; without a budget `NO_FILTER`.
+
+    Raises
+    ------
+    InvalidValueError
+        If a filter other than the default is given without a budget.
+    """
+    if isinstance(limit, Budget):
+        return name
+    if name != "gdp":
+        raise InvalidValueError(
+            f"filter: enforces a budget, and this session has none (budget=None); got {name!r}; leave it out, or give "
+            "a budget"
+        )
+    return NO_FILTER
 
 
 def checked_version(version: object) -> str:
@@ -125,7 +164,7 @@ def checked_rows(rows: object, units: Mapping[str, PrivacyUnit], size: int | Non
     return checked
 
 
-def discovery_delta(delta: Any, budget: Budget) -> str:
+def discovery_delta(delta: Any, budget: Budget | NoBudget) -> str:
     """The part of the budget's discovery_delta that a discovery uses, as a decimal text.
 
     Raises
@@ -159,7 +198,7 @@ def ledger_path(ledger: object, name: str) -> str:
     raise InvalidValueError(f"ledger: must be the path of a file; got {ledger!r}; leave it out for {name}.dpnb")
 
 
-def warn_of_texts(schemas: Mapping[str, Schema], budget: Budget) -> None:
+def warn_of_texts(schemas: Mapping[str, Schema], budget: Budget | NoBudget) -> None:
     """Warn that a new session has `Text` columns and a budget without discovery_delta."""
     texts = [repr(name) for columns in schemas.values() for name, kind in columns.items() if isinstance(kind, Text)]
     if texts and not budget.discovery_delta:

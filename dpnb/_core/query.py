@@ -26,6 +26,9 @@ CONFIDENCE = exact(0.95)
 PICKER_STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 """The shares of the remaining budget that a preview without arguments shows."""
 
+PICKER_MUS = (0.02, 0.05, 0.1, 0.2, 0.5)
+"""What it shows without a budget, of which there are no shares."""
+
 
 class QueryRunner(SelectionRunner, Protocol):
     """The part of a session that a query uses; implemented by `dpnb._core.core.SessionCore`."""
@@ -171,7 +174,7 @@ class Query(SelectionMethods, NotCopyable):
         """Cost, expected error and remaining budget of a release with the same arguments; free, and without the table.
 
         A list of amounts, as in ``preview(mu=[0.1, 0.2, 0.5])``, gives a table; without a target, the table shows
-        several shares of the remaining budget.
+        several shares of the remaining budget, or several values of mu without a budget.
 
         Parameters
         ----------
@@ -212,13 +215,19 @@ class Query(SelectionMethods, NotCopyable):
         if len(lists) > 1:
             raise RequestError(f"preview: one target may be a list; got {' and '.join(lists)}")
         if not any(target.get(kind) is not None for kind in KINDS):
-            lists, target = ["share"], {**target, "share": PICKER_STEPS}
+            kind, amounts = self._proposed
+            lists, target = [kind], {**target, kind: amounts}
         if not lists:
             return self.runner.preview(self.plan, self.view, **target)
         amounts = target.pop(lists[0])
         if not amounts:
             raise RequestError(f"preview: {lists[0]} must name at least one amount; got an empty list")
         return self._previews(lists[0], amounts, **target)
+
+    @property
+    def _proposed(self) -> tuple[str, Sequence[float]]:
+        """The kind and the amounts of the targets that are shown where none is given."""
+        return ("share", PICKER_STEPS) if self.runner.account.guarantee.has_budget else ("mu", PICKER_MUS)
 
     def _previews(self, kind: str, amounts: Sequence[Any], **target: Any) -> Previews:
         return Previews(
@@ -422,7 +431,7 @@ class Query(SelectionMethods, NotCopyable):
 
     def _static(self, render: Callable[[Previews], str], render_error: Callable[[str], str]) -> str:
         try:
-            return render(self._previews("share", PICKER_STEPS))
+            return render(self._previews(*self._proposed))
         except DpnbError as error:  # displaying a query never raises
             return render_error(str(error))
 

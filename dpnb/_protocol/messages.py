@@ -36,7 +36,7 @@ class LogChunk(Record, frozen=True):
         Oldest first.
     """
 
-    version: Literal[7]
+    version: Literal[8]
     process_id: str
     session: str
     start: Count

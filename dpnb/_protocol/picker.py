@@ -10,7 +10,7 @@ from typing import Final, Literal
 
 from dpnb._protocol.types import Count, Proportion, Record
 
-VERSION: Final = 3
+VERSION: Final = 4
 """Of the picker's state; raised when a field is renamed, removed or changes its meaning."""
 
 
@@ -22,7 +22,7 @@ class Option(Record, frozen=True):
     target : dict of str to str
         Sent back when the option is chosen, for example ``{"mu": "0.24"}``.
     cost : str
-        What it costs as a percentage of the budget, in words.
+        What it costs as a percentage of the budget, in words; without a budget, as a loss.
     loss : str
         The loss of the answer, including earlier observations, for example "mu 0.24".
     confirm : str or None
@@ -34,11 +34,11 @@ class Option(Record, frozen=True):
     relative_error : str or None
         The error relative to the current answer, in words.
     after : str
-        The budget that would remain, in words.
-    remaining : float
-        Fraction of the budget that would remain.
-    max_repetitions : str
-        How many more queries at this cost would fit afterwards, in words.
+        The budget that would remain, in words; without a budget, the loss so far with this release.
+    remaining : float or None
+        Fraction of the budget that would remain; None without a budget.
+    max_repetitions : str or None
+        How many more queries at this cost would fit afterwards, in words; None without a budget.
     """
 
     target: dict[str, str]
@@ -49,8 +49,8 @@ class Option(Record, frozen=True):
     error_value: float | None
     relative_error: str | None
     after: str
-    remaining: Proportion
-    max_repetitions: str
+    remaining: Proportion | None
+    max_repetitions: str | None
 
 
 class Preset(Record, frozen=True):
@@ -169,7 +169,8 @@ class PickerState(Record, frozen=True):
     completed_request : str or None
         Id, assigned by the browser, of the release whose outcome this state is the first to show.
     options : list of Option
-        From the cheapest to the whole remaining budget; empty when nothing remains.
+        From the cheapest to the whole remaining budget; empty when nothing remains.  Without a budget, up to a fixed
+        loss.
     presets : list of Preset
     start : int
         Index of the option that is selected at first.
@@ -181,7 +182,7 @@ class PickerState(Record, frozen=True):
         The count that was released here.
     """
 
-    version: Literal[3]
+    version: Literal[4]
     phase: Literal["choosing", "answered"]
     query: str
     notice: str | None

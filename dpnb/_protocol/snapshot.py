@@ -11,7 +11,7 @@ from typing import Final, Literal
 from dpnb._protocol.timeline import Timeline
 from dpnb._protocol.types import Count, Proportion, Record
 
-VERSION: Final = 7
+VERSION: Final = 8
 """Of the snapshot; raised when a field is renamed, removed or changes its meaning."""
 
 ODOMETERS_PAUSED: Final = "odometers-paused"
@@ -31,8 +31,10 @@ class Gauge(Record, frozen=True):
     label : str
     kind : str
         "remaining": a dial of the budget that is left, whose colour warns when little is left.  "loss": the reading of
-        an odometer on a neutral scale of its own.  Others are drawn as a neutral dial.
-    value : float
+        an odometer on a neutral scale of its own.  "no-budget": there is no budget, which is a warning.  Others are
+        drawn as a neutral dial.
+    value : float or None
+        None where there is no scale: then only the text is shown.
     text : str
         The value in words, for example "83.0% left".
     end : str or None
@@ -46,7 +48,7 @@ class Gauge(Record, frozen=True):
     id: str
     label: str
     kind: str
-    value: Proportion
+    value: Proportion | None
     text: str
     end: str | None
     note: str | None
@@ -189,8 +191,8 @@ class LogEntry(Record, frozen=True):
         In words, for example "mu 0.05".
     mu : float
         The cost as a number, to sort by.
-    cost_fraction : str
-        The cost as a fraction of the whole budget, in words.
+    cost_fraction : str or None
+        The cost as a fraction of the whole budget, in words; None without a budget.
     estimate : str or None
         The released answer in words: a number with its interval, or how many groups there are; None without an answer.
     value, low, high : float or None
@@ -208,7 +210,7 @@ class LogEntry(Record, frozen=True):
     query: str
     cost: str
     mu: float
-    cost_fraction: str
+    cost_fraction: str | None
     estimate: str | None
     value: float | None
     low: float | None
@@ -286,7 +288,7 @@ class Session(Record, frozen=True):
     privacy_unit : str
         In words.
     notice : str or None
-        Warning that the answers are not real or not private; None otherwise.
+        Warning that the answers are not real or not private, or that there is no budget; None otherwise.
     notice_explanation : str or None
         Id of the explanation of `notice`; None when there is no notice.
     guarantee : str
@@ -294,7 +296,7 @@ class Session(Record, frozen=True):
     headlines : list of Headline
         The first replaces a selected headline that is absent.
     filter : str
-        Id of the filter that is enforced.
+        Id of the filter that is enforced; "none" without a budget.
     gauges : list of Gauge
     filters : list of Filter
     odometers : list of Odometer
@@ -305,9 +307,10 @@ class Session(Record, frozen=True):
     mechanisms : list of Mechanism
         In display order, except that open mechanisms come first.
     spent : str
-        The share of the budget that is spent, in words, for example "6.7% spent".
+        The share of the budget that is spent, in words, for example "6.7% spent"; without a budget, the loss.
     spent_loss : str
-        The loss and the budget in the filter's measure, for example "mu 0.1158 of 0.4483"; empty where unknown.
+        The loss and the budget in the filter's measure, for example "mu 0.1158 of 0.4483"; "no budget" without one;
+        empty where unknown.
     ledger : str
         Name of the ledger's file.
     next_steps : list of NextStep
@@ -367,7 +370,7 @@ class Snapshot(Record, frozen=True):
         Of refusals and warnings.
     """
 
-    version: Literal[7]
+    version: Literal[8]
     process_id: str
     seq: Count
     time: str

@@ -57,8 +57,8 @@ class TimelinePoint(Record, frozen=True):
     ----------
     id : int
         Number of the last request before this moment; 0 is before the first request.
-    spent : float
-        Fraction of the budget that was spent.
+    spent : float or None
+        Fraction of the budget that was spent; None without a budget, for all points.
     bounds : list of (float or None)
         What each curve reported, in the order of the curves; None where it reported nothing.
     text : str
@@ -66,7 +66,7 @@ class TimelinePoint(Record, frozen=True):
     """
 
     id: Count
-    spent: Proportion
+    spent: Proportion | None
     bounds: list[float | None]
     text: str
 

@@ -12,17 +12,19 @@ convert            between kinds of loss, where a theorem allows it
 filters            refuse a loss.  GDPFilter: Smith and Thakurta 2022, Theorem 1; with pure-DP losses,
                    GDPResidueFilter: Regehr et al. 2026, and GDPReserveFilter.  ZCDPFilter: Whitehouse et
                    al. 2023, Theorem 1; Feldman and Zrnic 2021, Remark 4.4.  RDPFilter: Feldman and Zrnic
-                   2021, Theorem 4.3.  ApproxDPFilter: Whitehouse et al. 2023, Theorem 8.  RogersFilter and
-                   BasicFilter: Rogers et al. 2016, Theorems 5.1 and 3.3
+                   2021, Theorem 4.3, with a delta as Whitehouse et al. 2023, Theorem 1.  ApproxDPFilter:
+                   Whitehouse et al. 2023, Theorem 8.  RogersFilter and BasicFilter: Rogers et al. 2016,
+                   Theorems 5.1 and 3.3
 odometers          report the loss, in two senses that are never mixed.  Time-uniform: Whitehouse et al. 2023,
                    Theorem 3; Rogers et al. 2016, Theorem 6.2.  Accumulators: Haney et al. 2023, Theorems
-                   3.8, 4.9 and 4.11; Feldman and Zrnic 2021, Algorithm 5
+                   3.8, 4.9 and 4.11; Feldman and Zrnic 2021, Algorithm 5.  TruncatedView: Haney et al. 2023,
+                   Definition 1.13
 individual         each unit is charged for the queries that use its data: Feldman and Zrnic 2021,
-                   Algorithms 3 and 7; for Gaussian DP Koskela, Tobaben and Honkela 2023
+                   Algorithms 3, 5 and 7; for Gaussian DP Koskela, Tobaben and Honkela 2023
 partition_cost     the cost of a partition: the growth of its largest part; see also Henzinger, Safavi and
                    Vadhan 2024
 interleaving       the filters under which interactive mechanisms may run concurrently: Haney et al. 2023
-budget, guarantee  the budget that the curator declares, and how each filter enforces it
+budget, guarantee  the budget that the curator declares, and how each filter enforces it; no_budget: that there is none
 mixture            the best parameter of a normal mixture, shared by the odometer and the intervals
 intervals          repeatedly refined estimates, and intervals that remain valid (Robbins 1970)
 truncated_normal   intervals for a value that is seen only above a threshold (Lee, Sun, Sun and Taylor 2016)
@@ -53,6 +55,7 @@ from dpnb.accounting.filters import (
     RDPFilter,
     RogersFilter,
     SumFilter,
+    UnboundedFilter,
     ZCDPFilter,
 )
 from dpnb.accounting.intervals import combine, confidence_sequence_radius, fixed_radius, tuned_tau
@@ -68,6 +71,7 @@ from dpnb.accounting.losses import (
     PureGDP,
     loss_from_json,
 )
+from dpnb.accounting.no_budget import NoBudget
 from dpnb.accounting.odometers import (
     ApproxDPAccumulator,
     BasicOdometer,
@@ -81,6 +85,7 @@ from dpnb.accounting.odometers import (
     RogersOdometer,
     SpentAccumulator,
     StitchedOdometer,
+    TruncatedView,
     ZCDPAccumulator,
 )
 
@@ -103,6 +108,7 @@ __all__ = [
     "GDPResidueFilter",
     "Loss",
     "MixtureOdometer",
+    "NoBudget",
     "Odometer",
     "PointwiseDP",
     "PureDP",
@@ -116,6 +122,8 @@ __all__ = [
     "SpentAccumulator",
     "StitchedOdometer",
     "SumFilter",
+    "TruncatedView",
+    "UnboundedFilter",
     "ZCDPAccumulator",
     "ZCDPFilter",
     "combine",

@@ -9,14 +9,16 @@ ApproxDP        GDP and PureGDP (Dong, Roth and Su 2022, Cor. 2.13), ZCDP and RD
 ZCDP            GDP (Bun and Steinke 2016, Prop. 1.6), PureDP, ApproxDP, PointwiseDP (epsilon tanh(epsilon/2)
                 of randomised response; a delta stays a delta)
 GDP             PureDP, ApproxDP, PointwiseDP (randomised response lies above the curve of its mu)
-RDP             GDP, ZCDP, PureDP, and RDP of other orders ((a - 1) D_a is convex in a); none with a delta
+RDP             GDP, ZCDP, PureDP, ApproxDP, PointwiseDP, and RDP of other orders ((a - 1) D_a is convex in a);
+                a delta stays a delta, since one decomposition serves all orders
 PureDP          ApproxDP and PointwiseDP without a delta
 ZCDP, GDP, RDP  PureGDP: the sum of what its two mechanisms convert to
 any             any loss of 0
 ==============  ==============================================================================================
 
-Conversions that are not listed are false or unknown.  ZCDP does not imply GDP for any mu, RDP of finitely many orders
-implies neither, and no loss with a delta has finite Renyi divergences.
+Conversions that are not listed are false or unknown.  ZCDP does not imply GDP for any mu, and RDP of finitely many
+orders implies neither.  A loss with a delta has no finite Renyi divergences: its good part has, so it is approximate
+Renyi DP with the same delta.
 
 The weight of the bad part.  If both neighbours' outputs are, except for a part of weight d, (epsilon, x)-close, then
 P(S) <= (1 - d) P'(S) + d <= e^epsilon Q(S) + (1 - d) x + d.  So a total delta leaves x = (delta - d)/(1 - d) for the
@@ -69,7 +71,7 @@ def convert(loss: Loss, to: type[L], *, delta: Number | None = None, orders: Ite
     Returns
     -------
     Loss
-        Of type `to`; no component is smaller than the theorem's.
+        Of type `to`; no component is smaller than the theorem's.  It keeps the delta of `loss`, if that has one.
 
     Raises
     ------
@@ -243,23 +245,24 @@ def _gdp(loss: Loss) -> GDP | None:
 
 
 def _rdp(loss: Loss, orders: Iterable[Number] | None) -> RDP | None:
-    if loss.delta:
-        return None
     if isinstance(loss, RDP):
         if orders is None:
             return loss
         free = _free_at(loss, orders)
-        return free.with_parts(tuple([_between(loss, order) for order in free.orders]))
+        return free.with_parts((*[_between(loss, order) for order in free.orders], loss.delta))
     if isinstance(loss, PureGDP):
-        pure, gaussian = (_rdp(part, orders) for part in (PureDP(loss.epsilon), GDP.of(loss.mu_squared, Fraction(0))))
+        parts = (PureDP(loss.epsilon), GDP.of(loss.mu_squared, loss.delta))
+        pure, gaussian = (_rdp(part, orders) for part in parts)
         return pure + gaussian if pure is not None and gaussian is not None else None
     if not isinstance(loss, GDP | ZCDP | EpsilonLoss):
         return None
     free = _free_at(loss, orders)
     if isinstance(loss, GDP | ZCDP):
         n, d = loss.rho.as_integer_ratio()
-        return free.with_parts(tuple([Fraction(order.numerator * n, order.denominator * d) for order in free.orders]))
-    return free.with_parts(tuple([_rdp_of_pure(loss.epsilon, order) for order in free.orders]))
+        rhos = [Fraction(order.numerator * n, order.denominator * d) for order in free.orders]
+    else:
+        rhos = [_rdp_of_pure(loss.epsilon, order) for order in free.orders]
+    return free.with_parts((*rhos, loss.delta))
 
 
 @lru_cache(maxsize=1024)
@@ -302,7 +305,7 @@ def _between(loss: RDP, order: Fraction) -> Fraction:
     """The loss at another order: (a - 1) D_a is convex in a and 0 at a = 1, so it lies below its chords."""
     below, at_below = Fraction(1), Fraction(0)
     # Divergences rise with the order, so the bound at a higher order also holds at lower ones.
-    least = accumulate(reversed(loss.parts), min)
+    least = accumulate((rho for _, rho in reversed(loss.curve)), min)
     for above, rho in zip(loss.orders, reversed(list(least)), strict=True):
         at_above = (above - 1) * rho
         if order <= above:

@@ -50,20 +50,25 @@ from dpnb.accounting.filters import (
     RDPFilter,
     RogersFilter,
     SumFilter,
+    UnboundedFilter,
     ZCDPFilter,
 )
 from dpnb.accounting.individual import worst_case_filter
 from dpnb.accounting.losses import GDP, ApproxDP, Loss, PureGDP, loss_from_json
-from dpnb.errors import InvalidValueError, LedgerError
+from dpnb.accounting.no_budget import NoBudget
+from dpnb.errors import InvalidValueError, LedgerError, RequestError
 
 __all__ = ["FILTERS", "AnyFilter", "FilterName", "PrivacyGuarantee", "display_bound", "make_guarantee"]
 
-AnyFilter = SumFilter[Any] | RogersFilter
+AnyFilter = SumFilter[Any] | RogersFilter | UnboundedFilter
 FilterName = Literal["gdp", "zcdp", "rdp", "approx-dp", "rogers", "basic"]
 DELTA_SPLIT = "equal_releases"
 """How a filter that counts epsilons chooses each release's delta; a ledger made under another rule is refused."""
 # A remainder below this share of mu0 squared comes from rounding and counts as 0.
 ROUNDING_TOLERANCE = Fraction(1, 10**10)
+
+NO_FILTER = "none"
+"""The name of the filter of a session without a budget, in the ledger; ``filter=`` does not accept it."""
 
 FILTERS = {
     "gdp": (
@@ -93,21 +98,27 @@ class PrivacyGuarantee:
     Parameters
     ----------
     filter_name : str
-        One of `FILTERS`.
-    budget : Budget
+        One of `FILTERS`, or `NO_FILTER`.
+    budget : Budget or NoBudget
     initial_filter : filter
         The filter before the first release.
     mu0_squared : Fraction
-        mu0 squared of the GDP budget for the same guarantee; of the GDP that it implies, if it is in pure DP.
+        mu0 squared of the GDP budget for the same guarantee; of the GDP that it implies, if it is in pure DP; without a
+        budget, of the reference.
     shared_delta : Fraction or None
         The delta that is divided among the answers, for a filter that counts epsilons; None for the others.
     """
 
     filter_name: str
-    budget: Budget
+    budget: Budget | NoBudget
     initial_filter: AnyFilter
     mu0_squared: Fraction
     shared_delta: Fraction | None = None
+
+    @property
+    def has_budget(self) -> bool:
+        """Whether a budget limits the privacy loss."""
+        return isinstance(self.budget, Budget)
 
     @property
     def refining(self) -> str | None:
@@ -120,6 +131,8 @@ class PrivacyGuarantee:
     def words(self) -> str:
         """The guarantee in words, for example ``(1, 1e-06)-DP, enforced as 0.2368-GDP``."""
         enforced = self.filter_guarantee
+        if isinstance(self.budget, NoBudget):
+            return enforced
         if self.budget.epsilon is None or self.budget.delta is None:
             return enforced
         return f"({display_bound(self.budget.epsilon)}, {display_bound(self.budget.delta)})-DP, enforced as {enforced}"
@@ -131,6 +144,8 @@ class PrivacyGuarantee:
         Rounded up, since the whole budget may be spent: a smaller number would claim more than is enforced.  An order
         of a Renyi guarantee is rounded down: the loss grows with the order, so the guarantee holds at every lower one.
         """
+        if isinstance(self.initial_filter, UnboundedFilter):
+            return "no guarantee (no budget limits the privacy loss)"
         if isinstance(self.initial_filter, GDPReserveFilter):
             reserve = display_up(decimal_up(self.initial_filter.budget.epsilon))
             if not self.initial_filter.budget.mu_squared:
@@ -206,7 +221,17 @@ class PrivacyGuarantee:
             The current state of this guarantee's filter.
         share : Fraction, default 1
             In (0, 1].
+
+        Raises
+        ------
+        RequestError
+            There is no budget.
         """
+        if isinstance(state, UnboundedFilter):
+            raise RequestError(
+                "share: this session has no budget, so there is no share of what remains; give mu=, rho=, epsilon= or "
+                "within= instead"
+            )
         if self.shared_delta is not None:
             squared = exact(self._searched(state, share)) ** 2
         else:
@@ -214,7 +239,7 @@ class PrivacyGuarantee:
             squared = squared if share == 1 else exact(decimal_sqrt_down(share * squared)) ** 2
         return GDP.from_mu_squared(squared if squared >= ROUNDING_TOLERANCE * self.mu0_squared else 0)
 
-    def _searched(self, state: AnyFilter, share: Fraction) -> float:
+    def _searched(self, state: SumFilter[Any] | RogersFilter, share: Fraction) -> float:
         """Search by bisection; the returned mu was checked and fits."""
         goal = exact(state.headroom) * (1 - share)
 
@@ -233,9 +258,10 @@ class PrivacyGuarantee:
 
     def to_json(self) -> dict[str, str]:
         """The computed parameters as texts, so that another version of a library cannot change them."""
+        limit = self.initial_filter.budget
         return {
             "mu0_squared": to_text(self.mu0_squared),
-            "filter_budget": json.dumps(self.initial_filter.budget.to_json()),
+            **({} if limit is None else {"filter_budget": json.dumps(limit.to_json())}),
             **({} if self.shared_delta is None else {"delta_split": DELTA_SPLIT}),
         }
 
@@ -253,6 +279,8 @@ class PrivacyGuarantee:
                 "start a new ledger, whose loss adds to what this one has spent"
             )
         mu0_squared = from_text(stored["mu0_squared"])
+        if isinstance(self.initial_filter, UnboundedFilter):
+            return replace(self, mu0_squared=mu0_squared)
         budget = loss_from_json(json.loads(stored["filter_budget"]))
         start = (
             self.initial_filter.with_budget(budget)
@@ -267,7 +295,7 @@ def display_bound(bound: Fraction) -> str:
     return f"{float(display_up(decimal_up(bound), 6)):.6g}"
 
 
-def make_guarantee(name: str, budget: Budget, *, individual: bool = False) -> PrivacyGuarantee:
+def make_guarantee(name: str, budget: Budget | NoBudget, *, individual: bool = False) -> PrivacyGuarantee:
     """The guarantee of `budget`, enforced by the named filter.
 
     Parameters
@@ -275,7 +303,7 @@ def make_guarantee(name: str, budget: Budget, *, individual: bool = False) -> Pr
     name : str
         One of `FILTERS`.
     budget : Budget
-        In epsilon and delta; for ``"gdp"`` also ``Budget.gdp``.
+        In epsilon and delta; for ``"gdp"`` also ``Budget.gdp``.  A `NoBudget` has the name `NO_FILTER`.
     individual : bool, default False
         Whether each unit has the whole budget for itself (:mod:`dpnb.accounting.individual`); the filter then is the
         public worst case.
@@ -285,6 +313,8 @@ def make_guarantee(name: str, budget: Budget, *, individual: bool = False) -> Pr
     InvalidValueError
         An unknown name, or a filter that cannot enforce such a budget.
     """
+    if isinstance(budget, NoBudget):
+        return _without_budget(name, budget, individual=individual)
     if individual:
         if budget.pure_epsilon:
             raise InvalidValueError(
@@ -338,7 +368,20 @@ def make_guarantee(name: str, budget: Budget, *, individual: bool = False) -> Pr
     return PrivacyGuarantee(name, budget, BasicFilter(epsilon, delta), mu0_squared, shared_delta=delta)
 
 
-def _mu_squared_left(state: AnyFilter) -> Fraction:
+def _without_budget(name: str, budget: NoBudget, *, individual: bool) -> PrivacyGuarantee:
+    if name != NO_FILTER:
+        raise InvalidValueError(
+            f"filter: must be {NO_FILTER!r} without a budget; got {shown(name)}; leave it out, or give a budget"
+        )
+    if individual:
+        raise InvalidValueError(
+            "accounting: 'individual' gives each unit a budget, and this session has none (budget=None); leave it out, "
+            "or give a budget"
+        )
+    return PrivacyGuarantee(name, budget, UnboundedFilter(), budget.reference.loss.mu_squared)
+
+
+def _mu_squared_left(state: SumFilter[Any] | RogersFilter) -> Fraction:
     if isinstance(state, GDPFilter | GDPReserveFilter):
         return state.budget.mu_squared - state.spent.mu_squared
     if isinstance(state, RDPFilter):

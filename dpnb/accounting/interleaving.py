@@ -1,7 +1,7 @@
 """The filters under which interactive mechanisms may run concurrently, with requests to them in any order.
 
 =====================================  ==============================================================================
-GDP, also with a delta                 f-DP: an interactive mechanism with a trade-off function is an interactive
+GDP, also with a delta; no budget      f-DP: an interactive mechanism with a trade-off function is an interactive
                                        post-processing of the pair of distributions that has it (Vadhan and Zhang
                                        2023), so a filter that is valid for non-interactive ones is valid for these
                                        (Haney et al. 2023, Section 3).  Delta-approximate mu-GDP is the trade-off
@@ -11,7 +11,7 @@ GDP, also with a delta                 f-DP: an interactive mechanism with a tra
 (epsilon, delta)-DP: basic, Rogers     Haney et al. 2023, Section 3
 RDP of one order                       Haney et al. 2023, Theorem 4.6
 zCDP without a delta, and the sum V    Haney et al. 2023, Theorem 4.10
-zCDP with a delta                      open (Haney et al. 2023, Section 4): refused
+zCDP or RDP with a delta               open (Haney et al. 2023, Section 4): refused
 RDP of several orders                  proved for each order alone; which order gives the bound may depend on the
                                        answers: refused
 =====================================  ==============================================================================
@@ -22,21 +22,21 @@ many requests, and dpnb releases integers of finitely many digits.
 
 from __future__ import annotations
 
-from typing import Any
-
-from dpnb.accounting.filters import RDPFilter, RogersFilter, SumFilter
-from dpnb.accounting.losses import ZCDP
+from dpnb.accounting.filters import RDPFilter, RogersFilter
+from dpnb.accounting.guarantee import AnyFilter
+from dpnb.accounting.losses import RDP, ZCDP
 
 __all__ = ["interleaving_obstacle", "partition_obstacle"]
 
 
-def interleaving_obstacle(filter_: SumFilter[Any] | RogersFilter) -> str | None:
+def interleaving_obstacle(filter_: AnyFilter) -> str | None:
     """Why interactive mechanisms may not be launched under this filter; None if they may."""
-    if isinstance(filter_.budget, ZCDP) and filter_.budget.delta:
+    if isinstance(filter_.budget, ZCDP | RDP) and filter_.budget.delta:
+        kind = "zCDP" if isinstance(filter_.budget, ZCDP) else "Renyi DP"
         return (
-            "this filter counts approximate zCDP (it has a delta to spend), for which it is an open question whether "
-            "interactive mechanisms may be interleaved (Haney et al. 2023, Section 4); use filter='gdp', or a budget "
-            "without discovery_delta"
+            f"this filter counts approximate {kind} (it has a delta to spend), for which it is an open question "
+            "whether interactive mechanisms may be interleaved (Haney et al. 2023, Section 4); use filter='gdp', or a "
+            "budget without discovery_delta"
         )
     if isinstance(filter_, RDPFilter) and len(filter_.budget.orders) > 1:
         return (
@@ -46,7 +46,7 @@ def interleaving_obstacle(filter_: SumFilter[Any] | RogersFilter) -> str | None:
     return None
 
 
-def partition_obstacle(filter_: SumFilter[Any] | RogersFilter) -> str | None:
+def partition_obstacle(filter_: AnyFilter) -> str | None:
     """Why a partition may not be charged by its largest parts under this filter; None if it may."""
     if isinstance(filter_, RogersFilter):
         return (

@@ -3,11 +3,15 @@
 For that person alone.  What one unit has spent follows from its rows, so showing it to an analyst would be a release
 that is not charged; a service for several persons shows each of them only their own.  The curator makes it outside any
 session, from the table and the ledger alone; the ledger is read and never written.
+
+After each query the statement has a bound on what the person has lost until then, by the tracker of Feldman and Zrnic
+2021, Algorithm 5 (:mod:`dpnb.accounting.individual.unit_tracker`), and beside it the public worst case.  No session
+computes the tracker, and nothing of it is stored: it exists only here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -21,7 +25,7 @@ from dpnb._core.pricing.stored_request import plan_of, request_of
 from dpnb._core.tables import PrivateTables, UnreadTables
 from dpnb._core.unit_budgets import IndividualAccounting, Participation, UnitChargeRecord
 from dpnb._plan.plan import describe_plan
-from dpnb.accounting.individual import OnExhausted
+from dpnb.accounting.individual import OnExhausted, UnitTracker
 from dpnb.curator.kernel import refuse_in_kernel
 from dpnb.curator.table_files import files_of, read_tables
 from dpnb.curator.unit_name import UnitType, names_unit
@@ -56,6 +60,11 @@ class StatementEntry:
         Whether there is an answer; a charge without an answer still counts.
     delta : Fraction
         The delta that every unit was charged for discovering groups.
+    tracked : Fraction
+        The bound of the person's tracker after this query, as mu squared.
+    worst_case : Fraction
+        What a unit that every query affects in full has spent after this query, as mu squared, up to the budget.  This
+        is public.
     """
 
     id: int
@@ -67,6 +76,8 @@ class StatementEntry:
     participation: Participation
     answered: bool
     delta: Fraction
+    tracked: Fraction
+    worst_case: Fraction
 
 
 @dataclass(frozen=True, repr=False)
@@ -168,7 +179,7 @@ def statement(
         number = _number(unit, unit_type, frames, tables_)
         paid = IndividualAccounting(tables_, account, version, mode).paid_by(number)
         budget = account.guarantee.initial_filter.unit_budget  # type: ignore[union-attr]  # individual, so it is a worst case
-        entries = tuple(map(_entry, paid))
+        entries = tuple(_entries(paid, account, budget))
         return Statement(_unit(unit, tables_), copied.path, version, metadata, account, mode, budget, entries)
     finally:
         copied.close()
@@ -216,7 +227,16 @@ def _unit(unit: str, tables: PrivateTables) -> str:
     return f"row {unit} of the file" if column is None else f"{column} {unit}"
 
 
-def _entry(paid: UnitChargeRecord) -> StatementEntry:
+def _entries(paid: list[UnitChargeRecord], account: Accountant, budget: Fraction) -> Iterator[StatementEntry]:
+    tracker, worst_case = UnitTracker(budget), Fraction(0)
+    for record in paid:
+        tracker = tracker.step(record.paid)
+        worst_case = min(worst_case + account.worst_case(record.charge.id)[0], budget)
+        # Every bound that is at least the sum of the charges holds, so the last increment need not exceed the budget.
+        yield _entry(record, min(tracker.bound, max(budget, record.spent)), worst_case)
+
+
+def _entry(paid: UnitChargeRecord, tracked: Fraction, worst_case: Fraction) -> StatementEntry:
     charge = paid.charge
     if charge.launch is not None or charge.result is not None:
         query = launch_text.of(charge)
@@ -235,4 +255,6 @@ def _entry(paid: UnitChargeRecord) -> StatementEntry:
         participation=paid.participation,
         answered=charge.status == "released",
         delta=charge.loss.delta,
+        tracked=tracked,
+        worst_case=worst_case,
     )

@@ -97,7 +97,7 @@ def _amount(statement: Statement, mu_squared: Fraction, *, up: bool) -> tuple[st
 def _table(statement: Statement) -> list[str]:
     if not statement.entries:
         return ["There are no queries yet."]
-    head = ("no.", "time (UTC)", "in full", "charged", "share", "this person", "query")
+    head = ("no.", "time (UTC)", "in full", "charged", "share", "so far", "worst case", "this person", "query")
     rows = [
         (
             str(entry.id),
@@ -105,12 +105,14 @@ def _table(statement: Statement) -> list[str]:
             _mu(entry.full_cost) if entry.participation not in ("worst case", "free") else "-",
             _mu(entry.full_cost if entry.participation == "in full" else entry.paid),
             format_percent_up(decimal_up(entry.paid / statement.budget)),
+            format_percent_up(decimal_up(entry.tracked / statement.budget)),
+            format_percent_up(decimal_up(entry.worst_case / statement.budget)),
             _participation(entry, statement),
             printable(entry.query),
         )
         for entry in statement.entries
     ]
-    return table_text([head, *rows], left=(1, 5, 6))
+    return table_text([head, *rows], left=(1, 7, 8))
 
 
 def _mu(mu_squared: Fraction) -> str:
@@ -136,6 +138,9 @@ def _notes(statement: Statement) -> list[str]:
     notes = [
         "In full: the cost for this person of taking part in full; charged: the actual cost. Both are a mu, rounded "
         "up; the squares of mu add up, and so do the shares of the budget.",
+        "So far: at most this share, in steps of 5%. All answers up to this query are, for this person, inside every "
+        "budget that was fixed beforehand and is at least as large (Feldman and Zrnic 2021, Algorithm 5). Worst case: "
+        "the same for a person whom every query affects in full; the analyst sees the worst case only.",
         "Correct if the file is the table that the session was given, with values of the same types.",
     ]
     if any(entry.delta for entry in statement.entries):

@@ -159,7 +159,8 @@ class Grouping(ColumnLayout):
             The groups: texts, or other discrete values.
         discovery_delta : Number, optional
             The largest probability with which a group with a single unit is found, at most the budget's
-            ``discovery_delta``; by default a tenth of that.  It belongs to the query: other values are other queries.
+            ``discovery_delta``; by default a tenth of that.  Without a budget, a tenth of ``odometer_delta`` takes its
+            place.  It belongs to the query: other values are other queries.
 
         Raises
         ------

@@ -268,7 +268,7 @@ class Launches(NotCopyable, Generic[S, P]):
         name : str, optional
             Name of the launch; by default a description of the query.
         initial_mu : Number, optional
-            mu of the first observation; by default a hundredth of the remaining budget.
+            mu of the first observation; by default a hundredth of the remaining budget.  Required without a budget.
         max_mu : Number, optional
             mu at which to stop in any case; by default only the filter limits it.
 

@@ -205,7 +205,8 @@ class MechanismRegistry(NotCopyable, Generic[S, P]):
             known = self._find(request, name)
             if known is not None:
                 return known
-            charged = recorded_charge(request.loss, self._admit(request.kind, name, request.loss))
+            counted = self._admit(request.kind, name, request.loss)
+            charged = recorded_charge(account, request.loss, counted)
             number = account.ledger.reserve(
                 kind=LAUNCH,
                 request_key=digest(["launch", account.root_node, version, name]),
@@ -248,13 +249,17 @@ class MechanismRegistry(NotCopyable, Generic[S, P]):
             )
             return Explanation(title, [*before, *facts], self._core.notice)
         if is_known:
-            return Explanation(title, [("cost", "nothing: the earlier launch of this name is reused"), *facts])
-        after = self._account.filter.step(counted)
-        left = f"{format_percent_down(after.headroom)} of the budget would remain"
+            reused = [("cost", "nothing: the earlier launch of this name is reused"), *facts]
+            return Explanation(title, reused, self._core.notice)
+        left = "no budget limits it"
+        if self._account.guarantee.has_budget:
+            after = self._account.filter.step(counted)
+            left = f"{format_percent_down(after.headroom)} of the budget would remain"
         cost = charge_text(self._account, loss, counted, self._account.forecast(counted)[0])
         return Explanation(
             title,
             [("cost", f"{cost}, in full at launch; {left}; nothing was charged"), *facts],
+            self._core.notice,
         )
 
 

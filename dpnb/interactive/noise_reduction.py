@@ -252,6 +252,11 @@ def noise_reduction_request(
     if start is None and known is not None:
         start = known.details["resolved"].get("initial_mu_squared")
     if start is None:
+        if not account.guarantee.has_budget:
+            raise RequestError(
+                "noise_reduction: needs initial_mu= in a session without a budget, where there is no share of what "
+                "remains; got none; give for example initial_mu=0.02; nothing was charged"
+            )
         remaining = account.guarantee.remaining(account.filter, INITIAL_SHARE)
         if not remaining.mu_squared:
             raise BudgetExceeded("noise_reduction: no budget remains; nothing was charged")

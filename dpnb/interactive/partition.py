@@ -21,7 +21,7 @@ from dpnb.interactive.launch_request import LaunchRequest
 from dpnb.interactive.mechanism import SessionMechanism
 from dpnb.interactive.protocol import Charged
 from dpnb.ledger import node_of
-from dpnb.render.numbers import format_cost_up, format_percent_up
+from dpnb.render.numbers import format_percent_first
 
 MAX_PARTS_SHOWN = 50
 
@@ -119,7 +119,7 @@ class Partition(SessionMechanism, Mapping[Key, P], Generic[P]):
 
     def _part_text(self, cost: Loss) -> str:
         """What a part has spent, in few words."""
-        return f"{format_percent_up(self._budget_fraction(cost))} ({format_cost_up(cost)})"
+        return format_percent_first(cost, self._budget_fraction(cost))
 
     @property
     def parts(self) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ from dpnb._core.core import SessionCore
 from dpnb._core.options import checked_amount, checked_budget
 from dpnb.accounting.budget import Budget
 from dpnb.accounting.exact import exact, shown, to_text
-from dpnb.accounting.guarantee import PrivacyGuarantee, make_guarantee
+from dpnb.accounting.guarantee import NO_FILTER, PrivacyGuarantee, make_guarantee
 from dpnb.accounting.losses import ApproxDP, Loss, PureDP
 from dpnb.errors import BudgetExceeded, InvalidValueError, RequestError
 from dpnb.interactive.launch_request import LaunchRequest
@@ -22,6 +22,7 @@ from dpnb.render.numbers import format_percent_down
 NO_REFUND = "Unused budget is not refunded."
 
 ACCEPTED_FILTERS = {
+    NO_FILTER: ("gdp",),
     "gdp": ("gdp",),
     "zcdp": ("zcdp", "gdp", "approx-dp"),
     "rdp": ("rdp", "zcdp", "gdp", "approx-dp"),
@@ -146,6 +147,8 @@ def budget_argument(account: Accountant, argument: str, amount: Any) -> Budget:
         `amount` is not a budget, or a number is out of range.
     BudgetExceeded
         No budget remains.
+    RequestError
+        A share of a session that has no budget.
     """
     if argument == "budget":
         return checked_budget(amount)
@@ -171,10 +174,11 @@ def filter_of_sub_session(account: Accountant, budget: Budget, filter_: str | No
         No theorem converts the requested filter's guarantee into this filter's kind of loss.
     """
     own = account.guarantee.filter_name
-    name = filter_ if filter_ is not None else own if budget.epsilon is not None else "gdp"
+    name = filter_ if filter_ is not None else own if budget.epsilon is not None and own != NO_FILTER else "gdp"
     if name not in ACCEPTED_FILTERS[own]:
+        owner = "this session" if own == NO_FILTER else f"the filter {own!r} of this session"
         raise RequestError(
-            f"delegate: filter={name!r} enforces a guarantee that the filter {own!r} of this session cannot count, as "
+            f"delegate: filter={name!r} enforces a guarantee that {owner} cannot count, as "
             f"no theorem converts one into the other; use one of {', '.join(map(repr, ACCEPTED_FILTERS[own]))}"
         )
     return name
@@ -189,7 +193,9 @@ def loss_of_sub_session(owner: PrivacyGuarantee, inner: PrivacyGuarantee) -> Los
     budget = inner.budget
     if owner.shared_delta is not None and budget.epsilon is not None and budget.delta is not None:
         return ApproxDP(budget.epsilon, budget.delta)
+    loss: Loss | None = inner.initial_filter.budget
+    if loss is None or not isinstance(budget, Budget):  # a sub-session has a budget; the type checker does not know
+        raise TypeError(inner.filter_name)
     if budget.pure_epsilon and not budget.loss:
         return PureDP(budget.pure_epsilon)
-    loss: Loss = inner.initial_filter.budget
     return loss

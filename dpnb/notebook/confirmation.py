@@ -1,5 +1,7 @@
 """Which releases by mouse or magic are confirmed: those that take a large part of what is left.
 
+Without a budget they are those that would take a large part of the budget (1, `odometer_delta`).
+
 ``%config DpnbMagics.confirm_above = 0.5`` sets the limit for a kernel, and ``c.DpnbMagics.confirm_above = 0.5`` in
 ``ipython_config.py`` for all kernels.  ``query.release(...)`` in code is never interrupted.
 """
@@ -13,8 +15,10 @@ from IPython.core.getipython import get_ipython
 
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.query import Query
+from dpnb.accounting.exact import exact
+from dpnb.accounting.no_budget import NoBudget
 from dpnb.errors import DpnbError
-from dpnb.render.numbers import format_percent_up
+from dpnb.render.numbers import format_cost_up, format_percent_up
 from dpnb.results.preview import Preview
 
 CONFIRM_ABOVE = 0.2
@@ -33,6 +37,8 @@ def limit() -> float:
 def large_share(account: Accountant, preview: Preview, above: float | None = None) -> str | None:
     """The share of what is left that a release takes, in words; None if it needs no confirmation.
 
+    Without a budget, its loss.
+
     Parameters
     ----------
     account : Accountant
@@ -44,6 +50,8 @@ def large_share(account: Accountant, preview: Preview, above: float | None = Non
     """
     if not preview.cost or not preview.fits:
         return None  # free, or refused anyway
+    if isinstance(account.budget, NoBudget):
+        return _large_loss(preview, account.budget, limit() if above is None else above)
     left, left_words = account.filter.headroom, "what is left"
     if not left:  # under individual accounting, when nothing is left in the worst case
         left, left_words = 1.0, "the whole budget of one unit"
@@ -53,6 +61,13 @@ def large_share(account: Accountant, preview: Preview, above: float | None = Non
         if share > (limit() if above is None else above)
         else None
     )
+
+
+def _large_loss(preview: Preview, budget: NoBudget, above: float) -> str | None:
+    """The loss in words, if it takes more than the share `above` of the reference."""
+    if above >= 1 or preview.cost.mu_squared <= exact(above) * budget.reference.loss.mu_squared:
+        return None
+    return f"{format_cost_up(preview.cost)}, which no budget limits"
 
 
 def large_release(query: Query, target: dict[str, Any], above: float | None = None) -> str | None:

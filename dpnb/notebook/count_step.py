@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from dpnb._core.query import Query
@@ -11,14 +12,16 @@ from dpnb.accounting.exact import decimal_sqrt_down, to_text
 from dpnb.errors import DpnbError
 from dpnb.notebook.amounts import short_amount
 from dpnb.notebook.confirmation import large_share
-from dpnb.render.numbers import format_mu_up, format_percent_up
-from dpnb.render.previews import FIRST_SHARE
+from dpnb.render.numbers import format_cost_up, format_mu_up, format_percent_up
+from dpnb.render.previews import FIRST_MU, FIRST_SHARE
 from dpnb.results.answer import Answer
 from dpnb.results.preview import Preview
 
 
 def make_step(count: Query) -> CountStep | None:
     """The release of a count: for a hundredth of what is left, or for as much again as was spent on it.
+
+    Without a budget for `FIRST_MU` instead of a hundredth.
 
     Parameters
     ----------
@@ -47,7 +50,9 @@ def make_step(count: Query) -> CountStep | None:
         return None
     if preview is None or not preview.fits:
         return None
-    cost = f"{format_percent_up(preview.cost_fraction)} of the budget"
+    cost = format_cost_up(preview.cost)
+    if preview.has_budget:
+        cost = f"{format_percent_up(preview.cost_fraction)} of the budget"
     text, label = f"Expected error unknown: it depends on {rows}.", f"Release the number of rows first ({cost})"
     if best is not None:
         text = "Expected error unknown"
@@ -69,12 +74,22 @@ def _preview(count: Query, best: Answer | None) -> Preview | None:
     share, known = FIRST_SHARE, 0.0
     if best is not None:
         known = best.total_loss.mu
+    if not account.guarantee.has_budget:
+        return _preview_without_budget(count, known)
+    if best is not None:
         spent, _ = account.forecast(account.guarantee.to_filter_loss(best.total_loss))
         share = min(max(share, spent / (account.filter.headroom or 1.0)), 1.0)
     proposed: Any = count.preview(share=share)
     mu = short_amount(decimal_sqrt_down(proposed.total_loss.mu_squared), known)
     preview: Any = count.preview(mu=mu) if mu > known else proposed
     return preview if preview.cost else None
+
+
+def _preview_without_budget(count: Query, known: float) -> Preview | None:
+    """A release for `FIRST_MU`, or for as much again as was spent on the count."""
+    mu = short_amount(math.hypot(known, max(known, FIRST_MU)), known)
+    preview: Any = count.preview(mu=mu) if mu > known else None
+    return preview if preview is not None and preview.cost else None
 
 
 def code_of(count: Query) -> str:

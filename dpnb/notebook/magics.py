@@ -47,7 +47,7 @@ class DpnbMagics(Magics):
         min=0,
         max=1,
         help="Releases by mouse or magic that take more than this share of what is left are confirmed once; "
-        "1 confirms none.",
+        "1 confirms none.  Without a budget, more than this share of a budget with epsilon 1.",
     ).tag(config=True)
 
     @line_cell_magic
@@ -107,6 +107,7 @@ class DpnbMagics(Magics):
         large = large_release(query, target, self.confirm_above)
         if large is not None:
             above = percent(self.confirm_above)
+            above += "" if query.runner.account.guarantee.has_budget else " of a budget with epsilon 1"
             raise ConfirmationRequired(
                 f"{query.description}: this release takes {large}, and a release of more than {above} must be "
                 f"confirmed; nothing was charged; to confirm, write %%dpnb {line.strip()} {CONFIRM}"

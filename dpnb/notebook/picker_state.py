@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from IPython.lib.pretty import pretty
 
+from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.cost_text import cost_text
 from dpnb._core.query import Query
 from dpnb._protocol.picker import (
@@ -26,8 +27,11 @@ from dpnb._protocol.picker import (
     RenderedAnswer,
     Unanswered,
 )
+from dpnb.accounting.budget import Budget
 from dpnb.accounting.exact import decimal_sqrt_down, to_text
-from dpnb.errors import BudgetExceeded, DpnbError
+from dpnb.accounting.losses import GDP
+from dpnb.accounting.odometers import SpentAccumulator
+from dpnb.errors import BudgetExceeded, DpnbError, RequestError
 from dpnb.notebook.amounts import short_amount
 from dpnb.notebook.confirmation import large_share
 from dpnb.notebook.count_step import make_step
@@ -53,6 +57,12 @@ PRESETS = (
     ("print", "For publication", 0.2),
 )
 """Name, label, and the largest fraction of the remaining budget that the preset uses."""
+
+MAX_MU = 0.5
+"""The largest mu that the slider adds without a budget to an unknown answer; larger ones are possible in code."""
+
+PRESET_MUS = {"glance": 0.02, "talk": 0.05, "print": 0.1}
+"""The largest mu that each preset adds without a budget."""
 
 ALL = "1"
 
@@ -108,6 +118,9 @@ def _state(query: Query, best: Answer | None, unanswered: list[Unanswered], **fi
 
 def _presets(query: Query, steps: list[Step]) -> Iterator[Preset]:
     """The presets for which at least one option is cheap enough."""
+    if not query.runner.account.guarantee.has_budget:
+        yield from _presets_without_budget(steps)
+        return
     whole, whole_text = query.runner.account.filter.headroom, "what is left"
     if _continues(query):
         whole, whole_text = 1.0, "one unit's whole budget"
@@ -117,6 +130,16 @@ def _presets(query: Query, steps: list[Step]) -> Iterator[Preset]:
         if option is not None:
             meaning = f"at most {percent(share)} of {whole_text}"
             yield Preset(id=name, label=label, meaning=meaning, error=_short_error(steps[option][1]), option=option)
+
+
+def _presets_without_budget(steps: list[Step]) -> Iterator[Preset]:
+    """The presets by the loss that they add."""
+    for name, label, _ in PRESETS:
+        mu = PRESET_MUS[name]
+        option = max((index for index, (_, step) in enumerate(steps) if step.cost.mu <= mu), default=None)
+        if option is not None:
+            error = _short_error(steps[option][1])
+            yield Preset(id=name, label=label, meaning=f"mu at most {mu:g}", error=error, option=option)
 
 
 Step = tuple[dict[str, str], Preview]
@@ -131,9 +154,11 @@ def _steps(query: Query, best: Answer | None) -> list[Step]:
     DpnbError
         There is no such target.
     """
+    if not query.runner.account.guarantee.has_budget:
+        return _steps_without_budget(query, best)
     last = {"share": ALL}
     if _continues(query):  # up to the whole budget of a unit; earlier observations are not combined
-        last, best = {"mu": repr(decimal_sqrt_down(query.runner.account.budget.loss.mu_squared))}, None
+        last, best = {"mu": repr(decimal_sqrt_down(_budget(query).loss.mu_squared))}, None
     whole = _preview(query, **last)
     if not whole.fits:
         raise BudgetExceeded(f"{query.description}: the remaining budget is too small for any release")
@@ -142,6 +167,32 @@ def _steps(query: Query, best: Answer | None) -> list[Step]:
     steps: list[Step] = [({"mu": repr(mu)}, _preview(query, mu=mu)) for mu in _amounts(best, whole)]
     options = (one for one in steps if one[1].fits and one[1].cost.mu_squared and one[1].narrows_interval)
     return [*options, (last, whole)]
+
+
+def _steps_without_budget(query: Query, best: Answer | None) -> list[Step]:
+    """Up to `MAX_MU`, or five times what is known, in addition to what is known; every target is a mu.
+
+    Raises
+    ------
+    RequestError
+        No such target narrows an interval.
+    """
+    known = 0.0 if best is None else best.total_loss.mu
+    last = {"mu": repr(short_amount(math.hypot(known, max(MAX_MU, 5 * known)), known))}
+    whole = _preview(query, **last)
+    steps: list[Step] = [({"mu": repr(mu)}, _preview(query, mu=mu)) for mu in _amounts(best, whole)]
+    options = [one for one in [*steps, (last, whole)] if one[1].cost.mu_squared and one[1].narrows_interval]
+    if not options:
+        raise RequestError(f"{query.description}: no step of the slider would narrow its intervals; give mu= in code")
+    return options
+
+
+def _budget(query: Query) -> Budget:
+    """The budget of a session that has one."""
+    budget = query.runner.account.budget
+    if not isinstance(budget, Budget):  # for the type checker
+        raise TypeError(type(budget).__name__)
+    return budget
 
 
 def _continues(query: Query) -> bool:
@@ -203,21 +254,34 @@ def _amounts(best: Answer | None, whole: Preview) -> list[float]:
 
 def _option(query: Query, target: dict[str, str], preview: Preview, best: Answer | None) -> Option:
     error = UNKNOWN if preview.half_widths is None else describe_expected_error(preview)
-    large = large_share(query.runner.account, preview)
+    account = query.runner.account
+    large = large_share(account, preview)
     whole = "" if "mu" in target else ", all that is left"
     return Option(
         target=target,
-        cost=f"{format_percent_up(preview.cost_fraction)} of the budget{whole}",
+        cost=f"{format_percent_up(preview.cost_fraction)} of the budget{whole}"
+        if preview.has_budget
+        else format_cost_up(preview.cost),
         loss=format_cost_up(preview.total_loss) + ("" if best is None else " in total"),
         confirm=None if large is None else f"{'Release' if best is None else 'Refine'} for {large}?",
         error=error + (f"; {preview.assumption}" if preview.cost.delta and preview.assumption else ""),
         error_value=None if preview.expected_error is None else _finite(preview.expected_error),
         relative_error=_relative(preview, best),
-        after=f"{format_percent_down(preview.headroom_after)} left"
+        after=(
+            f"{format_percent_down(preview.headroom_after)} left"
+            if preview.has_budget
+            else f"no budget: {_spent_after(account, preview.cost)} in total with it"
+        )
         + (f"; participation: {preview.participation}" if preview.participation else ""),
-        remaining=preview.headroom_after,
-        max_repetitions=_queries((preview.max_repetitions or 1) - 1),
+        remaining=preview.headroom_after if preview.has_budget else None,
+        max_repetitions=_queries((preview.max_repetitions or 1) - 1) if preview.has_budget else None,
     )
+
+
+def _spent_after(account: Accountant, cost: GDP) -> str:
+    """The loss of everything with one more release, in few words."""
+    after = account.filter.step(account.guarantee.to_filter_loss(cost))
+    return SpentAccumulator(after).words
 
 
 def _short_error(preview: Preview) -> str:

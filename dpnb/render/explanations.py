@@ -156,6 +156,13 @@ _WARNINGS = [
         "is for tests only.",
     ),
     ErrorExplanation(
+        "no-budget",
+        "No budget",
+        "The curator declared no budget: no query is refused for its cost, so nothing limits what all answers together "
+        "may show about one privacy unit; the odometers report the privacy loss so far.",
+        "An analyst cannot set a budget or remove one, except by giving a limited part to delegate().",
+    ),
+    ErrorExplanation(
         "unknown",
         "Unknown",
         "The noise is too large for an estimate, or the statistic is not defined: use more budget, or larger groups.",

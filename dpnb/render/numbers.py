@@ -90,7 +90,7 @@ def format_cost(cost: Loss, share: float, of: str = "the budget") -> str:
     ----------
     cost : Loss
     share : float
-        The cost as a fraction of the budget.
+        The cost as a fraction of the budget; NaN without a budget, for which only the loss is written.
     of : str, default "the budget"
         The budget, in words.
 
@@ -99,11 +99,17 @@ def format_cost(cost: Loss, share: float, of: str = "the budget") -> str:
     >>> format_cost(GDP("0.044"), 0.00968)
     '0.97% of the budget (mu 0.044)'
     """
-    return f"{format_percent_up(share)} of {of} ({format_cost_up(cost)})" if cost else FREE
+    if not cost:
+        return FREE
+    if math.isnan(share):
+        return format_cost_up(cost)
+    return f"{format_percent_up(share)} of {of} ({format_cost_up(cost)})"
 
 
 def format_percent_first(cost: Loss, share: float) -> str:
-    """A cost for a column of a table: ``1.0% (mu 0.044)``."""
+    """A cost for a column of a table: ``1.0% (mu 0.044)``; without a budget only the loss."""
+    if math.isnan(share):
+        return format_cost_up(cost)
     return f"{format_percent_up(share)} ({format_cost_up(cost)})"
 
 
@@ -111,6 +117,8 @@ def cost_html(cost: Loss, share: float, of: str = "the budget") -> str:
     """`format_cost` as HTML: the loss is explained on hover and focus."""
     if not cost:
         return escape(FREE)
+    if math.isnan(share):
+        return term_html(format_cost_up(cost))
     return f"{escape(f'{format_percent_up(share)} of {of}')} ({term_html(format_cost_up(cost))})"
 
 

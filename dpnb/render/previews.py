@@ -17,6 +17,11 @@ CODE = "white-space:normal;overflow-wrap:anywhere"
 FIRST_SHARE = 0.01
 """The share of the remaining budget for which a count of rows is proposed."""
 
+FIRST_MU = 0.02
+"""The mu for which a count of rows is proposed without a budget."""
+
+NO_LIMIT = "no budget: nothing limits the privacy loss"
+
 COLUMNS = ("request", "cost", "expected error", "headroom after")
 
 
@@ -33,7 +38,7 @@ def preview_html(preview: Preview) -> str:
     title = title_html(preview.description, "not released")
     html = {"cost": cost_html(preview.cost, preview.cost_fraction)}
     if preview.count_needed:
-        html["release first"] = _first_html(preview.count_needed)
+        html["release first"] = _first_html(preview.count_needed, preview)
     return box_html(preview.notice, title, facts_html(_facts(preview), _links(preview), html))
 
 
@@ -42,7 +47,7 @@ def previews_text(previews: Previews) -> str:
     """Several previews for a terminal."""
     first = previews.previews[0]
     table = table_text([COLUMNS, *map(_row, previews.previews)], indent="  ")
-    below = [f"  release first: {_first_text(first.count_needed)}"] if first.count_needed else []
+    below = [f"  release first: {_first_text(first.count_needed, first)}"] if first.count_needed else []
     return with_notice(first.notice, [f"{first.description} (not released)", *table, *below])
 
 
@@ -57,7 +62,7 @@ def previews_html(previews: Previews) -> str:
         if not rows:  # the loss is explained once
             row[1] = cost_html(preview.cost, preview.cost_fraction)
         rows.append(row)
-    below = f"<div>Release first: {_first_html(first.count_needed)}</div>" if first.count_needed else ""
+    below = f"<div>Release first: {_first_html(first.count_needed, first)}</div>" if first.count_needed else ""
     return box_html(first.notice, title_html(first.description, "not released"), table_html(COLUMNS, rows), below)
 
 
@@ -74,22 +79,24 @@ def describe_expected_error(preview: Preview) -> str:
     )
 
 
-def _first_text(count: CountNeeded) -> str:
+def _first_text(count: CountNeeded, preview: Preview) -> str:
     """The count after which the expected error is known, with code that releases it."""
-    return f"the {count.description}, after which the expected error is known: {_first_code(count)}"
+    return f"the {count.description}, after which the expected error is known: {_first_code(count, preview)}"
 
 
-def _first_html(count: CountNeeded) -> str:
-    text, code = _first_text(count), _first_code(count)
+def _first_html(count: CountNeeded, preview: Preview) -> str:
+    text, code = _first_text(count, preview), _first_code(count, preview)
     return f'{escape(text.removesuffix(code))}<code style="{CODE}">{escape(code)}</code>'
 
 
-def _first_code(count: CountNeeded) -> str:
-    return f"{count.code or 'query.count_needed'}.release(share={FIRST_SHARE:g})"
+def _first_code(count: CountNeeded, preview: Preview) -> str:
+    target = f"share={FIRST_SHARE:g}" if preview.has_budget else f"mu={FIRST_MU:g}"
+    return f"{count.code or 'query.count_needed'}.release({target})"
 
 
 def _row(preview: Preview) -> tuple[str, ...]:
-    after = f"{format_percent_down(preview.headroom_after)} left" if preview.fits else "would be refused"
+    after = f"{format_percent_down(preview.headroom_after)} left" if preview.has_budget else NO_LIMIT
+    after = after if preview.fits else "would be refused"
     return preview.request, format_cost(preview.cost, preview.cost_fraction), describe_expected_error(preview), after
 
 
@@ -116,13 +123,15 @@ def _facts(preview: Preview) -> list[tuple[str, str]]:
         combined = f"combined with earlier observations, to a total of {total}; only the difference is charged"
         facts.insert(1, ("refinement", combined))
     if preview.count_needed:
-        facts.append(("release first", _first_text(preview.count_needed)))
+        facts.append(("release first", _first_text(preview.count_needed, preview)))
     elif preview.assumption:
         facts.append(("computed from", preview.assumption))
     facts.append(("contribution", preview.contribution))
     if preview.participation:
         facts.append(("participation", preview.participation))
-    if preview.fits:
+    if not preview.has_budget:
+        facts.append(("headroom after", NO_LIMIT))
+    elif preview.fits:
         facts.append(("headroom after", f"{format_percent_down(preview.headroom_after)} of the budget"))
         if preview.max_repetitions is not None and not preview.participation:
             facts.append(

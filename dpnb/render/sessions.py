@@ -8,7 +8,7 @@ from html import escape
 from dpnb._protocol.snapshot import Gauge, Session
 from dpnb.accounting.odometers import OdometerKind
 from dpnb.errors import printable
-from dpnb.render.page import FAINT, STYLE, as_of_now, notice_html
+from dpnb.render.page import FAINT, LOUD, STYLE, as_of_now, notice_html
 
 METER_WIDTH = 240
 TEXT_WIDTH = 110
@@ -18,6 +18,9 @@ ODOMETER_NOTES: dict[OdometerKind, str] = {
     "time-uniform": "valid at every moment, and therefore larger than the filter's guarantee; choose one in advance",
     "accumulator": "the answers are within every budget of at least this bound that was fixed in advance",
 }
+
+NO_FILTER_NOTE = "valid at every moment; choose one in advance"
+"""Of time-uniform odometers without a budget, where no filter guarantees anything."""
 
 
 def render_text(state: Session) -> str:
@@ -30,18 +33,19 @@ def _lines(state: Session) -> list[str]:
     if state.notice:
         lines.insert(0, state.notice)
     for gauge in state.gauges:
-        filled = round(gauge.value * 20)
-        lines.append(f"  {gauge.label:<18}[{'#' * filled}{'.' * (20 - filled)}] {gauge.text}")
+        filled = 0 if gauge.value is None else round(gauge.value * 20)
+        bar = "" if gauge.value is None else f"[{'#' * filled}{'.' * (20 - filled)}] "
+        lines.append(f"  {gauge.label:<18}{bar}{gauge.text}")
     if state.participation:
         lines += textwrap.wrap(state.participation, TEXT_WIDTH, initial_indent="  ", subsequent_indent="  ")
     if state.next_steps:
         return [*lines, "  No query has been released yet.  What to do next:", *_steps(state)]
-    lines.append(f"  {EACH_FILTER}:")
+    lines += [f"  {EACH_FILTER}:"] if state.filters else []
     lines += [f"    {name:<23}{words}" for name, words in _filters(state)]
-    for kind, note in ODOMETER_NOTES.items():
+    for kind in ODOMETER_NOTES:
         if not _odometers(state, kind):
             continue  # no odometer of this kind supports the released losses
-        lines.append(f"  Odometers, {kind}: {note}")
+        lines.append(f"  Odometers, {kind}: {_note(kind, state)}")
         lines += [f"    {name:<23}{words}" for name, words in _odometers(state, kind)]
     if state.mechanisms:
         lines.append(f"  {MECHANISMS}:")
@@ -79,6 +83,10 @@ def _next(state: Session) -> str:
 
 
 def _meter(gauge: Gauge) -> str:
+    if gauge.value is None:
+        style = f' style="{LOUD}"' if gauge.kind == "no-budget" else ""
+        text = f"{escape(gauge.label)}: {escape(gauge.text)}"
+        return f'<div style="margin:4px 0" title="{escape(gauge.description)}"><span{style}>{text}</span></div>'
     width = gauge.value * METER_WIDTH
     return (
         f'<div style="margin:4px 0" title="{escape(gauge.description)}">{escape(gauge.label)}: '
@@ -92,10 +100,10 @@ def _meter(gauge: Gauge) -> str:
 
 def _lists(state: Session) -> str:
     """The filters, the odometers and the mechanisms, collapsed."""
-    sections = [(EACH_FILTER, _filters(state))]
-    for kind, note in ODOMETER_NOTES.items():
+    sections = [(EACH_FILTER, _filters(state))] if state.filters else []
+    for kind in ODOMETER_NOTES:
         if _odometers(state, kind):
-            sections.append((f"Odometers, {kind}: {note}", _odometers(state, kind)))
+            sections.append((f"Odometers, {kind}: {_note(kind, state)}", _odometers(state, kind)))
     if state.mechanisms:
         sections.append((MECHANISMS, _mechanisms(state)))
     return "".join(f"<details><summary>{escape(title)}</summary>{_table(rows)}</details>" for title, rows in sections)
@@ -111,6 +119,11 @@ def _odometers(state: Session, kind: OdometerKind) -> list[tuple[str, str]]:
     if lines and kind == "time-uniform" and state.odometers_paused:
         return [("paused", state.odometers_paused)]
     return [(line.label, line.description) for line in lines]
+
+
+def _note(kind: OdometerKind, state: Session) -> str:
+    """How the bounds of a kind of odometer may be used."""
+    return NO_FILTER_NOTE if kind == "time-uniform" and not state.filters else ODOMETER_NOTES[kind]
 
 
 def _mechanisms(state: Session) -> list[tuple[str, str]]:

@@ -57,7 +57,7 @@ class Answer(Estimates):
     cost : GDP
         The charge of this request when it was first made; 0 if earlier observations sufficed.
     cost_fraction : float
-        The cost as a fraction of the whole budget, rounded up.
+        The cost as a fraction of the whole budget, rounded up; NaN without a budget.
     total_loss : GDP
         The loss of the query with all observations in this answer.
     n_observations : int

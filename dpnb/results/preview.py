@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -61,7 +62,8 @@ class Preview(Unreleased, Displayed):
     cost : GDP
         The charge of the release; less than `total_loss` if the query has earlier observations.
     cost_fraction : float
-        The cost as a fraction of the whole budget, rounded up; above 1 if the whole budget would not cover it.
+        The cost as a fraction of the whole budget, rounded up; above 1 if the whole budget would not cover it, NaN
+        without a budget.
     confidence : float
     half_widths : float64 array or None
         Expected half-widths of the intervals, shape (groups, outputs); None where they depend on a quantity that has
@@ -71,13 +73,13 @@ class Preview(Unreleased, Displayed):
     names, keys, outputs
         Names and labels of the groups and outputs, as in the answer.
     headroom_after : float
-        Fraction of the budget that would remain, rounded down; 0 if the release does not fit.
+        Fraction of the budget that would remain, rounded down; 0 if the release does not fit, NaN without a budget.
     fits : bool
         Whether the filter would admit the release now.
     max_mu : float or None
         The largest mu that would fit, rounded down, 0 if none; None if the target itself fits.
     max_repetitions : int or None
-        How many queries at this cost the filter would admit.
+        How many queries at this cost the filter would admit; None without a budget, or if the cost is 0.
     contribution : str
         What one privacy unit can change, in words.
     refinement_note : str or None
@@ -89,7 +91,7 @@ class Preview(Unreleased, Displayed):
     current_half_widths : float64 array or None
         Current half-widths, of the same shape as `half_widths`; None without earlier observations to combine with.
     notice : str or None
-        Warning that the session is a rehearsal or not private.
+        Warning that the session is a rehearsal, is not private or has no budget.
     participation : str or None
         Which units would be counted, under individual accounting.
     count_needed : CountNeeded or None
@@ -138,6 +140,11 @@ class Preview(Unreleased, Displayed):
 
     def _query_words(self) -> str:
         return self.description
+
+    @property
+    def has_budget(self) -> bool:
+        """Whether the session has a budget, of which the release takes a part."""
+        return not math.isnan(self.headroom_after)
 
     @property
     def narrows_interval(self) -> bool:

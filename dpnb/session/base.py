@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -65,7 +66,7 @@ class BaseSession(Launches["SubSession", "PartSession"]):
 
     @property
     def notice(self) -> str | None:
-        """A warning that answers are not real or not private; None for a real session."""
+        """A warning that answers are not real or not private, or that there is no budget; None for other sessions."""
         return self._core.notice
 
     @property
@@ -74,8 +75,8 @@ class BaseSession(Launches["SubSession", "PartSession"]):
         return self._core.version
 
     @property
-    def budget(self) -> Budget:
-        """The total privacy budget; for a part, that of the session it belongs to."""
+    def budget(self) -> Budget | None:
+        """The total privacy budget, None without one; for a part, that of the session it belongs to."""
         return self._core.budget
 
     @property
@@ -203,7 +204,7 @@ class BaseSession(Launches["SubSession", "PartSession"]):
         return self._core.query(Plan(CountActiveUnits(argument), source=self._core.rows(table)), PlainView())
 
     def _discovery(self, delta: object) -> str:
-        return discovery_delta(delta, self.budget)
+        return discovery_delta(delta, self._core.account.budget)
 
     # --- budget and ledger --------------------------------------------------------------------------------------
 
@@ -217,13 +218,16 @@ class BaseSession(Launches["SubSession", "PartSession"]):
         """The loss charged so far by all kernels that use the ledger, in the filter's kind of loss.
 
         Under individual accounting, the worst case: the loss of a unit that every query affects in full, at most the
-        budget.
+        budget.  Without a budget, in GDP.
         """
         return self._core.account.filter.spent
 
     @property
     def headroom(self) -> float:
-        """Fraction of the budget that remains, rounded down; under individual accounting, in the worst case."""
+        """Fraction of the budget that remains, rounded down; under individual accounting, in the worst case.
+
+        NaN without a budget.
+        """
         return self._core.account.filter.headroom
 
     @property
@@ -233,7 +237,7 @@ class BaseSession(Launches["SubSession", "PartSession"]):
 
     @property
     def filter(self) -> AnyFilter:
-        """The filter in its current state."""
+        """The filter in its current state; without a budget, an :class:`~dpnb.accounting.UnboundedFilter`."""
         return self._core.account.filter
 
     @property
@@ -263,11 +267,11 @@ class BaseSession(Launches["SubSession", "PartSession"]):
         -------
         DataFrame
             One row for each row of the ledger, with the columns ``query`` (in words); ``cost_fraction``, ``mu`` and
-            ``delta``, the charge as a fraction of the budget and as a loss (under individual accounting, of a unit that
-            the query affects in full); ``estimate``, the released answer in words: a number with its interval, or how
-            many groups there are; ``error``, the half-width of its intervals in words; ``status``; ``time``; and
-            ``cell_id``, the id of the notebook cell that made the request.  A request without an answer has neither
-            ``estimate`` nor ``error``.
+            ``delta``, the charge as a fraction of the budget (NaN without one) and as a loss (under individual
+            accounting, of a unit that the query affects in full); ``estimate``, the released answer in words: a number
+            with its interval, or how many groups there are; ``error``, the half-width of its intervals in words;
+            ``status``; ``time``; and ``cell_id``, the id of the notebook cell that made the request.  A request without
+            an answer has neither ``estimate`` nor ``error``.
 
         Examples
         --------
@@ -285,7 +289,7 @@ class BaseSession(Launches["SubSession", "PartSession"]):
         >>> print(str(session.explain()).splitlines()[1])
         clinic: guarantee and budget
         """
-        spent = snapshot.describe_spent(self._core.account.filter, self.budget)
+        spent = snapshot.describe_spent(self._core.account.filter, self._core.account.budget)
         return explain.of_session(self._core, spent, self._mechanisms.told())
 
     @safe_repr
@@ -294,7 +298,11 @@ class BaseSession(Launches["SubSession", "PartSession"]):
             return f"<{type(self).__name__}, not opened>"
         notice = f"{self.notice}\n" if self.notice else ""
         left = self._core.account.last_headroom
-        shown = "" if left is None else f"\n  {format_percent_down(left)} left when the ledger was last read"
+        shown = (
+            ""
+            if left is None or math.isnan(left)
+            else f"\n  {format_percent_down(left)} left when the ledger was last read"
+        )
         return f"{notice}<{type(self).__name__} {printable(self.name)!r}: {printable(self.guarantee)}{shown}>"
 
     def __str__(self) -> str:

@@ -7,7 +7,8 @@ The keys are the keyword arguments of `Session`; columns and the budget are writ
     max_rows_per_unit = 5
     public_size = 6000
 
-    [budget]                      # epsilon, delta and optionally discovery_delta, pure_epsilon; or mu; or pure_epsilon
+    [budget]                      # epsilon, delta and optionally discovery_delta, pure_epsilon; or mu; or pure_epsilon;
+                                  # or above it budget = "none"
     epsilon = 1.0
     delta = 1e-6
 
@@ -46,6 +47,9 @@ T = TypeVar("T")
 
 NOT_STATED = "not_private_test_seed"
 """The one argument that a file cannot contain, since it is for tests only."""
+
+NO_BUDGET = "none"
+"""The value of ``budget`` that declares that there is none; a file without ``budget`` is refused."""
 
 COLUMN_TYPES = {str(kind.__struct_config__.tag): kind for kind in get_args(ColumnType)}
 
@@ -139,8 +143,10 @@ class Declaration:
 
     # --- arguments written as TOML tables ------------------------------------------------------------------------
 
-    def _budget(self) -> Budget:
+    def _budget(self) -> Budget | None:
         entry = self.content["budget"]
+        if entry == NO_BUDGET:
+            return None
         if not isinstance(entry, dict):
             raise self._fault(
                 InvalidValueError,

@@ -7,6 +7,7 @@ import math
 from dpnb._core.accountant import participation
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._protocol.snapshot import Gauge
+from dpnb.accounting.budget import Budget
 from dpnb.accounting.convert import convert
 from dpnb.accounting.exact import decimal_down, decimal_sqrt_up, display_down, display_up
 from dpnb.accounting.filters import GDPReserveFilter, GDPResidueFilter
@@ -18,7 +19,12 @@ from dpnb.render.numbers import format_percent_down
 
 
 def headroom_gauge(account: Accountant) -> Gauge:
-    """The budget that is left; under individual accounting, of a unit that every query affects in full."""
+    """The budget that is left; under individual accounting, of a unit that every query affects in full.
+
+    Without a budget, a warning in its place.
+    """
+    if not account.guarantee.has_budget:
+        return _no_budget_gauge()
     headroom = account.filter.headroom
     left, (label, theorem) = format_percent_down(headroom), FILTERS[account.guarantee.filter_name]
     return Gauge(
@@ -31,6 +37,19 @@ def headroom_gauge(account: Accountant) -> Gauge:
         note=None,
         description=participation.participation_description(account)
         or f"The {label} filter has {left} of the budget left and refuses any query that exceeds it. {theorem}.",
+    )
+
+
+def _no_budget_gauge() -> Gauge:
+    return Gauge(
+        id="headroom",
+        label="No budget",
+        kind="no-budget",
+        value=None,
+        text="nothing limits the privacy loss",
+        end=None,
+        note=None,
+        description="The curator declared no budget: no query is refused for its cost. Odometers report the loss.",
     )
 
 
@@ -54,7 +73,22 @@ def reserve_gauge(account: Accountant) -> Gauge | None:
 
 
 def odometer_gauge(odometer: Odometer, account: Accountant, scope: str) -> Gauge:
-    """The odometer that can be read now, on a scale that ends at its reading when the whole budget is spent."""
+    """The odometer that can be read now, on a scale that ends at its reading when the whole budget is spent.
+
+    Without a budget it has no scale.
+    """
+    if not account.guarantee.has_budget:
+        is_mixture = isinstance(odometer, MixtureOdometer)
+        return Gauge(
+            id="mixture" if is_mixture else "accumulator",
+            label="Odometer" if is_mixture else "Accumulator",
+            kind="loss",
+            value=None,
+            text=odometer_reading(odometer),
+            end=None,
+            note=_note(odometer, account),
+            description=f"{scope}{odometer.statement()}",
+        )
     if isinstance(odometer, MixtureOdometer):
         full = full_reading(odometer, account)
         name, label, value, end = "mixture", "Odometer", _share(odometer.bound, full), display_up(full)
@@ -83,8 +117,9 @@ def full_reading(odometer: MixtureOdometer, account: Accountant) -> float:
     """
     guarantee = account.guarantee
     whole = guarantee.remaining(guarantee.initial_filter).mu_squared
-    if guarantee.budget.pure_epsilon:
-        whole += 2 * convert(PureDP(guarantee.budget.pure_epsilon), ZCDP).rho
+    budget = guarantee.budget
+    if isinstance(budget, Budget) and budget.pure_epsilon:
+        whole += 2 * convert(PureDP(budget.pure_epsilon), ZCDP).rho
     full = odometer.bound_at(whole if guarantee.shared_delta is None else guarantee.mu0_squared)
     return max(full, odometer.bound)
 
@@ -113,6 +148,9 @@ def _note(odometer: Odometer, account: Accountant) -> str:
         return "All answers so far are within every budget of at least this size that was fixed in advance."
     if not math.isfinite(odometer.bound):
         return odometer.statement()
+    if not account.guarantee.has_budget:
+        confidence = confidence_text(odometer.failure)
+        return f"A bound at every moment with confidence {confidence}. Nothing limits how far it grows."
     exceed = "" if account.budget.epsilon is None else ", so it may exceed epsilon"
     confidence = confidence_text(odometer.failure)
     return f"A bound at every moment with confidence {confidence}: a different statement from the guarantee{exceed}."

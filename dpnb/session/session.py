@@ -15,14 +15,15 @@ from typing import Any, Required, Self, TypedDict, Unpack
 from dpnb._core import registry
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.core import SessionCore
-from dpnb._core.ledger_metadata import MOCK_DATA, NOT_PRIVATE, LedgerMetadata
+from dpnb._core.ledger_metadata import MOCK_DATA, NOT_PRIVATE, LedgerMetadata, with_limit
 from dpnb._core.options import (
-    checked_budget,
+    checked_limit,
     checked_name,
     checked_rows,
     checked_seed,
     checked_size,
     checked_version,
+    filter_of,
     ledger_path,
     warn_of_texts,
 )
@@ -31,6 +32,7 @@ from dpnb._core.tables import PrivateTables, UnreadTables
 from dpnb._core.unit_budgets import Accounting, IndividualAccounting, checked_accounting
 from dpnb._plan.schema import DeclaredColumn
 from dpnb.accounting.budget import Budget
+from dpnb.accounting.exact import Number
 from dpnb.accounting.guarantee import FilterName
 from dpnb.accounting.individual import OnExhausted
 from dpnb.ledger import MEMORY
@@ -47,7 +49,7 @@ class SessionOptions(TypedDict, total=False):
     """The named arguments of `Session`, for `Session.rehearse`."""
 
     name: Required[str]
-    budget: Required[Budget]
+    budget: Required[Budget | None]
     schema: Required[Columns | Mapping[str, Columns]]
     privacy_unit: str | None
     max_rows_per_unit: int | Mapping[str, int] | None
@@ -61,6 +63,7 @@ class SessionOptions(TypedDict, total=False):
     filter: FilterName
     accounting: Accounting
     on_exhausted: OnExhausted | None
+    odometer_delta: Number | None
     not_private_test_seed: int | None
 
 
@@ -79,8 +82,11 @@ class Session(BaseSession):
         ``int64[pyarrow]``) for such columns.
     name : str
         Name of the table: letters, digits, ``.``, ``_`` and ``-``.
-    budget : Budget
-        The total privacy budget of everything that is ever released from this ledger.
+    budget : Budget or None
+        The total privacy budget of everything that is ever released from this ledger.  None declares that there is
+        none: no query is refused for its cost, odometers report the privacy loss (Rogers et al. 2016, Section 6), and
+        all output says so; see :doc:`/how-to/no-budget`.  It must be written, and a ledger that was created with a
+        budget cannot be used without it.
     schema : mapping of str to Bounded, Categories, Dates or Text
         The columns that queries may use; for several tables, a mapping from table names to such mappings.  A column
         that cannot match the type declared by the table's container, such as one of texts declared as `Bounded`, is
@@ -128,6 +134,9 @@ class Session(BaseSession):
         What happens to a unit that cannot pay for a query, under individual accounting.  ``"skip"`` (the default): it
         is excluded from that query, and may take part in a cheaper one.  ``"drop"``: it is excluded from all further
         queries.  ``"clip"``: its contribution is scaled down to what it can still pay for.
+    odometer_delta : Number, optional
+        Only without a budget: the probability that the statement of an odometer is ever wrong, and the delta at which
+        ``release(epsilon=)`` is converted; by default 1e-6.  It is fixed when the ledger is created.
     not_private_test_seed : int, optional
         Replaces the noise by a repeatable sequence.  Nothing is private then, and all output says so.
 
@@ -171,7 +180,7 @@ class Session(BaseSession):
         table: Any,
         *,
         name: str,
-        budget: Budget,
+        budget: Budget | None,
         schema: Columns | Mapping[str, Columns],
         privacy_unit: str | None = None,
         max_rows_per_unit: int | Mapping[str, int] | None = None,
@@ -185,10 +194,11 @@ class Session(BaseSession):
         filter: FilterName = "gdp",
         accounting: Accounting = "worst-case",
         on_exhausted: OnExhausted | None = None,
+        odometer_delta: Number | None = None,
         not_private_test_seed: int | None = None,
     ) -> None:
         table = UnreadTables.with_tables(table)  # wrapped, since tracebacks of what follows include this frame
-        name, budget, size = checked_name(name), checked_budget(budget), checked_size(public_size)
+        name, limit, size = checked_name(name), checked_limit(budget, odometer_delta), checked_size(public_size)
         version = checked_version(version)
         tables = PrivateTables.declared(
             schema,
@@ -199,7 +209,7 @@ class Session(BaseSession):
             rows_per_group=max_rows_per_group,
             norm=max_norm_per_unit,
         )
-        warn_of_texts(tables.schemas, budget)
+        warn_of_texts(tables.schemas, limit)
         public = PublicSizes(size, checked_rows(public_rows, tables.units, size))
         exhausted = checked_accounting(accounting, on_exhausted)
         tables.clips_units = exhausted == "clip"
@@ -210,13 +220,13 @@ class Session(BaseSession):
             source, notice = NotPrivateSeededSource(seed), NOT_PRIVATE
         path = ledger_path(ledger, name)
         metadata = LedgerMetadata(name, tables, notice, exhausted).to_dict()
-        individual = exhausted is not None
+        individual, enforced = exhausted is not None, filter_of(limit, filter)
         with work(Stage.READING):
             tables.read(table)
             if exhausted is not None:
                 tables.opened.refuse_individual(exhausted)
             with at(Stage.LEDGER):
-                account = Accountant.open(path, budget, metadata, filter, size, individual=individual)
+                account = Accountant.open(path, limit, metadata, enforced, size, individual=individual)
                 tables.check_files(account.ledger, version)
         core = SessionCore(
             id=_identity(path, id(self)),
@@ -226,7 +236,7 @@ class Session(BaseSession):
             version=version,
             public=public,
             source=source,
-            notice=notice,
+            notice=with_limit(notice, limit),
             individuals=None if exhausted is None else IndividualAccounting(tables, account, version, exhausted),
         )
         super().__init__(core)

@@ -17,17 +17,18 @@ from dpnb._core.accountant.comparison import EPSILON_ODOMETERS, FilterComparison
 from dpnb._core.core import SessionCore
 from dpnb._core.explain import next_steps
 from dpnb._core.history.log import CellCost, LogEntry, RequestLog
-from dpnb._core.ledger_metadata import MOCK_DATA
+from dpnb._core.ledger_metadata import MOCK_DATA, NO_BUDGET
 from dpnb._core.pricing.estimation import AnswerSummary
 from dpnb._protocol import snapshot as protocol
 from dpnb._protocol.timeline import BudgetAxis, Curve, OdometerAxis, Timeline, TimelinePoint
 from dpnb.accounting.budget import Budget
 from dpnb.accounting.exact import decimal_down, decimal_sqrt_down, decimal_up, display_down, display_up, exact
-from dpnb.accounting.filters import ApproxDPFilter, RogersFilter
+from dpnb.accounting.filters import ApproxDPFilter, RogersFilter, SumFilter, UnboundedFilter
 from dpnb.accounting.guarantee import FILTERS, AnyFilter
 from dpnb.accounting.individual import WorstCaseFilter
 from dpnb.accounting.losses import GDP, RDP, EpsilonLoss, PureGDP
-from dpnb.accounting.odometers import MixtureOdometer, Odometer
+from dpnb.accounting.no_budget import NoBudget
+from dpnb.accounting.odometers import MixtureOdometer, Odometer, SpentAccumulator
 from dpnb.errors import DpnbError
 from dpnb.ledger import MEMORY
 from dpnb.render.explanations import explanation_for
@@ -35,6 +36,7 @@ from dpnb.render.numbers import format_cost, format_percent_down, format_percent
 from dpnb.session.gauges import full_reading, headroom_gauge, odometer_gauge, odometer_reading, reserve_gauge
 
 RELEASES_SHOWN = 50
+NO_LIMIT = "no budget"
 POINTS_SHOWN = 120
 BUDGET_AXIS = "Budget spent"
 ODOMETER_AXIS = "Loss so far at most"
@@ -85,20 +87,20 @@ def snapshot(session: HasCore) -> protocol.Session:
         notice=core.notice,
         notice_explanation=_notice_explanation(core.notice),
         guarantee=core.guarantee,
-        headlines=_headlines(headroom.text, spent, comparison, odometer),
+        headlines=_headlines(headroom, spent, comparison, odometer),
         filter=account.guarantee.filter_name,
         gauges=[
             headroom,
             *([] if reserve is None else [reserve]),
             odometer_gauge(odometer, account, core.statement_prefix),
         ],
-        filters=[_filter(state, comparison) for state in comparison.states.values()],
+        filters=[_filter(one, comparison) for one in comparison.states.values() if one.guarantee.has_budget],
         odometers=[_odometer(name, one, paused, core.statement_prefix) for name, one in comparison.odometers.items()],
         odometers_paused=paused,
         participation=participation.participation_description(account),
         mechanisms=[_mechanism(**one) for one in session._mechanisms.told()],
         spent=spent,
-        spent_loss=describe_spent(filter_, account.budget),
+        spent_loss=describe_spent(filter_, account.budget) if account.guarantee.has_budget else NO_LIMIT,
         ledger=_ledger_name(core.account.ledger.path),
         next_steps=[] if log.count else [protocol.NextStep(**step) for step in next_steps(core)],
         timeline=_timeline(account, log, comparison),
@@ -189,8 +191,10 @@ def _ledger_name(path: str) -> str:
     return "memory" if path == MEMORY else Path(path).name
 
 
-def describe_spent(filter_: AnyFilter, total: Budget) -> str:
+def describe_spent(filter_: AnyFilter, total: Budget | NoBudget) -> str:
     """The loss spent and the budget, in the filter's own measure, rounded conservatively but never past the budget."""
+    if isinstance(filter_, UnboundedFilter):
+        return f"{SpentAccumulator(filter_).words} in total"
     words = _spent(filter_)
     if not total.discovery_delta:
         return words
@@ -201,13 +205,16 @@ def _percent_spent(filter_: AnyFilter) -> str:
     """The share of the budget that is spent, rounded up: what remains, rounded down, and this are 100% together.
 
     Below 1% it has hundredths, like the costs of which it is the sum.
+    Without a budget, the loss.
     """
+    if isinstance(filter_, UnboundedFilter):
+        return f"{SpentAccumulator(filter_).words} spent"
     spent = decimal_up(1 - exact(filter_.headroom))
     scope = " in the worst case" if isinstance(filter_, WorstCaseFilter) else ""
     return f"{format_percent_up(spent) if spent else '0%'} spent{scope}"
 
 
-def _spent(filter_: AnyFilter) -> str:
+def _spent(filter_: SumFilter[Any] | RogersFilter) -> str:
     spent, budget = filter_.spent, filter_.budget
     if isinstance(spent, GDP | PureGDP) and isinstance(budget, GDP | PureGDP):
         gaussian = of_budget("mu", spent.mu, decimal_sqrt_down(budget.mu_squared))
@@ -245,7 +252,7 @@ def log_entry(one: LogEntry) -> protocol.LogEntry:
         query=one.query,
         cost=one.cost,
         mu=one.mu,
-        cost_fraction=format_percent_up(one.cost_fraction),
+        cost_fraction=None if math.isnan(one.cost_fraction) else format_percent_up(one.cost_fraction),
         estimate=answer.text or None,
         value=_finite(answer.value),
         low=_finite(answer.low),
@@ -266,6 +273,13 @@ def _cell(cell_id: str, cost: CellCost, log: RequestLog, name: str) -> protocol.
     """What the queries of one notebook cell were charged."""
     queries = "; ".join(dict.fromkeys(one.query for one in log.by_id(cost.ids[-QUERIES_NAMED:])))
     others = "; and others" if len(cost.ids) > QUERIES_NAMED else ""
+    if math.isnan(cost.cost_fraction):
+        text = "a loss that implies no mu" if cost.loss is None else format_cost(cost.loss, cost.cost_fraction)
+        return protocol.CellCost(
+            cell_id=cell_id,
+            text=f"{text}, no budget",
+            description=f"The queries of this cell cost {text}, and {name} has no budget: {queries}{others}.",
+        )
     share = format_percent_up(cost.cost_fraction)
     text = f"{share} of the budget of {name}"
     if cost.loss is not None:
@@ -279,13 +293,19 @@ def _cell(cell_id: str, cost: CellCost, log: RequestLog, name: str) -> protocol.
 
 def _notice_explanation(notice: str | None) -> str | None:
     """The id of the explanation of a notice."""
-    return None if notice is None else "rehearsal" if notice == MOCK_DATA else "not-private"
+    if notice is None or notice == NO_BUDGET:
+        return None if notice is None else "no-budget"
+    return "rehearsal" if notice.startswith(MOCK_DATA) else "not-private"
 
 
-def _headlines(remaining: str, spent: str, comparison: FilterComparison, odometer: Odometer) -> list[protocol.Headline]:
+def _headlines(
+    remaining: protocol.Gauge, spent: str, comparison: FilterComparison, odometer: Odometer
+) -> list[protocol.Headline]:
     """The texts that the status bar can show; the user chooses one."""
-    words = {"remaining": remaining, "spent": spent, "odometer": odometer_reading(odometer)}
-    if comparison.last_loss is not None:
+    words = {"remaining": remaining.text, "spent": spent, "odometer": odometer_reading(odometer)}
+    if remaining.kind == "no-budget":  # what is reported is shown instead
+        words = {"odometer": words["odometer"], "spent": spent}
+    elif comparison.last_loss is not None:
         times = comparison.states[comparison.enforced].max_repetitions(comparison.last_loss)
         words["max_repetitions"] = f"{times:,} more like the last"
     return [protocol.Headline(id=name, text=text) for name, text in words.items()]
@@ -303,7 +323,9 @@ def _timeline(account: Accountant, log: RequestLog, comparison: FilterComparison
     ]
     entries = {one.id: one for one in log.by_id(point.id for point in points if point.id)}
     mixture = comparison.odometers.get("mixture")
-    end = full_reading(mixture, account) if isinstance(mixture, MixtureOdometer) else math.inf
+    end = math.inf
+    if isinstance(mixture, MixtureOdometer) and account.guarantee.has_budget:
+        end = full_reading(mixture, account)
     is_drawn = math.isfinite(end)
     return Timeline(
         budget=BudgetAxis(label=BUDGET_AXIS, text=""),
@@ -328,5 +350,7 @@ def _timeline(account: Accountant, log: RequestLog, comparison: FilterComparison
 def _point_description(one: LogEntry | None) -> str:
     if one is None:
         return "before the first query"
-    cost = f"{format_percent_up(one.cost_fraction)} of the budget ({one.cost})"
+    cost = one.cost
+    if not math.isnan(one.cost_fraction):
+        cost = f"{format_percent_up(one.cost_fraction)} of the budget ({one.cost})"
     return f"{one.id}. {one.query}: {cost}{'' if one.status == 'released' else f', {one.status}'}"

@@ -24,7 +24,7 @@ curves = st.dictionaries(sizes.map(lambda x: x + Fraction(101, 100)), sizes, min
 kinds = st.one_of(
     losses,
     st.builds(ZCDP, sizes, deltas),
-    st.builds(RDP, curves),
+    st.builds(RDP, curves, deltas),
     st.builds(PureDP, sizes),
     st.builds(ApproxDP, sizes, deltas),
     st.builds(PointwiseDP, sizes, deltas),
@@ -105,7 +105,7 @@ def test_stored_loss_that_cannot_be_read_is_refused(stored: dict[str, str]) -> N
 @pytest.mark.parametrize("bad", [-0.1, "-1/3", float("nan"), float("inf"), None, True, "much"])
 def test_loss_that_is_no_size_is_refused(bad: Number) -> None:
     makers = (GDP, GDP.from_mu_squared, ZCDP, PureDP, ApproxDP, PointwiseDP, lambda rho: RDP({2: rho}))
-    with_delta = (partial(kind, 1) for kind in (GDP, ZCDP, ApproxDP, PointwiseDP))
+    with_delta = (partial(kind, 1) for kind in (GDP, ZCDP, ApproxDP, PointwiseDP, lambda _, delta: RDP({2: 1}, delta)))
     for make in (*makers, *with_delta):
         with pytest.raises(DpnbError, match=r"^(mu|mu_squared|rho|epsilon|delta) must .*got"):
             make(bad)

@@ -19,7 +19,8 @@ Definition 3.1 with deltas      test_realised_loss_of_a_post_processed_mechanism
 Theorem 6.2, union of events    test_union_over_a_fractional_number_of_scales_fits_all_the_same (here)
 Haney et al. 2023
 Theorem 3.7, Example B.2        test_filter_goes_on_below_its_budget_and_stops_above_it (here)
-Algorithm 5, Definition 1.13    test_truncated_view_leaves_out_the_launch_that_exceeds (here)
+Algorithm 5, Definition 1.13    test_truncated_view_leaves_out_the_launch_that_exceeds (here), and test_truncated_view:
+                                control_a_view_that_compares_the_state_before_the_launch_is_not, which says why
 section 4, with deltas          test_accumulators_count_no_approximate_zcdp (here)
 Smith and Thakurta 2022
 footnote 1                      statistical/test_st_reduction: diagonal_is_the_square_root_that_the_footnote_omits
@@ -33,7 +34,8 @@ Theorem 1.2 or Algorithm 3      individual: a_skipped_unit_may_return_and_a_drop
 Remark 4.4, several orders      statistical/test_renyi_orders: filter_refuses_what_only_one_order_admits, and
                                 going_on_while_some_order_admits_breaks_the_promise, which says why
 Theorems 1.1 and 3.1, order 1   test_order_one_has_no_bound_of_its_own (here)
-Algorithm 5                     test_odometers_accumulators: tracker_reads_one_increment_from_the_start
+Algorithm 5                     test_odometers_accumulators: tracker_reads_one_increment_from_the_start; beyond its
+                                condition, individual/test_unit_tracker: control_one_increment_for_any_charge_is_not
 section 4.3, log(1/delta)       test_quoted_form_of_the_first_filter_is_for_losses_without_deltas (here)
 In doubles
 y* for a small epsilon          test_y_star_does_not_cancel_for_a_small_epsilon (here)

@@ -214,9 +214,32 @@ def test_tracker_block_may_fill_exactly() -> None:
     assert full.step(RDP({2: "1e-30"})).bound == 2
 
 
-def test_tracker_refuses_a_loss_above_its_increment_which_one_increment_would_not_cover() -> None:
-    with pytest.raises(InvalidValueError, match=r"^loss: .*increment 0\.5, got 0\.6 .*choose a larger increment"):
-        RenyiTracker(8, 0.5).step(RDP({8: 0.6}))
+def test_tracker_counts_a_loss_above_its_increment_in_as_many_blocks_as_it_fills() -> None:
+    # One increment, as for the losses that the paper allows, would not cover it.
+    state, read = RenyiTracker(2, "0.5"), []
+    for rho in ("0.2", "1.2", "0.3", "0.1", "1", "0.6"):
+        state = state.step(RDP({2: rho}))
+        read.append(state.bound)
+    assert read == [0.5, 1.5, 2, 2, 3, 3.5]
+
+
+@given(history=st.lists(st.fractions(0, 5, max_denominator=100), max_size=20))
+def test_tracker_is_never_below_the_sum_whatever_the_increment(history: list[Fraction]) -> None:
+    tracker, plain = RenyiTracker(8, "0.7"), RDPAccumulator(8)
+    for rho in history:
+        tracker, plain = tracker.step(RDP({8: rho})), plain.step(RDP({8: rho}))
+        assert 0 <= tracker.block <= tracker.increment
+        assert plain.rho <= (tracker.blocks - 1) * tracker.increment + tracker.block
+        assert plain.bound <= tracker.bound
+
+
+@given(history=rhos)
+def test_tracker_is_that_of_the_paper_for_losses_up_to_the_increment(history: list[Fraction]) -> None:
+    tracker, reading, block = RenyiTracker(8, 1), 1, Fraction(0)
+    for rho in history:
+        tracker = tracker.step(RDP({8: rho}))
+        reading, block = (reading, block + rho) if block + rho <= 1 else (reading + 1, rho)
+        assert (tracker.blocks, tracker.block) == (reading, block)
 
 
 @given(history=rhos)

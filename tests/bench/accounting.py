@@ -152,8 +152,8 @@ def main() -> None:
     print(f"\n{'step, no loss like another':<44}{'a second':>12}{'ratio':>12}")
     different = [GDP(Fraction(1000 + i % 997, 10**6) + Fraction(i, 10**12)) for i in range(STEPS)]
     for fresh in (GDPFilter(10), ZCDPFilter(100), RDPFilter({2: 100, 8: 100, 64: 100})):
-        same, other = seconds(lambda f=fresh: stepped(f, different[0])), seconds(lambda f=fresh: fed(f, different))  #
-        type: ignore[misc] print(f"{type(fresh).__name__:<44}{STEPS / other:>12,.0f}{other / same:>11.2f}x")
+        same, other = seconds(lambda f=fresh: stepped(f, different[0])), seconds(lambda f=fresh: fed(f, different))  # type: ignore[misc]
+        print(f"{type(fresh).__name__:<44}{STEPS / other:>12,.0f}{other / same:>11.2f}x")
     print(f"\n{'reading, after 10,000 steps beside after 10':<44}{'a second':>12}{'ratio':>12}")
     for fresh, loss in [*FILTERS, *ODOMETERS]:
         few, many = stepped(fresh, loss, 10), stepped(fresh, loss, 10_000)

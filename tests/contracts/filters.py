@@ -33,18 +33,14 @@ class OtherKindOfLoss:
         return {"kind": self.kind}
 
 
-class FilterContract:
-    """Subclass it, and say what a fresh filter is and what a loss of a given size is."""
+class CountingContract:
+    """What holds with and without a budget; say what a fresh filter is and what a loss of a given size is."""
 
     def fresh(self) -> Filter:
         raise NotImplementedError
 
     def costing(self, share: Fraction) -> Loss:
         """A loss that grows with `share`: 0 costs nothing, 1 is not admitted twice."""
-        raise NotImplementedError
-
-    def larger(self, loss: Any) -> list[Loss]:
-        """Losses just above what `affordable` returned, one for each part that can grow."""
         raise NotImplementedError
 
     def admitted(self, history: list[Fraction]) -> tuple[Any, list[Fraction]]:
@@ -78,6 +74,61 @@ class FilterContract:
             assert state.admits(self.costing(share * factor))
 
     @inherited
+    @given(data=st.data())
+    def test_order_of_losses_does_not_matter(self, data: st.DataObject) -> None:
+        history = [share / 60 for share in data.draw(histories)]
+        again = data.draw(st.permutations(history))
+        assert self.admitted(history)[0] == self.admitted(again)[0]
+
+    @inherited
+    @given(history=histories)
+    def test_replaying_stored_losses_gives_the_same_state(self, history: list[Fraction]) -> None:
+        state, taken = self.admitted(history)
+        stored = json.dumps([self.costing(share).to_json() for share in taken])
+        again: Any = self.fresh()
+        for loss in json.loads(stored):
+            again = again.step(loss_from_json(loss))
+        assert again == state
+        assert hash(again) == hash(state)
+        assert repr(again) == repr(state)
+
+    def test_step_leaves_the_old_filter_as_it_was(self) -> None:
+        state = self.fresh()
+        state.step(self.costing(Fraction(1, 2)))
+        assert state == self.fresh()
+
+    def test_filter_cannot_be_changed_in_place(self) -> None:
+        name = dataclasses.fields(self.fresh())[-1].name  # type: ignore[arg-type]
+        for changed in (name, "anything"):
+            with pytest.raises(dataclasses.FrozenInstanceError):
+                setattr(self.fresh(), changed, None)
+
+    def test_filter_refuses_to_count_an_unknown_kind_of_loss(self) -> None:
+        for ask in (self.fresh().admits, self.fresh().step, self.fresh().max_repetitions):
+            with pytest.raises(ConversionError, match="OtherKindOfLoss"):
+                ask(OtherKindOfLoss())  # type: ignore[arg-type]
+
+    def test_guarantee_is_about_the_whole_budget_and_falls_as_delta_grows(self) -> None:
+        fresh = self.fresh()
+        deltas = ("0", "1e-300", "1e-12", "1e-6", "1e-3", "0.9")
+        at = [fresh.guaranteed_epsilon(delta) for delta in deltas]
+        assert at == sorted(at, reverse=True)
+        assert at == [fresh.step(self.costing(Fraction(1, 3))).guaranteed_epsilon(delta) for delta in deltas]
+
+    @pytest.mark.parametrize("delta", ["-1e-6", 1, 2, float("nan")])
+    def test_guarantee_needs_a_delta_below_one(self, delta: float) -> None:
+        with pytest.raises(InvalidValueError, match=r"^delta must"):
+            self.fresh().guaranteed_epsilon(delta)
+
+
+class FilterContract(CountingContract):
+    """Every filter with a budget."""
+
+    def larger(self, loss: Any) -> list[Loss]:
+        """Losses just above what `affordable` returned, one for each part that can grow."""
+        raise NotImplementedError
+
+    @inherited
     @given(history=histories)
     def test_affordable_is_admitted_and_nothing_larger_is(self, history: list[Fraction]) -> None:
         state, _ = self.admitted(history)
@@ -109,25 +160,6 @@ class FilterContract:
             assert 0 <= state.headroom <= before
             before = state.headroom
 
-    @inherited
-    @given(data=st.data())
-    def test_order_of_losses_does_not_matter(self, data: st.DataObject) -> None:
-        history = [share / 60 for share in data.draw(histories)]
-        again = data.draw(st.permutations(history))
-        assert self.admitted(history)[0] == self.admitted(again)[0]
-
-    @inherited
-    @given(history=histories)
-    def test_replaying_stored_losses_gives_the_same_state(self, history: list[Fraction]) -> None:
-        state, taken = self.admitted(history)
-        stored = json.dumps([self.costing(share).to_json() for share in taken])
-        again: Any = self.fresh()
-        for loss in json.loads(stored):
-            again = again.step(loss_from_json(loss))
-        assert again == state
-        assert hash(again) == hash(state)
-        assert repr(again) == repr(state)
-
     def test_refusal_leaves_the_filter_as_it_was(self) -> None:
         state = self.fresh().step(self.costing(Fraction(1, 3)))
         copy = self.fresh().step(self.costing(Fraction(1, 3)))
@@ -143,34 +175,6 @@ class FilterContract:
             match=r"must stay within .* requested .* remaining is .* request at most .* nothing was charged",
         ):
             state.step(self.costing(Fraction(1)))
-
-    def test_step_leaves_the_old_filter_as_it_was(self) -> None:
-        state = self.fresh()
-        state.step(self.costing(Fraction(1, 2)))
-        assert state == self.fresh()
-
-    def test_filter_cannot_be_changed_in_place(self) -> None:
-        name = dataclasses.fields(self.fresh())[-1].name  # type: ignore[arg-type]
-        for changed in (name, "anything"):
-            with pytest.raises(dataclasses.FrozenInstanceError):
-                setattr(self.fresh(), changed, None)
-
-    def test_filter_refuses_to_count_an_unknown_kind_of_loss(self) -> None:
-        for ask in (self.fresh().admits, self.fresh().step, self.fresh().max_repetitions):
-            with pytest.raises(ConversionError, match="OtherKindOfLoss"):
-                ask(OtherKindOfLoss())  # type: ignore[arg-type]
-
-    def test_guarantee_is_about_the_whole_budget_and_falls_as_delta_grows(self) -> None:
-        fresh = self.fresh()
-        deltas = ("0", "1e-300", "1e-12", "1e-6", "1e-3", "0.9")
-        at = [fresh.guaranteed_epsilon(delta) for delta in deltas]
-        assert at == sorted(at, reverse=True)
-        assert at == [fresh.step(self.costing(Fraction(1, 3))).guaranteed_epsilon(delta) for delta in deltas]
-
-    @pytest.mark.parametrize("delta", ["-1e-6", 1, 2, float("nan")])
-    def test_guarantee_needs_a_delta_below_one(self, delta: float) -> None:
-        with pytest.raises(InvalidValueError, match=r"^delta must"):
-            self.fresh().guaranteed_epsilon(delta)
 
 
 class SumFilterContract(FilterContract):

@@ -73,7 +73,6 @@ SESSIONS: dict[str, tuple[dict[str, Any], str]] = {
     "schema of several tables for one": ({"schema": {"clinic": SCHEMA}}, "dpnb.Bounded"),
     "schema with a number for a name": ({"schema": {3: dpnb.Bounded(0, 1)}}, "a column name"),
     "schema with an empty name": ({"schema": {"": dpnb.Bounded(0, 1)}}, "a column name"),
-    "no budget": ({"budget": None}, "dpnb.Budget"),
     "a number for a budget": ({"budget": 1.0}, "dpnb.Budget"),
     "two budgets": ({"budget": [dpnb.Budget.gdp(1), dpnb.Budget.gdp(2)]}, "dpnb.Budget"),
     "a name with a slash": ({"name": "a/b"}, "letters"),

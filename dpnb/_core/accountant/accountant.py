@@ -15,10 +15,11 @@ from dpnb._core.accountant.tree import BudgetTree, Launch
 from dpnb._plan.schema import Key
 from dpnb.accounting.budget import Budget
 from dpnb.accounting.exact import decimal_sqrt_down
-from dpnb.accounting.filters import RogersFilter
+from dpnb.accounting.filters import RogersFilter, UnboundedFilter
 from dpnb.accounting.guarantee import AnyFilter, PrivacyGuarantee, make_guarantee
 from dpnb.accounting.individual import WorstCaseFilter
 from dpnb.accounting.losses import GDP, Loss
+from dpnb.accounting.no_budget import NoBudget, budget_from_json
 from dpnb.accounting.odometers import MixtureOdometer, Odometer
 from dpnb.accounting.partition_cost import PartRef
 from dpnb.errors import BudgetExceeded
@@ -77,7 +78,7 @@ class Accountant:
     def open(
         cls,
         path: str,
-        budget: Budget,
+        budget: Budget | NoBudget,
         metadata: Mapping[str, str],
         filter_: str = "gdp",
         public_size: int | None = None,
@@ -90,12 +91,12 @@ class Accountant:
         ----------
         path : str
             Path of the ledger.
-        budget : Budget
-            The total privacy budget.
+        budget : Budget or NoBudget
+            The total privacy budget, or that there is none.
         metadata : mapping of str to str
             The other metadata: table, privacy unit and schema.
         filter_ : str, default "gdp"
-            Name of the filter that enforces the budget.
+            Name of the filter that enforces the budget; without a budget, `NO_FILTER`.
         public_size : int, optional
             Public number of units, stored in a new ledger for the odometer that needs a bound.
         individual : bool, default False
@@ -128,7 +129,7 @@ class Accountant:
         """
         metadata = ledger.metadata
         with refuse_unreadable("the metadata"):
-            budget = Budget.from_json(json.loads(metadata["budget"]))
+            budget = budget_from_json(json.loads(metadata["budget"]))
             guarantee = make_guarantee(metadata["filter"], budget, individual="on_exhausted" in metadata)
         return cls(ledger, BudgetTree(ledger), ROOT, *stored_parameters(ledger.parameters, guarantee))
 
@@ -149,8 +150,8 @@ class Accountant:
         )
 
     @property
-    def budget(self) -> Budget:
-        """The total privacy budget."""
+    def budget(self) -> Budget | NoBudget:
+        """The total privacy budget, or that there is none."""
         return self.guarantee.budget
 
     @property
@@ -162,9 +163,11 @@ class Accountant:
         """
         with self.ledger.lock.checked():
             own = self.sync().filter
-            if self._parent is None or self._part is None or isinstance(own, RogersFilter):
+            if self._parent is None or self._part is None or isinstance(own, RogersFilter | UnboundedFilter):
                 return own
             outer = self._parent.filter
+            if isinstance(outer, UnboundedFilter):  # a part has the guarantee of its session
+                return own
             budget = own.spent + (outer.budget - outer.spent)
             if self.first_exclusion is None:  # otherwise even a query that costs the session nothing may exclude units
                 free = self._parent.sync().parts.free_loss(self._part, len(own.spent.parts))
@@ -355,7 +358,10 @@ class Accountant:
         return decimal_sqrt_down(known.mu_squared + remaining.mu_squared) if remaining.mu_squared else 0.0
 
     def cost_fraction(self, charge_id: int) -> float:
-        """The cost of a row as a fraction of the whole budget, rounded up; for a part, what its session paid."""
+        """The cost of a row as a fraction of the whole budget, rounded up; for a part, what its session paid.
+
+        NaN without a budget.
+        """
         if self._parent is not None:
             return self._parent.cost_fraction(charge_id)
         if charge_id not in self._cost_fractions:
@@ -365,11 +371,11 @@ class Accountant:
     def forecast(self, loss: Loss) -> tuple[float, float]:
         """The cost of a loss and the headroom after it, as fractions of the whole budget, rounded up and down.
 
-        The loss is in the filter's kind.  For a part, both are those of the session that pays, for which the cost may
-        be 0.
+        Both are NaN without a budget.  The loss is in the filter's kind.  For a part, both are those of its session,
+        for which the cost may be 0.
         """
         filter_ = self.filter
-        if self._parent is None or self._part is None or isinstance(filter_, RogersFilter):
+        if self._parent is None or self._part is None or isinstance(filter_, RogersFilter | UnboundedFilter):
             after = filter_.step(loss).headroom if filter_.admits(loss) else 0.0
             return filter_.budget_fraction(loss), after
         counted = filter_.to_filter_loss(loss)

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from dpnb._core.accountant.accountant import Accountant
 from dpnb.accounting.exact import decimal_down, decimal_up, display_down
-from dpnb.accounting.filters import GDPReserveFilter, GDPResidueFilter
+from dpnb.accounting.filters import GDPReserveFilter, GDPResidueFilter, UnboundedFilter
 from dpnb.accounting.losses import GDP, Loss, PureDP, PureGDP
 from dpnb.errors import BudgetExceeded, ConversionError, RequestError
 from dpnb.render.numbers import format_percent_down, format_percent_up
@@ -35,7 +35,7 @@ def admit(account: Accountant, description: str, loss: GDP, known: GDP) -> None:
         If the loss exceeds the remaining budget; the message names the largest target that fits.
     """
     filter_ = account.filter
-    if filter_.admits(account.guarantee.to_filter_loss(loss)):
+    if isinstance(filter_, UnboundedFilter) or filter_.admits(account.guarantee.to_filter_loss(loss)):
         return
     largest = account.max_mu(known)
     total = GDP.from_mu_squared(known.mu_squared + loss.mu_squared)
@@ -88,8 +88,10 @@ def admit_launch(account: Accountant, description: str, loss: Loss) -> Loss:
     return counted
 
 
-def recorded_charge(loss: Loss, counted: Loss) -> PureGDP | None:
+def recorded_charge(account: Accountant, loss: Loss, counted: Loss) -> PureGDP | None:
     """What is written into the ledger of what a GDP filter counts, if that is not the loss."""
+    if not isinstance(account.guarantee.initial_filter, GDPResidueFilter | GDPReserveFilter):
+        return None  # the others count the loss
     if isinstance(loss, GDP) or not isinstance(counted, GDP | PureGDP):
         return None
     epsilon = counted.epsilon if isinstance(counted, PureGDP) else Fraction(0)

@@ -14,13 +14,16 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TypeVar
 
+from dpnb.accounting.conversions import optimal_order
 from dpnb.accounting.convert import convert
 from dpnb.accounting.delta_split import proportional_loss
+from dpnb.accounting.exact import exact
 from dpnb.accounting.filters import GDPReserveFilter, GDPResidueFilter, RDPFilter, RogersFilter
 from dpnb.accounting.guarantee import FILTERS, AnyFilter, PrivacyGuarantee, make_guarantee
 from dpnb.accounting.individual import WorstCaseFilter
 from dpnb.accounting.interleaving import partition_obstacle
 from dpnb.accounting.losses import GDP, ZCDP, Loss, PureGDP
+from dpnb.accounting.no_budget import NoBudget
 from dpnb.accounting.odometers import (
     ApproxDPAccumulator,
     BasicOdometer,
@@ -182,8 +185,9 @@ class FilterComparison:
             Public number of units when the ledger was created; Rogers' odometer needs it.
         """
         states = {own.filter_name: FilterState(own, own.initial_filter)}
-        # Under individual accounting only the worst case is public, and no other filter is compared.
-        for name in () if isinstance(own.initial_filter, WorstCaseFilter) else FILTERS:
+        # Without a budget no filter enforces anything.  Under individual accounting only the worst case is public.
+        is_alone = not own.has_budget or isinstance(own.initial_filter, WorstCaseFilter)
+        for name in () if is_alone else FILTERS:
             try:
                 guarantee = own if name == own.filter_name else make_guarantee(name, own.budget)
             except InvalidValueError:
@@ -347,7 +351,7 @@ def _odometers(
     otherwise the answers of an existing ledger would be older than the choice of the odometer.
     """
     delta, slack, v = mixture.delta, mixture.slack_delta, own.mu0_squared
-    order = _order(states)
+    order = _order(own, states)
     makers: dict[str, Callable[[], Odometer]] = {
         "filter": lambda: FilterOdometer.tuned(v, delta, slack_delta=slack),
         "stitched": lambda: StitchedOdometer(v / 100, delta, slack_delta=slack),
@@ -368,7 +372,9 @@ def _odometers(
     return odometers
 
 
-def _order(states: Mapping[str, FilterState]) -> Fraction:
-    """The optimal Renyi order for this budget; 0 if there is none."""
+def _order(own: PrivacyGuarantee, states: Mapping[str, FilterState]) -> Fraction:
+    """The optimal Renyi order for this budget, or for the reference where there is none; 0 if there is no order."""
+    if isinstance(own.budget, NoBudget):
+        return exact(optimal_order(1, delta=own.budget.delta))
     filter_ = states["rdp"].guarantee.initial_filter if "rdp" in states else None
     return filter_.budget.orders[0] if isinstance(filter_, RDPFilter) else Fraction(0)

@@ -23,15 +23,15 @@ class TimelineEntry:
         Index among the rows that are counted here; 0 before the first of them.
     id : int
         Id of the row; 0 before the first.
-    spent : float
-        Fraction of the enforced filter's budget that is spent, rounded up.
+    spent : float or None
+        Fraction of the enforced filter's budget that is spent, rounded up; None without a budget.
     bounds : dict of str to float
         Bounds of the time-uniform odometers that can count all losses so far, by name; empty while they pause.
     """
 
     index: int
     id: int
-    spent: float
+    spent: float | None
     bounds: dict[str, float]
 
 
@@ -57,7 +57,8 @@ class Timeline:
     def add(self, comparison: FilterComparison, rows: int = 1, *, paused: bool = False) -> None:
         """Add the state after `rows` more rows, without the time-uniform odometers while they are `paused`."""
         self._count += rows
-        spent = decimal_up(1 - exact(comparison.states[comparison.enforced].filter.headroom))
+        headroom = comparison.states[comparison.enforced].filter.headroom
+        spent = None if math.isnan(headroom) else decimal_up(1 - exact(headroom))
         bounds = {
             name: bound
             for name, odometer in comparison.odometers.items()

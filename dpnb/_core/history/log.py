@@ -6,6 +6,7 @@ process.
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -22,6 +23,7 @@ from dpnb._core.pricing.estimation import AnswerSummary, EstimateReader
 from dpnb._core.pricing.stored_request import plan_of, request_of
 from dpnb._core.pricing.target import StoredRequest
 from dpnb._plan.plan import Plan, describe_plan
+from dpnb.accounting.budget import Budget
 from dpnb.accounting.convert import convert
 from dpnb.accounting.exact import decimal_up, exact
 from dpnb.accounting.losses import GDP, RDP, Loss
@@ -116,7 +118,7 @@ class CellCost:
         Their total loss, each as charged to its node: mu squared adds (Smith and Thakurta 2022, Theorem 1); None if one
         of them implies no mu.
     cost_fraction : float
-        Their total cost for this session as a fraction of the whole budget, rounded up.
+        Their total cost for this session as a fraction of the whole budget, rounded up; NaN without a budget.
     """
 
     ids: tuple[int, ...]
@@ -130,13 +132,14 @@ class _CellRows:
     def __init__(self) -> None:
         self._rows: dict[int, tuple[GDP | None, Fraction]] = {}
         self._loss, self._cost_fraction = GDP(0), Fraction(0)
-        self._n_without_gdp = 0
+        self._n_without_gdp, self._has_budget = 0, True
 
     def __bool__(self) -> bool:
         return bool(self._rows)
 
     def add(self, row: int, loss: Loss, cost_fraction: float) -> None:
-        self._rows[row] = gdp_of(loss), exact(cost_fraction)
+        self._has_budget = not math.isnan(cost_fraction)  # for all rows of a session or for none
+        self._rows[row] = gdp_of(loss), exact(cost_fraction) if self._has_budget else Fraction(0)
         self._sum(row, 1)
 
     def remove(self, row: int) -> None:
@@ -154,7 +157,8 @@ class _CellRows:
     @property
     def cost(self) -> CellCost:
         loss = None if self._n_without_gdp else self._loss
-        return CellCost(tuple(sorted(self._rows)), loss, decimal_up(self._cost_fraction))
+        fraction = decimal_up(self._cost_fraction) if self._has_budget else math.nan
+        return CellCost(tuple(sorted(self._rows)), loss, fraction)
 
 
 @lru_cache(maxsize=1024)
@@ -302,6 +306,12 @@ class RequestLog:
         cell_id = self._cell_ids.get(entry.id)
         return entry if cell_id == entry.cell_id else replace(entry, cell_id=cell_id)
 
+    @property
+    def _has_reserve(self) -> bool:
+        """Whether the budget has a reserve for pure losses beside another part."""
+        budget = self._account.budget
+        return isinstance(budget, Budget) and bool(budget.loss)
+
     def _entry(self, charge: Charge) -> LogEntry:
         """The entry of a row; that of a released row does not change and is kept."""
         is_query = charge.kind == RELEASE
@@ -325,7 +335,7 @@ class RequestLog:
             time=charge.time,
             status=charge.status,
             cell_id=self._cell_ids.get(charge.id),
-            is_from_reserve=bool(charge.charged and charge.charged.epsilon and self._account.budget.loss),
+            is_from_reserve=bool(charge.charged and charge.charged.epsilon and self._has_reserve),
         )
         if is_query and charge.status == "released":
             self._released[charge.id] = entry

@@ -28,6 +28,7 @@ from dpnb.accounting.exact import (
     to_text,
 )
 from dpnb.accounting.losses import GDP
+from dpnb.accounting.no_budget import NoBudget
 from dpnb.errors import BudgetExceeded, RequestError
 from dpnb.results.estimates.noisy import Cells
 
@@ -243,7 +244,7 @@ def resolve(
     *,
     description: str,
     known: GDP,
-    budget: Budget,
+    budget: Budget | NoBudget,
     remaining: Callable[[Fraction], GDP],
     errors: ErrorModel,
     refuse_unknown: Callable[[], None],
@@ -258,8 +259,8 @@ def resolve(
         The query in words.
     known : GDP
         The loss already paid for the query.
-    budget : Budget
-        The total budget.
+    budget : Budget or NoBudget
+        The total budget, or that there is none.
     remaining : callable
         Returns the largest loss that is at most a given share of the remaining budget.
     errors : ErrorModel
@@ -272,7 +273,8 @@ def resolve(
     BudgetExceeded
         If ``share=`` is given and no budget remains.
     RequestError
-        If ``epsilon=`` is given and the budget has no delta, or no noise can be calibrated to the target.
+        If ``share=`` is given and there is no budget, ``epsilon=`` is given and the budget has no delta, or no noise
+        can be calibrated to the target.
     """
     if target.kind == "within":
         return _within(target, known, errors, refuse_unknown)
@@ -291,7 +293,7 @@ def resolve(
     return _from_epsilon(amount, budget)
 
 
-def _from_epsilon(epsilon: Fraction, budget: Budget) -> GDP:
+def _from_epsilon(epsilon: Fraction, budget: Budget | NoBudget) -> GDP:
     if budget.delta is None:
         raise RequestError(
             "epsilon: requires a budget with a delta; this one is in GDP and has none; give mu= or rho= instead"

@@ -157,7 +157,7 @@ class SelectionPipeline(NotCopyable):
                 plan=terms.plan.to_json(),
                 arguments=terms.request(epsilon),
                 loss=loss,
-                charged=recorded_charge(loss, counted),
+                charged=recorded_charge(self._account, loss, counted),
                 answered=False,
                 cell_id=registry.current_cell(),
             )

@@ -116,7 +116,7 @@ def _charge(epsilon: Fraction, budget: Fraction, reserve: Fraction) -> Fraction 
     if epsilon > _LARGE or not state.is_enough(budget):
         return None
 
-    # Converted to GDP by itself, the mechanism leaves at most its residue.
+    # Converted to GDP, whatever is left, the mechanism leaves at most its residue.
     low, high = 0.0, decimal_up(min(budget, exact(mu_from_pure(epsilon)) ** 2))
     for near in _around(state.guess()):
         if low < near < high:

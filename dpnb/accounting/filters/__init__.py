@@ -10,7 +10,9 @@ RogersFilter    K(losses) <= epsilon and sum delta <= delta/2                   
 ApproxDPFilter  sum epsilon^2 <= y* and sum delta <= slack_delta                Whitehouse et al. 2023, Thm 8
 ZCDPFilter      sum rho <= rho and sum delta <= delta                           Whitehouse et al. 2023, Thm 1;
                                                                                 Feldman and Zrnic 2021, Remark 4.4
-RDPFilter       sum rho(a) <= budget(a) for every order a                       Feldman and Zrnic 2021, Thm 4.3
+RDPFilter       sum rho(a) <= budget(a) for every order a and                   Feldman and Zrnic 2021, Thm 4.3;
+                sum delta <= delta                                              with a delta as Whitehouse et al.
+                                                                                2023, Thm 1
 GDPFilter       sum mu^2 <= mu0^2 and sum delta <= delta                        Smith and Thakurta 2022, Thm 1
 GDPResidue-     the same, where an epsilon-DP loss is charged what it takes     Regehr et al. 2026 (GDP residue
 Filter          from the remaining budget                                       filter); proved in the module
@@ -20,7 +22,7 @@ Filter
 
 All except RogersFilter compare an exact sum with a bound (``sum_filter``); they differ in the losses that they add.  A
 loss of another kind is converted by the tightest theorem that allows it; if there is none, a ``ConversionError`` is
-raised.
+raised.  UnboundedFilter takes a filter's place in a session without a budget: it adds mu^2 and refuses nothing.
 """
 
 from dpnb.accounting.filters.approx_dp import ApproxDPFilter
@@ -32,6 +34,7 @@ from dpnb.accounting.filters.protocol import Filter
 from dpnb.accounting.filters.renyi import RDPFilter
 from dpnb.accounting.filters.rogers import RogersFilter
 from dpnb.accounting.filters.sum_filter import SumFilter
+from dpnb.accounting.filters.unbounded import UnboundedFilter
 from dpnb.accounting.filters.zcdp import ZCDPFilter
 
 __all__ = [
@@ -44,5 +47,6 @@ __all__ = [
     "RDPFilter",
     "RogersFilter",
     "SumFilter",
+    "UnboundedFilter",
     "ZCDPFilter",
 ]

@@ -1,4 +1,31 @@
-"""The filter of Renyi differential privacy."""
+"""The filter of (approximate) Renyi differential privacy.
+
+Claim.  Let release m, given the past, be delta_m-approximate Renyi DP with losses rho_m(a) at the orders a, all of them
+chosen from the past, and let the sum of the deltas never exceed delta and, at each order, the sum of the losses never
+exceed budget(a).  Then all releases together are delta-approximate Renyi DP with the losses budget(a), at all orders.
+
+Without deltas this is Feldman and Zrnic 2021, Theorem 4.3, at each order.  For zCDP with deltas it is Whitehouse et
+al. 2023, Theorem 1, whose argument needs no more of the good parts than that their divergences are bounded at fixed
+orders.  The proof that follows covers both.
+
+Proof.  Fix two neighbours, and the analyst's coins.  Given a past y, release m has the distributions
+(1 - delta_m) P'_m + delta_m P"_m and (1 - delta_m) Q'_m + delta_m Q"_m, where delta_m is a function of y, so it is the
+same for both neighbours.  Let P* and Q* be the distributions of all answers if every release were drawn from its good
+part, P'_m or Q'_m.  Under P* and Q* the sums of the losses stay within the budgets for every course of the answers, so
+P* and Q* have Renyi divergences of at most budget(a), in both directions (Feldman and Zrnic 2021, Theorem 4.3).  At
+every course of the answers the density of P is at least that of P* times the product of all 1 - delta_m, and that
+product is at least 1 - (delta_1 + delta_2 + ...), which is at least 1 - delta.  So P >= (1 - delta) P* as measures,
+and what is missing, divided by delta, is a distribution: P is (1 - delta) P* plus delta times it.  The same holds for
+Q with Q*.  ∎
+
+The decomposition does not depend on the order, so the claim holds for all orders at once, and the conversion to
+(epsilon, delta) may use the best order: for P >= (1 - d) P* and a total delta, Whitehouse et al. 2023, Lemma 1, leaves
+(delta - d)/(1 - d) for the good part.  The same delta cannot serve both the losses' deltas and the conversion, as
+Theorem 2 of that paper is printed.
+
+For interactive mechanisms: Haney et al. 2023, Theorem 4.6, without a delta; with a delta their concurrent composition
+is open.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +34,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpnb.accounting.conversions import epsilon_from_curve
-from dpnb.accounting.conversions.directed import checked_delta
 from dpnb.accounting.convert import convert
 from dpnb.accounting.exact import Number
 from dpnb.accounting.filters.sum_filter import SumFilter
@@ -20,19 +46,28 @@ __all__ = ["RDPFilter"]
 class RDPFilter(SumFilter[RDP]):
     """Admits losses while, at every order, the sum of Renyi losses stays within that order's budget.
 
-    Feldman and Zrnic 2021, Theorem 4.3 for one order, and for interactive mechanisms Haney et al. 2023, Theorem 4.6.
-    With several orders, all of them must admit the loss.  To continue while *some* order has budget left is not
-    private: a first answer could choose which order to exhaust.
+    Feldman and Zrnic 2021, Theorem 4.3, for one order.  Losses may have a delta, as approximate Renyi DP (the argument
+    of Whitehouse et al. 2023, Theorem 1): the sum of the deltas stays within the filter's delta, and all releases
+    together are approximate Renyi DP with that delta and these budgets.  With several orders, all of them must admit
+    the loss.  To continue while *some* order has budget left is not private: a first answer could choose which order
+    to exhaust.
 
     Parameters
     ----------
     budget : mapping of Number to Number
         The budget of each order; orders above 1, budgets at least 0.
+    delta : Number, default 0
+        Budget for the losses' deltas, in [0, 1]; with 1 the `guaranteed_epsilon` is infinite.
 
     Raises
     ------
     InvalidValueError
-        No order, one that is not above 1, or a negative budget.
+        No order, one that is not above 1, a negative budget, or a delta outside [0, 1].
+
+    Notes
+    -----
+    The proof is in :ref:`proof-renyi-differential-privacy`.  Interactive mechanisms may run concurrently under one
+    order without a delta (Haney et al. 2023, Theorem 4.6); otherwise this is open.
 
     Examples
     --------
@@ -40,13 +75,19 @@ class RDPFilter(SumFilter[RDP]):
     >>> filter_ = RDPFilter({10: 5, 20: 8}).step(GDP(0.5))
     >>> filter_.spent, filter_.admits(GDP(0.8))
     (RDP({10.0: 1.25, 20.0: 2.5}), False)
+
+    Losses with a delta:
+
+    >>> filter_ = RDPFilter({10: 5}, delta=1e-6).step(GDP(0.5, delta=4e-7))
+    >>> filter_.affordable(), filter_.admits(GDP(0.5, delta=7e-7))
+    (RDP({10.0: 3.75}, delta=6e-07), False)
     """
 
-    def __init__(self, budget: Mapping[Any, Number]) -> None:
-        self._start(RDP(budget))
+    def __init__(self, budget: Mapping[Any, Number], delta: Number = 0.0) -> None:
+        self._start(RDP(budget, delta))
 
     def to_filter_loss(self, loss: Loss) -> RDP:
-        """The loss at the filter's orders.
+        """The loss at the filter's orders, with its delta.
 
         Parameters
         ----------
@@ -66,12 +107,14 @@ class RDPFilter(SumFilter[RDP]):
     @property
     def rule(self) -> str:
         """The rule that the filter enforces, in words."""
-        return f"at each order the sum of Renyi losses must stay within {self.budget.format(up=False)}"
+        curve = RDP(dict(self.budget.curve)).format(up=False)
+        return f"at each order the sum of Renyi losses must stay within {curve}{self._delta_rule}"
 
     def guaranteed_epsilon(self, delta: Number) -> float:
         """The epsilon for which all releases together are (epsilon, `delta`)-DP; see :class:`SumFilter`.
 
-        The smallest over the orders, whose budgets were fixed beforehand (Canonne, Kamath and Steinke 2020, Prop. 12).
+        The smallest over the orders, whose budgets were fixed beforehand (Canonne, Kamath and Steinke 2020, Prop. 12),
+        at the part of `delta` that the filter's own delta leaves.
 
         Parameters
         ----------
@@ -84,5 +127,4 @@ class RDPFilter(SumFilter[RDP]):
         >>> round(RDPFilter({8: 1}).guaranteed_epsilon(delta=1e-6), 3)
         2.543
         """
-        number = checked_delta(delta)
-        return epsilon_from_curve(self.budget.curve, number)
+        return self._guarantee(delta, lambda good: epsilon_from_curve(self.budget.curve, good))

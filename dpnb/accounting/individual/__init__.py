@@ -10,6 +10,7 @@ IndividualFilter         excludes or clips exhausted units                   Alg
 NormFilter               clips each unit to its remaining budget             Algorithm 7
 UnitAdmission            charges the units for one query                     Algorithms 3, 7
 UnitChargeTerms          the public terms of that charge                     Algorithms 3, 7
+UnitTracker              bound on one unit's loss so far, for that unit      Algorithm 5
 WorstCaseFilter          the public part: a unit that every query uses       section 4.2
 norm_budget_variance     the noise that makes a norm budget rho-zCDP         Corollary 4.7
 norm_budget_radius       error bound of such a noisy sum                     Corollary 4.7
@@ -50,6 +51,7 @@ from dpnb.accounting.individual.formulas import (
 )
 from dpnb.accounting.individual.losses import losses_of_linear_query, losses_of_squares, remaining_of
 from dpnb.accounting.individual.norm_filter import NormFilter
+from dpnb.accounting.individual.unit_tracker import UnitTracker
 from dpnb.accounting.individual.worst_case import WorstCaseFilter, worst_case_filter
 
 __all__ = [
@@ -58,6 +60,7 @@ __all__ = [
     "OnExhausted",
     "UnitAdmission",
     "UnitChargeTerms",
+    "UnitTracker",
     "WorstCaseFilter",
     "losses_of_linear_query",
     "losses_of_squares",

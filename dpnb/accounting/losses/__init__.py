@@ -7,7 +7,8 @@ kind           parts                  property of the release
 =============  =====================  ===============================================================================
 GDP            mu squared, delta      no easier to tell neighbours apart than N(0, 1) from N(mu, 1)
 ZCDP           rho, delta             every Renyi divergence D_a is at most rho a (Bun and Steinke 2016)
-RDP            rho for each order     the Renyi divergences of these orders are at most these (Mironov 2017)
+RDP            rho for each order,    the Renyi divergences of these orders are at most these (Mironov 2017)
+               delta
 PureDP         epsilon                epsilon-DP
 ApproxDP       epsilon, delta         (epsilon, delta)-DP
 PointwiseDP    epsilon, delta         the realised loss is beyond epsilon with probability at most delta
@@ -15,8 +16,9 @@ PureGDP        mu squared, delta,     an epsilon-DP mechanism and a mu-GDP mecha
                epsilon
 =============  =====================  ===============================================================================
 
-A ``delta`` with mu or rho is that of approximate GDP or zCDP: both neighbours' outputs share a decomposition in which
-a part of weight at least 1 - delta has the property.  Conversions between kinds need a theorem; see ``convert``.
+A ``delta`` with mu or rho is that of approximate GDP, zCDP or Renyi DP: both neighbours' outputs share a
+decomposition in which a part of weight at least 1 - delta has the property.  Conversions between kinds need a theorem;
+see ``convert``.
 """
 
 from dpnb.accounting.losses.epsilon import ApproxDP, EpsilonLoss, PointwiseDP, PureDP

@@ -20,25 +20,33 @@ __all__ = ["RDP"]
 class RDP(Loss):
     """Renyi differential privacy of several orders: D_a <= curve[a] for each order a (Mironov 2017, Definition 4).
 
+    With a delta it is approximate Renyi DP: the outputs P and Q of any two neighbours can be written as
+    (1 - delta) P' + delta P" and (1 - delta) Q' + delta Q", where P' and Q' have these divergences, in both
+    directions, at all these orders.
+
     Parameters
     ----------
     curve : mapping of Number to Number
         The loss at each order; orders above 1, losses at least 0.
+    delta : Number, default 0
+        At least 0; above 0 it is approximate Renyi DP, the weight of the bad part P".
 
     Attributes
     ----------
     orders : tuple of Fraction
-        In ascending order; `parts` are the losses at these orders.
+        In ascending order; `parts` are the losses at these orders, and delta.
+    delta : Fraction
 
     Raises
     ------
     InvalidValueError
-        No order, an order that is not above 1 or given twice, or a loss that is negative, not finite or not a number.
+        No order, an order that is not above 1 or given twice, or a loss or delta that is negative, not finite or not a
+        number.
 
     Examples
     --------
-    >>> RDP({2: 0.1, 8: 0.5}) + RDP({2: 0.1, 8: 0.5})
-    RDP({2.0: 0.2, 8.0: 1.0})
+    >>> RDP({2: 0.1, 8: 0.5}) + RDP({2: 0.1, 8: 0.5}, delta=1e-9)
+    RDP({2.0: 0.2, 8.0: 1.0}, delta=1e-09)
     """
 
     __slots__ = ("orders",)
@@ -47,10 +55,10 @@ class RDP(Loss):
 
     @property
     def names(self) -> tuple[str, ...]:  # type: ignore[override]
-        """One for each order."""
-        return ("rho",) * len(self.orders)
+        """One for each order, and that of delta."""
+        return (*("rho",) * len(self.orders), "delta")
 
-    def __init__(self, curve: Mapping[Any, Number]) -> None:
+    def __init__(self, curve: Mapping[Any, Number], delta: Number = 0.0) -> None:
         mapping: object = curve
         if not isinstance(mapping, Mapping) or not mapping:
             raise InvalidValueError(
@@ -60,12 +68,18 @@ class RDP(Loss):
         if len({order for order, _ in points}) < len(points):
             raise InvalidValueError(f"curve must give each order once, got {shown(curve)}; leave one of them out")
         object.__setattr__(self, "orders", _one_of_each(tuple(order for order, _ in points)))
-        object.__setattr__(self, "parts", tuple(rho for _, rho in points))
+        bad = non_negative(delta, name="delta")
+        object.__setattr__(self, "parts", (*(rho for _, rho in points), bad))
+
+    @property
+    def delta(self) -> Fraction:
+        """Weight of the bad part."""
+        return self.parts[-1]
 
     @property
     def curve(self) -> tuple[tuple[Fraction, Fraction], ...]:
         """Pairs of order and loss, by ascending order."""
-        return tuple(zip(self.orders, self.parts, strict=True))
+        return tuple(zip(self.orders, self.parts[:-1], strict=True))
 
     def _of_same_kind(self, parts: tuple[Fraction, ...]) -> RDP:
         """Other losses at the same orders."""
@@ -97,7 +111,7 @@ class RDP(Loss):
         return True
 
     def format(self, *, up: bool, with_delta: bool = False) -> str:
-        """The curve as text for a message: see :meth:`Loss.format`; there is no delta.
+        """The curve, and delta if there is one, as text for a message: see :meth:`Loss.format`.
 
         Parameters
         ----------
@@ -107,15 +121,18 @@ class RDP(Loss):
             Whether to show a delta of 0.
         """
         rounded = decimal_up if up else decimal_down
-        return f"rho={{{', '.join(f'{_shown(order)}: {rounded(rho)!r}' for order, rho in self.curve)}}}"
+        curve = f"rho={{{', '.join(f'{_shown(order)}: {rounded(rho)!r}' for order, rho in self.curve)}}}"
+        return f"{curve} and delta={rounded(self.delta)!r}" if self.delta or with_delta else curve
 
     @safe_repr
     def __repr__(self) -> str:
-        return f"RDP({self.format(up=True).removeprefix('rho=')})"
+        return f"RDP({self.format(up=True).removeprefix('rho=').replace(' and ', ', ')})"
 
     def to_json(self) -> dict[str, str]:
-        """The loss as texts, one entry for each order, read back exactly by :func:`loss_from_json`."""
-        return {"kind": self.kind, **{to_text(order): to_text(rho) for order, rho in self.curve}}
+        """The loss as texts, read back exactly by :func:`loss_from_json`: an entry for each order, and for a delta."""
+        # A delta of 0 is left out, as in ledgers that were made before a curve could have one.
+        delta = {"delta": to_text(self.delta)} if self.delta else {}
+        return {"kind": self.kind, **{to_text(order): to_text(rho) for order, rho in self.curve}, **delta}
 
     @classmethod
     def from_json(cls, stored: Mapping[str, str]) -> RDP:
@@ -126,7 +143,8 @@ class RDP(Loss):
         stored : mapping of str to str
             What :meth:`to_json` wrote.
         """
-        return cls({from_text(order): from_text(rho) for order, rho in stored.items() if order != "kind"})
+        curve = {from_text(order): from_text(rho) for order, rho in stored.items() if order not in ("kind", "delta")}
+        return cls(curve, from_text(stored.get("delta", "0")))
 
 
 @lru_cache(maxsize=1024)

@@ -26,6 +26,8 @@ SpentAccumulator     the sum that any filter has counted, including parts and de
 RenyiTracker         Feldman and Zrnic 2021, Algorithm 5
 ===================  =========================================================================================
 
+What an odometer of either kind promises about a history is a promise about a part of it, :class:`TruncatedView`.
+
 Choosing an odometer.  Each time-uniform odometer, with its parameters, must be chosen before the first answer.  The
 smallest of several is a bound only if their deltas add up to the stated delta.  The pointwise curve
 sqrt(2 V log(1/delta)) + V/2 at the current V, which ApproxDPAccumulator reports, is *not* time-uniform: by the law
@@ -62,6 +64,7 @@ from dpnb.accounting.odometers.renyi_tracker import RenyiTracker
 from dpnb.accounting.odometers.rogers import RogersOdometer
 from dpnb.accounting.odometers.spent import SpentAccumulator
 from dpnb.accounting.odometers.stitched import StitchedOdometer
+from dpnb.accounting.odometers.truncated_view import TruncatedView
 
 __all__ = [
     "ApproxDPAccumulator",
@@ -78,5 +81,6 @@ __all__ = [
     "Sided",
     "SpentAccumulator",
     "StitchedOdometer",
+    "TruncatedView",
     "ZCDPAccumulator",
 ]

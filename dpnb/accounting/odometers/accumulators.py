@@ -16,7 +16,7 @@ from dpnb.accounting.conversions.directed import checked_delta
 from dpnb.accounting.convert import convert
 from dpnb.accounting.doubles import MARGIN, failure_probability, log_inverse, order_in_doubles
 from dpnb.accounting.exact import Number, binary_up, decimal_sqrt_up, decimal_up
-from dpnb.accounting.losses import GDP, ZCDP, Loss, PureGDP
+from dpnb.accounting.losses import GDP, RDP, ZCDP, ApproxDP, Loss, PureGDP
 from dpnb.accounting.odometers.intrinsic_time import intrinsic_time, renyi_loss
 from dpnb.accounting.odometers.protocol import OdometerKind, OdometerState
 from dpnb.accounting.odometers.statements import accumulator_statement, order_text
@@ -44,6 +44,16 @@ class Accumulator(OdometerState):
     @property
     def budget(self) -> str:
         """The kind of budget that the bound is compared with, in words."""
+        raise NotImplementedError
+
+    def truncated_guarantee(self, threshold: Fraction) -> Loss:
+        """The loss of a view that is cut where the bound would exceed a threshold: see :class:`TruncatedView`.
+
+        Parameters
+        ----------
+        threshold : Fraction
+            Fixed beforehand, at least 0.
+        """
         raise NotImplementedError
 
     def statement(self) -> str:
@@ -116,6 +126,16 @@ class ApproxDPAccumulator(Accumulator):
         """(epsilon, delta)-DP, with its delta."""
         return f"(epsilon, delta)-DP with delta = {decimal_up(self.delta)!r}"
 
+    def truncated_guarantee(self, threshold: Fraction) -> ApproxDP:
+        """The loss of a view that is cut where the bound would exceed a threshold: (threshold, delta)-DP.
+
+        Parameters
+        ----------
+        threshold : Fraction
+            Fixed beforehand, at least 0.
+        """
+        return ApproxDP.of(threshold, self.delta)
+
     def step(self, loss: Loss) -> ApproxDPAccumulator:
         """The accumulator after `loss`.
 
@@ -165,6 +185,16 @@ class ZCDPAccumulator(Accumulator):
     def budget(self) -> str:
         """rho-zCDP."""
         return "rho-zCDP"
+
+    def truncated_guarantee(self, threshold: Fraction) -> ZCDP:
+        """The loss of a view that is cut where the bound would exceed a threshold: zCDP.
+
+        Parameters
+        ----------
+        threshold : Fraction
+            Fixed beforehand, at least 0.
+        """
+        return ZCDP.of(threshold, _ZERO)
 
     def step(self, loss: Loss) -> ZCDPAccumulator:
         """The accumulator after `loss`.
@@ -233,6 +263,16 @@ class RDPAccumulator(Accumulator):
         """Renyi DP of the order."""
         return f"Renyi DP of order {order_text(self.order)}"
 
+    def truncated_guarantee(self, threshold: Fraction) -> RDP:
+        """The loss of a view that is cut where the bound would exceed a threshold: Renyi DP of the order.
+
+        Parameters
+        ----------
+        threshold : Fraction
+            Fixed beforehand, at least 0.
+        """
+        return RDP({self.order: threshold})
+
     def statement(self) -> str:
         """The reading in words; all numbers are rounded in the safe direction."""
         return accumulator_statement(self.bound, self.budget, "rho")
@@ -283,6 +323,16 @@ class GDPAccumulator(Accumulator):
     def budget(self) -> str:
         """mu-GDP."""
         return "mu-GDP"
+
+    def truncated_guarantee(self, threshold: Fraction) -> GDP:
+        """The loss of a view that is cut where the bound would exceed a threshold: GDP.
+
+        Parameters
+        ----------
+        threshold : Fraction
+            Fixed beforehand, at least 0.
+        """
+        return GDP(threshold)
 
     def step(self, loss: Loss) -> GDPAccumulator:
         """The accumulator after `loss`.

@@ -48,8 +48,13 @@ def renyi_loss(loss: Loss, order: Fraction) -> Fraction:
     Raises
     ------
     ConversionError
-        No theorem bounds the loss at this order.
+        No theorem bounds the loss at this order, or the loss has a delta.
     """
-    if isinstance(loss, RDP) and loss.orders == (order,):
-        return loss.parts[0]
-    return convert(loss, RDP, orders=[order]).parts[0]
+    same = isinstance(loss, RDP) and loss.orders == (order,)
+    counted = loss if same else convert(loss, RDP, orders=[order])
+    if counted.delta:
+        raise ConversionError(
+            f"loss: this odometer counts Renyi divergences, which a loss with a delta does not have, got {loss!r}; use "
+            "RDPFilter with a delta, or a time-uniform odometer with slack_delta"
+        )
+    return counted.parts[0]

@@ -63,6 +63,16 @@ class OdometerState(Frozen):
 
     measure: ClassVar[str]
 
+    def step(self, loss: Loss) -> Self:
+        """The odometer after `loss`.
+
+        Parameters
+        ----------
+        loss : Loss
+            The loss of one release.
+        """
+        raise NotImplementedError
+
     @safe_repr
     def __repr__(self) -> str:
         pairs = ((field.name, getattr(self, field.name)) for field in fields(self))

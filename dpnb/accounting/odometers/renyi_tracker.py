@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
 from dpnb.accounting.doubles import order_in_doubles
-from dpnb.accounting.exact import Number, decimal_up, positive, shown
-from dpnb.accounting.losses import Loss
+from dpnb.accounting.exact import Number, decimal_up, positive
+from dpnb.accounting.losses import RDP, Loss
 from dpnb.accounting.odometers.accumulators import Accumulator
 from dpnb.accounting.odometers.intrinsic_time import renyi_loss
 from dpnb.accounting.odometers.statements import accumulator_statement, order_text
-from dpnb.errors import InvalidValueError
 
 __all__ = ["RenyiTracker"]
 
@@ -25,12 +25,18 @@ class RenyiTracker(Accumulator):
     it with a value that was never set).  A loss that does not fit into the current block starts the next block, and the
     bound grows by one increment.  The bound of :class:`RDPAccumulator` has the same meaning and is never larger.
 
+    The paper requires that no loss is above the increment.  Here such a loss fills the current block and as many
+    further ones as it needs.  The bound is still never below the sum of the losses, which is all that its statement
+    needs (Haney et al. 2023, Theorem 4.9).  By induction, the sum is at most that of `block` and of the increments of
+    all other blocks: a loss that fits is added to `block`; if one starts the next block, the block before it counts in
+    full; and one that fills n blocks adds n increments and what is left over.
+
     Parameters
     ----------
     order : Number
         Above 1.
     increment : Number
-        Greater than 0, and at least every single loss.
+        Greater than 0.
 
     Attributes
     ----------
@@ -72,6 +78,16 @@ class RenyiTracker(Accumulator):
         """Renyi DP of the order."""
         return f"Renyi DP of order {order_text(self.order)}"
 
+    def truncated_guarantee(self, threshold: Fraction) -> RDP:
+        """The loss of a view that is cut where the bound would exceed a threshold: Renyi DP of the order.
+
+        Parameters
+        ----------
+        threshold : Fraction
+            Fixed beforehand, at least 0.
+        """
+        return RDP({self.order: threshold})
+
     def statement(self) -> str:
         """The reading in words; all numbers are rounded in the safe direction."""
         return accumulator_statement(self.bound, self.budget, "rho")
@@ -88,15 +104,11 @@ class RenyiTracker(Accumulator):
         ------
         ConversionError
             The loss has a delta, or does not bound this order.
-        InvalidValueError
-            The loss is above the increment.
         """
         rho = renyi_loss(loss, self.order)
-        if rho > self.increment:
-            raise InvalidValueError(
-                f"loss: each must be at most the tracker's increment {decimal_up(self.increment)!r}, got "
-                f"{decimal_up(rho)!r} from {shown(loss)}; choose a larger increment before the first release"
-            )
-        if self.block + rho > self.increment:
+        if self.block + rho <= self.increment:
+            return self._changed(block=self.block + rho)
+        if rho <= self.increment:
             return self._changed(blocks=self.blocks + 1, block=rho)
-        return self._changed(block=self.block + rho)
+        filled = math.ceil((self.block + rho) / self.increment) - 1
+        return self._changed(blocks=self.blocks + filled, block=self.block + rho - filled * self.increment)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NoReturn, Self
 
 from dpnb.accounting.exact import decimal_up, display_up
-from dpnb.accounting.filters import GDPReserveFilter, GDPResidueFilter, RogersFilter, SumFilter
+from dpnb.accounting.filters import GDPReserveFilter, GDPResidueFilter, RogersFilter, SumFilter, UnboundedFilter
 from dpnb.accounting.losses import GDP, RDP, Loss
 from dpnb.accounting.odometers.protocol import OdometerKind, OdometerState
 from dpnb.accounting.odometers.statements import spent_statement
@@ -52,7 +52,7 @@ class SpentAccumulator(OdometerState):
     measure: ClassVar[str] = "spent"
     spent: Loss
 
-    def __init__(self, filter: SumFilter[Any] | RogersFilter) -> None:
+    def __init__(self, filter: SumFilter[Any] | RogersFilter | UnboundedFilter) -> None:
         if isinstance(filter, GDPResidueFilter | GDPReserveFilter):
             raise ConversionError(
                 "filter: its charges for pure losses are valid for its own budget only; got a "

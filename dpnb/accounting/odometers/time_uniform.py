@@ -9,7 +9,7 @@ from typing import ClassVar, Self
 
 from dpnb.accounting.doubles import failure_probability
 from dpnb.accounting.exact import Number, binary_up, exact, non_negative, shown
-from dpnb.accounting.losses import Loss, PointwiseDP
+from dpnb.accounting.losses import ApproxDP, Loss, PointwiseDP
 from dpnb.accounting.odometers.intrinsic_time import intrinsic_time
 from dpnb.accounting.odometers.protocol import OdometerKind, OdometerState
 from dpnb.accounting.odometers.statements import time_uniform_statement
@@ -79,6 +79,16 @@ class TimeUniformOdometer(OdometerState):
             overspent=self.deltas > self.slack,
             of_a_view=self.deltas > self.pointwise,
         )
+
+    def truncated_guarantee(self, threshold: Fraction) -> ApproxDP:
+        """The loss of a view that is cut where the bound would exceed a threshold: (threshold, `failure`)-DP.
+
+        Parameters
+        ----------
+        threshold : Fraction
+            Fixed beforehand, at least 0.
+        """
+        return ApproxDP.of(threshold, self.failure)
 
     def _boundary(self) -> float:
         """The bound without the correction for PointwiseDP losses, rounded up."""

@@ -130,9 +130,11 @@ class GradientDescentParameters:
         size, rate = resolved["public_size"], resolved["learning_rate"]
         mu, steps, chains = from_text(arguments["mu"]), arguments["steps"], arguments["chains"]
         together = GDP.from_mu_squared(mu**2 * steps)
-        times = account.filter.max_repetitions(account.guarantee.to_filter_loss(GDP(mu)))
+        times = account.filter.max_repetitions(account.guarantee.to_filter_loss(GDP(mu))) or 0
         covers = f"the remaining budget covers {times:,} steps"
-        if account.individual:
+        if not account.guarantee.has_budget:
+            covers = "no budget limits their number"
+        elif account.individual:
             covers = f"every unit can now pay for at least {times:,} of them; later steps may exclude units"
         facts = [
             (

@@ -1,5 +1,6 @@
 import shared from '../../../tests/fixtures/snapshot.json';
-import { isSnapshot } from '../protocol/read';
+import noBudget from '../../../tests/fixtures/no-budget.json';
+import { isSession, isSnapshot } from '../protocol/read';
 import type { ILogEntry, ISession, ISnapshot } from '../protocol/snapshot';
 
 /** The snapshot that Python's tests read as well; a fresh copy, so that a test may change it. */
@@ -18,6 +19,15 @@ export function sharedSession(index: 0 | 1 = 0, changes: Partial<ISession> = {})
     throw new Error(`tests/fixtures/snapshot.json has no session ${index}`);
   }
   return { ...session, ...changes };
+}
+
+/** A session without a budget that has released two counts, as Python's tests read it. */
+export function sessionWithoutBudget(): ISession {
+  const copy: unknown = structuredClone(noBudget);
+  if (!isSession(copy)) {
+    throw new Error('tests/fixtures/no-budget.json does not follow the contract');
+  }
+  return copy;
 }
 
 /** A release with the given number; its question, cost and cell are made from it. */

@@ -46,7 +46,7 @@ export function sorted(rows: readonly ILogEntry[], order: Order): ILogEntry[] {
  * Every word must occur in its query, status, cost or estimate; "#3" is the release with this number.
  */
 export function matches(row: ILogEntry, filter: string): boolean {
-  const text = [row.query, row.status, row.cost, row.cost_fraction, row.estimate ?? ''].join('\n').toLowerCase();
+  const text = [row.query, row.status, row.cost, row.cost_fraction ?? '', row.estimate ?? ''].join('\n').toLowerCase();
   return filter
     .toLowerCase()
     .split(/\s+/)

@@ -22,7 +22,8 @@ export function logRow(actions: ISessionActions): IView<ILogEntry> {
       setText(query, `${release.id}. ${release.query}`);
       setText(estimate, release.estimate ?? '');
       estimate.hidden = release.estimate === null;
-      setText(cost, trans.__('%1 of the budget (%2)', release.cost_fraction, release.cost));
+      const { cost_fraction: share } = release;
+      setText(cost, share === null ? release.cost : trans.__('%1 of the budget (%2)', share, release.cost));
       setText(error, release.error === null ? '' : ` · ${release.error}`);
       error.hidden = release.error === null;
       setTime(time, release.time);

@@ -25,7 +25,7 @@ export class AccountingDetails implements IView<ISession> {
 
   update(session: ISession): void {
     this._filters.update(session.filters);
-    this._odometers.update(session.odometers);
+    this._odometers.update(session);
     this._timeline.update(session.timeline);
     this._timeline.node.hidden = session.timeline.curves.length === 0;
     setText(this._ledger, trans.__('Ledger: %1', session.ledger));

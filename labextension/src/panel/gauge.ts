@@ -8,22 +8,27 @@ const ARC = 'M 8 56 A 48 48 0 0 1 104 56';
 
 type Level = 'good' | 'low' | 'out';
 
-/** A gauge: a dial, or for the reading of an odometer a bar with a scale of its own. */
+/** A gauge: a dial, or for the reading of an odometer a bar with a scale of its own; without a scale, its text. */
 export class GaugeView implements IView<IGauge> {
   readonly node = element('div', 'dpnb-gauge');
   private readonly _dial = new Dial();
   private readonly _bar = new LossBar();
+  private readonly _words = new Words();
 
   update(gauge: IGauge): void {
-    const drawing = gauge.kind === 'loss' ? this._bar : this._dial;
     this.node.dataset.kind = gauge.kind;
+    const { value } = gauge;
+    const drawing = value === null ? this._words : gauge.kind === 'loss' ? this._bar : this._dial;
     arrange(this.node, [drawing.node]);
-    drawing.update(gauge);
+    drawing.update({ ...gauge, value: value ?? 0 });
   }
 }
 
+/** A gauge on a scale. */
+type Scaled = IGauge & { value: number };
+
 /** A part of a circle, with the value in its middle and the label below. */
-class Dial implements IView<IGauge> {
+class Dial implements IView<Scaled> {
   readonly node: HTMLElement;
   private readonly _fill = arc('dpnb-gauge-fill');
   private readonly _meter = meter();
@@ -39,7 +44,7 @@ class Dial implements IView<IGauge> {
     this.node = element('div', 'dpnb-dial', this._meter, this._label);
   }
 
-  update(gauge: IGauge): void {
+  update(gauge: Scaled): void {
     describe(this._meter, gauge);
     this._meter.dataset.level = gauge.kind === 'remaining' ? levelOf(gauge.value) : 'plain';
     this._fill.setAttribute('stroke-dasharray', `${100 * gauge.value} 200`);
@@ -55,7 +60,7 @@ class Dial implements IView<IGauge> {
  *
  * It has one neutral colour: only the budget that is left can be low.
  */
-class LossBar implements IView<IGauge> {
+class LossBar implements IView<Scaled> {
   readonly node: HTMLElement;
   private readonly _label = element('div', 'dpnb-gauge-label');
   private readonly _meter = meter();
@@ -70,7 +75,7 @@ class LossBar implements IView<IGauge> {
     this.node = element('div', 'dpnb-loss', this._label, this._meter, this._scale, this._note);
   }
 
-  update(gauge: IGauge): void {
+  update(gauge: Scaled): void {
     describe(this._meter, gauge);
     this._meter.dataset.level = 'plain';
     setTextWithTerms(this._label, gauge.label);
@@ -78,6 +83,27 @@ class LossBar implements IView<IGauge> {
     this._fill.style.width = `${100 * gauge.value}%`;
     setTextWithTerms(this._end, gauge.end ?? '');
     this._scale.hidden = gauge.end === null;
+    setTextWithTerms(this._note, gauge.note ?? '');
+    this._note.hidden = gauge.note === null;
+  }
+}
+
+/** A label, a text and a sentence: what a session without a budget shows, since there is no scale. */
+class Words implements IView<IGauge> {
+  readonly node: HTMLElement;
+  private readonly _label = element('div', 'dpnb-gauge-label');
+  private readonly _text = element('div', 'dpnb-gauge-text');
+  private readonly _note = element('p', 'dpnb-loss-note');
+
+  constructor() {
+    this.node = element('div', 'dpnb-loss', this._label, this._text, this._note);
+  }
+
+  update(gauge: IGauge): void {
+    this.node.dataset.gauge = gauge.id;
+    this.node.title = gauge.description;
+    setTextWithTerms(this._label, gauge.label);
+    setText(this._text, gauge.text);
     setTextWithTerms(this._note, gauge.note ?? '');
     this._note.hidden = gauge.note === null;
   }
@@ -92,7 +118,7 @@ function meter(): HTMLElement {
   return node;
 }
 
-function describe(node: HTMLElement, { id, label, value, text, description }: IGauge): void {
+function describe(node: HTMLElement, { id, label, value, text, description }: Scaled): void {
   node.dataset.gauge = id;
   node.title = description;
   node.setAttribute('aria-label', label);

@@ -1,23 +1,25 @@
 import { element, type IView, setText, Views } from '../dom/dom';
 import { setTextWithTerms } from '../dom/terms';
-import type { IOdometer } from '../protocol/snapshot';
+import type { IOdometer, ISession } from '../protocol/snapshot';
 import { trans } from '../translation';
 
 /** How the bounds of a kind of odometer may be used. */
-const noteOf = (kind: string): string | undefined =>
+const noteOf = (kind: string, hasFilter: boolean): string | undefined =>
   new Map([
     [
       'time-uniform',
-      trans.__("valid at every moment, and therefore larger than the filter's guarantee; choose one in advance")
+      hasFilter
+        ? trans.__("valid at every moment, and therefore larger than the filter's guarantee; choose one in advance")
+        : trans.__('valid at every moment; choose one in advance')
     ],
     ['accumulator', trans.__('the answers are within every budget of at least this bound that was fixed in advance')]
   ]).get(kind);
 
-/** The odometers of one kind. */
-type Group = [kind: string, odometers: IOdometer[]];
+/** The odometers of one kind, and how their bounds may be used. */
+type Group = [kind: string, odometers: IOdometer[], note: string | undefined];
 
 /** The bound of each odometer on the loss so far, with a sentence that states what the bound proves. */
-export class OdometersView implements IView<IOdometer[]> {
+export class OdometersView implements IView<Pick<ISession, 'odometers' | 'filters'>> {
   readonly node = element('section', 'dpnb-odometers');
   private readonly _list = element('div', '');
   private readonly _groups = new Views(this._list, odometerGroup);
@@ -28,13 +30,14 @@ export class OdometersView implements IView<IOdometer[]> {
     this.node.append(heading, this._list);
   }
 
-  update(odometers: IOdometer[]): void {
+  update({ odometers, filters }: Pick<ISession, 'odometers' | 'filters'>): void {
     this.node.hidden = odometers.length === 0;
     const groups = new Map<string, IOdometer[]>();
     for (const odometer of odometers) {
       groups.set(odometer.kind, [...(groups.get(odometer.kind) ?? []), odometer]);
     }
-    this._groups.update([...groups]);
+    const hasFilter = filters.length > 0; // none without a budget
+    this._groups.update([...groups].map(([kind, group]): Group => [kind, group, noteOf(kind, hasFilter)]));
   }
 }
 
@@ -46,8 +49,7 @@ function odometerGroup(): IView<Group> {
   const items = new Views(list, odometerItem);
   return {
     node,
-    update: ([name, odometers]): void => {
-      const note = noteOf(name);
+    update: ([name, odometers, note]): void => {
       node.dataset.reading = name;
       list.setAttribute('aria-label', trans.__('Odometers, %1', name));
       setText(reading, name);

@@ -1,8 +1,8 @@
-import { element, type IView, setText, Views } from '../dom/dom';
+import { arrange, element, type IView, setText, Views } from '../dom/dom';
 import { Fold } from '../dom/fold';
 import { LogView } from '../log/log';
 import { type ISession, EXCLUDED_UNITS, ODOMETERS_PAUSED } from '../protocol/snapshot';
-import { BUDGET_OVER_TIME } from '../timeline/contents';
+import { BUDGET_OVER_TIME, ODOMETERS_OVER_TIME } from '../timeline/contents';
 import { TimelineView } from '../timeline/timeline';
 import { AccountingDetails } from './accountingDetails';
 import { GuaranteeView, SpentView } from './facts';
@@ -36,6 +36,10 @@ export class SessionView implements IView<ISession> {
   private readonly _mechanisms = new MechanismsView();
   private readonly _timeline = new TimelineView(BUDGET_OVER_TIME);
   private readonly _timelineFold = new Fold('dpnb-budget-over-time', BUDGET_OVER_TIME.title());
+  /** Without a budget, in place of the budget over time. */
+  private readonly _lossTimeline = new TimelineView(ODOMETERS_OVER_TIME);
+  private readonly _lossFold = new Fold('dpnb-loss-over-time', ODOMETERS_OVER_TIME.title());
+  private readonly _overTime = element('div', '');
   private readonly _log: LogView | null;
   private readonly _details = new AccountingDetails();
 
@@ -44,9 +48,11 @@ export class SessionView implements IView<ISession> {
     this._next = new NextSteps(actions);
     this._log = actions && new LogView(actions);
     this._timelineFold.body.append(this._timeline.node);
+    this._lossFold.body.append(this._lossTimeline.node);
     const overview = element('div', 'dpnb-overview', this._dials, this._spent.node);
     this.node.append(this._name, this._notice.node, overview, this._participation.node, this._guarantee.node);
-    this.node.append(this._losses, this._paused.node, this._next.node, this._mechanisms.node, this._timelineFold.node);
+    this.node.append(this._losses, this._paused.node, this._next.node, this._mechanisms.node);
+    this.node.append(this._overTime);
     if (this._log) {
       this.node.append(this._log.node);
     }
@@ -70,6 +76,9 @@ export class SessionView implements IView<ISession> {
     this._next.update(session.next_steps);
     this._mechanisms.update(session.mechanisms);
     this._timeline.update(session.timeline);
+    this._lossTimeline.update(session.timeline);
+    const hasBudget = session.gauges.every(gauge => gauge.kind !== 'no-budget');
+    arrange(this._overTime, [(hasBudget ? this._timelineFold : this._lossFold).node]);
     this._log?.update(session);
     this._details.update(session);
   }
@@ -77,6 +86,7 @@ export class SessionView implements IView<ISession> {
   /** Unfold what an analyst reads, except what the reader has closed; the accounting details stay folded. */
   unfold(): void {
     this._timelineFold.unfold();
+    this._lossFold.unfold();
   }
 
   /** Show the log or the budget over time, and move the focus to it. */
@@ -84,9 +94,11 @@ export class SessionView implements IView<ISession> {
     if (part === 'log') {
       this._log?.focus();
     } else {
-      this._timelineFold.open();
-      this._timelineFold.node.scrollIntoView({ block: 'start' });
-      this._timeline.focus();
+      const isLoss = this._lossFold.node.isConnected;
+      const [fold, timeline] = isLoss ? [this._lossFold, this._lossTimeline] : [this._timelineFold, this._timeline];
+      fold.open();
+      fold.node.scrollIntoView({ block: 'start' });
+      timeline.focus();
     }
   }
 

@@ -41,10 +41,10 @@ export class OptionView {
     return element('div', 'dpnb-picker-head', this.label, ' ', this._loss);
   }
 
-  /** @param now What remains before the release, as a fraction of the budget. */
-  update(option: IOption, now: number): void {
+  /** @param now What remains before the release, as a fraction of the budget; null without a budget. */
+  update(option: IOption, now: number | null): void {
     setText(this._cost, option.cost);
-    setTextWithTerms(this._loss, `(${option.loss})`);
+    setTextWithTerms(this._loss, option.loss === option.cost ? '' : `(${option.loss})`);
     this._error.show(option.error);
     this._relativeError.show(this._relativeTo(option));
     this._compare.node.hidden = option.error_value === null;
@@ -52,8 +52,11 @@ export class OptionView {
     this._times.show(option.max_repetitions);
     const [target, value] = Object.entries(option.target)[0] ?? ['mu', ''];
     setText(this.code, `.release(${target}=${value})`);
-    this._barAfter.style.width = `${100 * option.remaining}%`;
-    this._barCost.style.width = `${100 * Math.max(now - option.remaining, 0)}%`;
+    this.bar.hidden = option.remaining === null;
+    if (option.remaining !== null && now !== null) {
+      this._barAfter.style.width = `${100 * option.remaining}%`;
+      this._barCost.style.width = `${100 * Math.max(now - option.remaining, 0)}%`;
+    }
   }
 
   /** The expected error relative to the value that the reader entered, or else to the current answer. */

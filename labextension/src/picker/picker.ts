@@ -226,12 +226,15 @@ export class PickerView {
     if (!option) {
       return;
     }
-    this._option.update(option, Math.max(...options.map(one => one.remaining)));
+    const remaining = options.map(one => one.remaining).filter(one => one !== null);
+    const hasBudget = remaining.length > 0;
+    this._option.update(option, hasBudget ? Math.max(...remaining) : null);
     this._release.update(this._state?.current === null ? trans.__('Release') : trans.__('Refine'), option.confirm);
     this._slider.setAttribute('aria-valuetext', `${option.cost}: ${option.error}; ${option.after}`);
     const [least, most] = this._ends;
-    setText(least, percentage(options[0]));
-    setText(most, trans.__('%1, all that is left', percentage(options[options.length - 1])));
+    const [cheapest, costliest] = [options[0], options[options.length - 1]];
+    setText(least, hasBudget ? percentage(cheapest) : (cheapest?.cost ?? ''));
+    setText(most, hasBudget ? trans.__('%1, all that is left', percentage(costliest)) : (costliest?.cost ?? ''));
     for (const button of this.node.querySelectorAll<HTMLButtonElement>('.dpnb-picker-preset')) {
       button.setAttribute('aria-pressed', String(button.dataset.option === this._slider.value));
     }

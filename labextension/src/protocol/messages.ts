@@ -8,7 +8,7 @@ export const TARGET = 'dpnb.snapshot';
 /** A part of a session's log. */
 export interface ILogChunk {
   /** Version of the snapshot. */
-  version: 7;
+  version: 8;
   /** As in the snapshot. */
   process_id: string;
   /** Id of the session. */
@@ -89,7 +89,7 @@ export interface IReleaseCount {
 
 export const isLogChunk = (value: unknown): value is ILogChunk =>
   isFields(value) &&
-  oneOf(7)(value.version) &&
+  oneOf(8)(value.version) &&
   isText(value.process_id) &&
   isText(value.session) &&
   isCount(value.start) &&

@@ -2,13 +2,13 @@
 
 import { isCount, isFields, isNumber, isProportion, isText, listOf, mapOf, oneOf, orNull } from './guards';
 
-export const VERSION = 3;
+export const VERSION = 4;
 
 /** One position of the slider: a target, with cost and expected error of its release. */
 export interface IOption {
   /** Sent back when the option is chosen, for example `{"mu": "0.24"}`. */
   target: Record<string, string>;
-  /** What it costs as a percentage of the budget, in words. */
+  /** What it costs as a percentage of the budget, in words; without a budget, as a loss. */
   cost: string;
   /** The loss of the answer, including earlier observations, for example "mu 0.24". */
   loss: string;
@@ -20,12 +20,12 @@ export interface IOption {
   error_value: number | null;
   /** The error relative to the current answer, in words. */
   relative_error: string | null;
-  /** The budget that would remain, in words. */
+  /** The budget that would remain, in words; without a budget, the loss so far with this release. */
   after: string;
-  /** Fraction of the budget that would remain. */
-  remaining: number;
-  /** How many more queries at this cost would fit afterwards, in words. */
-  max_repetitions: string;
+  /** Fraction of the budget that would remain; null without a budget. */
+  remaining: number | null;
+  /** How many more queries at this cost would fit afterwards, in words; null without a budget. */
+  max_repetitions: string | null;
 }
 
 /** A button that moves the slider to one option. */
@@ -79,7 +79,7 @@ export interface IRenderedAnswer {
 /** The state of a budget picker. */
 export interface IPickerState {
   /** Version of the state; the browser displays no other. */
-  version: 3;
+  version: 4;
   /** "choosing", or "answered" once the answer is shown instead of the slider. */
   phase: 'choosing' | 'answered';
   /** The query in words. */
@@ -96,7 +96,9 @@ export interface IPickerState {
   unanswered: IUnanswered[];
   /** Id, assigned by the browser, of the release whose outcome this state is the first to show. */
   completed_request: string | null;
-  /** From the cheapest to the whole remaining budget; empty when nothing remains. */
+  /**
+   * From the cheapest to the whole remaining budget; empty when nothing remains. Without a budget, up to a fixed loss.
+   */
   options: IOption[];
   presets: IPreset[];
   /** Index of the option that is selected at first. */
@@ -119,8 +121,8 @@ export const isOption = (value: unknown): value is IOption =>
   orNull(isNumber)(value.error_value) &&
   orNull(isText)(value.relative_error) &&
   isText(value.after) &&
-  isProportion(value.remaining) &&
-  isText(value.max_repetitions);
+  orNull(isProportion)(value.remaining) &&
+  orNull(isText)(value.max_repetitions);
 
 export const isPreset = (value: unknown): value is IPreset =>
   isFields(value) &&
@@ -149,7 +151,7 @@ export const isRenderedAnswer = (value: unknown): value is IRenderedAnswer =>
 
 export const isPickerState = (value: unknown): value is IPickerState =>
   isFields(value) &&
-  oneOf(3)(value.version) &&
+  oneOf(4)(value.version) &&
   oneOf('choosing', 'answered')(value.phase) &&
   isText(value.query) &&
   orNull(isText)(value.notice) &&

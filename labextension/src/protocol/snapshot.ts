@@ -3,7 +3,7 @@
 import { isBoolean, isCount, isFields, isNumber, isProportion, isText, listOf, oneOf, orNull } from './guards';
 import { type ITimeline, isTimeline } from './timeline';
 
-export const VERSION = 7;
+export const VERSION = 8;
 
 export const ODOMETERS_PAUSED = 'odometers-paused';
 
@@ -16,10 +16,12 @@ export interface IGauge {
   label: string;
   /**
    * "remaining": a dial of the budget that is left, whose colour warns when little is left. "loss": the reading of an
-   * odometer on a neutral scale of its own. Others are drawn as a neutral dial.
+   * odometer on a neutral scale of its own. "no-budget": there is no budget, which is a warning. Others are drawn as a
+   * neutral dial.
    */
   kind: string;
-  value: number;
+  /** null where there is no scale: then only the text is shown. */
+  value: number | null;
   /** The value in words, for example "83.0% left". */
   text: string;
   /** The end of the scale in words, for example "2.616 when the budget is spent"; null where it is 100%. */
@@ -110,8 +112,8 @@ export interface ILogEntry {
   cost: string;
   /** The cost as a number, to sort by. */
   mu: number;
-  /** The cost as a fraction of the whole budget, in words. */
-  cost_fraction: string;
+  /** The cost as a fraction of the whole budget, in words; null without a budget. */
+  cost_fraction: string | null;
   /** The released answer in words: a number with its interval, or how many groups there are; null without an answer. */
   estimate: string | null;
   value: number | null;
@@ -162,7 +164,7 @@ export interface ISession {
   name: string;
   /** In words. */
   privacy_unit: string;
-  /** Warning that the answers are not real or not private; null otherwise. */
+  /** Warning that the answers are not real or not private, or that there is no budget; null otherwise. */
   notice: string | null;
   /** Id of the explanation of `notice`; null when there is no notice. */
   notice_explanation: string | null;
@@ -170,7 +172,7 @@ export interface ISession {
   guarantee: string;
   /** The first replaces a selected headline that is absent. */
   headlines: IHeadline[];
-  /** Id of the filter that is enforced. */
+  /** Id of the filter that is enforced; "none" without a budget. */
   filter: string;
   gauges: IGauge[];
   filters: IFilter[];
@@ -181,9 +183,12 @@ export interface ISession {
   participation: string | null;
   /** In display order, except that open mechanisms come first. */
   mechanisms: IMechanism[];
-  /** The share of the budget that is spent, in words, for example "6.7% spent". */
+  /** The share of the budget that is spent, in words, for example "6.7% spent"; without a budget, the loss. */
   spent: string;
-  /** The loss and the budget in the filter's measure, for example "mu 0.1158 of 0.4483"; empty where unknown. */
+  /**
+   * The loss and the budget in the filter's measure, for example "mu 0.1158 of 0.4483"; "no budget" without one; empty
+   * where unknown.
+   */
   spent_loss: string;
   /** Name of the ledger's file. */
   ledger: string;
@@ -203,7 +208,7 @@ export interface ISession {
 /** The state of all sessions of one kernel process. */
 export interface ISnapshot {
   /** Version of the protocol; the browser displays no other. */
-  version: 7;
+  version: 8;
   /** Opaque id; a different value means that the kernel process was replaced. */
   process_id: string;
   /** Increases with every message of one process. */
@@ -221,7 +226,7 @@ export const isGauge = (value: unknown): value is IGauge =>
   isText(value.id) &&
   isText(value.label) &&
   isText(value.kind) &&
-  isProportion(value.value) &&
+  orNull(isProportion)(value.value) &&
   isText(value.text) &&
   orNull(isText)(value.end) &&
   orNull(isText)(value.note) &&
@@ -269,7 +274,7 @@ export const isLogEntry = (value: unknown): value is ILogEntry =>
   isText(value.query) &&
   isText(value.cost) &&
   isNumber(value.mu) &&
-  isText(value.cost_fraction) &&
+  orNull(isText)(value.cost_fraction) &&
   orNull(isText)(value.estimate) &&
   orNull(isNumber)(value.value) &&
   orNull(isNumber)(value.low) &&
@@ -322,7 +327,7 @@ export const isSession = (value: unknown): value is ISession =>
 
 export const isSnapshot = (value: unknown): value is ISnapshot =>
   isFields(value) &&
-  oneOf(7)(value.version) &&
+  oneOf(8)(value.version) &&
   isText(value.process_id) &&
   isCount(value.seq) &&
   isText(value.time) &&

@@ -29,8 +29,8 @@ export interface ICurve {
 export interface ITimelinePoint {
   /** Number of the last request before this moment; 0 is before the first request. */
   id: number;
-  /** Fraction of the budget that was spent. */
-  spent: number;
+  /** Fraction of the budget that was spent; null without a budget, for all points. */
+  spent: number | null;
   /** What each curve reported, in the order of the curves; null where it reported nothing. */
   bounds: (number | null)[];
   /** The request in words. */
@@ -57,7 +57,7 @@ export const isCurve = (value: unknown): value is ICurve => isFields(value) && i
 export const isTimelinePoint = (value: unknown): value is ITimelinePoint =>
   isFields(value) &&
   isCount(value.id) &&
-  isProportion(value.spent) &&
+  orNull(isProportion)(value.spent) &&
   listOf(orNull(isNumber))(value.bounds) &&
   isText(value.text);
 

@@ -10,6 +10,8 @@ export type LegendEntry = [curve: ICurve, className: string];
 export interface IContents {
   /** In the reader's language. */
   title(): string;
+  /** What is shown before the first charge, in the reader's language. */
+  empty(): string;
   className: string;
   axis(timeline: ITimeline): { label: string; text: string };
   /** The least value at which the scale ends. */
@@ -30,6 +32,7 @@ export interface IContents {
 /** The budget that is spent. */
 export const BUDGET_OVER_TIME: IContents = {
   title: () => trans.__('Budget over time'),
+  empty: () => trans.__('No budget has been spent yet.'),
   className: 'dpnb-timeline-spent',
   axis: ({ budget }) => budget,
   end: () => 1,
@@ -37,14 +40,15 @@ export const BUDGET_OVER_TIME: IContents = {
   lines: ({ points }) => [{ id: 'spent', className: 'dpnb-timeline-steps', values: points.map(point => point.spent) }],
   legend: () => [],
   headings: () => [trans.__('Spent')],
-  values: ({ spent }) => [percent(spent)],
-  words: ({ spent }) => [trans.__('%1 of the budget spent', percent(spent))],
+  values: ({ spent }) => [spent === null ? '–' : percent(spent)],
+  words: ({ spent }) => (spent === null ? [] : [trans.__('%1 of the budget spent', percent(spent))]),
   format: value => (value === 1 ? '100%' : percent(value))
 };
 
 /** What the odometers reported, on a scale of their own. */
 export const ODOMETERS_OVER_TIME: IContents = {
   title: () => trans.__('Odometers over time'),
+  empty: () => trans.__('Nothing has been charged yet.'),
   className: 'dpnb-timeline-loss',
   axis: ({ odometers }) => odometers,
   end: ({ odometers }) => odometers.end ?? 0,

@@ -14,7 +14,7 @@ import { trans } from '../translation';
  */
 export class TimelineView implements IView<ITimeline> {
   readonly node = element('div', 'dpnb-timeline');
-  private readonly _empty = element('p', 'dpnb-timeline-empty', trans.__('No budget has been spent yet.'));
+  private readonly _empty = element('p', 'dpnb-timeline-empty');
   private readonly _chart: Chart;
   private readonly _slider: HTMLElement;
   private readonly _tip = element('div', 'dpnb-timeline-tip');
@@ -32,6 +32,7 @@ export class TimelineView implements IView<ITimeline> {
     this._slider = element('div', 'dpnb-timeline-charts', this._chart.node);
     this._table = new TimelineTable(_contents);
     this._full = element('div', 'dpnb-timeline-full', this._slider, this._legend, this._tip, this._table.node);
+    setText(this._empty, _contents.empty());
     this._slider.tabIndex = 0;
     this._slider.setAttribute('role', 'slider');
     this._slider.setAttribute('data-lm-suppress-shortcuts', 'true'); // in a notebook, arrow keys move between cells

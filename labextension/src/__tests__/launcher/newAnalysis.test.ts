@@ -48,6 +48,7 @@ describe('the files of a folder', () => {
   it('are declarations if they have a budget and a schema', () => {
     expect(isDeclaration(DECLARATION)).toBe(true);
     expect(isDeclaration('budget = { epsilon = 1 }\n[schema]\nx = {}')).toBe(true);
+    expect(isDeclaration('budget = "none"\n[schema]\nx = {}')).toBe(true);
     expect(isDeclaration('[project]\nname = "a"\n')).toBe(false);
   });
 });

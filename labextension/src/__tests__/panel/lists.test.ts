@@ -72,7 +72,7 @@ describe('FiltersView', () => {
 
 describe('OdometersView', () => {
   function shown(items: IOdometer[] = odometers, view = new OdometersView()): HTMLElement {
-    view.update(items);
+    view.update({ odometers: items, filters: sharedSession().filters });
     return view.node;
   }
 

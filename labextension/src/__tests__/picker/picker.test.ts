@@ -20,7 +20,7 @@ const option = (mu: string, remaining: number, error_value: number | null): IOpt
 function state(changes: Partial<IPickerState> = {}): IPickerState {
   const all = { ...option('1', 0, 0.1), target: { share: '1' }, cost: '100.0% of the budget, all that is left' };
   return {
-    version: 3,
+    version: 4,
     phase: 'choosing',
     query: 'mean of mdvis by coins',
     notice: null,
@@ -147,6 +147,27 @@ describe('PickerView, asking,', () => {
     document.body.removeEventListener('keydown', hear);
     expect(heard).toEqual(['j', 'Escape', 'ArrowDown', 'a', 'Enter', 'Escape']);
     expect(view.node.hasAttribute('data-lm-suppress-shortcuts')).toBe(false);
+  });
+
+  it('offers losses instead of shares without a budget, and no bar of what is left', () => {
+    const withoutBudget = (mu: string): IOption => ({
+      ...option(mu, 1, 2),
+      cost: `mu ${mu}`,
+      after: `no budget: mu ${mu} in total so far`,
+      remaining: null,
+      max_repetitions: null
+    });
+    view.update(state({ options: [withoutBudget('0.02'), withoutBudget('0.1'), withoutBudget('0.5')] }));
+    slide(1);
+    expect(get('head').textContent).toBe('Cost mu 0.1 ');
+    expect(texts(get('range-labels'), 'span')).toEqual(['mu 0.02', 'mu 0.5']);
+    expect(get('after').textContent).toBe('no budget: mu 0.1 in total so far');
+    expect(get('bar').hidden).toBe(true);
+    expect(get('times').parentElement?.hidden).toBe(true);
+    expect(get('code').textContent).toBe('.release(mu=0.1)');
+    view.update(state());
+    expect(get('bar').hidden).toBe(false);
+    expect(texts(get('range-labels'), 'span')[1]).toBe('100.0%, all that is left');
   });
 
   it('is loud about a session that is not real', () => {

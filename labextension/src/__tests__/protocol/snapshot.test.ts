@@ -164,7 +164,7 @@ describe('isSession, of a timeline,', () => {
     { id: '0' },
     { spent: 1.01 },
     { spent: -0.01 },
-    { spent: null },
+    { spent: undefined },
     { bounds: null },
     { bounds: [0, '1', null] },
     { bounds: [0, undefined, null] },

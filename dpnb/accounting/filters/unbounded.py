@@ -1,0 +1,205 @@
+"""A filter without a bound, for a session without a budget: it counts losses and admits all of them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Self
+
+from dpnb.accounting.conversions.directed import checked_delta
+from dpnb.accounting.convert import convert
+from dpnb.accounting.exact import Number
+from dpnb.accounting.frozen import Frozen
+from dpnb.accounting.losses import GDP, Loss
+from dpnb.copying import safe_repr
+
+__all__ = ["UnboundedFilter"]
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class UnboundedFilter(Frozen):
+    """Admits every loss that implies GDP, and adds mu squared; it guarantees nothing.
+
+    It has the methods of :class:`Filter`, so that it can take a filter's place.  What is relative to a budget does not
+    exist: `budget`, :meth:`affordable` and :meth:`max_repetitions` are None, `headroom` and :meth:`budget_fraction` are
+    NaN.  `spent` is what a `GDPFilter` would have counted, so it is the mu of an accumulator
+    (Smith and Thakurta 2022, Theorem 1): everything so far is within every budget that was fixed beforehand and is at
+    least `spent`, because a filter with that budget would have admitted the same losses.  This says nothing about a
+    moment that is chosen because of the answers; for that there are the time-uniform odometers.
+
+    Attributes
+    ----------
+    spent : GDP
+        The sum so far.
+
+    Examples
+    --------
+    >>> from dpnb.accounting import GDP, UnboundedFilter
+    >>> UnboundedFilter().step(GDP(3)).step(GDP(4)).spent
+    GDP(mu=5.0)
+    """
+
+    spent: GDP
+
+    def __init__(self) -> None:
+        self._set(spent=GDP.of(Fraction(0), Fraction(0)))
+
+    @property
+    def budget(self) -> None:
+        """None: there is no budget."""
+        return
+
+    @property
+    def headroom(self) -> float:
+        """NaN: a share of no budget is not defined."""
+        return math.nan
+
+    @property
+    def rule(self) -> str:
+        """The rule that the filter enforces, in words."""
+        return "there is no budget, and nothing is refused"
+
+    def to_filter_loss(self, loss: Loss) -> GDP:
+        """The loss converted to GDP.
+
+        Parameters
+        ----------
+        loss : Loss
+            The loss of one release.
+
+        Raises
+        ------
+        ConversionError
+            `loss` does not imply GDP.
+
+        Examples
+        --------
+        >>> from dpnb.accounting import PureDP, UnboundedFilter
+        >>> round(UnboundedFilter().to_filter_loss(PureDP(0.1)).mu, 4)
+        0.1254
+        """
+        return convert(loss, GDP)
+
+    def admits(self, loss: Loss) -> bool:
+        """True.
+
+        Parameters
+        ----------
+        loss : Loss
+            The loss of one release.
+
+        Raises
+        ------
+        ConversionError
+            `loss` does not imply GDP, so it cannot be counted.
+
+        Examples
+        --------
+        >>> from dpnb.accounting import GDP, UnboundedFilter
+        >>> UnboundedFilter().admits(GDP(1000))
+        True
+        """
+        self.to_filter_loss(loss)
+        return True
+
+    def step(self, loss: Loss) -> Self:
+        """The filter after `loss`.
+
+        Parameters
+        ----------
+        loss : Loss
+            The loss of one release.
+
+        Raises
+        ------
+        ConversionError
+            `loss` does not imply GDP, so it cannot be counted.
+
+        Examples
+        --------
+        >>> from dpnb.accounting import GDP, UnboundedFilter
+        >>> UnboundedFilter().step(GDP(0.6)).spent
+        GDP(mu=0.6)
+        """
+        return self._changed(spent=self.spent + self.to_filter_loss(loss))
+
+    def budget_fraction(self, loss: Loss) -> float:
+        """NaN: a fraction of no budget is not defined.
+
+        Parameters
+        ----------
+        loss : Loss
+            The loss of one release.
+
+        Raises
+        ------
+        ConversionError
+            `loss` does not imply GDP, so it cannot be counted.
+
+        Examples
+        --------
+        >>> from dpnb.accounting import GDP, UnboundedFilter
+        >>> UnboundedFilter().budget_fraction(GDP(1))
+        nan
+        """
+        self.to_filter_loss(loss)
+        return math.nan
+
+    def affordable(self) -> None:
+        """None: there is no largest loss.
+
+        Examples
+        --------
+        >>> from dpnb.accounting import UnboundedFilter
+        >>> UnboundedFilter().affordable() is None
+        True
+        """
+        return
+
+    def max_repetitions(self, loss: Loss) -> None:
+        """None: there is no largest number.
+
+        Parameters
+        ----------
+        loss : Loss
+            The loss of one release.
+
+        Raises
+        ------
+        ConversionError
+            `loss` does not imply GDP, so it cannot be counted.
+
+        Examples
+        --------
+        >>> from dpnb.accounting import GDP, UnboundedFilter
+        >>> UnboundedFilter().max_repetitions(GDP(1)) is None
+        True
+        """
+        self.to_filter_loss(loss)
+
+    def guaranteed_epsilon(self, delta: Number) -> float:
+        """Infinity: nothing is guaranteed.
+
+        Parameters
+        ----------
+        delta : Number
+            In [0, 1).
+
+        Raises
+        ------
+        InvalidValueError
+            delta is outside [0, 1).
+
+        Examples
+        --------
+        >>> from dpnb.accounting import UnboundedFilter
+        >>> UnboundedFilter().guaranteed_epsilon(delta=1e-6)
+        inf
+        """
+        checked_delta(delta)
+        return math.inf
+
+    @safe_repr
+    def __repr__(self) -> str:
+        return f"UnboundedFilter(spent={self.spent!r})"
