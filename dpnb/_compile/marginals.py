@@ -6,9 +6,9 @@ B of A is q_A summed over the levels A - B.  Write N_S for the product of n_i ov
 
 Table A is measured with independent noise of variance 1/p_A in each cell; p_A is its *precision* (0: not measured).
 
-**Estimates.**  Let P_B subtract the mean along every level of B, and call P_B q_B the residual table of B.  A table is
-the sum of the residual tables of its subsets, ``q_W = sum over B in W of lift(P_B q_B) / N_(W - B)``, where lift repeats
-an array along the other levels; this is the decomposition of the analysis of variance.  The measurement of A contains
+**Estimates.** Let P_B subtract the mean along every level of B, and call P_B q_B the residual table of B.  A table is
+the sum of the residual tables of its subsets, ``q_W = sum over B in W of lift(P_B q_B) / N_(W - B)``, where lift
+repeats an array along the other levels: the decomposition of the analysis of variance.  The measurement of A contains
 P_B q_B, for each subset B, as P_B of its sum over A - B, with noise of covariance N_(A - B)/p_A P_B; for different B
 these noises are uncorrelated, since the residual spaces are orthogonal, and so independent.  Therefore weighted least
 squares splits into one inverse-variance mean for each B, with information ::
@@ -28,10 +28,10 @@ it returns is scaled so that every limit is met, so a poor solution could cost m
 
 This is the matrix mechanism for marginals (McKenna, Miklau, Hay and Machanavajjhala 2018, *Optimizing error of
 high-dimensional statistical queries under differential privacy*; Xiao, He, Zhang and Kifer 2023, *An optimal and
-scalable matrix mechanism for noisy marginals under convex loss functions*, whose residual tables these are).  The latter
-adds correlated noise to the residual tables themselves, which is optimal among all Gaussian mechanisms.  Here every
-measurement is an ordinary table with independent noise: that costs 0.8% more for the six one- and two-way margins of a
-5 x 4 x 10 table (efficiency 1.480 instead of 1.493), and a measured table remains a query that can be refined.
+scalable matrix mechanism for noisy marginals under convex loss functions*, whose residual tables these are).  The
+latter adds correlated noise to the residual tables themselves, which is optimal among all Gaussian mechanisms.  Here
+every measurement is an ordinary table with independent noise: that costs 0.8% more for the six one- and two-way margins
+of a 5 x 4 x 10 table (efficiency 1.480 instead of 1.493), and a measured table remains a query that can be refined.
 """
 
 from __future__ import annotations
@@ -94,8 +94,8 @@ class Marginals:
     def __post_init__(self) -> None:
         if len(self.subsets) > MAX_TABLES:
             raise PlanError(
-                f"plan: has {len(self.subsets)} tables to choose from; at most {MAX_TABLES} are possible; leave out the "
-                "queries with the most groups, or release them in several batches"
+                f"plan: has {len(self.subsets)} tables to choose from; at most {MAX_TABLES} are possible; leave out "
+                "the queries with the most levels, or release them in several batches"
             )
 
     @cached_property
@@ -202,52 +202,49 @@ class Marginals:
 
     # --- estimates --------------------------------------------------------------------------------------------------
 
-    def estimates(self, measured: Mapping[Levels, Floats], precisions: Floats) -> dict[Levels, Floats]:
-        """The best linear unbiased estimates of every table of `subsets`.
+    def estimate(self, table: Levels, measured: Mapping[Levels, Floats], precisions: Floats) -> Floats:
+        """The best linear unbiased estimate of a table from all measurements.
 
         Parameters
         ----------
+        table : tuple of int
+            One of `subsets`.
         measured : mapping from levels to float64 array
             The measured tables: one axis for each level, and one last axis for numbers that are summed separately.
         precisions : float64 array, shape (subsets,)
             0 for a table that was not measured.
-        """
-        with np.errstate(all="ignore"):  # beyond the range of doubles a sum is infinite or unknown
-            residuals = {part: self._residual(part, measured, precisions) for part in self.subsets}
-            return {table: self._assembled(table, residuals) for table in self.subsets}
 
-    def _residual(self, part: Levels, measured: Mapping[Levels, Floats], precisions: Floats) -> Floats | None:
-        """The inverse-variance mean of a residual table; None if no measurement contains it."""
+        Returns
+        -------
+        float64 array
+            With the axes of the table, and the last axis of the measurements.
+        """
+        total: Floats | None = None
+        with np.errstate(all="ignore"):  # beyond the range of doubles a sum is infinite or unknown
+            for part in self.subsets:
+                if set(part) <= set(table):
+                    residual = self._residual(part, measured, precisions)
+                    shape = [self.sizes[level] if level in part else 1 for level in table]
+                    repeats = self._cells(set(table) - set(part))
+                    term = residual.reshape(*shape, residual.shape[-1]) / repeats
+                    total = term if total is None else total + term  # broadcast along the other levels
+        if total is None:  # never true: the empty set is a part of every table
+            raise ValueError(table)
+        return total
+
+    def _residual(self, part: Levels, measured: Mapping[Levels, Floats], precisions: Floats) -> Floats:
+        """The inverse-variance mean of a residual table."""
         information = 0.0
         mean: Floats | None = None
         for table, precision in zip(self.subsets, precisions, strict=True):
             if precision > 0 and set(part) <= set(table):
-                weight = precision / self._cells(set(table) - set(part))
+                weight = float(precision) / self._cells(set(table) - set(part))
                 values = measured[table].sum(axis=tuple(at for at, level in enumerate(table) if level not in part))
                 information += weight
                 mean = values * weight if mean is None else mean + values * weight
         if mean is None:
-            return None
+            raise ValueError("no measurement contains this table")
         mean = mean / information
         for axis in range(len(part)):
             mean = mean - mean.mean(axis=axis, keepdims=True)
-        return mean
-
-    def _assembled(self, table: Levels, residuals: Mapping[Levels, Floats | None]) -> Floats:
-        """A table from its residual tables."""
-        total: Floats | None = None
-        for part, residual in residuals.items():
-            if not set(part) <= set(table):
-                continue
-            if residual is None:
-                raise ValueError("a table of the batch is not measured")
-            shape = [self.sizes[level] if level in part else 1 for level in table]
-            rest = self._cells(set(table) - set(part))
-            term = np.broadcast_to(
-                residual.reshape(*shape, residual.shape[-1]) / rest,
-                (*(self.sizes[level] for level in table), residual.shape[-1]),
-            )
-            total = term if total is None else total + term
-        if total is None:
-            raise ValueError("a table has at least one residual table")
-        return np.array(total)
+        return np.asarray(mean)

@@ -8,6 +8,7 @@ from html import escape
 from typing import Any, Protocol, TypedDict, Unpack, overload
 
 from dpnb._core.accountant.accountant import Accountant
+from dpnb._core.batches import BatchPipeline
 from dpnb._core.pricing.target import KINDS, StoredRequest
 from dpnb._plan.measurements import AnyView, PlainView
 from dpnb._plan.plan import Plan, describe_plan
@@ -33,6 +34,7 @@ class QueryRunner(Protocol):
     name: str
     notice: str | None
     account: Accountant
+    batches: BatchPipeline
 
     def preview(self, plan: Plan, view: AnyView, **target: Any) -> Preview:
         """Cost and expected error of a release."""
