@@ -179,9 +179,9 @@ class Marginals:
         start = np.log(np.maximum(direct[allowed], 0.1))
         with np.errstate(all="ignore"):
             found = minimize(
-                lambda logs: np.exp(logs).sum(),
+                lambda logs: float(np.exp(logs).sum()),
                 start,
-                jac=np.exp,
+                jac=lambda logs: np.asarray(np.exp(logs)),
                 method="SLSQP",
                 bounds=[(-20.0, 3.0)] * len(start),
                 constraints={"type": "ineq", "fun": slack, "jac": slopes},

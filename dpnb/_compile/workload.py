@@ -153,18 +153,13 @@ def workload_of(plans: Sequence[Plan], schema: Schema) -> Workload:
     """
     first = plans[0]
     for plan in plans:
-        for aggregation, _ in weighted_parts(plan.aggregation):
-            if isinstance(aggregation, NOT_ADDITIVE):
-                raise PlanError(
-                    f"plan: the groups of the {plan.words} do not add up, so a batch cannot use one table for another; "
-                    "release it separately"
-                )
+        refuse_not_additive(plan)
         if _rows_of(plan) != _rows_of(first):
             raise PlanError(
                 f"plan: the queries of a batch must be about the same rows; the {plan.words} has another table, filter "
                 f"or bound_contributions() than the {first.words}; plan the queries of each selection separately"
             )
-    levels = _levels_of(plans, schema)
+    levels = levels_of(plans, schema)
     draft = Workload(levels, (), (), first)
     queries = tuple(draft.complete(plan) for plan in plans)
     measures: dict[str, Measure] = {}
@@ -205,7 +200,42 @@ def refuse_different_vectors(queries: Sequence[LinearQuery]) -> None:
             raise PlanError(f"plan: the {query.plan.words} cannot share a batch; release it separately")
 
 
-def _levels_of(plans: Sequence[Plan], schema: Schema) -> tuple[KeyedLevel, ...]:
+def complete_rows_of(plan: Plan, schema: Schema) -> str:
+    """The rows that count in some group of a query, as a text: tables with the same text add up to each other.
+
+    Raises
+    ------
+    PlanError
+        The groups are not all combinations of the keys of each level.
+    """
+    conditions = [*_parts(plan.where), *(level.condition for level in levels_of([plan], schema))]
+    rows = {_rows_of(replace(plan, where=condition)) for condition in conditions if condition is not None}
+    return " ".join(sorted(rows) or [_rows_of(plan)])
+
+
+def refuse_not_additive(plan: Plan) -> None:
+    """Refuse an aggregation whose groups do not add up.
+
+    Raises
+    ------
+    PlanError
+    """
+    for aggregation, _ in weighted_parts(plan.aggregation):
+        if isinstance(aggregation, NOT_ADDITIVE):
+            raise PlanError(
+                f"plan: the groups of the {plan.words} do not add up, so one table cannot be used for another; release "
+                "it separately"
+            )
+
+
+def levels_of(plans: Sequence[Plan], schema: Schema) -> tuple[KeyedLevel, ...]:
+    """The levels of several queries with their keys.
+
+    Raises
+    ------
+    PlanError
+        Two queries have different keys of one level, or not all combinations of the keys.
+    """
     levels: dict[Expression, KeyedLevel] = {}
     for plan in plans:
         for index, group in enumerate(plan.group_by):
@@ -233,6 +263,13 @@ def _levels_of(plans: Sequence[Plan], schema: Schema) -> tuple[KeyedLevel, ...]:
 def _rows_of(plan: Plan) -> str:
     """The rows that a query counts, however they were written."""
     return query_key(Plan(Count(), where=plan.where, contribution_bounds=plan.contribution_bounds, source=plan.source))
+
+
+def _parts(condition: Expression | None) -> list[Expression]:
+    """The operands of a chain of ``&``."""
+    if condition is None:
+        return []
+    return [*_parts(condition.left), *_parts(condition.right)] if isinstance(condition, And) else [condition]
 
 
 def _can_be_missing(node: Expression) -> bool:

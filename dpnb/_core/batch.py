@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from html import escape
-from typing import Any
+from typing import Any, ClassVar
 
 from dpnb._core.batches import BatchPipeline
 from dpnb._core.query import PICKER_STEPS, Query
@@ -22,10 +22,8 @@ Within = Number | Mapping[Any, Number] | Sequence[Number | Mapping[Any, Number]]
 KINDS = ("mu", "rho", "epsilon", "share", "within")
 
 
-class Batch(Unreleased, NotCopyable):
-    """Several queries about the same rows, to be answered together.  Free until it is released.
-
-    Made by :meth:`dpnb.Session.plan`.
+class PlannedQueries(Unreleased, NotCopyable):
+    """Several queries about the same rows, to be answered together: the common part of a batch and of margins.
 
     Parameters
     ----------
@@ -33,18 +31,12 @@ class Batch(Unreleased, NotCopyable):
         The queries, of one session.
     target : mapping, optional
         The arguments that `preview` and `release` use if they get none.
-
-    Examples
-    --------
-    >>> batch = session.plan([df.groupby("plan").size(), df["age"].mean()], share=0.1)
-    >>> batch.preview().fits
-    True
     """
 
     __slots__ = ("_pipeline", "_planned", "_target", "queries")
 
     _kind = "a batch of queries"
-    _released_type = BatchAnswer
+    _released_type: ClassVar[type] = BatchAnswer
 
     def __init__(self, queries: Sequence[Query], target: Mapping[str, Any] | None = None) -> None:
         first = queries[0]
@@ -105,6 +97,62 @@ class Batch(Unreleased, NotCopyable):
             self._planned, **self._arguments(given, confidence=confidence, simultaneous=simultaneous, final=final)
         )
 
+    def _release(self, target: Mapping[str, Any], **options: Any) -> BatchAnswer:
+        answer = self._pipeline.release(self._planned, **self._arguments(target, **options))
+        shown = zip(self.queries, answer.answers, strict=True)
+        return replace(
+            answer, answers=tuple(replace(one, is_two_way=True) if query.is_two_way else one for query, one in shown)
+        )
+
+    def _arguments(self, target: Mapping[str, Any], **options: Any) -> dict[str, Any]:
+        """The arguments of a request: those that were given, otherwise those of the batch."""
+        given = {name: value for name, value in target.items() if value is not None}
+        planned = {name: value for name, value in self._target.items() if not (given and name in KINDS)}
+        return {**planned, **given, **{name: value for name, value in options.items() if value is not None}}
+
+    def _static(self) -> BatchPreview | str:
+        """The preview at the batch's own target, or at a small share of what remains."""
+        has_target = any(name in self._target for name in KINDS)
+        try:
+            return self.preview() if has_target else self.preview(share=PICKER_STEPS[1])
+        except DpnbError as error:  # displaying a batch never raises
+            return str(error)
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        shown = None if cycle else self._static()
+        printer.text(repr(self) if shown is None else shown if isinstance(shown, str) else to_text(shown))
+
+    def _repr_html_(self) -> str:
+        """The preview, for front ends without widgets."""
+        shown = self._static()
+        return escape(shown) if isinstance(shown, str) else to_html(shown)
+
+    @safe_repr
+    def __repr__(self) -> str:
+        return f"<{self.description}; .preview() is free, .release(share=...) is charged>"
+
+
+class Batch(PlannedQueries):
+    """Several queries about the same rows, to be answered together.  Free until it is released.
+
+    Made by :meth:`dpnb.Session.plan`.
+
+    Parameters
+    ----------
+    queries : sequence of Query
+        The queries, of one session.
+    target : mapping, optional
+        The arguments that `preview` and `release` use if they get none.
+
+    Examples
+    --------
+    >>> batch = session.plan([df.groupby("plan").size(), df["age"].mean()], share=0.1)
+    >>> batch.preview().fits
+    True
+    """
+
+    __slots__ = ()
+
     def release(
         self,
         *,
@@ -160,37 +208,4 @@ class Batch(Unreleased, NotCopyable):
         True
         """
         given = {"mu": mu, "rho": rho, "epsilon": epsilon, "share": share, "within": within}
-        answer = self._pipeline.release(
-            self._planned, **self._arguments(given, confidence=confidence, simultaneous=simultaneous, final=final)
-        )
-        shown = zip(self.queries, answer.answers, strict=True)
-        return replace(
-            answer, answers=tuple(replace(one, is_two_way=True) if query.is_two_way else one for query, one in shown)
-        )
-
-    def _arguments(self, target: Mapping[str, Any], **options: Any) -> dict[str, Any]:
-        """The arguments of a request: those that were given, otherwise those of the batch."""
-        given = {name: value for name, value in target.items() if value is not None}
-        planned = {name: value for name, value in self._target.items() if not (given and name in KINDS)}
-        return {**planned, **given, **{name: value for name, value in options.items() if value is not None}}
-
-    def _static(self) -> BatchPreview | str:
-        """The preview at the batch's own target, or at a small share of what remains."""
-        has_target = any(name in self._target for name in KINDS)
-        try:
-            return self.preview() if has_target else self.preview(share=PICKER_STEPS[1])
-        except DpnbError as error:  # displaying a batch never raises
-            return str(error)
-
-    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        shown = None if cycle else self._static()
-        printer.text(repr(self) if shown is None else shown if isinstance(shown, str) else to_text(shown))
-
-    def _repr_html_(self) -> str:
-        """The preview, for front ends without widgets."""
-        shown = self._static()
-        return escape(shown) if isinstance(shown, str) else to_html(shown)
-
-    @safe_repr
-    def __repr__(self) -> str:
-        return f"<{self.description}; .preview() is free, .release(share=...) is charged>"
+        return self._release(given, confidence=confidence, simultaneous=simultaneous, final=final)

@@ -8,8 +8,12 @@ from typing import Any
 from dpnb._core.batch import Batch, Within
 from dpnb._core.core import SessionCore
 from dpnb._core.query import Query
+from dpnb._core.reconcile import reconcile
 from dpnb.accounting.exact import Number
 from dpnb.errors import RequestError
+from dpnb.results.answer import Answer
+from dpnb.results.batch import BatchAnswer
+from dpnb.results.reconciled import Reconciliation
 
 
 class Batches:
@@ -101,6 +105,48 @@ class Batches:
                 "final": final,
             },
         )
+
+    def reconcile(self, answers: Sequence[Answer] | None = None) -> Reconciliation:
+        """Reconcile the estimates of earlier answers, so that tables of the same rows add up.  Free.
+
+        The estimates are recomputed by weighted least squares from all measurements of the answers' queries, also after
+        an answer of a batch was refined.  Their intervals are those of the answers and do not shrink: weighted least
+        squares has shorter intervals only if queries and budgets were fixed before any answer was seen, as in a batch
+        (`plan`); here they may have been chosen because of earlier answers.
+
+        Parameters
+        ----------
+        answers : list of Answer, optional
+            Answers of one statistic of the same rows.  By default all answers of this session to queries that add up
+            with another one.
+
+        Returns
+        -------
+        Reconciliation
+            The estimates in the order of the answers, each with the interval of its answer.
+
+        Raises
+        ------
+        RequestError
+            Something in the list is not an answer of this session; some groups of it were refined separately; or there
+            are no two queries whose tables add up.
+        PlanError
+            The answers are about different rows: rows without a value of a group column do not count in its groups.
+
+        Examples
+        --------
+        >>> is_old = df["age"].fillna(0) > 65
+        >>> answers = [df.count().release(mu=0.1), df.groupby(is_old).size().release(mu=0.1)]
+        >>> total, by_age = session.reconcile(answers)
+        >>> abs(by_age.estimate.sum() - float(total)) < 1e-6
+        True
+        """
+        listed: Any = answers
+        if listed is not None and not isinstance(listed, list | tuple | BatchAnswer):
+            raise RequestError(
+                f"reconcile: needs a list of answers; got a {type(listed).__name__}; leave it out for all"
+            )
+        return reconcile(self._core.releases, None if listed is None else list(listed))
 
 
 def _shown(value: object) -> str:
