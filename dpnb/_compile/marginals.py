@@ -41,6 +41,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -176,9 +177,10 @@ class Marginals:
             shares = np.exp(logs)
             return np.asarray((factors / (matrix @ shares) ** 2) @ matrix * shares)
 
+        solve: Any = minimize  # the stubs do not know constraints with a Jacobian
         start = np.log(np.maximum(direct[allowed], 0.1))
         with np.errstate(all="ignore"):
-            found = minimize(
+            found = solve(
                 lambda logs: float(np.exp(logs).sum()),
                 start,
                 jac=lambda logs: np.asarray(np.exp(logs)),

@@ -1,9 +1,9 @@
 """Reconciliation of earlier answers: weighted least squares over what was measured, at no cost.
 
 The point estimates use every whole-table measurement of the answers' queries, weighted as if their noise scales had
-been fixed beforehand; so tables of the same rows add up.  The intervals stay those of the answers: if what was measured,
-and how precisely, depends on earlier answers, the weighted mean is not normal around the exact value, and only the
-interval of each answer, which allows for that, is known to cover.
+been fixed beforehand; so tables of the same rows add up.  The intervals stay those of the answers: if what was
+measured, and how precisely, depends on earlier answers, the weighted mean is not normal around the exact value, and
+only the interval of each answer, which allows for that, is known to cover.
 
 Two tables add up only if the same rows count in each: see `dpnb._compile.workload`.  No condition is added here, since
 the answers are about the rows that they are about.
@@ -63,11 +63,9 @@ def reconcile(releases: ReleasePipeline, answers: Sequence[Answer] | None) -> Re
                 "reconcile: needs answers to at least two queries whose tables add up, for example by two columns and "
                 "by one of them, of the same rows; session.plan([...]) releases such queries together"
             )
-        done = {
-            id(answer): one
-            for family in groups
-            for answer, one in zip(family, _reconciled(releases, family), strict=True)
-        }
+        done: dict[int, ReconciledEstimates] = {}
+        for family in groups:
+            done |= zip(map(id, family), _reconciled(releases, family), strict=True)
         ordered = [answer for family in groups for answer in family] if answers is None else answers
         return Reconciliation(tuple(done[id(answer)] for answer in ordered), releases.notice)
 
@@ -94,9 +92,10 @@ def _is_answered(releases: ReleasePipeline, charge: Charge) -> bool:
 def _family_of(releases: ReleasePipeline, answer: object) -> str:
     """The statistic and the rows of an answer, equal for answers that add up."""
     if not isinstance(answer, Answer) or getattr(answer.origin, "releases", None) is not releases:
+        other = answer.description if isinstance(answer, Answer) else f"a {type(answer).__name__}"
         raise RequestError(
-            f"reconcile: takes answers of this session; got {answer.description if isinstance(answer, Answer) else answer!r}"
-            "; a copied answer has no session, so release it again"
+            f"reconcile: takes answers of this session; got {other}; release the query again, as a copied answer has no "
+            "session"
         )
     plan = answer.plan
     refuse_not_additive(plan)

@@ -144,7 +144,7 @@ class Batches:
         listed: Any = answers
         if listed is not None and not isinstance(listed, list | tuple | BatchAnswer):
             raise RequestError(
-                f"reconcile: needs a list of answers; got a {type(listed).__name__}; leave it out for all"
+                f"reconcile: needs a list of answers; got a {type(listed).__name__}; leave it out for all answers"
             )
         return reconcile(self._core.releases, None if listed is None else list(listed))
 

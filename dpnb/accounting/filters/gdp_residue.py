@@ -33,6 +33,7 @@ with probability delta and otherwise is RR(epsilon) (Kairouz, Oh and Viswanath 2
 from __future__ import annotations
 
 from dpnb.accounting.conversions import residue_charge
+from dpnb.accounting.convert import convert
 from dpnb.accounting.filters.gdp import GDPFilter
 from dpnb.accounting.losses import GDP, EpsilonLoss, Loss
 
