@@ -12,7 +12,7 @@ from dpnb._compile.marginals import Floats, Levels, Marginals
 from dpnb._compile.workload import Measure, Workload, refuse_different_vectors
 from dpnb._core.batch_target import Queries
 from dpnb._core.options import MAX_AMOUNT, MIN_AMOUNT
-from dpnb._core.pricing.batch_observations import relative_precisions, scale_of
+from dpnb._core.pricing.batch_observations import as_precise, relative_precisions, scale_of
 from dpnb._core.pricing.pricer import QueryPricer
 from dpnb._core.pricing.query_state import QueryState
 from dpnb._core.pricing.target import Target, resolve_loss
@@ -44,6 +44,8 @@ class MeasuredTable:
         Scale of its noise, in integer steps.
     scale : float
         Noise scale of the batch's estimates of its cells, which is smaller.
+    known : GDP
+        The loss of one separate measurement that is as precise as these estimates, rounded down.
     """
 
     plan: Plan
@@ -51,6 +53,7 @@ class MeasuredTable:
     loss: GDP
     sigma: float
     scale: float
+    known: GDP
 
 
 @dataclass(frozen=True)
@@ -180,16 +183,13 @@ def _block(
     sigmas = {levels: sigma_for(query.l2_sensitivity_squared, losses[levels]) for levels, query in compiled.items()}
     design = Marginals(workload.sizes, tuple(losses))
     precisions, smallest = relative_precisions(design, list(sigmas), list(sigmas.values()))
-    return tuple(
-        MeasuredTable(
-            plan,
-            workload.positions(plan),
-            losses[levels],
-            sigmas[levels],
-            scale_of(design, levels, precisions, smallest),
-        )
-        for levels, plan in plans.items()
-    )
+    tables = []
+    for levels, query in compiled.items():
+        scale = scale_of(design, levels, precisions, smallest)
+        known = as_precise(query, scale)
+        own = workload.positions(query.plan)
+        tables.append(MeasuredTable(query.plan, own, losses[levels], sigmas[levels], scale, known))
+    return tuple(tables)
 
 
 def _loss_up(mu_squared: float) -> GDP:

@@ -212,7 +212,7 @@ class BatchPipeline(NotCopyable):
                     query_key=query_key(table.plan),
                     plan=table.plan.to_json(),
                     arguments=_arguments(targets[0], view, record),
-                    total_loss=table.loss,
+                    total_loss=table.known,
                     loss=table.loss,
                     sigma=table.sigma,
                     tau=self._tau(table.plan, table.scale, targets[0]),
@@ -264,7 +264,7 @@ class BatchPipeline(NotCopyable):
             StoredRequest(target.confidence, view, target.simultaneous, (), target.final),
             [row],
             cost=(row.gdp, self._account.cost_fraction(row.id)),
-            total_loss=self._pricer.combine(query, [row]).known_loss(query.l2_sensitivity_squared),
+            total_loss=row.total_loss,
             time=row.time,
         )
 

@@ -94,8 +94,8 @@ def _family_of(releases: ReleasePipeline, answer: object) -> str:
     if not isinstance(answer, Answer) or getattr(answer.origin, "releases", None) is not releases:
         other = answer.description if isinstance(answer, Answer) else f"a {type(answer).__name__}"
         raise RequestError(
-            f"reconcile: takes answers of this session; got {other}; release the query again, as a copied answer has no "
-            "session"
+            f"reconcile: takes answers of this session; got {other}; release the query again, since a copied answer "
+            "has no session"
         )
     plan = answer.plan
     refuse_not_additive(plan)

@@ -69,14 +69,12 @@ def batch_observation(query: LinearQuery, record: BatchRecord, rows: Sequence[Ch
     order = [own.index(level) for level in record.table]
     values = values.transpose(*order, values.ndim - 1).ravel()
     sigma = scale_of(design, own, precisions, scale)
-    return observation(query, values, sigma)
+    return Observation(as_precise(query, sigma), EstimatedSums(values, sigma), query.l2_sensitivity_squared)
 
 
-def observation(query: LinearQuery, values: Floats, sigma: float) -> Observation:
-    """An estimate of all sums of a query with one noise scale, as an observation."""
-    squared = query.l2_sensitivity_squared
-    mu = decimal_sqrt_down(squared / exact(sigma) ** 2)  # few digits, and never more than is known
-    return Observation(GDP(mu), EstimatedSums(values, sigma), squared)
+def as_precise(query: LinearQuery, sigma: float) -> GDP:
+    """The loss of one measurement of a query with this noise scale: in few digits, and never more than is known."""
+    return GDP(decimal_sqrt_down(query.l2_sensitivity_squared / exact(sigma) ** 2))
 
 
 def relative_precisions(design: Marginals, tables: Sequence[Levels], sigmas: Sequence[float]) -> tuple[Floats, float]:
