@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from dpnb._core.batch import PlannedQueries, Within
 from dpnb._core.query import Query
 from dpnb._plan.plan import group_keys
@@ -56,7 +58,7 @@ class MarginsQuery(PlannedQueries):
         if any(name in key for key in group_keys(cells.plan, schema)):
             raise PlanError(f"margins_name: {name!r} is also the key of a group; give another name")
         groups = (levels, rows, columns, ()) if rows and columns else (levels, ())
-        super().__init__([cells.with_groups(part) for part in groups])
+        super().__init__([Query(replace(cells.plan, group_by=part), cells.view, cells.runner) for part in groups])
         self._name = name
 
     def release(

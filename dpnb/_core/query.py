@@ -7,13 +7,11 @@ from dataclasses import replace
 from html import escape
 from typing import Any, Protocol, TypedDict, Unpack, overload
 
-import msgspec
-
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.batches import BatchPipeline
 from dpnb._core.pricing.target import KINDS, StoredRequest
 from dpnb._plan.measurements import AnyView, PlainView
-from dpnb._plan.plan import GroupLevel, Plan, describe_plan
+from dpnb._plan.plan import Plan, describe_plan
 from dpnb._plan.unreleased import Unreleased
 from dpnb.accounting.exact import Number, exact, from_text
 from dpnb.copying import NotCopyable, safe_repr
@@ -344,10 +342,6 @@ class Query(Unreleased, NotCopyable):
                 f".release(share=0.01).unstack({level!r})"
             )
         return Query(self.plan, self.view, self.runner, is_two_way=True)
-
-    def with_groups(self, levels: tuple[GroupLevel, ...]) -> Query:
-        """The same statistic of the same rows by some of the group levels.  Free."""
-        return Query(msgspec.structs.replace(self.plan, group_by=levels), self.view, self.runner)
 
     @property
     def best(self) -> Answer | None:
