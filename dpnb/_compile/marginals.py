@@ -84,7 +84,7 @@ class Marginals:
     >>> from dpnb._compile.marginals import Marginals
     >>> margins = Marginals((5, 4, 10), ((0,), (1,), (2,), (0, 1), (0, 2), (1, 2)))
     >>> precisions = margins.optimal([1.0] * 6)  # as precise as six separate tables with precision 1
-    >>> round(6 / precisions.sum(), 2)
+    >>> round(6 / float(precisions.sum()), 2)
     1.48
     """
 

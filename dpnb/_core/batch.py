@@ -204,7 +204,7 @@ class Batch(PlannedQueries):
         --------
         >>> batch = session.plan([df.groupby("plan").size(), df.count()])
         >>> by_plan, total = batch.release(mu=0.1)
-        >>> abs(by_plan.estimate.sum() - float(total)) < 1e-6
+        >>> bool(abs(by_plan.estimate.sum() - float(total)) < 1e-6)
         True
         """
         given = {"mu": mu, "rho": rho, "epsilon": epsilon, "share": share, "within": within}

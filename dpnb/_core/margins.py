@@ -89,7 +89,7 @@ class MarginsQuery(PlannedQueries):
         --------
         >>> answer = dpnb.crosstab(df["plan"], df["age"] > 65, margins=True).release(share=0.1)
         >>> table = answer.estimate
-        >>> abs(table.loc["All", "All"] - table.loc["All"].iloc[:2].sum()) < 1e-6
+        >>> bool(abs(table.loc["All", "All"] - table.loc["All"].iloc[:2].sum()) < 1e-6)
         True
         """
         given = {"mu": mu, "rho": rho, "epsilon": epsilon, "share": share, "within": within}

@@ -36,6 +36,12 @@ class PlannedQuery:
         Name and labels of the numbers of each group, if there are several.
     error_unit : str or None
         Unit of the errors, as in `Preview`.
+
+    Examples
+    --------
+    >>> batch = session.plan([df.groupby("plan").size(), df.count()])
+    >>> [query.expected_error < 60 for query in batch.preview(mu=0.1).queries]
+    [True, True]
     """
 
     description: str
@@ -164,7 +170,7 @@ class BatchAnswer(Displayed):
     Examples
     --------
     >>> by_plan, total = session.plan([df.groupby("plan").size(), df.count()]).release(mu=0.1)
-    >>> abs(by_plan.estimate.sum() - float(total)) < 1e-6
+    >>> bool(abs(by_plan.estimate.sum() - float(total)) < 1e-6)
     True
     """
 

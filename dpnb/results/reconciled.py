@@ -34,7 +34,7 @@ class ReconciledEstimates(Estimates):
     --------
     >>> answers = [query.release(mu=0.1) for query in (df.count(), df.groupby(df["age"].fillna(0) > 65).size())]
     >>> total, by_age = session.reconcile(answers)
-    >>> abs(by_age.estimate.sum() - float(total)) < 1e-6
+    >>> bool(abs(by_age.estimate.sum() - float(total)) < 1e-6)
     True
     >>> total.interval == answers[0].interval
     True

@@ -81,7 +81,7 @@ class Batches:
         --------
         >>> batch = session.plan([df.groupby("plan").size(), df.groupby("plan")["cost"].mean(), df.count()])
         >>> sizes, means, total = batch.release(share=0.1)
-        >>> abs(sizes.estimate.sum() - float(total)) < 1e-6
+        >>> bool(abs(sizes.estimate.sum() - float(total)) < 1e-6)
         True
         >>> finer = sizes.refine(mu=0.2)
         """
@@ -138,7 +138,7 @@ class Batches:
         >>> is_old = df["age"].fillna(0) > 65
         >>> answers = [df.count().release(mu=0.1), df.groupby(is_old).size().release(mu=0.1)]
         >>> total, by_age = session.reconcile(answers)
-        >>> abs(by_age.estimate.sum() - float(total)) < 1e-6
+        >>> bool(abs(by_age.estimate.sum() - float(total)) < 1e-6)
         True
         """
         listed: Any = answers
