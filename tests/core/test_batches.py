@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
+import subprocess
+import sys
 import threading
 from fractions import Fraction
 from pathlib import Path
@@ -26,6 +29,7 @@ from dpnb.errors import (
     RequestError,
 )
 
+ROOT = Path(__file__).parents[2]
 TOWNS, PLANS = ["north", "south", "west"], ["free", "paid"]
 SCHEMA = {"town": dpnb.Categories(TOWNS), "plan": dpnb.Categories(PLANS), "visits": dpnb.Bounded(0, 10)}
 
@@ -111,6 +115,49 @@ def test_batch_that_failed_is_resumed_free(tmp_path: Path, monkeypatch: pytest.M
     assert kernel.ledger.count == 4
     assert session.log()["estimate"].notna().all()
     assert [row.measurement for row in kernel.ledger.charges()][:2] == [charge.measurement for charge in charges[:2]]
+
+
+KILLED = """
+import os, sys
+from dpnb._backends.memory.memory_backend import MemoryBackend
+from tests.core.test_batches import open_session, queries_of
+
+sums, calls = MemoryBackend.sums, []
+
+def killing(self, query):
+    calls.append(query)
+    if len(calls) == int(sys.argv[2]):
+        os._exit(7)
+    return sums(self, query)
+
+MemoryBackend.sums = killing
+session = open_session(ledger=sys.argv[1])
+session.plan(queries_of(session)).release(mu=0.1)
+"""
+
+
+@pytest.mark.parametrize("table_number", [1, 3])
+def test_batch_of_a_killed_kernel_is_resumed_free(tmp_path: Path, table_number: int) -> None:
+    path = tmp_path / "a.dpnb"
+    killed = subprocess.run([sys.executable, "-c", KILLED, str(path), str(table_number)], cwd=ROOT, check=False)
+    assert killed.returncode == 7
+    session = open_session(ledger=path)
+    statuses = [charge.status for charge in session.ledger.charges()]
+    assert statuses == ["released"] * (table_number - 1) + ["reserved"] * (5 - table_number)
+    spent = session.spent
+    answer = session.plan(queries_of(session)).release(mu=0.1)
+    assert answer.cost == spent == session.spent
+    assert float(answer[3]) == pytest.approx(answer[0].estimate.sum())
+
+
+def test_answers_can_be_saved() -> None:
+    session = open_session()
+    batch = session.plan(queries_of(session)).release(mu=0.1)
+    table = dpnb.crosstab(session.frame["town"], session.frame["plan"], margins=True).release(mu=0.05)
+    for value in (batch, table, session.reconcile(list(batch))):
+        copy = pickle.loads(pickle.dumps(value))
+        pd.testing.assert_frame_equal(copy.to_pandas(), value.to_pandas())
+        assert str(copy) == str(value)
 
 
 def test_threads_that_release_the_same_batch_get_one_answer() -> None:

@@ -20,7 +20,7 @@ from dpnb._plan.plan import Plan
 from dpnb.accounting.losses import GDP
 from dpnb.copying import NotCopyable
 from dpnb.errors import RequestError
-from dpnb.ledger import Charge
+from dpnb.ledger import Charge, refuse_unreadable
 from dpnb.results.observations import CombinedObservations, Observation
 
 
@@ -107,7 +107,8 @@ class QueryPricer(NotCopyable):
             record = record_of(charge)
             if record is not None:
                 rows = rows_of_batch(self.account.ledger, charge, record)
-                observations += [batch_observation(query, record, rows)] if rows else []
+                with refuse_unreadable(f"row {charge.id}"):
+                    observations += [batch_observation(query, record, rows)] if rows else []
             elif charge.measurement is not None:
                 subset = cell_subset(query, request_of(charge).groups)
                 measured = query if subset is None else self.tables.compile(query.plan, subset)
