@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any
 
 from dpnb._core.accountant import participation
@@ -76,6 +77,11 @@ def describe_guarantee(guarantee: PrivacyGuarantee, unit: str) -> str:
     """
     budget = guarantee.budget
     change = f"Whether {unit} is in the table or not"
+    if budget.epsilon is None and budget.pure_epsilon:
+        return (
+            f"{change} changes the probability of anything that all answers together may show by a factor of at most "
+            f"{_factor(budget.pure_epsilon)}, however the queries are chosen."
+        )
     if budget.epsilon is None or budget.delta is None:
         mu = display_up(budget.loss.mu, 6)
         return (
@@ -83,15 +89,19 @@ def describe_guarantee(guarantee: PrivacyGuarantee, unit: str) -> str:
             f"normal distribution with mean 0 from one with mean {mu}, both with standard deviation 1 (mu-Gaussian "
             "differential privacy), however the queries are chosen."
         )
-    epsilon, delta = display_bound(budget.epsilon), display_bound(budget.delta)
-    factor = f"e to the epsilon of {epsilon}"
-    if budget.epsilon < 100:  # for larger values the factor itself is not informative
-        factor = f"{display_up(math.exp(binary_up(budget.epsilon)) * MARGIN, 3)} ({factor})"
     return (
         f"{change} changes the probability of anything that all answers together may show by a factor of at most "
-        f"{factor}, plus at most {delta} (delta), however the queries are chosen. It is enforced as "
-        f"{guarantee.filter_guarantee}."
+        f"{_factor(budget.epsilon)}, plus at most {display_bound(budget.delta)} (delta), however the queries are "
+        f"chosen. It is enforced as {guarantee.filter_guarantee}."
     )
+
+
+def _factor(epsilon: Fraction) -> str:
+    """The number e to the power of epsilon, rounded up, in words."""
+    factor = f"e to the epsilon of {display_bound(epsilon)}"
+    if epsilon >= 100:  # the factor itself is not informative
+        return factor
+    return f"{display_up(math.exp(binary_up(epsilon)) * MARGIN, 3)} ({factor})"
 
 
 def next_steps(core: SessionCore) -> list[dict[str, str]]:

@@ -5,11 +5,12 @@ The table below lists the theorem behind each module; the docstring of each subp
 
 =================  ====================================================================================
 exact              what a float means; directed rounding
-losses             GDP, ZCDP, RDP, PureDP, ApproxDP, PointwiseDP: the loss of one release, as exact numbers
+losses             GDP, ZCDP, RDP, PureDP, ApproxDP, PointwiseDP, PureGDP: the loss of one release, exact
 conversions        between numbers: Dong, Roth and Su 2022 (mu), Canonne, Kamath and Steinke 2020
                    (rho, Renyi), Kairouz, Oh and Viswanath 2015 (pure); also the simple forms of the papers
 convert            between kinds of loss, where a theorem allows it
-filters            refuse a loss.  GDPFilter: Smith and Thakurta 2022, Theorem 1.  ZCDPFilter: Whitehouse et
+filters            refuse a loss.  GDPFilter: Smith and Thakurta 2022, Theorem 1; with pure-DP losses,
+                   GDPResidueFilter: Regehr et al. 2026, and GDPReserveFilter.  ZCDPFilter: Whitehouse et
                    al. 2023, Theorem 1; Feldman and Zrnic 2021, Remark 4.4.  RDPFilter: Feldman and Zrnic
                    2021, Theorem 4.3.  ApproxDPFilter: Whitehouse et al. 2023, Theorem 8.  RogersFilter and
                    BasicFilter: Rogers et al. 2016, Theorems 5.1 and 3.3
@@ -47,6 +48,7 @@ from dpnb.accounting.filters import (
     BasicFilter,
     Filter,
     GDPFilter,
+    GDPReserveFilter,
     GDPResidueFilter,
     RDPFilter,
     RogersFilter,
@@ -54,7 +56,18 @@ from dpnb.accounting.filters import (
     ZCDPFilter,
 )
 from dpnb.accounting.intervals import combine, confidence_sequence_radius, fixed_radius, tuned_tau
-from dpnb.accounting.losses import GDP, RDP, ZCDP, ApproxDP, EpsilonLoss, Loss, PointwiseDP, PureDP, loss_from_json
+from dpnb.accounting.losses import (
+    GDP,
+    RDP,
+    ZCDP,
+    ApproxDP,
+    EpsilonLoss,
+    Loss,
+    PointwiseDP,
+    PureDP,
+    PureGDP,
+    loss_from_json,
+)
 from dpnb.accounting.odometers import (
     ApproxDPAccumulator,
     BasicOdometer,
@@ -86,12 +99,14 @@ __all__ = [
     "FilterOdometer",
     "GDPAccumulator",
     "GDPFilter",
+    "GDPReserveFilter",
     "GDPResidueFilter",
     "Loss",
     "MixtureOdometer",
     "Odometer",
     "PointwiseDP",
     "PureDP",
+    "PureGDP",
     "RDPAccumulator",
     "RDPFilter",
     "RenyiOdometer",

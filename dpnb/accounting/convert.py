@@ -3,7 +3,7 @@
 ==============  ==============================================================================================
 to              from, and by which theorem
 ==============  ==============================================================================================
-ApproxDP        GDP (Dong, Roth and Su 2022, Cor. 2.13), ZCDP and RDP (Canonne, Kamath and Steinke 2020,
+ApproxDP        GDP and PureGDP (Dong, Roth and Su 2022, Cor. 2.13), ZCDP and RDP (Canonne, Kamath and Steinke 2020,
                 Prop. 12), PureDP and ApproxDP (randomised response of Kairouz, Oh and Viswanath 2015, Thm 3.1;
                 with its own delta unless another is given), PointwiseDP (by definition)
 ZCDP            GDP (Bun and Steinke 2016, Prop. 1.6), PureDP, ApproxDP, PointwiseDP (epsilon tanh(epsilon/2)
@@ -11,6 +11,7 @@ ZCDP            GDP (Bun and Steinke 2016, Prop. 1.6), PureDP, ApproxDP, Pointwi
 GDP             PureDP, ApproxDP, PointwiseDP (randomised response lies above the curve of its mu)
 RDP             GDP, ZCDP, PureDP, and RDP of other orders ((a - 1) D_a is convex in a); none with a delta
 PureDP          ApproxDP and PointwiseDP without a delta
+ZCDP, GDP, RDP  PureGDP: the sum of what its two mechanisms convert to
 any             any loss of 0
 ==============  ==============================================================================================
 
@@ -35,13 +36,14 @@ from dpnb.accounting.conversions import (
     epsilon_from_pure,
     epsilon_from_rho,
     epsilon_of_gdp,
+    epsilon_of_pure_gdp,
     mu_from_pure,
     rdp_from_pure,
     rho_from_pure,
 )
 from dpnb.accounting.conversions.directed import checked_delta
 from dpnb.accounting.exact import Number, exact, shown
-from dpnb.accounting.losses import GDP, RDP, ZCDP, ApproxDP, EpsilonLoss, Loss, PointwiseDP, PureDP
+from dpnb.accounting.losses import GDP, RDP, ZCDP, ApproxDP, EpsilonLoss, Loss, PointwiseDP, PureDP, PureGDP
 from dpnb.errors import ConversionError, InvalidValueError
 
 __all__ = ["convert", "good_delta", "group_privacy", "own_epsilon_delta"]
@@ -192,7 +194,7 @@ def _approx(loss: Loss, delta: Number | None) -> Loss | None:
     if delta is None:
         if isinstance(loss, EpsilonLoss):
             return ApproxDP(loss.epsilon, loss.delta)
-        if isinstance(loss, GDP | ZCDP | RDP):
+        if isinstance(loss, GDP | ZCDP | RDP | PureGDP):
             raise ConversionError(f"delta: required to convert {_named(loss)} to ApproxDP; give for example delta=1e-6")
         return None
     total = checked_delta(delta)
@@ -210,6 +212,8 @@ def _approx(loss: Loss, delta: Number | None) -> Loss | None:
 def _epsilon(loss: Loss, delta: Fraction) -> Any:
     if isinstance(loss, GDP):
         return epsilon_of_gdp(loss.mu_squared, delta)
+    if isinstance(loss, PureGDP):
+        return epsilon_of_pure_gdp(loss.epsilon, loss.mu_squared, delta)
     if isinstance(loss, ZCDP):
         return epsilon_from_rho(loss.rho, delta=delta)
     if isinstance(loss, RDP):
@@ -225,12 +229,16 @@ def _zcdp(loss: Loss) -> ZCDP | None:
         return ZCDP.of(loss.rho, loss.delta)
     if isinstance(loss, EpsilonLoss):
         return ZCDP.of(_rho_of_pure(loss.epsilon), loss.delta)
+    if isinstance(loss, PureGDP):
+        return ZCDP.of(_rho_of_pure(loss.epsilon) + loss.mu_squared / 2, loss.delta)
     return None
 
 
 def _gdp(loss: Loss) -> GDP | None:
     if isinstance(loss, EpsilonLoss):
         return GDP.of(_mu_squared_of_pure(loss.epsilon), loss.delta)
+    if isinstance(loss, PureGDP):
+        return GDP.of(_mu_squared_of_pure(loss.epsilon) + loss.mu_squared, loss.delta)
     return None
 
 
@@ -242,6 +250,9 @@ def _rdp(loss: Loss, orders: Iterable[Number] | None) -> RDP | None:
             return loss
         free = _free_at(loss, orders)
         return free.with_parts(tuple([_between(loss, order) for order in free.orders]))
+    if isinstance(loss, PureGDP):
+        pure, gaussian = (_rdp(part, orders) for part in (PureDP(loss.epsilon), GDP.of(loss.mu_squared, Fraction(0))))
+        return pure + gaussian if pure is not None and gaussian is not None else None
     if not isinstance(loss, GDP | ZCDP | EpsilonLoss):
         return None
     free = _free_at(loss, orders)

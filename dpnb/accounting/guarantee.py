@@ -3,7 +3,7 @@
 A session releases sums with Gaussian noise, so every charge is a mu.  Each filter counts it as follows:
 
 ==========  ========================================================================================================
-gdp         mu^2 against mu0^2
+gdp         mu^2 against mu0^2; pure-DP mechanisms by their residue, or from the budget's reserve for them
 zcdp        rho = mu^2/2 against the rho that implies (epsilon, delta)
 rdp         order mu^2/2 against the budget of one order, the one that admits the most Gaussian releases.  Several
             orders must all admit, and for Gaussian releases the best one alone admits as much as zCDP's whole curve.
@@ -27,6 +27,7 @@ from typing import Any, Literal
 
 from dpnb.accounting.budget import Budget
 from dpnb.accounting.conversions import optimal_order, rdp_from_epsilon, rho_from_epsilon
+from dpnb.accounting.convert import convert
 from dpnb.accounting.delta_split import equivalent_epsilon_delta
 from dpnb.accounting.exact import (
     decimal_down,
@@ -44,6 +45,7 @@ from dpnb.accounting.filters import (
     ApproxDPFilter,
     BasicFilter,
     GDPFilter,
+    GDPReserveFilter,
     GDPResidueFilter,
     RDPFilter,
     RogersFilter,
@@ -51,7 +53,7 @@ from dpnb.accounting.filters import (
     ZCDPFilter,
 )
 from dpnb.accounting.individual import worst_case_filter
-from dpnb.accounting.losses import GDP, ApproxDP, Loss, loss_from_json
+from dpnb.accounting.losses import GDP, ApproxDP, Loss, PureGDP, loss_from_json
 from dpnb.errors import InvalidValueError, LedgerError
 
 __all__ = ["FILTERS", "AnyFilter", "FilterName", "PrivacyGuarantee", "display_bound", "make_guarantee"]
@@ -64,7 +66,11 @@ DELTA_SPLIT = "equal_releases"
 ROUNDING_TOLERANCE = Fraction(1, 10**10)
 
 FILTERS = {
-    "gdp": ("GDP", "Smith and Thakurta 2022, Theorem 1: the sum of mu^2 against mu0^2"),
+    "gdp": (
+        "GDP",
+        "Smith and Thakurta 2022, Theorem 1, and Regehr et al. 2026 for mechanisms in pure DP: the sum of mu^2 "
+        "against mu0^2",
+    ),
     "zcdp": ("zCDP", "Feldman and Zrnic 2021, Remark 4.4, and Whitehouse et al. 2023, Theorem 1: the sum of rho"),
     "rdp": ("RDP", "Feldman and Zrnic 2021, Theorem 4.3: the Renyi loss of one order chosen beforehand"),
     "approx-dp": (
@@ -92,7 +98,7 @@ class PrivacyGuarantee:
     initial_filter : filter
         The filter before the first release.
     mu0_squared : Fraction
-        mu0 squared of the GDP budget for the same guarantee.
+        mu0 squared of the GDP budget for the same guarantee; of the GDP that it implies, if it is in pure DP.
     shared_delta : Fraction or None
         The delta that is divided among the answers, for a filter that counts epsilons; None for the others.
     """
@@ -125,6 +131,12 @@ class PrivacyGuarantee:
         Rounded up, since the whole budget may be spent: a smaller number would claim more than is enforced.  An order
         of a Renyi guarantee is rounded down: the loss grows with the order, so the guarantee holds at every lower one.
         """
+        if isinstance(self.initial_filter, GDPReserveFilter):
+            reserve = display_up(decimal_up(self.initial_filter.budget.epsilon))
+            if not self.initial_filter.budget.mu_squared:
+                return f"{reserve}-DP"
+            gaussian = display_up(decimal_sqrt_up(self.initial_filter.budget.mu_squared))
+            return f"{gaussian}-GDP and a reserve of epsilon {reserve} for pure losses"
         if isinstance(self.initial_filter, GDPFilter):
             return f"{display_up(decimal_sqrt_up(self.initial_filter.budget.mu_squared))}-GDP"
         if isinstance(self.initial_filter, ZCDPFilter):
@@ -155,6 +167,32 @@ class PrivacyGuarantee:
             if loss.mu_squared
             else ApproxDP(0)
         )
+
+    def recorded_loss(self, loss: Loss, charged: PureGDP | None) -> Loss:
+        """The loss with which the filter counted a row of the ledger, when it was admitted.
+
+        Parameters
+        ----------
+        loss : Loss
+            The loss of the row.
+        charged : PureGDP or None
+            What the row says that a GDP filter was charged.  A row without it is counted as it always was: a pure-DP
+            loss is converted to GDP, whatever is left.
+
+        Raises
+        ------
+        LedgerError
+            This filter does not charge anything but the loss, or not in this way.
+        """
+        filter_ = self.initial_filter
+        if charged is None:
+            is_converted = isinstance(filter_, GDPResidueFilter) and not isinstance(loss, GDP)
+            return convert(loss, GDP) if is_converted else self.to_filter_loss(loss)
+        if isinstance(filter_, GDPReserveFilter):
+            return charged
+        if isinstance(filter_, GDPResidueFilter) and not charged.epsilon:
+            return GDP.of(charged.mu_squared, charged.delta)
+        raise LedgerError(f"filter={self.filter_name!r} charges no {charged!r} for {loss!r}; was the ledger edited?")
 
     def remaining(self, state: AnyFilter, share: Fraction = Fraction(1)) -> GDP:
         """The largest Gaussian release that takes at most a share of the remaining budget, in the filter's scale.
@@ -248,6 +286,10 @@ def make_guarantee(name: str, budget: Budget, *, individual: bool = False) -> Pr
         An unknown name, or a filter that cannot enforce such a budget.
     """
     if individual:
+        if budget.pure_epsilon:
+            raise InvalidValueError(
+                f"budget: accounting='individual' has no pure_epsilon; got {budget!r}; give a budget without it"
+            )
         guarantee = make_guarantee(name, budget)
         return replace(guarantee, initial_filter=worst_case_filter(guarantee.initial_filter))
     filter_name: object = name
@@ -257,8 +299,18 @@ def make_guarantee(name: str, budget: Budget, *, individual: bool = False) -> Pr
         )
     epsilon, delta = budget.epsilon, budget.delta
     mu0_squared = budget.loss.mu_squared
+    reserve = budget.pure_epsilon
     if name == "gdp":
-        return PrivacyGuarantee(name, budget, GDPResidueFilter.from_loss(budget.loss), mu0_squared)
+        loss = budget.loss
+        if not reserve:
+            return PrivacyGuarantee(name, budget, GDPResidueFilter.from_loss(loss), mu0_squared)
+        both = PureGDP.of(loss.mu_squared, loss.delta, reserve)
+        implied = mu0_squared or convert(both, GDP).mu_squared
+        return PrivacyGuarantee(name, budget, GDPReserveFilter.from_loss(both), implied)
+    if reserve:
+        raise InvalidValueError(
+            f"filter: {name!r} does not support pure_epsilon; got {budget!r}; use filter='gdp', or a budget without it"
+        )
     if epsilon is None or delta is None:
         raise InvalidValueError(
             f"filter: {name!r} needs a budget in epsilon and delta; got {budget!r}; give Budget(epsilon=, delta=), or "
@@ -287,7 +339,7 @@ def make_guarantee(name: str, budget: Budget, *, individual: bool = False) -> Pr
 
 
 def _mu_squared_left(state: AnyFilter) -> Fraction:
-    if isinstance(state, GDPFilter):
+    if isinstance(state, GDPFilter | GDPReserveFilter):
         return state.budget.mu_squared - state.spent.mu_squared
     if isinstance(state, RDPFilter):
         left = state.budget - state.spent

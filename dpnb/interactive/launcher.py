@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any, Generic, Protocol, TypeVar
 
 from dpnb._core import registry
 from dpnb._core.accountant.admission import admit_launch
-from dpnb._core.accountant.cost_text import cost_text
+from dpnb._core.accountant.cost_text import charge_text
 from dpnb._core.accountant.tree import (
     ABOVE_THRESHOLD,
     CODES,
@@ -20,7 +21,7 @@ from dpnb._core.accountant.tree import (
 from dpnb._core.core import SessionCore
 from dpnb._plan.schema import encodable
 from dpnb.accounting.interleaving import interleaving_obstacle
-from dpnb.accounting.losses import GDP, Loss
+from dpnb.accounting.losses import GDP, Loss, PureGDP
 from dpnb.copying import NotCopyable, safe_repr
 from dpnb.errors import BudgetExceeded, InvalidValueError, PlanError, RequestError
 from dpnb.interactive.descent.gradient_descent import GradientDescent
@@ -48,6 +49,7 @@ S = TypeVar("S")
 """Type of a sub-session."""
 P = TypeVar("P", bound=HasMechanisms)
 """Type of the session of a part."""
+_ZERO = Fraction(0)
 
 
 class MechanismRegistry(NotCopyable, Generic[S, P]):
@@ -178,7 +180,7 @@ class MechanismRegistry(NotCopyable, Generic[S, P]):
         return best[-1] if best else None
 
     def _admit(self, kind: str, name: str, loss: Loss) -> Loss:
-        """What the filter counts, unless the launch is not allowed or does not fit; call in the ledger's transaction."""
+        """What the filter counts; refuses a launch that is not allowed or does not fit.  Call in the transaction."""
         account = self._account
         account.tree.refuse_ended(account.root_node, self._core.version)
         if loss:
@@ -205,7 +207,7 @@ class MechanismRegistry(NotCopyable, Generic[S, P]):
             known = self._find(request, name)
             if known is not None:
                 return known
-            charged = self._admit(request.kind, name, request.loss)
+            charged = _recorded(request.loss, self._admit(request.kind, name, request.loss))
             number = account.ledger.reserve(
                 kind=LAUNCH,
                 request_key=digest(["launch", account.root_node, version, name]),
@@ -213,9 +215,7 @@ class MechanismRegistry(NotCopyable, Generic[S, P]):
                 table_version=version,
                 query_key=name,
                 loss=request.loss,
-                charged_mu_squared=charged.mu_squared
-                if isinstance(charged, GDP) and not isinstance(request.loss, GDP)
-                else None,
+                charged=charged,
                 launch={
                     "mechanism": CODES[request.kind],
                     "name": name,
@@ -241,8 +241,7 @@ class MechanismRegistry(NotCopyable, Generic[S, P]):
         title = f"{kind} {checked}"
         with self._account.ledger.transaction():
             is_known = self._find(request, checked) is not None
-            if not is_known:
-                self._admit(kind, checked, loss)
+            counted = loss if is_known else self._admit(kind, checked, loss)
         if not loss:
             before = (
                 [("launch", "the earlier launch of this name is reused, and its recorded steps are free")]
@@ -252,11 +251,12 @@ class MechanismRegistry(NotCopyable, Generic[S, P]):
             return Explanation(title, [*before, *facts], self._core.notice)
         if is_known:
             return Explanation(title, [("cost", "nothing: the earlier launch of this name is reused"), *facts])
-        after = self._account.filter.step(self._account.guarantee.to_filter_loss(loss))
+        after = self._account.filter.step(counted)
         left = f"{format_percent_down(after.headroom)} of the budget would remain"
+        cost = charge_text(self._account, loss, counted, self._account.forecast(counted)[0])
         return Explanation(
             title,
-            [("cost", f"{cost_text(self._account, loss)}, in full at launch; {left}; nothing was charged"), *facts],
+            [("cost", f"{cost}, in full at launch; {left}; nothing was charged"), *facts],
         )
 
 
@@ -273,6 +273,13 @@ class MechanismMapping(dict[str, Any]):
     def __str__(self) -> str:
         """With the state of each, read from the ledger."""
         return "\n".join(f"{name}: {one.kind}, {one.state}, charged {one.charged}" for name, one in self.items())
+
+
+def _recorded(loss: Loss, counted: Loss) -> PureGDP | None:
+    """What is written into the ledger of what a GDP filter counts, if that is not the loss."""
+    if isinstance(loss, GDP) or not isinstance(counted, GDP | PureGDP):
+        return None
+    return PureGDP.of(counted.mu_squared, counted.delta, counted.epsilon if isinstance(counted, PureGDP) else _ZERO)
 
 
 def _checked_name(name: object) -> str:

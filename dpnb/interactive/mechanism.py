@@ -7,6 +7,7 @@ from html import escape
 from typing import Any, ClassVar
 
 from dpnb._core import registry
+from dpnb._core.accountant.cost_text import charge_text
 from dpnb._core.accountant.tree import CODES, Launch
 from dpnb._core.core import SessionCore
 from dpnb._core.query import Query
@@ -71,6 +72,11 @@ class SessionMechanism(NotCopyable, ABC):
     def _format_cost(self, cost: Loss) -> str:
         """A cost as a percentage of its session's budget, then in its own measure."""
         return format_cost(cost, self._budget_fraction(cost))
+
+    def _format_launch_cost(self) -> str:
+        """What was charged at launch, as a percentage of the budget or of the reserve, then in its own measure."""
+        row = self._account.ledger.by_id((self._launch.id,))[0]
+        return charge_text(self._account, row.loss, row.charged, self._account.cost_fraction(row.id))
 
     def _budget_fraction(self, cost: Loss) -> float:
         account = self._account

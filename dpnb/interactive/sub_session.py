@@ -12,7 +12,7 @@ from dpnb._core.options import checked_amount, checked_budget
 from dpnb.accounting.budget import Budget
 from dpnb.accounting.exact import exact, shown, to_text
 from dpnb.accounting.guarantee import PrivacyGuarantee, make_guarantee
-from dpnb.accounting.losses import ApproxDP, Loss
+from dpnb.accounting.losses import ApproxDP, Loss, PureDP
 from dpnb.errors import BudgetExceeded, InvalidValueError, RequestError
 from dpnb.interactive.launch_request import LaunchRequest
 from dpnb.interactive.mechanism import SessionMechanism
@@ -62,7 +62,7 @@ class SubSessionMechanism(SessionMechanism):
     @property
     def summary(self) -> str:
         """The current status, in few words."""
-        return f"{format_percent_down(self.inner.account.filter.headroom)} left of {self._format_cost(self.cost)}"
+        return f"{format_percent_down(self.inner.account.filter.headroom)} left of {self._format_launch_cost()}"
 
 
 def sub_session_request(
@@ -189,5 +189,7 @@ def loss_of_sub_session(owner: PrivacyGuarantee, inner: PrivacyGuarantee) -> Los
     budget = inner.budget
     if owner.shared_delta is not None and budget.epsilon is not None and budget.delta is not None:
         return ApproxDP(budget.epsilon, budget.delta)
+    if budget.pure_epsilon and not budget.loss:
+        return PureDP(budget.pure_epsilon)
     loss: Loss = inner.initial_filter.budget
     return loss

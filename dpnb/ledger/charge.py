@@ -10,14 +10,13 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import lru_cache
 from operator import itemgetter
 from sys import intern
 from typing import Any, NamedTuple
 
-from dpnb.accounting.exact import from_text, non_negative
-from dpnb.accounting.losses import GDP, Loss, loss_from_json
+from dpnb.accounting.exact import from_text
+from dpnb.accounting.losses import GDP, Loss, PureGDP, loss_from_json
 from dpnb.errors import LedgerError
 from dpnb.ledger.node import UNCOUNTED, is_node
 from dpnb.ledger.readable import refuse_unreadable
@@ -33,18 +32,18 @@ RESERVED_COLUMNS = (
 )
 """Written with the charge and never changed."""
 
-RESERVED_FOR_LATER = ("actor", "request_id", "request_digest", "charged_epsilon")
-"""Always NULL so far: who made the request, its id, and what a reserve is charged.  A charge that is not read would be
-spent twice, so a value in one of these columns is refused."""
+RESERVED_FOR_LATER = ("actor", "request_id", "request_digest")
+"""Always NULL so far: who made the request, and its id.  A value in one of these columns is refused."""
 
 SUMMARY_COLUMNS = (
-    "id, kind, node, table_version, loss, charged_mu_squared, "
+    "id, kind, node, table_version, loss, charged_mu_squared, charged_epsilon, "
     f"COALESCE({', '.join(RESERVED_FOR_LATER)}), cell_id, details"
 )
 
 COLUMNS = (*RESERVED_COLUMNS, "hash", "status", "result", "result_hash")
 
-MAY_BE_EMPTY = {*RESERVED_FOR_LATER, "charged_mu_squared", "sigma", "tau", "cell_id", "details", "result"}
+CHARGED_COLUMNS = ("charged_mu_squared", "charged_epsilon")
+MAY_BE_EMPTY = {*RESERVED_FOR_LATER, *CHARGED_COLUMNS, "sigma", "tau", "cell_id", "details", "result"}
 _reserved = itemgetter(*RESERVED_COLUMNS)
 _texts = itemgetter(*(i for i, name in enumerate(COLUMNS) if name != "id" and name not in MAY_BE_EMPTY))
 _texts_or_empty = itemgetter(*(i for i, name in enumerate(COLUMNS) if name in MAY_BE_EMPTY))
@@ -110,9 +109,9 @@ class Charge:
         Details of a launch, a close or a row about the table's files; None for a query.
     result : mapping or None
         What was released, if it is not a measurement.
-    charged_mu_squared : Fraction or None
-        What a GDP filter is charged, if that is not the loss: the charge of a pure-DP launch at the budget that was
-        left.  It depends on that budget, so it is never computed again.
+    charged : PureGDP or None
+        What a GDP filter was charged, if that is not the loss: for a pure-DP launch, in the columns `CHARGED_COLUMNS`.
+        It depends on the budget that was left, so it is never computed again.
     """
 
     id: int
@@ -135,7 +134,7 @@ class Charge:
     cell_id: str | None = None
     launch: Mapping[str, Any] | None = None
     result: Mapping[str, Any] | None = None
-    charged_mu_squared: Fraction | None = None
+    charged: PureGDP | None = None
 
     @property
     def gdp(self) -> GDP:
@@ -161,14 +160,14 @@ class ChargeSummary(NamedTuple):
     loss: Loss
     cell_id: str | None
     launch: Mapping[str, Any] | None
-    charged_mu_squared: Fraction | None = None
+    charged: PureGDP | None = None
 
-    @property
-    def charged(self) -> Loss:
-        """What the filter counts: the loss, or its charge to a GDP filter."""
-        if self.charged_mu_squared is None:
-            return self.loss
-        return GDP.of(self.charged_mu_squared, self.loss.delta)
+
+def _charged(loss: Loss, mu_squared: str | None, epsilon: str | None) -> PureGDP | None:
+    """What a GDP filter was charged; None if that is the loss."""
+    if mu_squared is None and epsilon is None:
+        return None
+    return PureGDP.of(from_text(mu_squared or "0"), loss.delta, from_text(epsilon or "0"))
 
 
 def summary_of(stored: tuple[Any, ...]) -> ChargeSummary:
@@ -179,7 +178,7 @@ def summary_of(stored: tuple[Any, ...]) -> ChargeSummary:
     LedgerError
         If a column contains something that a ledger does not write.
     """
-    number, kind, node, version, loss, charged, reserved, cell, details = stored
+    number, kind, node, version, loss, charged_mu_squared, charged_epsilon, reserved, cell, details = stored
     refuse_unknown(number, kind, node, reserved)
     with refuse_unreadable(f"row {number}"):
         return ChargeSummary(
@@ -187,10 +186,10 @@ def summary_of(stored: tuple[Any, ...]) -> ChargeSummary:
             intern(kind),
             intern(node),
             intern(version),
-            _loss_of(loss),
+            known := _loss_of(loss),
             None if cell is None else intern(cell),
             _details(kind, details),
-            None if charged is None else non_negative(from_text(charged)),
+            _charged(known, charged_mu_squared, charged_epsilon),
         )
 
 
@@ -272,9 +271,7 @@ def charge_of(stored: Mapping[str, Any]) -> Charge:
             cell_id=stored["cell_id"],
             launch=_details(stored["kind"], stored["details"]),
             result=content if compared else None,
-            charged_mu_squared=None
-            if stored["charged_mu_squared"] is None
-            else non_negative(from_text(stored["charged_mu_squared"])),
+            charged=_charged(_loss_of(stored["loss"]), *(stored[name] for name in CHARGED_COLUMNS)),
         )
 
 

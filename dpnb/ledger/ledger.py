@@ -7,11 +7,10 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from fractions import Fraction
 from typing import Any
 
 from dpnb.accounting.exact import to_text
-from dpnb.accounting.losses import GDP, Loss
+from dpnb.accounting.losses import GDP, Loss, PureGDP
 from dpnb.copying import NotCopyable, safe_repr
 from dpnb.errors import LedgerError
 from dpnb.ledger import chain
@@ -257,7 +256,7 @@ class Ledger(NotCopyable):
         cell_id: str | None = None,
         launch: Mapping[str, Any] | None = None,
         result: Mapping[str, Any] | None = None,
-        charged_mu_squared: Fraction | None = None,
+        charged: PureGDP | None = None,
     ) -> Charge:
         """Write a charge; call inside `transaction`, after the filter has admitted the loss.
 
@@ -280,7 +279,8 @@ class Ledger(NotCopyable):
             "arguments": arguments,
             "total_mu_squared": to_text(total_loss.mu_squared),
             "loss": json.dumps(loss.to_json()),
-            "charged_mu_squared": None if charged_mu_squared is None else to_text(charged_mu_squared),
+            "charged_mu_squared": None if charged is None else to_text(charged.mu_squared),
+            "charged_epsilon": None if charged is None else to_text(charged.epsilon),
             "sigma": None if sigma is None else sigma.hex(),
             "tau": None if tau is None else tau.hex(),
             "observations": json.dumps(observations if sigma is None else [*observations, number]),

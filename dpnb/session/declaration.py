@@ -7,7 +7,7 @@ The keys are the keyword arguments of `Session`; columns and the budget are writ
     max_rows_per_unit = 5
     public_size = 6000
 
-    [budget]                      # epsilon, delta and optionally discovery_delta; or mu
+    [budget]                      # epsilon, delta and optionally discovery_delta, pure_epsilon; or mu; or pure_epsilon
     epsilon = 1.0
     delta = 1e-6
 
@@ -148,7 +148,7 @@ class Declaration:
                 f"budget: must be a table with epsilon and delta, or with mu; got {entry!r}; write a line [budget] and "
                 "below it epsilon = 1.0 and delta = 1e-6",
             )
-        make = Budget.gdp if "mu" in entry else Budget
+        make = Budget.gdp if "mu" in entry else Budget.pure if entry.keys() == {"pure_epsilon"} else Budget
         return self._construct(make, _parameters(make), entry, ("budget",))
 
     def _schema(self) -> Any:

@@ -7,8 +7,11 @@ import math
 from dpnb._core.accountant import participation
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._protocol.snapshot import Gauge
-from dpnb.accounting.exact import display_up
+from dpnb.accounting.convert import convert
+from dpnb.accounting.exact import decimal_down, decimal_sqrt_up, display_down, display_up
+from dpnb.accounting.filters import GDPReserveFilter, GDPResidueFilter
 from dpnb.accounting.guarantee import FILTERS
+from dpnb.accounting.losses import ZCDP, PureDP
 from dpnb.accounting.odometers import MixtureOdometer, Odometer, SpentAccumulator
 from dpnb.accounting.odometers.statements import confidence_text
 from dpnb.render.numbers import format_percent_down
@@ -31,14 +34,33 @@ def headroom_gauge(account: Accountant) -> Gauge:
     )
 
 
+def reserve_gauge(account: Accountant) -> Gauge | None:
+    """What is left of the reserve for pure losses; None if the budget has none, or nothing else."""
+    filter_ = account.filter
+    if not isinstance(filter_, GDPReserveFilter) or not filter_.budget.mu_squared:
+        return None
+    left, whole = format_percent_down(filter_.reserve_headroom), display_down(decimal_down(filter_.budget.epsilon))
+    return Gauge(
+        id="reserve",
+        label="Reserve for pure losses",
+        kind="remaining",
+        value=filter_.reserve_headroom,
+        text=f"{left} left",
+        end=None,
+        note=None,
+        description=f"Scans and selections in pure DP are charged to a reserve of epsilon {whole}, of which {left} is "
+        "left. A larger one takes what is left, and a part of the other budget.",
+    )
+
+
 def odometer_gauge(odometer: Odometer, account: Accountant, scope: str) -> Gauge:
     """The odometer that can be read now, on a scale that ends at its reading when the whole budget is spent."""
     if isinstance(odometer, MixtureOdometer):
         full = full_reading(odometer, account)
         name, label, value, end = "mixture", "Odometer", _share(odometer.bound, full), display_up(full)
     else:
-        name, label, value = "accumulator", "Accumulator", 1 - account.filter.headroom
-        end = account.guarantee.filter_guarantee
+        name, label = "accumulator", "Accumulator"
+        value, end = _accumulator_scale(odometer, account)
     return Gauge(
         id=name,
         label=label,
@@ -55,12 +77,29 @@ def full_reading(odometer: MixtureOdometer, account: Accountant) -> float:
     """The reading of the odometer when the whole budget is spent, rounded up; never below the current one.
 
     Under a filter that adds mu squared, V is then its budget.  The others admit at most mu0 squared of the GDP budget
-    for the same guarantee, since Gaussian releases with a larger sum would exceed the guarantee.
+    for the same guarantee, since Gaussian releases with a larger sum would exceed the guarantee.  A pure-DP mechanism
+    adds no more to V than it is charged: Kullback-Leibler divergences add, and grow with the trade-off function's
+    distance from the diagonal.  For the same reason a reserve adds at most what one mechanism with all of it would.
     """
     guarantee = account.guarantee
     whole = guarantee.remaining(guarantee.initial_filter).mu_squared
+    if guarantee.budget.pure_epsilon:
+        whole += 2 * convert(PureDP(guarantee.budget.pure_epsilon), ZCDP).rho
     full = odometer.bound_at(whole if guarantee.shared_delta is None else guarantee.mu0_squared)
     return max(full, odometer.bound)
+
+
+def _accumulator_scale(odometer: Odometer, account: Accountant) -> tuple[float, str]:
+    """The position of the accumulator, and its reading when the rest of the budget is spent on Gaussian releases.
+
+    The GDP filter may have charged less for a pure-DP mechanism than the accumulator counts.
+    """
+    filter_ = account.filter
+    if isinstance(filter_, GDPResidueFilter | GDPReserveFilter) and isinstance(odometer, SpentAccumulator):
+        counted, left = odometer.spent, filter_.budget.mu_squared - filter_.spent.mu_squared
+        full = counted.parts[0] + left
+        return float(counted.parts[0] / full) if full else 0.0, f"{display_up(decimal_sqrt_up(full))}-GDP"
+    return 1 - filter_.headroom, account.guarantee.filter_guarantee
 
 
 def _share(bound: float, full: float) -> float:

@@ -26,13 +26,13 @@ from dpnb.accounting.exact import decimal_down, decimal_sqrt_down, decimal_up, d
 from dpnb.accounting.filters import ApproxDPFilter, RogersFilter
 from dpnb.accounting.guarantee import FILTERS, AnyFilter
 from dpnb.accounting.individual import WorstCaseFilter
-from dpnb.accounting.losses import GDP, RDP, EpsilonLoss
+from dpnb.accounting.losses import GDP, RDP, EpsilonLoss, PureGDP
 from dpnb.accounting.odometers import MixtureOdometer, Odometer
 from dpnb.errors import DpnbError
 from dpnb.ledger import MEMORY
 from dpnb.render.explanations import explanation_for
 from dpnb.render.numbers import format_cost, format_percent_down, format_percent_up
-from dpnb.session.gauges import full_reading, headroom_gauge, odometer_gauge, odometer_reading
+from dpnb.session.gauges import full_reading, headroom_gauge, odometer_gauge, odometer_reading, reserve_gauge
 
 RELEASES_SHOWN = 50
 POINTS_SHOWN = 120
@@ -77,6 +77,7 @@ def snapshot(session: HasCore) -> protocol.Session:
     account, log = core.account, core.releases.log
     filter_, odometer, comparison = account.filter, account.odometer, account.comparison
     headroom, paused, spent = headroom_gauge(account), account.paused, _percent_spent(filter_)
+    reserve = reserve_gauge(account)
     return protocol.Session(
         id=core.id,
         name=core.name,
@@ -86,7 +87,11 @@ def snapshot(session: HasCore) -> protocol.Session:
         guarantee=core.guarantee,
         headlines=_headlines(headroom.text, spent, comparison, odometer),
         filter=account.guarantee.filter_name,
-        gauges=[headroom, odometer_gauge(odometer, account, core.statement_prefix)],
+        gauges=[
+            headroom,
+            *([] if reserve is None else [reserve]),
+            odometer_gauge(odometer, account, core.statement_prefix),
+        ],
         filters=[_filter(state, comparison) for state in comparison.states.values()],
         odometers=[_odometer(name, one, paused, core.statement_prefix) for name, one in comparison.odometers.items()],
         odometers_paused=paused,
@@ -204,8 +209,14 @@ def _percent_spent(filter_: AnyFilter) -> str:
 
 def _spent(filter_: AnyFilter) -> str:
     spent, budget = filter_.spent, filter_.budget
-    if isinstance(spent, GDP) and isinstance(budget, GDP):
-        return of_budget("mu", spent.mu, decimal_sqrt_down(budget.mu_squared))
+    if isinstance(spent, GDP | PureGDP) and isinstance(budget, GDP | PureGDP):
+        gaussian = of_budget("mu", spent.mu, decimal_sqrt_down(budget.mu_squared))
+        if not isinstance(spent, PureGDP) or not isinstance(budget, PureGDP):
+            return gaussian
+        reserve = of_budget("epsilon", decimal_up(spent.epsilon), decimal_down(budget.epsilon))
+        if not budget.mu_squared:
+            return reserve
+        return f"{gaussian}, and {reserve} of the reserve"
     if isinstance(filter_, ApproxDPFilter):
         return of_budget("V", decimal_up(2 * spent.parts[0]), decimal_down(2 * budget.parts[0]))
     name = "K" if isinstance(filter_, RogersFilter) else "epsilon" if isinstance(budget, EpsilonLoss) else "rho"

@@ -2,7 +2,8 @@
 
 Each figure is the best of several runs, beside what the same machine does in the same minute: a filter beside the bare
 comparison of a float sum with a bound, and beside dp-accounting composing the same event; losses that never repeat
-beside one that does; reading after 10,000 steps beside reading after 10.
+beside one that does; reading after 10,000 steps beside reading after 10.  First, without times, what is left of a budget
+after a launch in pure DP.
 """
 
 from __future__ import annotations
@@ -14,8 +15,18 @@ from typing import Any
 
 from dpnb._compile.marginals import Marginals
 from dpnb.accounting import conversions
-from dpnb.accounting.filters import ApproxDPFilter, BasicFilter, GDPFilter, RDPFilter, RogersFilter, ZCDPFilter
-from dpnb.accounting.losses import GDP, RDP, ZCDP, ApproxDP, Loss, PureDP
+from dpnb.accounting.budget import Budget
+from dpnb.accounting.filters import (
+    ApproxDPFilter,
+    BasicFilter,
+    GDPFilter,
+    GDPReserveFilter,
+    GDPResidueFilter,
+    RDPFilter,
+    RogersFilter,
+    ZCDPFilter,
+)
+from dpnb.accounting.losses import GDP, RDP, ZCDP, ApproxDP, Loss, PureDP, PureGDP
 from dpnb.accounting.odometers import FilterOdometer, MixtureOdometer, StitchedOdometer
 
 STEPS = 20_000
@@ -53,6 +64,8 @@ CONVERSIONS: dict[str, Callable[[float], object]] = {
     "mu_from_epsilon": lambda x: conversions.mu_from_epsilon(x / 3, delta=1e-6),
     "epsilon_from_rho": lambda x: conversions.epsilon_from_rho(x / 3, delta=1e-6),
     "rho_from_epsilon": lambda x: conversions.rho_from_epsilon(x / 3, delta=1e-6),
+    "residue_charge": lambda x: conversions.residue_charge(x / 10, mu_squared="0.056"),
+    "mu_beside_reserve": lambda x: conversions.mu_beside_reserve(x, delta=1e-6, pure_epsilon="0.15"),
     "mu_from_pure": lambda x: conversions.mu_from_pure(x / 3),
 }
 
@@ -122,8 +135,26 @@ def saved_by_batches() -> list[tuple[str, float]]:
     ]
 
 
+def what_is_left() -> None:
+    """Print what a pure-DP launch leaves of a budget, and what a reserve leaves for Gaussian releases."""
+    print(f"{'left after one launch':<28}{'epsilon':>9}{'converted alone':>17}{'residue':>10}")
+    for epsilon in (1, 2):
+        budget = Budget(epsilon, 1e-6)
+        for launch in (PureDP(e) for e in ("0.05", "0.1", "0.15", "0.2", "0.3")):
+            fresh = (GDPFilter.from_loss(budget.loss), GDPResidueFilter.from_loss(budget.loss))
+            texts = [f"{one.step(launch).headroom:.1%}" if one.admits(launch) else "refused" for one in fresh]
+            print(f"{budget!r:<28}{float(launch.epsilon):>9}{texts[0]:>17}{texts[1]:>10}")
+    print(f"\n{'reserve, under epsilon 1, delta 1e-6':<44}{'releases at sigma 70':>22}")
+    for reserve in ("0", "0.05", "0.1", "0.15", "0.2", "0.3"):
+        budget = Budget(1, 1e-6, pure_epsilon=reserve)
+        both = GDPReserveFilter.from_loss(PureGDP.of(budget.loss.mu_squared, Fraction(0), budget.pure_epsilon))
+        print(f"{reserve:<44}{both.max_repetitions(GDP(Fraction(1, 70))):>22}")
+    print()
+
+
 def main() -> None:
     """Print the tables."""
+    what_is_left()
     bare = seconds(float_sum) / STEPS
     peer = seconds(composed) / (STEPS // 100)
     print(f"{'step':<44}{'a second':>12}{'float sums':>12}{'dp-accounting':>15}")

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import sqlite3
 from contextlib import closing
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +39,7 @@ from dpnb._plan.plan import GroupLevel, Join, PartSource, Plan
 from dpnb._plan.privacy_unit import ContributionBounds
 from dpnb.errors import LedgerError
 from dpnb.ledger import Ledger
-from dpnb.ledger.charge import COLUMNS, KINDS, RESERVED_FOR_LATER, chained_hash, result_hash
+from dpnb.ledger.charge import CHARGED_COLUMNS, COLUMNS, KINDS, RESERVED_FOR_LATER, chained_hash, result_hash
 from dpnb.ledger.ledger import FORMAT
 from ledger.rows import METADATA, filled, opened, refused_unchanged, reserve, tamper
 
@@ -151,7 +150,7 @@ def rows_of(path: Path) -> dict[str, Any]:
     for event in events:
         for name in ("time", "hash", "result_hash", "total_mu_squared", "tau", "request_key"):
             del event[name]
-        for name in ("loss", "sigma"):
+        for name in ("loss", "sigma", *CHARGED_COLUMNS):
             event[name] = event[name] and "..."
         for content in (event["result"], event["details"] and event["details"].get("resolved")):
             for key in content or ():
@@ -170,8 +169,12 @@ def test_what_a_ledger_holds_is_part_of_the_format(tmp_path: Path) -> None:
     asked(tmp_path / "clinic.dpnb")
     found = rows_of(tmp_path / "clinic.dpnb")
     assert {event["kind"] for event in found["events"]} == set(KINDS)
+    # Until dpnb had the residue filter, these columns were empty: such a row is counted by its loss.
+    stored = STORED["ledger"]
+    (scan,) = [event for event in stored["events"] if event["query_key"] == "line" and event["kind"] == "launch"]
+    stored["events"][stored["events"].index(scan)] = scan | dict.fromkeys(CHARGED_COLUMNS, "...")
     for name, content in found.items():
-        assert content == STORED["ledger"][name], name
+        assert content == stored[name], name
 
 
 def test_the_hashes_of_a_row_are_part_of_the_format() -> None:
@@ -227,7 +230,7 @@ def test_what_only_a_later_version_can_have_written_is_refused(path: Path, colum
 def test_a_charge_that_a_later_version_adds_meanwhile_stops_every_charge(path: Path) -> None:
     filled(path)
     with opened(path) as ledger:
-        of_later(path, "charged_mu_squared", str(Fraction(1, 3)))
+        of_later(path, "request_digest", "7")
         with pytest.raises(LedgerError, match="row 5"):
             ledger.summaries()
     filled(path.parent / "other.dpnb")
@@ -236,7 +239,7 @@ def test_a_charge_that_a_later_version_adds_meanwhile_stops_every_charge(path: P
             names = [name for name in COLUMNS if name not in ("id", "request_key")]
             copied = f"INSERT INTO events (id, request_key, {', '.join(names)}) SELECT 6, 'f', {', '.join(names)}"
             file.execute(f"{copied} FROM events WHERE id = 5")
-            file.execute("UPDATE events SET charged_epsilon = '1' WHERE id = 6")
+            file.execute("UPDATE events SET actor = '1' WHERE id = 6")
         with pytest.raises(LedgerError):
             reserve(ledger, "g")
 

@@ -276,7 +276,7 @@ class Accountant:
             self._state = replace(before, last_id=charge.id)
             return
         (filter_, parts), cost = step_filter(
-            before.filter, before.parts, path, self.guarantee.to_filter_loss(charge.charged)
+            before.filter, before.parts, path, self.guarantee.recorded_loss(charge.loss, charge.charged)
         )
         self._cost_fractions[charge.id] = before.filter.budget_fraction(cost)
         odometer, odometer_parts = before.odometer, before.odometer_parts

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dpnb._core.accountant.accountant import Accountant
-from dpnb.accounting.exact import decimal_down, decimal_up
-from dpnb.accounting.filters import GDPResidueFilter
-from dpnb.accounting.losses import GDP, Loss
+from dpnb.accounting.exact import decimal_down, decimal_up, display_down
+from dpnb.accounting.filters import GDPReserveFilter, GDPResidueFilter
+from dpnb.accounting.losses import GDP, Loss, PureDP
 from dpnb.errors import BudgetExceeded, ConversionError, RequestError
 from dpnb.render.numbers import format_percent_down, format_percent_up
+
+_HALVINGS = 20
+"""Steps of the bisection for the largest epsilon that a refusal names, which has four digits."""
 
 
 def admit(account: Accountant, description: str, loss: GDP, known: GDP) -> None:
@@ -65,8 +68,8 @@ def admit_launch(account: Accountant, description: str, loss: Loss) -> Loss:
     filter_ = account.filter
     try:
         counted = account.guarantee.to_filter_loss(loss)
-        if isinstance(filter_, GDPResidueFilter):  # at what is left of the smallest budget that it enters
-            counted = filter_.to_filter_loss(counted)
+        if isinstance(filter_, GDPResidueFilter | GDPReserveFilter):  # at the smallest budget that it enters
+            counted = filter_.launch_charge(loss)
         fits = filter_.admits(counted)
     except ConversionError as error:
         raise RequestError(
@@ -74,13 +77,28 @@ def admit_launch(account: Accountant, description: str, loss: Loss) -> Loss:
             f"count ({error}); nothing was charged"
         ) from None
     if not fits:
-        largest = account.max_mu(GDP(0))
-        remedy = f"mu={largest!r} is the largest that fits" if largest else "nothing is left"
+        largest = _largest(account, loss)
+        remedy = f"{largest} is the largest that fits" if largest else "nothing is left"
         requested = _requested(account, counted, loss.format(up=True))
         raise BudgetExceeded(
             f"{description}: {requested}; {remedy}; {filter_.rule}; nothing was charged and the session continues"
         )
     return counted
+
+
+def _largest(account: Accountant, loss: Loss) -> str:
+    """The largest loss of the same kind that fits, in words; empty if nothing is left."""
+    filter_ = account.filter
+    if isinstance(loss, PureDP) and isinstance(filter_, GDPResidueFilter | GDPReserveFilter):
+        left = filter_.budget - filter_.spent if isinstance(filter_, GDPReserveFilter) else None
+        low, high = decimal_down(left.epsilon) if left is not None else 0.0, decimal_up(loss.epsilon)
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            low, high = (middle, high) if filter_.admits(PureDP(middle)) else (low, middle)
+        epsilon = float(display_down(low))
+        return f"epsilon={epsilon!r}" if epsilon else ""
+    mu = account.max_mu(GDP(0))
+    return f"mu={mu!r}" if mu else ""
 
 
 def _requested(account: Accountant, counted: Loss, words: str) -> str:

@@ -16,11 +16,11 @@ from typing import TypeVar
 
 from dpnb.accounting.convert import convert
 from dpnb.accounting.delta_split import proportional_loss
-from dpnb.accounting.filters import RDPFilter, RogersFilter
+from dpnb.accounting.filters import GDPReserveFilter, GDPResidueFilter, RDPFilter, RogersFilter
 from dpnb.accounting.guarantee import FILTERS, AnyFilter, PrivacyGuarantee, make_guarantee
 from dpnb.accounting.individual import WorstCaseFilter
 from dpnb.accounting.interleaving import partition_obstacle
-from dpnb.accounting.losses import GDP, ZCDP, Loss
+from dpnb.accounting.losses import GDP, ZCDP, Loss, PureGDP
 from dpnb.accounting.odometers import (
     ApproxDPAccumulator,
     BasicOdometer,
@@ -97,12 +97,16 @@ class FilterState:
     parts: PartSums = NO_PARTS
     refused_at: int | None = None
 
-    def after(self, charge_id: int, loss: Loss, path: Sequence[PartRef]) -> FilterState:
-        """The state after the next row; unchanged after a refusal."""
+    def after(self, charge_id: int, loss: Loss, path: Sequence[PartRef], counted: Loss | None = None) -> FilterState:
+        """The state after the next row; unchanged after a refusal.
+
+        `counted` is what the filter counts, if that was recorded with the row.
+        """
         if self.refused_at is not None:
             return self
         try:
-            (filter_, parts), _ = step_filter(self.filter, self.parts, path, self.guarantee.to_filter_loss(loss))
+            counted = counted or self.guarantee.to_filter_loss(loss)
+            (filter_, parts), _ = step_filter(self.filter, self.parts, path, counted)
             return replace(self, filter=filter_, parts=parts)
         except (BudgetExceeded, ConversionError):
             return replace(self, refused_at=charge_id)
@@ -151,6 +155,8 @@ class FilterComparison:
         Id of the last row.
     gdp_parts, zcdp_parts : PartSums
         What the parts of partitions were charged, for the odometers: in GDP, and in zCDP.
+    converted : GDP
+        The sum of the losses, each converted to GDP, of those for which a theorem allows it.
     """
 
     enforced: str
@@ -160,6 +166,7 @@ class FilterComparison:
     last_id: int = 0
     gdp_parts: PartSums = NO_PARTS
     zcdp_parts: PartSums = NO_PARTS
+    converted: GDP = GDP(0)  # noqa: RUF009  (frozen)
 
     @classmethod
     def initial(cls, own: PrivacyGuarantee, mixture: MixtureOdometer, public_size: int | None) -> FilterComparison:
@@ -186,20 +193,28 @@ class FilterComparison:
 
     @property
     def accumulator(self) -> SpentAccumulator:
-        """The accumulator of what the enforced filter has counted."""
-        return SpentAccumulator(self.states[self.enforced].filter)
+        """The accumulator of what the enforced filter has counted.
+
+        Under the GDP filter a pure-DP launch is charged what it takes from the budget that is left.  That is too little
+        for other budgets, so here such a launch is converted to GDP, whatever is left.
+        """
+        own = self.states[self.enforced].filter
+        if isinstance(own, GDPResidueFilter | GDPReserveFilter):
+            return SpentAccumulator.from_loss(self.converted)
+        return SpentAccumulator(own)
 
     def after(
-        self, charge_id: int, loss: Loss, path: Sequence[PartRef] | None = (), charged: Loss | None = None
+        self, charge_id: int, loss: Loss, path: Sequence[PartRef] | None = (), charged: PureGDP | None = None
     ) -> FilterComparison:
         """The state after the next row; a row with the path None is not counted here.
 
-        `charged` is what the enforced filter counts, if that is not the loss.
+        `charged` is what a GDP filter was charged, if the row says so.
         """
         if path is None:
             return replace(self, last_id=charge_id)
+        recorded = self.states[self.enforced].guarantee.recorded_loss(loss, charged)
         states = {
-            name: state.after(charge_id, (charged or loss) if name == self.enforced else loss, path)
+            name: state.after(charge_id, loss, path, recorded if name == self.enforced else None)
             for name, state in self.states.items()
         }
         before, after = self.states[self.enforced].filter, states[self.enforced].filter
@@ -209,7 +224,7 @@ class FilterComparison:
             # So the reading at that sum is valid for each unit, although some units pay later.
             return replace(updated, odometers=dict(self._stepped(after.spent - before.spent)))
         if not path:
-            return replace(updated, odometers=dict(self._stepped(loss)))
+            return replace(updated, odometers=dict(self._stepped(loss)), converted=self.converted + _converted(loss))
         return updated._with_part(loss, path)
 
     def after_batch(self, batch: ChargeBatch) -> FilterComparison:
@@ -226,7 +241,10 @@ class FilterComparison:
             with suppress(ConversionError):
                 odometers[name] = self._odometer_after(name, odometer, batch)
         last_loss, last_id = batch.last_loss or self.last_loss, batch.rows[-1][0]
-        return replace(self, states=states, odometers=odometers, last_loss=last_loss, last_id=last_id)
+        converted = self.converted + batch.total
+        return replace(
+            self, states=states, odometers=odometers, converted=converted, last_loss=last_loss, last_id=last_id
+        )
 
     def _odometer_after(self, name: str, odometer: Odometer, batch: ChargeBatch) -> Odometer:
         if name not in EPSILON_ODOMETERS:
@@ -237,12 +255,13 @@ class FilterComparison:
 
     def _with_part(self, loss: Loss, path: Sequence[PartRef]) -> FilterComparison:
         """Add the growth of the largest part to the odometers, to each in the kind of loss that it counts."""
-        gdp_parts, zcdp_parts = self.gdp_parts, self.zcdp_parts
+        gdp_parts, zcdp_parts, converted = self.gdp_parts, self.zcdp_parts, self.converted
         costs: dict[str, Loss] = {}
         with suppress(ConversionError):
             gdp = convert(loss, GDP)
             gdp_parts, growth = gdp_parts.after(path, gdp.parts)
             costs["gdp-accumulator"] = gdp.with_parts(growth)
+            converted += gdp.with_parts(growth)
         with suppress(ConversionError):
             zcdp = convert(loss, ZCDP)
             zcdp_parts, growth = zcdp_parts.after(path, zcdp.parts)
@@ -253,7 +272,7 @@ class FilterComparison:
             if name in costs:
                 with suppress(ConversionError):
                     odometers[name] = odometer.step(costs[name])
-        return replace(self, odometers=odometers, gdp_parts=gdp_parts, zcdp_parts=zcdp_parts)
+        return replace(self, odometers=odometers, gdp_parts=gdp_parts, zcdp_parts=zcdp_parts, converted=converted)
 
     def _stepped(self, loss: Loss) -> Iterator[tuple[str, Odometer]]:
         for name, odometer in self.odometers.items():
@@ -270,6 +289,13 @@ class FilterComparison:
             return loss
         guarantee = self.states[odometer].guarantee
         return proportional_loss(loss.mu_squared, guarantee.shared_delta or Fraction(0), guarantee.mu0_squared)
+
+
+def _converted(loss: Loss) -> GDP:
+    try:
+        return convert(loss, GDP)
+    except ConversionError:  # no session whose filter is GDP has such a loss
+        return GDP(0)
 
 
 def _step_repeatedly(counter: Steps, loss: Loss, count: int) -> Steps:

@@ -60,6 +60,8 @@ class LogEntry:
         Time and status of the row.
     cell_id : str or None
         Id of the notebook cell that made the request: the latest one in this kernel, otherwise the first one.
+    is_from_reserve : bool
+        Whether it was charged to the reserve for pure losses.
     """
 
     id: int
@@ -71,6 +73,7 @@ class LogEntry:
     time: str
     status: str
     cell_id: str | None
+    is_from_reserve: bool = False
 
     @property
     def mu(self) -> float:
@@ -84,7 +87,8 @@ class LogEntry:
     @property
     def cost(self) -> str:
         """The loss in words."""
-        return format_cost_up(self.loss) if self.loss else "free"
+        words = format_cost_up(self.loss) if self.loss else "free"
+        return f"{words}, from the reserve" if self.is_from_reserve else words
 
 
 @dataclass(frozen=True)
@@ -318,6 +322,7 @@ class RequestLog:
             time=charge.time,
             status=charge.status,
             cell_id=self._cell_ids.get(charge.id),
+            is_from_reserve=bool(charge.charged and charge.charged.epsilon and self._account.budget.loss),
         )
         if answer is not None:
             self._released[charge.id] = entry

@@ -23,6 +23,9 @@ rho_from_pure           epsilon tanh(epsilon/2), best possible; simple: Bun and 
 rdp_from_pure           Mironov 2017, Proposition 5, with Kairouz, Oh and Viswanath 2015, Theorem 3.1; best possible
 mu_from_pure            Dong, Roth and Su 2022, Proposition 2.5 and Definition 2.6; best possible
 epsilon_from_pure       Kairouz, Oh and Viswanath 2015, Theorem 3.1; best possible
+residue_charge          what a pure-DP mechanism is charged of a GDP budget (Regehr et al. 2026); proved in the module
+mu_beside_reserve       Dong, Roth and Su 2022, Corollary 2.13, for a product with randomised response
+epsilon_of_pure_gdp     the same, solved for epsilon
 pointwise_delta         Whitehouse et al. 2023, Lemma 2, with the right constant; best possible
 ======================  =================================================================================
 
@@ -56,6 +59,7 @@ from dpnb.accounting.conversions.renyi import (
     rdp_from_epsilon,
     rdp_from_mu,
 )
+from dpnb.accounting.conversions.reserve import epsilon_of_pure_gdp, mu_beside_reserve
 from dpnb.accounting.conversions.residue import residue_charge
 
 __all__ = [
@@ -68,6 +72,8 @@ __all__ = [
     "epsilon_from_rdp",
     "epsilon_from_rho",
     "epsilon_of_gdp",
+    "epsilon_of_pure_gdp",
+    "mu_beside_reserve",
     "mu_from_epsilon",
     "mu_from_pure",
     "optimal_order",

@@ -68,8 +68,26 @@ def delta_from_mu(mu: Number, *, epsilon: Number) -> float:
     0.00683
     """
     mu_squared = non_negative(mu, name="mu") ** 2
-    delta = _delta_up(context(), non_negative(epsilon, name="epsilon"), mu_squared)
+    delta = delta_of_gdp(mu_squared, non_negative(epsilon, name="epsilon"))
     return decimal_up(min(delta, Fraction(1)))
+
+
+def delta_of_gdp(mu_squared: Fraction, epsilon: Fraction) -> Fraction:
+    """The delta of mu-GDP at epsilon as an upper bound, above it by at most two `SLACK`.
+
+    Parameters
+    ----------
+    mu_squared, epsilon : Fraction
+        At least 0.
+    """
+    if not mu_squared:
+        return Fraction(0)
+    ctx = context()
+    e, mu = _set_precision(ctx, epsilon, mu_squared)
+    a = e / mu - mu / 2
+    if abs(a) > _FAR:
+        return _BEYOND if a > 0 else Fraction(1)
+    return fraction(_terms(ctx, e, mu)[0]) * SLACK
 
 
 def epsilon_from_mu(mu: Number, *, delta: Number) -> float:
@@ -132,7 +150,7 @@ def epsilon_of_gdp(mu_squared: Fraction, delta: Fraction) -> float:
     ctx = context()
 
     def holds(epsilon: float) -> bool:
-        return epsilon == math.inf or _delta_up(ctx, exact(epsilon), mu_squared) <= delta
+        return epsilon == math.inf or delta_of_gdp(mu_squared, exact(epsilon)) <= delta
 
     if holds(0.0):
         return 0.0
@@ -213,7 +231,7 @@ def _mu_of(epsilon: Fraction, delta: Fraction) -> float:
     ctx = context()
 
     def holds(mu: float) -> bool:
-        return mu <= 0 or _delta_up(ctx, epsilon, exact(mu) ** 2) <= delta
+        return mu <= 0 or delta_of_gdp(exact(mu) ** 2, epsilon) <= delta
 
     return settle(decimal_down(_solve_mu(ctx, epsilon, delta)), holds, 0.0)
 
@@ -238,17 +256,6 @@ def _set_precision(ctx: Any, epsilon: Fraction, mu_squared: Fraction, spare: int
     b = real(ctx, epsilon) / mu + mu / 2
     ctx.prec = 192 + spare + 4 * ctx.mag(b + 2) + max(0, 1 - ctx.mag(mu))
     return real(ctx, epsilon), ctx.sqrt(real(ctx, mu_squared))
-
-
-def _delta_up(ctx: Any, epsilon: Fraction, mu_squared: Fraction) -> Fraction:
-    """An upper bound on delta, above it by at most two `SLACK`."""
-    if not mu_squared:
-        return Fraction(0)
-    e, mu = _set_precision(ctx, epsilon, mu_squared)
-    a = e / mu - mu / 2
-    if abs(a) > _FAR:
-        return _BEYOND if a > 0 else Fraction(1)
-    return fraction(_terms(ctx, e, mu)[0]) * SLACK
 
 
 def _solve_epsilon(ctx: Any, mu_squared: Fraction, delta: Fraction) -> Fraction:

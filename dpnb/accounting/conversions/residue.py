@@ -6,37 +6,42 @@ divergence at e^x.  f >= g holds precisely if delta_f(x) <= delta_g(x) for every
 all of them here are, if it does so for every x >= 0 (Dong, Roth and Su 2022, Proposition 2.12).
 
 The *residue* of a budget r after an e-DP mechanism is the largest s with RR(e) (x) G_s >= G_r: by the claim in
-:mod:`dpnb.accounting.filters.gdp`, this is the GDP budget that is left.  It is the root s of::
+:mod:`dpnb.accounting.filters.gdp_residue`, this is the GDP budget that is left.  If the budget also has a reserve E < e
+for pure losses, and the mechanism uses all of it, the right side is RR(E) (x) G_r, which for E = 0 is G_r.  The residue
+is the root s of::
 
-    (1 - delta_s(e)) 2/(1 + exp(e)) = 2 Q(r/2),    delta_s(e) = Q(e/s - s/2) - exp(e) Q(e/s + s/2),
+    (1 - delta_s(e)) 2/(1 + exp(e)) = (1 - delta_r(E)) 2/(1 + exp(E)),
+    delta_m(x) = Q(x/m - m/2) - exp(x) Q(x/m + m/2),
 
-with Q(x) = P(N(0, 1) > x), and there is none if already 2/(1 + exp(e)) is less than 2 Q(r/2).
+with Q(x) = P(N(0, 1) > x), and there is none if already 2/(1 + exp(e)) is less than the right side.
 
-Proof.  RR(e) answers the truth with probability p = e^e/(1 + e^e), so its product with G_s has the profile p delta_s(x -
-e) + (1 - p) delta_s(x + e).  At x = 0, with delta_s(-e) = 1 - e^-e + e^-e delta_s(e), this is tanh(e/2) + 2 delta_s(e)/(1
-+ e^e), one minus the left side of the equation; the profile of G_r there is one minus the right side.  So the equation is
-equality of the profiles at x = 0, and no larger s is possible.  It remains to show that equality at 0 implies the
-inequality everywhere.
+Proof.  RR(e) answers the truth with probability p = e^e/(1 + e^e), so its product with G_s has the profile p delta_s(x
+- e) + (1 - p) delta_s(x + e).  At x = 0, with delta_s(-e) = 1 - e^-e + e^-e delta_s(e), this is tanh(e/2) + 2
+delta_s(e)/(1 + e^e), one minus the left side of the equation; that of RR(E) (x) G_r is one minus the right side.  So
+the equation is equality of the profiles at x = 0, and no larger s is possible.  It remains to show that equality at 0
+implies the inequality everywhere.
 
 The density of the privacy loss t is, for G_m, that of N(m^2/2, m^2), which is e^(t/2) times an even function of t; for
-the product with RR(e) it is a mixture of that of G_s shifted by e and -e, likewise e^(t/2) times an even function.  The
-logarithm of the ratio of the two, product over G_r, is::
+a product with randomised response it is a mixture of two shifted ones, likewise e^(t/2) times an even function.  The
+logarithm of the ratio of the two densities, the product with RR(e) over the budget, is::
 
-    constant - (t^2/2) (1/s^2 - 1/r^2) + log cosh(t e/s^2),
+    constant - (t^2/2) (1/s^2 - 1/r^2) + log cosh(a t) - log cosh(b t),    a = e/s^2,  b = E/r^2,
 
-an even function, and concave in t^2, since its derivative with respect to t^2 is a constant plus (e/s^2)^2 times
-tanh(z)/(2 z) at z = |t| e/s^2, and tanh(z)/z falls.  So, for |t| rising from 0, the difference of the laws of |t| has the
-signs -, +, - or the end of this sequence; the last sign is -, because s < r.  Let D(y) be the difference of the profiles
-at x = log y, for y >= 1.  A profile is the expected value of (1 - y e^-t)^+ under the law of t; in terms of |t| = u with
-law h, that is the integral over e^u > y of (e^u - y)/(1 + e^u) h(u) du.  Hence D'' has the sign of the difference of the
-laws at u = log y, D and D' vanish at infinity, D(1) = 0 by the equation, and D'(1) = 0, since both laws have mass 1 and
-(e^u - 1)/(1 + e^u) = 1 - 2/(1 + e^u).  On the first piece D is concave from D(1) = D'(1) = 0, so D <= 0; on the last it
-is concave with D' -> 0 at infinity, so it rises to its limit 0, and D <= 0; in between it is convex and at most 0 at both
-ends, so D <= 0.  []
+an even function, and concave in t^2: the derivative of log cosh(a t) - log cosh(b t) with respect to t^2 is the
+integral over c from b to a of (tanh z + z/cosh^2 z) c/(2 z) at z = c |t|, and both tanh(z)/z and 1/cosh^2 z fall.  (b <
+a, since E < e and s <= r.)  So, for |t| rising from 0, the difference of the laws of |t| has the signs -, +, - or the
+end of this sequence; the last sign is -, because s < r.  Let D(y) be the difference of the profiles at x = log y, for y
+>= 1.  A profile is the expected value of (1 - y e^-t)^+ under the law of t; in terms of |t| = u with law h, that is the
+integral over e^u > y of (e^u - y)/(1 + e^u) h(u) du.  Hence D'' has the sign of the difference of the laws at u = log
+y, D and D' vanish at infinity, D(1) = 0 by the equation, and D'(1) = 0, since both laws have mass 1 and (e^u - 1)/(1 +
+e^u) = 1 - 2/(1 + e^u).  On the first piece D is concave from D(1) = D'(1) = 0, so D <= 0; on the last it is concave
+with D' -> 0 at infinity, so it rises to its limit 0, and D <= 0; in between it is convex and at most 0 at both ends, so
+D <= 0.  []
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -49,10 +54,10 @@ __all__ = ["residue_charge"]
 
 # No session has use for a larger epsilon: it is refused.
 _LARGE = 100_000
-_BITS, _FAR, _ROUNDS, _INSIDE = 64, 400, 8, 1 - Fraction(1, 10**6)
+_BITS, _FAR, _ROUNDS, _SETTLED, _INSIDE = 64, 400, 100, Fraction(1, 2**56), 1 - Fraction(1, 10**6)
 
 
-def residue_charge(epsilon: Number, *, mu_squared: Number) -> Fraction | None:
+def residue_charge(epsilon: Number, *, mu_squared: Number, pure_epsilon: Number = 0) -> Fraction | None:
     """The smallest charge in mu squared such that an epsilon-DP mechanism leaves the rest of a GDP budget.
 
     Parameters
@@ -62,21 +67,25 @@ def residue_charge(epsilon: Number, *, mu_squared: Number) -> Fraction | None:
     mu_squared : Number
         The square of the GDP budget that is left, at least 0.  The charge is also valid, and larger than necessary, for
         every larger budget.
+    pure_epsilon : Number, default 0
+        The reserve for pure losses that is left, all of which the mechanism uses.  The charge is also valid for every
+        larger reserve that it reduces by this much.
 
     Returns
     -------
     Fraction or None
         At most `mu_squared`, a double in its decimal meaning, rounded up; None if the budget does not cover epsilon.
+        0 if `pure_epsilon` covers it.
 
     Raises
     ------
     InvalidValueError
         A number is negative, not finite or not a number.
 
-    Notes
-    -----
-    Let c be the charge at the budget r and R >= r.  Composing both sides of RR(epsilon) (x) G_sqrt(r^2 - c) >= G_r with
-    G_sqrt(R^2 - r^2) gives RR(epsilon) (x) G_sqrt(R^2 - c) >= G_R: so c is valid at R.
+    Notes ----- Let c be the charge at the budget r with the reserve E.  For R >= r, composing both sides of RR(epsilon)
+    (x) G_sqrt(r^2 - c) >= RR(E) (x) G_r with G_sqrt(R^2 - r^2) gives the same inequality at R with the same c.  For a
+    reserve E + a, compose both sides with RR(a); the right side is then at least RR(E + a) (x) G_r, since an E-DP and
+    an a-DP mechanism together are (E + a)-DP, and a is left.
 
     References
     ----------
@@ -92,70 +101,88 @@ def residue_charge(epsilon: Number, *, mu_squared: Number) -> Fraction | None:
     >>> round(1 - mu_from_pure(0.1) ** 2 / float(budget), 2)  # converted to GDP before it is charged
     0.72
     """
-    return _charge(non_negative(epsilon, name="epsilon"), non_negative(mu_squared, name="mu_squared"))
+    return _charge(
+        non_negative(epsilon, name="epsilon"),
+        non_negative(mu_squared, name="mu_squared"),
+        non_negative(pure_epsilon, name="pure_epsilon"),
+    )
 
 
 @lru_cache(maxsize=4096)
-def _charge(epsilon: Fraction, budget: Fraction) -> Fraction | None:
-    if not epsilon:
+def _charge(epsilon: Fraction, budget: Fraction, reserve: Fraction) -> Fraction | None:
+    if epsilon <= reserve:
         return Fraction(0)
-    if epsilon > _LARGE or not _is_enough(budget, epsilon, budget):
+    state = _State(epsilon, budget, reserve)
+    if epsilon > _LARGE or not state.is_enough(budget):
         return None
 
     # Converted to GDP by itself, the mechanism leaves at most its residue.
     low, high = 0.0, decimal_up(min(budget, exact(mu_from_pure(epsilon)) ** 2))
-    for near in _around(_guess(epsilon, budget)):
+    for near in _around(state.guess()):
         if low < near < high:
-            low, high = (low, near) if _is_enough(exact(near), epsilon, budget) else (near, high)
+            low, high = (low, near) if state.is_enough(exact(near)) else (near, high)
     while low < (middle := low + (high - low) / 2) < high:
-        low, high = (low, middle) if _is_enough(exact(middle), epsilon, budget) else (middle, high)
+        low, high = (low, middle) if state.is_enough(exact(middle)) else (middle, high)
     return min(exact(high), budget)
 
 
 def _around(guess: float) -> tuple[float, float]:
-    return guess * (1 - 2**-46), guess * (1 + 2**-46)
+    return guess * (1 - 2**-51), guess * (1 + 2**-51)
 
 
-def _guess(epsilon: Fraction, budget: Fraction) -> float:
-    """The charge by Newton's method for the logarithm of the left side; only a proposal."""
-    charge = exact(mu_from_pure(epsilon)) ** 2
-    for _ in range(_ROUNDS):
-        charge = min(charge, budget * _INSIDE)
-        ctx, kept, needed = _sides(charge, epsilon, budget)
-        s, e = ctx.sqrt(real(ctx, budget - charge)), real(ctx, epsilon)
-        slope = ctx.npdf(e / s - s / 2) / s / (1 + ctx.exp(e)) / kept if kept > 0 else 0
-        if not slope:
-            break
-        charge = max(charge - fraction(ctx.log(kept / needed) / slope), charge / 2)
-    return float(charge)
+@dataclass(frozen=True)
+class _State:
+    """The equation for one mechanism and one budget.
 
-
-def _is_enough(charge: Fraction, epsilon: Fraction, budget: Fraction) -> bool:
-    """Whether (1 - delta_s(e)) 2/(1 + exp(e)) is at least 2 Q(r/2), with s^2 = r^2 - charge and a margin.
-
-    An error of one unit in the last place of e/s changes each term of delta, relatively, by at most 16 (b + 2)^2 units
-    (:mod:`dpnb.accounting.conversions.gaussian`).  Changing the charge by one unit in the last place of a double changes
-    the left side by at least about e^2 2^-60 of its size, as long as delta is not negligible.  So with these precisions
-    the margin is far above the errors, and below what a double can show.
+    An error of one unit in the last place of x/m changes each term of delta, relatively, by at most 16 (b + 2)^2 units
+    (:mod:`dpnb.accounting.conversions.gaussian`).  Changing the charge by one unit in the last place of a double
+    changes the left side by at least about e^2 2^-60 of its size, as long as delta is not negligible.  So with these
+    precisions the margin is far above the errors, and below what a double can show.
     """
-    ctx, kept, needed = _sides(charge, epsilon, budget)
-    return bool(kept * (1 - ctx.ldexp(1, -_margin_bits(ctx, epsilon))) >= needed)
 
+    epsilon: Fraction
+    budget: Fraction
+    reserve: Fraction
 
-def _margin_bits(ctx: Any, epsilon: Fraction) -> int:
-    return 120 + 2 * int(max(-ctx.log(real(ctx, epsilon), 2), 0))
+    def is_enough(self, charge: Fraction) -> bool:
+        """Whether the left side of the equation, with s^2 = r^2 - charge, is at least the right one, with a margin."""
+        ctx, kept, needed = self._sides(charge)
+        return bool(kept * (1 - ctx.ldexp(1, -self._margin_bits(ctx))) >= needed)
 
+    def guess(self) -> float:
+        """The charge by Newton's method for the logarithm of the left side; only a proposal."""
+        charge = exact(mu_from_pure(self.epsilon)) ** 2
+        for _ in range(_ROUNDS):
+            charge = min(charge, self.budget * _INSIDE)
+            ctx, kept, needed = self._sides(charge)
+            s, e = ctx.sqrt(real(ctx, self.budget - charge)), real(ctx, self.epsilon)
+            slope = ctx.npdf(e / s - s / 2) / s / (1 + ctx.exp(e)) / kept if kept > 0 else 0
+            if not slope:
+                break
+            before, charge = charge, max(charge - fraction(ctx.log(kept / needed) / slope), charge / 2)
+            if abs(charge - before) <= _SETTLED * before:
+                break
+        return float(charge)
 
-def _sides(charge: Fraction, epsilon: Fraction, budget: Fraction) -> tuple[Any, Any, Any]:
-    """A context with enough precision, and the two sides of the equation in it."""
-    ctx = context()
-    ctx.prec = _BITS
-    left = max(budget - charge, Fraction(0))
-    width = ctx.log(real(ctx, epsilon) ** 2 / real(ctx, left) + real(ctx, left) + 4, 2) if left else 0
-    ctx.prec = _margin_bits(ctx, epsilon) + 64 + 4 * int(width)
-    e = real(ctx, epsilon)
-    kept = (1 - _delta(ctx, e, ctx.sqrt(real(ctx, left)))) * 2 / (1 + ctx.exp(e))
-    return ctx, kept, ctx.erfc(ctx.sqrt(real(ctx, budget / 8)))
+    def _margin_bits(self, ctx: Any) -> int:
+        return 120 + 2 * int(max(-ctx.log(real(ctx, self.epsilon), 2), 0))
+
+    def _sides(self, charge: Fraction) -> tuple[Any, Any, Any]:
+        """A context with enough precision, and the two sides of the equation in it."""
+        ctx = context()
+        ctx.prec = _BITS
+        left = max(self.budget - charge, Fraction(0))
+        widths = [
+            ctx.log(real(ctx, self.epsilon) ** 2 / real(ctx, square) + real(ctx, square) + 4, 2)
+            for square in (left, self.budget)
+            if square
+        ]
+        ctx.prec = self._margin_bits(ctx) + 64 + 4 * int(max(widths, default=0))
+        sides = [
+            (1 - _delta(ctx, real(ctx, epsilon), ctx.sqrt(real(ctx, square)))) * 2 / (1 + ctx.exp(real(ctx, epsilon)))
+            for epsilon, square in ((self.epsilon, left), (self.reserve, self.budget))
+        ]
+        return ctx, sides[0], sides[1]
 
 
 def _delta(ctx: Any, epsilon: Any, mu: Any) -> Any:

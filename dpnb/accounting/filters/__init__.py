@@ -12,6 +12,10 @@ ZCDPFilter      sum rho <= rho and sum delta <= delta                           
                                                                                 Feldman and Zrnic 2021, Remark 4.4
 RDPFilter       sum rho(a) <= budget(a) for every order a                       Feldman and Zrnic 2021, Thm 4.3
 GDPFilter       sum mu^2 <= mu0^2 and sum delta <= delta                        Smith and Thakurta 2022, Thm 1
+GDPResidue-     the same, where an epsilon-DP loss is charged what it takes     Regehr et al. 2026 (GDP residue
+Filter          from the remaining budget                                       filter); proved in the module
+GDPReserve-     the same beside sum epsilon <= reserve, for pure losses         proved in the module
+Filter
 ==============  ==============================================================  ===================================
 
 All except RogersFilter compare an exact sum with a bound (``sum_filter``); they differ in the losses that they add.  A
@@ -22,6 +26,7 @@ raised.
 from dpnb.accounting.filters.approx_dp import ApproxDPFilter
 from dpnb.accounting.filters.basic import BasicFilter
 from dpnb.accounting.filters.gdp import GDPFilter
+from dpnb.accounting.filters.gdp_reserve import GDPReserveFilter
 from dpnb.accounting.filters.gdp_residue import GDPResidueFilter
 from dpnb.accounting.filters.protocol import Filter
 from dpnb.accounting.filters.renyi import RDPFilter
@@ -34,6 +39,7 @@ __all__ = [
     "BasicFilter",
     "Filter",
     "GDPFilter",
+    "GDPReserveFilter",
     "GDPResidueFilter",
     "RDPFilter",
     "RogersFilter",

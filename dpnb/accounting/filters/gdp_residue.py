@@ -32,10 +32,12 @@ with probability delta and otherwise is RR(epsilon) (Kairouz, Oh and Viswanath 2
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from fractions import Fraction
+
 from dpnb.accounting.conversions import residue_charge
-from dpnb.accounting.convert import convert
 from dpnb.accounting.filters.gdp import GDPFilter
-from dpnb.accounting.losses import GDP, EpsilonLoss, Loss
+from dpnb.accounting.losses import GDP, EpsilonLoss, Loss, PureGDP
 
 __all__ = ["GDPResidueFilter"]
 
@@ -43,6 +45,7 @@ _STEPS = 16
 """How many repetitions are counted one by one; the others have at most the charge of the conversion to GDP."""
 
 
+@dataclass(frozen=True, init=False, repr=False)
 class GDPResidueFilter(GDPFilter):
     """The `GDPFilter` with the smallest charge for pure-DP losses that its remaining budget allows.
 
@@ -82,15 +85,28 @@ class GDPResidueFilter(GDPFilter):
         0.1001
         """
         alone = super().to_filter_loss(loss)
-        if not isinstance(loss, EpsilonLoss):
+        if not isinstance(loss, EpsilonLoss | PureGDP):
             return alone
         charge = residue_charge(loss.epsilon, mu_squared=self.budget.mu_squared - self.spent.mu_squared)
-        return alone if charge is None else GDP.of(min(charge, alone.mu_squared), alone.delta)
+        if charge is None:
+            return alone
+        gaussian = loss.mu_squared if isinstance(loss, PureGDP) else Fraction(0)
+        return GDP.of(min(charge + gaussian, alone.mu_squared), alone.delta)
+
+    def launch_charge(self, loss: Loss) -> GDP:
+        """What a mechanism is charged at launch in the current state: `to_filter_loss`.
+
+        Parameters
+        ----------
+        loss : Loss
+            The loss of the mechanism.
+        """
+        return self.to_filter_loss(loss)
 
     def max_repetitions(self, loss: Loss) -> int | None:
         """How many more losses like `loss` are admitted, rounded down; None if its cost is 0.
 
-        A pure-DP loss is charged more, the less is left.
+        A loss with an epsilon is charged more, the less is left.
 
         Parameters
         ----------
@@ -103,7 +119,7 @@ class GDPResidueFilter(GDPFilter):
         >>> GDPResidueFilter(mu=1).max_repetitions(PureDP(0.3)), GDPFilter(mu=1).max_repetitions(PureDP(0.3))
         (10, 7)
         """
-        if not isinstance(loss, EpsilonLoss):
+        if not isinstance(loss, EpsilonLoss | PureGDP):
             return super().max_repetitions(loss)
         if not loss:
             return None

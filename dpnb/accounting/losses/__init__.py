@@ -11,6 +11,8 @@ RDP            rho for each order     the Renyi divergences of these orders are 
 PureDP         epsilon                epsilon-DP
 ApproxDP       epsilon, delta         (epsilon, delta)-DP
 PointwiseDP    epsilon, delta         the realised loss is beyond epsilon with probability at most delta
+PureGDP        mu squared, delta,     an epsilon-DP mechanism and a mu-GDP mechanism together
+               epsilon
 =============  =====================  ===============================================================================
 
 A ``delta`` with mu or rho is that of approximate GDP or zCDP: both neighbours' outputs share a decomposition in which
@@ -20,6 +22,18 @@ a part of weight at least 1 - delta has the property.  Conversions between kinds
 from dpnb.accounting.losses.epsilon import ApproxDP, EpsilonLoss, PointwiseDP, PureDP
 from dpnb.accounting.losses.gaussian import GDP, ZCDP
 from dpnb.accounting.losses.loss import Loss, loss_from_json
+from dpnb.accounting.losses.pure_gdp import PureGDP
 from dpnb.accounting.losses.renyi import RDP
 
-__all__ = ["GDP", "RDP", "ZCDP", "ApproxDP", "EpsilonLoss", "Loss", "PointwiseDP", "PureDP", "loss_from_json"]
+__all__ = [
+    "GDP",
+    "RDP",
+    "ZCDP",
+    "ApproxDP",
+    "EpsilonLoss",
+    "Loss",
+    "PointwiseDP",
+    "PureDP",
+    "PureGDP",
+    "loss_from_json",
+]

@@ -16,7 +16,7 @@ from dpnb.accounting.conversions.directed import checked_delta
 from dpnb.accounting.convert import convert
 from dpnb.accounting.doubles import MARGIN, failure_probability, log_inverse, order_in_doubles
 from dpnb.accounting.exact import Number, binary_up, decimal_sqrt_up, decimal_up
-from dpnb.accounting.losses import GDP, ZCDP, Loss
+from dpnb.accounting.losses import GDP, ZCDP, Loss, PureGDP
 from dpnb.accounting.odometers.intrinsic_time import intrinsic_time, renyi_loss
 from dpnb.accounting.odometers.protocol import OdometerKind, OdometerState
 from dpnb.accounting.odometers.statements import accumulator_statement, order_text
@@ -130,7 +130,7 @@ class ApproxDPAccumulator(Accumulator):
             An RDP loss, which is not supported, or GDP or zCDP with a delta, whose concurrent composition is open.
         """
         square, delta = intrinsic_time(loss)
-        if delta and isinstance(loss, GDP | ZCDP):
+        if delta and isinstance(loss, GDP | ZCDP | PureGDP):
             raise _has_delta(loss)
         return self._changed(squares=self.squares + square, deltas=self.deltas + delta)
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from dpnb.accounting.convert import convert
 from dpnb.accounting.exact import shown
-from dpnb.accounting.losses import GDP, RDP, ZCDP, EpsilonLoss, Loss
+from dpnb.accounting.losses import GDP, RDP, ZCDP, EpsilonLoss, Loss, PureGDP
 from dpnb.errors import ConversionError
 
 __all__ = ["intrinsic_time", "renyi_loss"]
@@ -17,7 +17,8 @@ _ZERO = Fraction(0)
 def intrinsic_time(loss: Loss) -> tuple[Fraction, Fraction]:
     """The amount that a loss adds to V, and its delta.
 
-    mu^2 for GDP, 2 rho for zCDP and, as in Whitehouse et al. 2023, Theorem 3, epsilon^2 for a DP loss;
+    mu^2 for GDP, 2 rho for zCDP and, as in Whitehouse et al. 2023, Theorem 3, epsilon^2 for a DP loss
+    (for PureGDP both);
     ``convert(loss, ZCDP)`` beforehand gives 2 epsilon tanh(epsilon/2) instead, which is smaller.
 
     Raises
@@ -31,6 +32,8 @@ def intrinsic_time(loss: Loss) -> tuple[Fraction, Fraction]:
         return 2 * loss.rho, loss.delta
     if isinstance(loss, EpsilonLoss):
         return loss.epsilon * loss.epsilon, loss.delta
+    if isinstance(loss, PureGDP):
+        return loss.epsilon * loss.epsilon + loss.mu_squared, loss.delta
     if isinstance(loss, RDP) and not loss:
         return _ZERO, _ZERO
     raise ConversionError(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar, NoReturn, Self
 
 from dpnb.accounting.exact import decimal_up, display_up
-from dpnb.accounting.filters import RogersFilter, SumFilter
+from dpnb.accounting.filters import GDPReserveFilter, GDPResidueFilter, RogersFilter, SumFilter
 from dpnb.accounting.losses import GDP, RDP, Loss
 from dpnb.accounting.odometers.protocol import OdometerKind, OdometerState
 from dpnb.accounting.odometers.statements import spent_statement
@@ -24,15 +24,23 @@ class SpentAccumulator(OdometerState):
     :ref:`proof-which-filters-allow-concurrent-mechanisms`).  Unlike the other accumulators it has every component of
     the filter's loss, including a delta, and counts parts of partitions as the filter does.
 
+    What a `GDPResidueFilter` or `GDPReserveFilter` charges for a pure-DP loss is valid only for the budget that was
+    left at that moment, and may be too little for others, so their sums allow no such statement.
+
     Parameters
     ----------
     filter : filter
-        The filter in its current state.
+        The filter in its current state; not one of those two.
 
     Attributes
     ----------
     spent : Loss
         The sum of the losses that the filter has admitted.
+
+    Raises
+    ------
+    ConversionError
+        The charges of the filter depend on its budget: use `GDPAccumulator`, or `from_loss`.
 
     Examples
     --------
@@ -45,7 +53,31 @@ class SpentAccumulator(OdometerState):
     spent: Loss
 
     def __init__(self, filter: SumFilter[Any] | RogersFilter) -> None:
+        if isinstance(filter, GDPResidueFilter | GDPReserveFilter):
+            raise ConversionError(
+                "filter: its charges for pure losses are valid for its own budget only; got a "
+                f"{type(filter).__name__}; use GDPAccumulator, which counts each loss for every budget"
+            )
         self._set(spent=filter.spent)
+
+    @classmethod
+    def from_loss(cls, spent: Loss) -> Self:
+        """The accumulator of a sum of losses, each of which was counted whatever else was left of a budget.
+
+        Parameters
+        ----------
+        spent : Loss
+            The sum.
+
+        Examples
+        --------
+        >>> from dpnb.accounting import GDP, SpentAccumulator
+        >>> SpentAccumulator.from_loss(GDP(0.5)).bound
+        0.5
+        """
+        new = object.__new__(cls)
+        new._set(spent=spent)
+        return new
 
     @property
     def kind(self) -> OdometerKind:

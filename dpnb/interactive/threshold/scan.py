@@ -143,7 +143,7 @@ class ThresholdScan(SessionMechanism):
         count = "1 query" if answered == 1 else f"{answered} queries"
         laplace = self._terms.laplace
         above = f"{positives} above" if laplace is None else f"{positives} of {laplace.max_positives} positive answers"
-        return f"{above}, {count}; {self._format_cost(self._terms.loss)}"
+        return f"{above}, {count}; {self._format_launch_cost()}"
 
     def ask(self, query: Query, threshold: Number | None = None) -> ThresholdResult:
         """Whether a count or sum is above the threshold; repeating a query returns the same answer at no cost.

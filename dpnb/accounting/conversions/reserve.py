@@ -1,0 +1,139 @@
+"""A guarantee in epsilon and delta, divided into a reserve for pure losses and a GDP budget.
+
+An E-DP and an R-GDP mechanism together have at least the trade-off function RR(E) (x) G_R, in the notation of
+:mod:`dpnb.accounting.conversions.residue`.  Randomised response answers the truth with probability p = e^E/(1 + e^E),
+so the privacy profile of the product at epsilon is::
+
+    p delta_R(epsilon - E) + (1 - p) delta_R(epsilon + E),
+
+with that of R-GDP, :func:`~dpnb.accounting.conversions.delta_from_mu`.  It is attained, and rises with R and with E.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import lru_cache
+
+from dpnb.accounting.conversions.directed import checked_delta, directed, real, settle
+from dpnb.accounting.conversions.gaussian import delta_of_gdp, epsilon_of_gdp, mu_from_epsilon
+from dpnb.accounting.conversions.pure import epsilon_from_pure
+from dpnb.accounting.exact import Number, exact, non_negative, positive, shown
+from dpnb.errors import InvalidValueError
+
+__all__ = ["epsilon_of_pure_gdp", "mu_beside_reserve"]
+
+_HALVINGS = 48
+"""Steps of a bisection that only provides a guess."""
+
+
+def mu_beside_reserve(epsilon: Number, *, delta: Number, pure_epsilon: Number) -> float:
+    """The largest mu such that a `pure_epsilon`-DP and a mu-GDP mechanism together are (epsilon, delta)-DP.
+
+    Parameters
+    ----------
+    epsilon : Number
+        Above 0; a float means its shortest decimal.
+    delta : Number
+        In [0, 1).
+    pure_epsilon : Number
+        At least 0 and below epsilon.
+
+    Returns
+    -------
+    float
+        Rounded down in its decimal meaning; 0 if no mu is small enough.
+
+    Raises
+    ------
+    InvalidValueError
+        A number is out of range, not finite or not a number.
+
+    References
+    ----------
+    .. [1] Dong, Roth and Su 2022, Corollary 2.13, averaged over the outcomes of randomised response.
+
+    Examples
+    --------
+    >>> from dpnb.accounting.conversions import mu_beside_reserve, mu_from_epsilon
+    >>> round(mu_beside_reserve(1, delta=1e-6, pure_epsilon=0.15), 4)
+    0.2101
+    >>> round(mu_from_epsilon(1, delta=1e-6), 4)
+    0.2367
+    """
+    whole, reserve = positive(epsilon, name="epsilon"), non_negative(pure_epsilon, name="pure_epsilon")
+    if reserve >= whole:
+        raise InvalidValueError(
+            f"pure_epsilon must be at least 0 and below epsilon, got {shown(pure_epsilon)} of {shown(epsilon)}; "
+            "give for example a tenth of epsilon"
+        )
+    return _mu_of(whole, checked_delta(delta), reserve)
+
+
+@lru_cache(maxsize=4096)
+def _mu_of(epsilon: Fraction, delta: Fraction, reserve: Fraction) -> float:
+    largest = mu_from_epsilon(epsilon, delta=delta)
+    if not reserve or not largest:
+        return largest
+
+    def holds(mu: float) -> bool:
+        return mu <= 0 or _profile_up(epsilon, reserve, exact(mu) ** 2) <= delta
+
+    return settle(largest, holds, 0.0)
+
+
+@lru_cache(maxsize=4096)
+def epsilon_of_pure_gdp(pure_epsilon: Fraction, mu_squared: Fraction, delta: Fraction) -> float:
+    """The smallest epsilon such that a `pure_epsilon`-DP and a mu-GDP mechanism together are (epsilon, delta)-DP.
+
+    Parameters
+    ----------
+    pure_epsilon, mu_squared : Fraction
+        At least 0.
+    delta : Fraction
+        In [0, 1).
+
+    Returns
+    -------
+    float
+        In nats, rounded up in its decimal meaning; infinite if delta is 0 and mu is not.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> from dpnb.accounting.conversions import epsilon_of_pure_gdp
+    >>> round(epsilon_of_pure_gdp(Fraction("0.15"), Fraction("0.0441"), Fraction(1, 10**6)), 3)
+    1.0
+    """
+    if not mu_squared:
+        return epsilon_from_pure(pure_epsilon, delta=delta)
+    alone = epsilon_of_gdp(mu_squared, delta)
+    if not pure_epsilon or alone == math.inf:
+        return alone
+
+    def holds(epsilon: float) -> bool:
+        return epsilon == math.inf or _profile_up(exact(epsilon), pure_epsilon, mu_squared) <= delta
+
+    if holds(alone):
+        return alone
+    low, high = alone, alone + float(pure_epsilon)  # both losses together have at most the sum
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return settle(low, holds, math.inf)
+
+
+def _profile_up(epsilon: Fraction, reserve: Fraction, mu_squared: Fraction) -> Fraction:
+    """An upper bound on the profile of the product, above it by less than a double can show."""
+    truth = directed(lambda ctx: (1 / (1 + ctx.exp(-real(ctx, reserve))),), up=True)
+    lie = directed(lambda ctx: (1 / (1 + ctx.exp(real(ctx, reserve))),), up=True)
+    return truth * _delta_up(epsilon - reserve, mu_squared) + lie * _delta_up(epsilon + reserve, mu_squared)
+
+
+def _delta_up(epsilon: Fraction, mu_squared: Fraction) -> Fraction:
+    """The profile of mu-GDP at any epsilon: a symmetric trade-off function has delta(-x) = 1 - e^-x + e^-x delta(x)."""
+    if epsilon >= 0:
+        return delta_of_gdp(mu_squared, epsilon)
+    opposite = delta_of_gdp(mu_squared, -epsilon)
+    # It rises with delta(x), and 1 - e^-x (1 - delta(x)) with a lower bound on e^-x is an upper bound.
+    return 1 - (1 - opposite) * directed(lambda ctx: (ctx.exp(real(ctx, epsilon)),), up=False)
