@@ -103,7 +103,7 @@ def _tables(count: int) -> str:
 
 def _facts(preview: BatchPreview) -> list[tuple[str, str]]:
     separate = format_percent_first(preview.separate_cost, preview.separate_fraction)
-    saving = float(np.floor(preview.saving * 100) / 100)
+    saving = float(np.floor(preview.saving * 100 + 1e-6) / 100)  # 1 although the cost was rounded up
     facts = [
         ("cost", f"{format_cost(preview.cost, preview.cost_fraction)}"),
         ("separately", f"{separate} for the same errors, {saving:.2f} times the budget"),

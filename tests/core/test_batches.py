@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 import dpnb
@@ -148,6 +149,44 @@ def test_batch_of_a_killed_kernel_is_resumed_free(tmp_path: Path, table_number: 
     answer = session.plan(queries_of(session)).release(mu=0.1)
     assert answer.cost == spent == session.spent
     assert float(answer[3]) == pytest.approx(answer[0].estimate.sum())
+
+
+def test_tables_in_an_engine_have_the_same_answers() -> None:
+    answers = []
+    for data in (table(), pl.from_pandas(table()).lazy()):
+        session = open_session(data, not_private_test_seed=3)
+        answers.append(session.plan(queries_of(session)).release(mu=0.1))
+    for one, other in zip(*answers, strict=True):
+        np.testing.assert_array_equal(one.arrays.value, other.arrays.value)
+
+
+def test_levels_may_be_texts_bins_conditions_and_periods() -> None:
+    data = pd.DataFrame(
+        {
+            "note": ["x", "y", "z", "x"] * 500,
+            "age": np.linspace(0, 100, 2000),
+            "seen": pd.date_range("2024-01-01", "2024-12-30", 2000),
+        }
+    )
+    schema = {
+        "note": dpnb.Text(max_length=9),
+        "age": dpnb.Bounded(0, 100),
+        "seen": dpnb.Dates("2024-01-01", "2024-12-31"),
+    }
+    budget = dpnb.Budget(epsilon=20, delta=1e-6, discovery_delta=1e-8)
+    session = open_session(data, schema=schema, budget=budget, not_private_test_seed=1)
+    df = session.frame
+    notes, note_total = session.plan([df.groupby("note", keys=["x", "y"]).size(), df.count()]).release(mu=1)
+    np.testing.assert_allclose(notes.arrays.value.ravel(), [1000, 500], atol=6)
+    assert float(note_total) == pytest.approx(1500, abs=6)
+    queries = [
+        df.groupby([dpnb.cut(df["age"], 4), df["age"] > 50]).size(),
+        df.resample("M", on="seen").size(),
+        df.count(),
+    ]
+    bins, months, total = session.plan(queries).release(mu=1)
+    assert bins.estimate.sum() == pytest.approx(months.estimate.sum()) == pytest.approx(float(total))
+    assert float(total) == pytest.approx(2000, abs=6)
 
 
 def test_answers_can_be_saved() -> None:
