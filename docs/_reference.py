@@ -125,7 +125,7 @@ def _returned(member: Any) -> str:
 # --- docstrings ------------------------------------------------------------------------------------------------------
 
 MADE_BY_DPNB = re.compile(
-    r"dpnb\.(Answer|Frame|GroupBy|LargestGroups|Preview|Query|Series|(frame|results|session\.base)\..+"
+    r"dpnb\.(Answer|Batch|Frame|GroupBy|LargestGroups|MarginsQuery|Preview|Query|Series|(frame|results|session\.base)\..+"
     r"|interactive\.(descent|noise_reduction|partition|threshold\.scan)\..+)"
 )
 """Classes whose objects are returned by methods; nobody calls their constructors."""

@@ -6,6 +6,8 @@ from typing import Any
 import dpnb.notebook.plots
 import dpnb.render  # noqa: F401  (both register how values are shown)
 from dpnb import errors
+from dpnb._core.batch import Batch
+from dpnb._core.margins import MarginsQuery
 from dpnb._core.query import Query
 from dpnb._core.selection.query import LargestGroups
 from dpnb._plan.schema import Bounded, Categories, Dates, Text
@@ -21,7 +23,7 @@ __all__ = [  # noqa: RUF022  (in the order of use)
     # What an analyst calls and catches
     "crosstab", "cut", "get_dummies", "errors",
     # What methods return, for annotations
-    "Query", "Frame", "Series", "GroupBy", "Answer", "Preview", "LargestGroups",
+    "Query", "Frame", "Series", "GroupBy", "Answer", "Preview", "Batch", "MarginsQuery", "LargestGroups",
 ]  # fmt: skip
 __version__ = _version("dpnb")
 

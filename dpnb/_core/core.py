@@ -12,6 +12,7 @@ from typing import Any
 
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.tree import Launch
+from dpnb._core.batches import BatchPipeline
 from dpnb._core.pricing.previews import count_to_release, explain, preview
 from dpnb._core.pricing.pricer import QueryPricer
 from dpnb._core.pricing.public_knowledge import PublicSizes
@@ -103,6 +104,7 @@ class SessionCore(NotCopyable):
             individuals=individuals,
         )
         self.selections = SelectionPipeline(self.releases, tables, account, source)
+        self.batches = BatchPipeline(self.releases)
         self._listeners: list[Callable[[], None]] = []
 
     def on_change(self, listener: Callable[[], None]) -> None:

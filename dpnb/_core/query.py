@@ -8,6 +8,7 @@ from html import escape
 from typing import Any, Protocol, TypedDict, Unpack, overload
 
 from dpnb._core.accountant.accountant import Accountant
+from dpnb._core.batches import BatchPipeline
 from dpnb._core.pricing.target import KINDS, StoredRequest
 from dpnb._core.selection.methods import SelectionMethods, SelectionRunner
 from dpnb._plan.measurements import AnyView, PlainView
@@ -36,6 +37,7 @@ class QueryRunner(SelectionRunner, Protocol):
     name: str
     notice: str | None
     account: Accountant
+    batches: BatchPipeline
 
     def preview(self, plan: Plan, view: AnyView, **target: Any) -> Preview:
         """Cost and expected error of a release."""

@@ -22,6 +22,8 @@ from dpnb._core import registry
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.admission import admit
 from dpnb._core.history.log import RequestLog
+from dpnb._core.measurement_ids import measurement_ids
+from dpnb._core.pricing.batch_observations import record_of
 from dpnb._core.pricing.estimation import EstimateReader
 from dpnb._core.pricing.pricer import QueryPricer, cell_subset, refuse_after_final, refuse_separate_shares
 from dpnb._core.pricing.query_state import Keys
@@ -35,7 +37,7 @@ from dpnb._plan.plan import Plan, describe_plan
 from dpnb.accounting.exact import decimal_down
 from dpnb.accounting.losses import GDP
 from dpnb.copying import NotCopyable
-from dpnb.errors import BudgetExceeded, DpnbError, LedgerError, RequestError
+from dpnb.errors import BudgetExceeded, DpnbError, LedgerError, PlanError, RequestError
 from dpnb.ledger import Charge
 from dpnb.ledger.charge import digest
 from dpnb.mechanisms.calibration import sigma_for
@@ -99,7 +101,7 @@ class ReleasePipeline(NotCopyable):
         changed: Callable[[], None],
         individuals: IndividualAccounting | None = None,
     ) -> None:
-        self._pricer, self._source, self.notice, self._individuals = pricer, source, notice, individuals
+        self.pricer, self._source, self.notice, self._individuals = pricer, source, notice, individuals
         self._release_of, self.changed = release_of, changed
         self._compile_unfiltered = lru_cache(MAX_COMPILED)(partial(_compiled, pricer.tables))
         self.log = RequestLog(pricer.account, self.estimates_of)
@@ -107,12 +109,12 @@ class ReleasePipeline(NotCopyable):
     @property
     def account(self) -> Accountant:
         """The accountant that charges the releases."""
-        return self._pricer.account
+        return self.pricer.account
 
     @property
     def version(self) -> str:
         """Version of the tables."""
-        return self._pricer.version
+        return self.pricer.version
 
     # --- releasing ----------------------------------------------------------------------------------------------
 
@@ -127,7 +129,7 @@ class ReleasePipeline(NotCopyable):
                 self._make_ready(plan, view, target)
                 charge = self._charge(plan, view, target, inside, combined)
                 if charge.sigma is not None and charge.measurement is None:
-                    charge = self._answer_charge(plan, target, charge, charge.sigma)
+                    charge = self.answer_charge(plan, target, charge, charge.sigma)
             self.log.note_request(charge, registry.current_cell())
             self.changed()
             with at(Stage.WRITING):
@@ -137,20 +139,20 @@ class ReleasePipeline(NotCopyable):
         """Check, before anything is charged, that rows can be read; skipped if the answer is already recorded."""
         known = self.find_request(plan, view, target)
         if known is None or (known.sigma is not None and known.measurement is None):
-            self._pricer.tables.ready()
+            self.pricer.tables.ready()
 
     def _charge(self, plan: Plan, view: AnyView, target: Target, inside: str, combined: bool) -> Charge:
         """Find the request in the ledger, or admit and write its charge; durable when this returns."""
         text, request = plan.to_json(), target.to_json(view)
-        account, version = self._pricer.account, self._pricer.version
+        account, version = self.pricer.account, self.pricer.version
         key, ledger = self._key(text, request), account.ledger
         with ledger.transaction():
             known = ledger.by_request_key(key)
             if known is not None:
                 return known
             account.tree.refuse_ended(inside or account.root_node, version)
-            state = self._pricer.state(plan, view, target.groups)
-            state, total, loss = self._pricer.price(state, target, self._pricer.row_counts(state))
+            state = self.pricer.state(plan, view, target.groups)
+            state, total, loss = self.pricer.price(state, target, self.pricer.row_counts(state))
             if state.is_standalone and combined:
                 raise BudgetExceeded(
                     f"{state.description}: can be refined only while every unit certainly takes part; a further "
@@ -169,7 +171,7 @@ class ReleasePipeline(NotCopyable):
                     tau = refinement.tau
                 elif not target.final:
                     tau = first_tau(sigma, target.alpha)
-            charges = self._pricer.observations(plan) if refinement.observations else []
+            charges = self.pricer.observations(plan, view) if refinement.observations else []
             return ledger.reserve(
                 request_key=key,
                 node=account.root_node,
@@ -185,17 +187,17 @@ class ReleasePipeline(NotCopyable):
                 cell_id=registry.current_cell(),
             )
 
-    def _answer_charge(self, plan: Plan, target: Target, charge: Charge, sigma: float) -> Charge:
+    def answer_charge(self, plan: Plan, target: Target, charge: Charge, sigma: float) -> Charge:
         """Read rows, draw noise and write the answer, also for a charge that was not answered before.
 
         A noisy value that did not reach the ledger must not be shown, for example in a traceback, since the charge will
         be answered with other noise.  So the writing is guarded like the reading.
         """
-        ledger = self._pricer.account.ledger
+        ledger = self.pricer.account.ledger
 
         @isolated_numeric_settings()
         def answered() -> Charge:
-            tables = self._pricer.tables
+            tables = self.pricer.tables
             query = tables.compile(plan, cell_subset(tables.compile(plan), target.groups))
             measurement, keys = self._measured(query, charge, sigma)
             with at(Stage.WRITING):
@@ -210,7 +212,7 @@ class ReleasePipeline(NotCopyable):
             raise
 
     def _measured(self, query: LinearQuery, charge: Charge, sigma: float) -> tuple[Measurement, Keys | None]:
-        tables, units = self._pricer.tables.opened, self._individuals
+        tables, units = self.pricer.tables.opened, self._individuals
         if not isinstance(query.plan.aggregation, Discovery):
             with at(Stage.ADDING if query.clip_squared is None else Stage.UNITS):
                 sums = tables.sums(query) if units is None else units.sums(charge, query)
@@ -232,7 +234,7 @@ class ReleasePipeline(NotCopyable):
 
     def unanswered(self, plan: Plan, view: AnyView) -> list[tuple[Charge, StoredRequest]]:
         """Requests for a query that were charged but not answered; repeating each answers it, free."""
-        account, version = self._pricer.account, self._pricer.version
+        account, version = self.pricer.account, self.pricer.version
         charges = account.ledger.unanswered(version, account.root_node, query_key(plan))
         requests = [(charge, request_of(charge)) for charge in charges if charge.plan == plan.to_json()]
         return [(charge, request) for charge, request in requests if request.view == view]
@@ -248,27 +250,31 @@ class ReleasePipeline(NotCopyable):
 
     def total_loss(self, plan: Plan) -> GDP:
         """The total loss of a query with all its observations."""
-        query = self._pricer.tables.compile(plan)
-        return self._pricer.refinement(query).known_loss(query.l2_sensitivity_squared)
+        query = self.pricer.tables.compile(plan)
+        return self.pricer.refinement(query).known_loss(query.l2_sensitivity_squared)
 
     def best(self, plan: Plan, view: AnyView) -> Answer | None:
-        """All observations of a query, combined, at 95%; the latest one if none can be combined."""
-        query = self._pricer.tables.compile(plan)
-        charges = self._pricer.observations(plan) or self._pricer.all_observations(plan)[-1:]
+        """All observations of a query, combined, at 95%; the latest one if units may have been excluded from all."""
+        query = self.pricer.tables.compile(plan)
+        charges = self.pricer.observations(plan, view)
+        if not charges and self.account.first_exclusion is not None:
+            charges = self.pricer.all_observations(plan)[-1:]
         if not charges or isinstance(plan.aggregation, Discovery):
             return None
-        refinement = self._pricer.combine(query, charges)
+        refinement = self.pricer.combine(query, charges)
         total_loss = refinement.known_loss(query.l2_sensitivity_squared)
         request = StoredRequest(Fraction(95, 100), view, False, ())
-        return self._answer(query, request, charges, cost=(GDP(0), 0.0), total_loss=total_loss, time=charges[-1].time)
+        return self.answer_from(
+            query, request, charges, cost=(GDP(0), 0.0), total_loss=total_loss, time=charges[-1].time
+        )
 
     def answer_of(self, charge: Charge) -> Answer:
         """The answer of a released row of the ledger."""
-        query = self._pricer.tables.compile(plan_of(charge))
+        query = self.pricer.tables.compile(plan_of(charge))
         request = request_of(charge)
-        cost = charge.gdp, self._pricer.account.cost_fraction(charge.id)
-        charges = self._pricer.account.ledger.by_id(charge.observations)
-        return self._answer(query, request, charges, cost=cost, total_loss=charge.total_loss, time=charge.time)
+        cost = charge.gdp, self.pricer.account.cost_fraction(charge.id)
+        charges = self.pricer.account.ledger.by_id(charge.observations)
+        return self.answer_from(query, request, charges, cost=cost, total_loss=charge.total_loss, time=charge.time)
 
     def estimates_of(self, charge: Charge, plan: Plan, request: StoredRequest) -> EstimateReader:
         """The estimates of a released row of the ledger, which are those of its answer.
@@ -276,11 +282,14 @@ class ReleasePipeline(NotCopyable):
         They do not depend on which rows of the table count, so queries that differ only in that are compiled once.
         """
         charges = (
-            [charge] if charge.observations == (charge.id,) else self._pricer.account.ledger.by_id(charge.observations)
+            [charge] if charge.observations == (charge.id,) else self.pricer.account.ledger.by_id(charge.observations)
         )
-        return self._reader(self._compile_unfiltered(replace(plan, where=None).to_json()), request, charges)
+        reader = self._reader(self._compile_unfiltered(replace(plan, where=None).to_json()), request, charges)
+        if not reader.refinement.observations:
+            raise PlanError("a table of the batch is not answered yet")
+        return reader
 
-    def _answer(
+    def answer_from(
         self,
         query: LinearQuery,
         request: StoredRequest,
@@ -293,7 +302,7 @@ class ReleasePipeline(NotCopyable):
         plan, view = query.plan, request.view
         reader = self._reader(query, request, charges)
         refinement, table = reader.refinement, reader.table
-        sources = _sources(refinement, charges, view)
+        sources = measurement_ids(refinement, charges, view)
         kind, simultaneous = Answer, request.simultaneous
         if isinstance(view, BoundsView):
             kind, simultaneous = BoundsAnswer, True
@@ -308,7 +317,7 @@ class ReleasePipeline(NotCopyable):
             notice=self.notice,
             population=self._population(charges),
             condition=reader.condition,
-            worst_case=self._pricer.account.individual,
+            worst_case=self.pricer.account.individual,
             measurement_ids=sources if table is None else sources * len(table.rows),
             anytime_arrays=reader.anytime_arrays if table is None else table.arranged(reader.anytime_arrays),
             is_refined=len(refinement.observations) > 1,
@@ -328,12 +337,12 @@ class ReleasePipeline(NotCopyable):
             keys = charges[0].group_keys or ()
             refinement = CombinedObservations((Observation(charges[0].gdp, charges[0].measurement),), None, len(keys))  # type: ignore[arg-type]
         else:
-            keys, refinement = query.keys or ((),), self._pricer.combine(query, charges)
-        return EstimateReader(query, request, refinement, keys, self._pricer.tables.schema(query.plan.source))
+            keys, refinement = query.keys or ((),), self.pricer.combine(query, charges)
+        return EstimateReader(query, request, refinement, keys, self.pricer.tables.schema(query.plan.source))
 
     def _population(self, charges: list[Charge]) -> str | None:
         """The units that an answer is about, if that may not be all: a function of the ledger alone."""
-        first = self._pricer.account.first_exclusion
+        first = self.pricer.account.first_exclusion
         return SOME_EXCLUDED if first is not None and any(charge.id >= first for charge in charges) else None
 
 
@@ -355,8 +364,13 @@ class _Origin(NotCopyable):
 
     def shares(self, answer: Answer) -> Answer:
         view = Proportions()
-        refuse_separate_shares(view, self.releases._pricer.combine(self.query, self.charges))
-        return self.releases._answer(
+        if any(record_of(charge) for charge in self.charges):
+            raise RequestError(
+                "proportions: a batch estimates all groups together, so their errors are not independent; release the "
+                "shares as a separate query, as in .value_counts(normalize=True).release(share=0.01)"
+            )
+        refuse_separate_shares(view, self.releases.pricer.combine(self.query, self.charges))
+        return self.releases.answer_from(
             self.query,
             StoredRequest(self.request.confidence, view, self.request.simultaneous, self.request.groups),
             self.charges,
@@ -368,7 +382,7 @@ class _Origin(NotCopyable):
     def past(self, answer: Answer) -> tuple[Answer, ...]:
         """The answer after each observation, computed from released values without reading a row."""
         return tuple(
-            self.releases._answer(
+            self.releases.answer_from(
                 self.query,
                 self.request,
                 self.charges[:number],
@@ -378,18 +392,3 @@ class _Origin(NotCopyable):
             )
             for number, charge in enumerate(self.charges, start=1)
         )
-
-
-def _sources(
-    refinement: CombinedObservations, charges: list[Charge], view: AnyView
-) -> tuple[frozenset[tuple[int, int]], ...]:
-    """For each group, the measurements that it is computed from; a share depends on those of all groups."""
-    sources = tuple(
-        frozenset(
-            (charge.id, cell)
-            for charge, observation in zip(charges, refinement.observations, strict=True)
-            if observation.cells is None or cell in observation.cells
-        )
-        for cell in range(refinement.count)
-    )
-    return (frozenset().union(*sources),) * len(sources) if isinstance(view, Proportions) else sources

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Unpack
+from typing import Any, Literal, Unpack, overload
 
+from dpnb._core.margins import MarginsQuery
 from dpnb._core.query import Query
 from dpnb._plan.constants import flag
 from dpnb._plan.measurements import Count, Discovery, PlainView, Proportions
 from dpnb.frame.column_expr import groups_of
 from dpnb.frame.groupby import AggregationSpec, GroupBy
 from dpnb.frame.layout import ColumnLayout
+from dpnb.frame.margins import with_margins
 from dpnb.frame.options import GROUPING, GroupOptions, check_options
 from dpnb.frame.periods import period_of, with_periods
 from dpnb.frame.public_keys import public_keys
@@ -100,14 +102,41 @@ class Grouping(ColumnLayout):
         check_options("resample", options, self._examples())
         return self.groupby(period_of(self._view, on, rule))
 
+    @overload
     def pivot_table(
         self,
         values: str | list[str] | None = None,
         index: Any = None,
         columns: Any = None,
         aggfunc: AggregationSpec = "mean",
+        *,
+        margins: Literal[False] = False,
+        margins_name: str = "All",
         **options: object,
-    ) -> Query:
+    ) -> Query: ...
+    @overload
+    def pivot_table(
+        self,
+        values: str | list[str] | None = None,
+        index: Any = None,
+        columns: Any = None,
+        aggfunc: AggregationSpec = "mean",
+        *,
+        margins: Literal[True],
+        margins_name: str = "All",
+        **options: object,
+    ) -> MarginsQuery: ...
+    def pivot_table(
+        self,
+        values: str | list[str] | None = None,
+        index: Any = None,
+        columns: Any = None,
+        aggfunc: AggregationSpec = "mean",
+        *,
+        margins: bool = False,
+        margins_name: str = "All",
+        **options: object,
+    ) -> Query | MarginsQuery:
         """Aggregate columns for each combination of public values; of one column by two, the answer is a two-way table.
 
         Parameters
@@ -119,6 +148,11 @@ class Grouping(ColumnLayout):
             of `values` and one aggregation, the answer has the last level of the groups as columns.
         aggfunc : str, list or dict, default "mean"
             Aggregations, as for `agg`.
+        margins : bool, default False
+            Whether the answer also has the statistic for each row and each column of the table, and for all of its
+            rows; measured in one batch, see :meth:`dpnb.Session.plan`.
+        margins_name : str, default "All"
+            Name of the margins.
         **options
             Arguments of pandas, with the values that change nothing here.
 
@@ -132,17 +166,17 @@ class Grouping(ColumnLayout):
         >>> df.pivot_table(values="cost", index="plan", aggfunc="mean").description
         'mean of cost by plan'
         """
-        known = ("fill_value", "margins", "observed", "dropna", "sort")
-        check_options("pivot_table", options, self._examples(), *known)
+        check_options("pivot_table", options, self._examples(), "fill_value", "observed", "dropna", "sort")
         rows, across = (
             [level for level in (levels if isinstance(levels, list) else [levels]) if level is not None]
             for levels in (index, columns)
         )
         groups = self.groupby(rows + across)
-        if isinstance(values, str):
-            query = groups[values].agg(aggfunc)
-            return query.unstack() if rows and across and isinstance(aggfunc, str) else query
-        return (groups if values is None else groups[values]).agg(aggfunc)
+        query = (groups if values is None else groups[values]).agg(aggfunc)
+        if flag(margins, "margins"):
+            return with_margins(query, len(rows), margins_name, self._view.schema)
+        is_two_way = rows and across and isinstance(values, str) and isinstance(aggfunc, str)
+        return query.unstack() if is_two_way else query
 
     def discover(self, by: Any, *, discovery_delta: object = None) -> Query:
         """Find the groups that contain enough privacy units: their keys, and the number of units in each.

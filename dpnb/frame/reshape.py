@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypedDict, Unpack, overload
+from typing import Literal as OneOf
 
+from dpnb._core.margins import MarginsQuery
 from dpnb._core.query import Query
 from dpnb._plan.constants import flag
 from dpnb._plan.expressions.dtypes import Boolean
@@ -15,6 +17,7 @@ from dpnb._plan.measurements import Count, PlainView, Proportions
 from dpnb.errors import PlanError
 from dpnb.frame.column_expr import ColumnExpr, groups_of, listed_keys
 from dpnb.frame.frame import Frame
+from dpnb.frame.margins import with_margins
 from dpnb.frame.options import check_options
 from dpnb.frame.series import Series
 from dpnb.frame.shares import shares_within
@@ -23,6 +26,34 @@ MAX_INDICATORS = 1_000
 """Largest number of columns of `get_dummies`."""
 
 
+class CrosstabOptions(TypedDict, total=False):
+    """The keyword arguments of `crosstab`, for its overloads."""
+
+    values: Series | None
+    aggfunc: str | None
+    normalize: bool | str
+    margins_name: str
+    dropna: bool
+    rownames: None
+    colnames: None
+
+
+@overload
+def crosstab(
+    index: Series | list[Series],
+    columns: Series | list[Series],
+    *,
+    margins: OneOf[False] = False,
+    **options: Unpack[CrosstabOptions],
+) -> Query: ...
+@overload
+def crosstab(
+    index: Series | list[Series],
+    columns: Series | list[Series],
+    *,
+    margins: OneOf[True],
+    **options: Unpack[CrosstabOptions],
+) -> MarginsQuery: ...
 def crosstab(
     index: Series | list[Series],
     columns: Series | list[Series],
@@ -30,11 +61,15 @@ def crosstab(
     values: Series | None = None,
     aggfunc: str | None = None,
     normalize: bool | str = False,
+    margins: bool = False,
+    margins_name: str = "All",
     **options: object,
-) -> Query:
+) -> Query | MarginsQuery:
     """Number of rows for each pair of public values of two columns, like `pandas.crosstab`.
 
-    The query is that of ``df.groupby([index, columns]).count().unstack()``: its answer is a two-way table.
+    The query is that of ``df.groupby([index, columns]).count().unstack()``: its answer is a two-way table.  With
+    ``margins=True`` it also has the totals of rows and columns, which are measured in one batch (see
+    :meth:`dpnb.Session.plan`) and add up; as in pandas, they count the rows that have a value in both columns.
 
     Parameters
     ----------
@@ -46,6 +81,10 @@ def crosstab(
         How `values` are aggregated, for example ``"mean"``.
     normalize : bool, "all" or "index", default False
         Shares of all rows instead of counts; with ``"index"`` shares of the rows of each value of `index`.
+    margins : bool, default False
+        Whether the answer has the totals of rows and columns.  Not for shares.
+    margins_name : str, default "All"
+        Name of the totals.
     **options
         Arguments of pandas, with the values that change nothing here.
 
@@ -67,8 +106,7 @@ def crosstab(
     """
     levels = [*_listed(index, "index"), *_listed(columns, "columns")]
     view = levels[0]._view
-    known = ("margins", "margins_name", "dropna", "rownames", "colnames")
-    check_options("crosstab", options, levels[0]._examples(), *known)
+    check_options("crosstab", options, levels[0]._examples(), "dropna", "rownames", "colnames")
     groups = groups_of(view, levels)
     listed_keys(view, groups, None)
     if isinstance(normalize, str) and normalize == "columns":
@@ -79,13 +117,21 @@ def crosstab(
     if (values is None) != (aggfunc is None):
         raise PlanError("crosstab: values= and aggfunc= belong together, as in values=df['x'], aggfunc='mean'")
     share = by_row or normalize == "all" or flag(normalize, "normalize")
+    n_rows, totals = len(_listed(index, "index")), flag(margins, "margins")
+    if totals and share:
+        raise PlanError(
+            "crosstab: margins=True is not offered with normalize=, since the errors of a group and of the total are "
+            "not independent; use the counts"
+        )
     if values is None:
-        shares = shares_within(view, groups, len(_listed(index, "index"))) if by_row else Proportions()
-        return view.query(Count(), shares if share else PlainView(), groups).unstack()
+        shares = shares_within(view, groups, n_rows) if by_row else Proportions()
+        cells = view.query(Count(), shares if share else PlainView(), groups)
+        return with_margins(cells, n_rows, margins_name, view.schema) if totals else cells.unstack()
     if share or not isinstance(values, Series):
         raise PlanError(f"crosstab: values must be a column, without normalize=; got {values!r}")
     view.refuse_other_rows(values._view, values, "crosstab")
-    return values.groupby(levels).agg(aggfunc).unstack()
+    cells = values.groupby(levels).agg(aggfunc)
+    return with_margins(cells, n_rows, margins_name, view.schema) if totals else cells.unstack()
 
 
 def get_dummies(data: Series, *, prefix: str | None = None, drop_first: bool = False, **options: object) -> Frame:

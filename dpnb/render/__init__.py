@@ -8,6 +8,7 @@
 ``histograms``   counts of ordered groups as static bars
 ``quantities``   what the numbers of an answer are, for all pictures
 ``scale``        ticks of an axis
+``batches``      batches of queries and their previews
 ``bounds``       the answer of a bounds finder
 ``history``      the answers after each observation of a query
 ``comparisons``  comparisons of answers with numbers
@@ -20,6 +21,28 @@
 ``sessions``     a session's state
 """
 
-from dpnb.render import answers, bounds, comparisons, facts, history, previews, schemas, selections, thresholds
+from dpnb.render import (
+    answers,
+    batches,
+    bounds,
+    comparisons,
+    facts,
+    history,
+    previews,
+    schemas,
+    selections,
+    thresholds,
+)
 
-__all__ = ["answers", "bounds", "comparisons", "facts", "history", "previews", "schemas", "selections", "thresholds"]
+__all__ = [
+    "answers",
+    "batches",
+    "bounds",
+    "comparisons",
+    "facts",
+    "history",
+    "previews",
+    "schemas",
+    "selections",
+    "thresholds",
+]

@@ -20,6 +20,7 @@ from dpnb.render.terms import explained_html
 from dpnb.results.answer import Answer
 from dpnb.results.display import to_html, to_markdown, to_text
 from dpnb.results.fit import COVERS, NO_INTERVAL, NOISY, FitResult
+from dpnb.results.margins import TableWithMargins
 from dpnb.results.table import UNKNOWN, Estimates
 
 WIDE = ("statistic", "corr", "cov")
@@ -104,6 +105,13 @@ def _answer_footer(answer: Answer) -> list[str]:
     if answer.n_observations > 1:
         parts.append(f"{answer.n_observations} observations combined")
     return [*parts, *footer.dispatch(Estimates)(answer)]
+
+
+@footer.register
+def _margins_footer(table: TableWithMargins) -> list[str]:
+    batch = table.batch
+    cost = f"cost {format_cost(batch.cost, batch.cost_fraction)}"
+    return [cost, f"requested {format_time(batch.time)} UTC", *footer.dispatch(Estimates)(table)]
 
 
 @footer.register

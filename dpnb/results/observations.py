@@ -47,13 +47,34 @@ TUNED_FOR = 4.0
 
 
 @dataclass(frozen=True)
+class EstimatedSums:
+    """Estimates of the sums of a query that a batch made, with one noise scale; see `Measurement`.
+
+    Parameters
+    ----------
+    values : float64 array, shape (numbers,)
+        The estimates, cell by cell.
+    sigma : float
+        Noise scale of each of them.
+    """
+
+    values: Floats
+    sigma: float
+
+    def to_floats(self) -> Floats:
+        """The estimates."""
+        return self.values
+
+
+@dataclass(frozen=True)
 class Observation:
     """One released measurement and what it cost.
 
     Parameters
     ----------
     loss : GDP
-    measurement : Measurement
+        For an estimate of a batch, the loss of one measurement that is as precise.
+    measurement : Measurement or EstimatedSums
     sensitivity_squared : int
         Square of the sensitivity C of the measured cells.
     cells : tuple of int or None
@@ -61,7 +82,7 @@ class Observation:
     """
 
     loss: GDP
-    measurement: Measurement
+    measurement: Measurement | EstimatedSums
     sensitivity_squared: int = 1
     cells: tuple[int, ...] | None = None
 

@@ -35,12 +35,13 @@ from dpnb.render.page import text_or_error
 from dpnb.results.explanation import Explanation
 from dpnb.results.schema import TableSchema, TablesSchema
 from dpnb.session import snapshot
+from dpnb.session.batches import Batches
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-class BaseSession(Launches["SubSession", "PartSession"]):
+class BaseSession(Launches["SubSession", "PartSession"], Batches):
     """The methods of a session, a sub-session and a part.
 
     Parameters

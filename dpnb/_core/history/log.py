@@ -320,7 +320,7 @@ class RequestLog:
             plan, request = plan_of(charge), request_of(charge)
             query = describe_plan(plan, request.view)
             if charge.status == "released":
-                with suppress(PlanError):  # what an earlier version of dpnb answered may be refused by now
+                with suppress(PlanError):  # refused by now, or part of a batch that is not answered yet
                     estimates = self._read_estimates(charge, plan, request)
                     answer, error = estimates.summary, estimates.error
         elif charge.kind == SELECTION and charge.result is not None:
@@ -337,6 +337,6 @@ class RequestLog:
             cell_id=self._cell_ids.get(charge.id),
             is_from_reserve=bool(charge.charged and charge.charged.epsilon and self._has_reserve),
         )
-        if is_query and charge.status == "released":
+        if answer is not None:
             self._released[charge.id] = entry
         return entry

@@ -14,6 +14,7 @@ from dpnb._plan.measurements import Discovery
 from dpnb._plan.schema import Key, Schema
 from dpnb.accounting.exact import binary_down, decimal_down
 from dpnb.accounting.truncated_normal import alpha_of_each
+from dpnb.mechanisms.measurement import Measurement
 from dpnb.mechanisms.partition_selection import least_named
 from dpnb.render.dates import date_with_interval
 from dpnb.render.numbers import describe_error, number_with_interval
@@ -131,6 +132,8 @@ class EstimateReader:
         """The counts of the groups that a discovery named."""
         (observation,) = self.refinement.observations
         measurement, alpha = observation.measurement, binary_down(1 - self.request.confidence)
+        if not isinstance(measurement, Measurement):  # never: a discovery is not part of a batch
+            raise TypeError(type(measurement).__name__)
         least = least_named(
             measurement.sigma, self.query.l2_sensitivity_squared, observation.loss.delta, measurement.exponent
         )

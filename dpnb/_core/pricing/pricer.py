@@ -7,6 +7,7 @@ from dataclasses import replace
 from dpnb._compile import LinearQuery
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.options import MAX_AMOUNT, MIN_AMOUNT
+from dpnb._core.pricing.batch_observations import batch_observation, record_of, rows_of_batch
 from dpnb._core.pricing.forecasts import ExpectedErrors
 from dpnb._core.pricing.public_knowledge import PublicSizes, RowCounts, known_row_counts, refuse_unknown_error
 from dpnb._core.pricing.query_state import Keys, QueryState
@@ -19,7 +20,7 @@ from dpnb._plan.plan import Plan
 from dpnb.accounting.losses import GDP
 from dpnb.copying import NotCopyable
 from dpnb.errors import RequestError
-from dpnb.ledger import Charge
+from dpnb.ledger import Charge, refuse_unreadable
 from dpnb.results.observations import CombinedObservations, Observation
 
 
@@ -54,7 +55,7 @@ class QueryPricer(NotCopyable):
         for key in groups:
             if key not in query.keys:
                 raise RequestError(f"groups: must be keys of the {plan.words}; {key!r} is not; name some of its keys")
-        subset, refinement = cell_subset(query, groups), self.refinement(query)
+        subset, refinement = cell_subset(query, groups), self.refinement(query, view)
         if subset is not None and not refinement.observations:
             raise RequestError(
                 f"groups: the first observation of the {plan.words} must include all of its groups; release it without "
@@ -64,31 +65,51 @@ class QueryPricer(NotCopyable):
         measured = query if subset is None else self.tables.compile(plan, subset)
         return QueryState(query, measured, view, refinement)
 
-    def refinement(self, query: LinearQuery) -> CombinedObservations:
+    def refinement(self, query: LinearQuery, view: AnyView | None = None) -> CombinedObservations:
         """The observations of a query that can be combined."""
         if isinstance(query.plan.aggregation, Discovery):
             return CombinedObservations()  # each observation may have other groups, so they cannot be combined
-        return self.combine(query, self.observations(query.plan))
+        return self.combine(query, self.observations(query.plan, view))
 
-    def observations(self, plan: Plan) -> list[Charge]:
+    def observations(self, plan: Plan, view: AnyView | None = None) -> list[Charge]:
         """The observations of a query that can be combined: those in which every unit certainly took part.
+
+        A batch estimates all groups together, so its observations are not used for statistics of several groups at
+        once, whose intervals need independent noise.
 
         Under individual accounting a later observation may include fewer units than an earlier one, or clipped
         contributions.  The sums are then different quantities, and their weighted mean would estimate neither; so such
         an observation is not combined with others.  Which ones these are is a function of the ledger alone.
         """
         charges, first_exclusion = self.all_observations(plan), self.account.first_exclusion
+        if isinstance(view, Proportions | BoundsView):
+            charges = [charge for charge in charges if record_of(charge) is None]
         return charges if first_exclusion is None else [charge for charge in charges if charge.id < first_exclusion]
 
     def all_observations(self, plan: Plan) -> list[Charge]:
-        """Every observation of a query."""
-        return self.account.ledger.observations(self.version, self.account.root_node, query_key(plan))
+        """Every observation of a query; those of a batch once all of its tables are answered."""
+        charges = self.account.ledger.observations(self.version, self.account.root_node, query_key(plan))
+        return [charge for charge in charges if self._is_complete(charge)]
+
+    def _is_complete(self, charge: Charge) -> bool:
+        record = record_of(charge)
+        return record is None or bool(rows_of_batch(self.account.ledger, charge, record))
+
+    def is_final(self, plan: Plan) -> bool:
+        """Whether a query was released as final, so that it must not be observed again."""
+        charges = self.all_observations(plan)
+        return bool(charges) and charges[0].tau is None
 
     def combine(self, query: LinearQuery, charges: list[Charge]) -> CombinedObservations:
         """The observations of a query in some rows of the ledger, combined."""
         observations = []
         for charge in charges:
-            if charge.measurement is not None:
+            record = record_of(charge)
+            if record is not None:
+                rows = rows_of_batch(self.account.ledger, charge, record)
+                with refuse_unreadable(f"row {charge.id}"):
+                    observations += [batch_observation(query, record, rows)] if rows else []
+            elif charge.measurement is not None:
                 subset = cell_subset(query, request_of(charge).groups)
                 measured = query if subset is None else self.tables.compile(query.plan, subset)
                 observations.append(

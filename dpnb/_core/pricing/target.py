@@ -278,6 +278,13 @@ def resolve(
     """
     if target.kind == "within":
         return _within(target, known, errors, refuse_unknown)
+    return resolve_loss(target, description=description, known=known, budget=budget, remaining=remaining)
+
+
+def resolve_loss(
+    target: Target, *, description: str, known: GDP, budget: Budget, remaining: Callable[[Fraction], GDP]
+) -> GDP:
+    """The total loss of a target that is a loss or a share; see `resolve`."""
     amount = target.amount or Fraction(0)
     if target.kind == "mu":
         return GDP(amount)

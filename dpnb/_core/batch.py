@@ -1,0 +1,211 @@
+"""A batch of queries that can be previewed and released together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from html import escape
+from typing import Any, ClassVar
+
+from dpnb._core.batches import BatchPipeline
+from dpnb._core.query import PICKER_STEPS, Query
+from dpnb._plan.unreleased import Unreleased
+from dpnb.accounting.exact import Number
+from dpnb.copying import NotCopyable, safe_repr
+from dpnb.errors import DpnbError, RequestError
+from dpnb.results.batch import BatchAnswer, BatchPreview
+from dpnb.results.display import to_html, to_text
+
+Within = Number | Mapping[Any, Number] | Sequence[Number | Mapping[Any, Number]]
+"""A half-width for all queries, or a list with one for each."""
+
+KINDS = ("mu", "rho", "epsilon", "share", "within")
+
+
+class PlannedQueries(Unreleased, NotCopyable):
+    """Several queries about the same rows, to be answered together: the common part of a batch and of margins.
+
+    Parameters
+    ----------
+    queries : sequence of Query
+        The queries, of one session.
+    target : mapping, optional
+        The arguments that `preview` and `release` use if they get none.
+    """
+
+    __slots__ = ("_pipeline", "_planned", "_target", "queries")
+
+    _kind = "a batch of queries"
+    _released_type: ClassVar[type] = BatchAnswer
+
+    def __init__(self, queries: Sequence[Query], target: Mapping[str, Any] | None = None) -> None:
+        first = queries[0]
+        for query in queries:
+            if query.runner is not first.runner:
+                raise RequestError(
+                    f"plan: all queries must be of one session; {query.description} is of another one; plan the "
+                    "queries of each session separately"
+                )
+        self._pipeline: BatchPipeline = first.runner.batches
+        self._planned = self._pipeline.plan([(query.plan, query.view) for query in queries])
+        self._target = dict(target or {})
+        self.queries = tuple(
+            Query(plan, query.view, query.runner, is_two_way=query.is_two_way)
+            for plan, query in zip(self._planned.workload.queries, queries, strict=True)
+        )
+
+    @property
+    def description(self) -> str:
+        """The batch in words."""
+        return self._planned.description
+
+    def _query_words(self) -> str:
+        return self.description
+
+    def preview(
+        self,
+        *,
+        mu: Number | None = None,
+        rho: Number | None = None,
+        epsilon: Number | None = None,
+        share: Number | None = None,
+        within: Within | None = None,
+        confidence: Number | None = None,
+        simultaneous: bool | None = None,
+        final: bool | None = None,
+    ) -> BatchPreview:
+        """Cost and expected errors, beside the cost of separate releases with the same errors; free.
+
+        Parameters
+        ----------
+        mu, rho, epsilon, share, within, confidence, simultaneous, final : optional
+            As for `release`.
+
+        Raises
+        ------
+        RequestError, InvalidValueError, ErrorEstimateUnavailable
+            As for `release`.
+
+        Examples
+        --------
+        >>> batch = session.plan([df.groupby("plan").size(), df.count()])
+        >>> batch.preview(within=100).saving > 1
+        True
+        """
+        given = {"mu": mu, "rho": rho, "epsilon": epsilon, "share": share, "within": within}
+        return self._pipeline.preview(
+            self._planned, **self._arguments(given, confidence=confidence, simultaneous=simultaneous, final=final)
+        )
+
+    def _release(self, target: Mapping[str, Any], **options: Any) -> BatchAnswer:
+        answer = self._pipeline.release(self._planned, **self._arguments(target, **options))
+        shown = zip(self.queries, answer.answers, strict=True)
+        return replace(
+            answer, answers=tuple(replace(one, is_two_way=True) if query.is_two_way else one for query, one in shown)
+        )
+
+    def _arguments(self, target: Mapping[str, Any], **options: Any) -> dict[str, Any]:
+        """The arguments of a request: those that were given, otherwise those of the batch."""
+        given = {name: value for name, value in target.items() if value is not None}
+        planned = {name: value for name, value in self._target.items() if not (given and name in KINDS)}
+        return {**planned, **given, **{name: value for name, value in options.items() if value is not None}}
+
+    def _static(self) -> BatchPreview | str:
+        """The preview at the batch's own target, or at a small share of what remains."""
+        has_target = any(name in self._target for name in KINDS)
+        try:
+            return self.preview() if has_target else self.preview(share=PICKER_STEPS[1])
+        except DpnbError as error:  # displaying a batch never raises
+            return str(error)
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        shown = None if cycle else self._static()
+        printer.text(repr(self) if shown is None else shown if isinstance(shown, str) else to_text(shown))
+
+    def _repr_html_(self) -> str:
+        """The preview, for front ends without widgets."""
+        shown = self._static()
+        return escape(shown) if isinstance(shown, str) else to_html(shown)
+
+    @safe_repr
+    def __repr__(self) -> str:
+        return f"<{self.description}; .preview() is free, .release(share=...) is charged>"
+
+
+class Batch(PlannedQueries):
+    """Several queries about the same rows, to be answered together.  Free until it is released.
+
+    Made by :meth:`dpnb.Session.plan`.
+
+    Parameters
+    ----------
+    queries : sequence of Query
+        The queries, of one session.
+    target : mapping, optional
+        The arguments that `preview` and `release` use if they get none.
+
+    Examples
+    --------
+    >>> batch = session.plan([df.groupby("plan").size(), df["age"].mean()], share=0.1)
+    >>> batch.preview().fits
+    True
+    """
+
+    __slots__ = ()
+
+    def release(
+        self,
+        *,
+        mu: Number | None = None,
+        rho: Number | None = None,
+        epsilon: Number | None = None,
+        share: Number | None = None,
+        within: Within | None = None,
+        confidence: Number | None = None,
+        simultaneous: bool | None = None,
+        final: bool | None = None,
+    ) -> BatchAnswer:
+        """Answer all queries from one charge; their tables add up.
+
+        Which tables are measured with which noise is computed before, from the public declaration alone.  The identical
+        batch with the identical arguments returns the recorded answers at no cost, in any kernel.  Afterwards each
+        answer can be refined like any other; `dpnb.Session.reconcile` then restores the sums.
+
+        Parameters
+        ----------
+        mu, rho, epsilon : Number, optional
+            Loss of the whole batch: in GDP, in zCDP, or the mu that gives epsilon at the budget's delta.  Exactly one
+            of `mu`, `rho`, `epsilon`, `share` and `within` is required, here or in `dpnb.Session.plan`.
+        share : Number, optional
+            Share of the remaining budget, in (0, 1]; 1 spends all of it.
+        within : Number, mapping or list of them, optional
+            Half-width of the intervals, as for `Query.release`: one for all queries, or a list with one for each.
+        confidence : Number, default 0.95
+            Confidence of each single interval.
+        simultaneous : bool, default False
+            Whether all intervals of one answer hold at once with that confidence.
+        final : bool, default False
+            Whether the intervals use the whole confidence; no query of the batch can be refined afterwards.
+
+        Raises
+        ------
+        BudgetExceeded
+            If the filter refuses; nothing was charged.
+        RequestError
+            If there is not exactly one target, or a query was released with ``final=True``.
+        InvalidValueError
+            If a number is not finite and positive.
+        ErrorEstimateUnavailable
+            If ``within=`` is given for an error that depends on something that was not released.
+        ExecutionError
+            If the batch failed after the charge; the charge stands, and the same batch resumes it.
+
+        Examples
+        --------
+        >>> batch = session.plan([df.groupby("plan").size(), df.count()])
+        >>> by_plan, total = batch.release(mu=0.1)
+        >>> bool(abs(by_plan.estimate.sum() - float(total)) < 1e-6)
+        True
+        """
+        given = {"mu": mu, "rho": rho, "epsilon": epsilon, "share": share, "within": within}
+        return self._release(given, confidence=confidence, simultaneous=simultaneous, final=final)

@@ -1,0 +1,206 @@
+"""The design of a batch: which tables are measured with which noise, from public declaration and ledger alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import chain
+
+from dpnb._compile import LinearQuery
+from dpnb._compile.marginals import Floats, Levels, Marginals
+from dpnb._compile.workload import Measure, Workload, refuse_different_vectors
+from dpnb._core.batch_target import Queries
+from dpnb._core.options import MAX_AMOUNT, MIN_AMOUNT
+from dpnb._core.pricing.batch_observations import as_precise, relative_precisions, scale_of
+from dpnb._core.pricing.pricer import QueryPricer
+from dpnb._core.pricing.query_state import QueryState
+from dpnb._core.pricing.target import Target, resolve_loss
+from dpnb._plan.measurements import AnyView
+from dpnb._plan.plan import Plan, describe_plan
+from dpnb.accounting.exact import decimal_sqrt_down, decimal_sqrt_up
+from dpnb.accounting.losses import GDP
+from dpnb.errors import RequestError
+from dpnb.mechanisms.calibration import sigma_for
+from dpnb.results.observations import CombinedObservations
+
+SLACK = Fraction(1, 10**9)
+"""Relative margin for the rounding of doubles: in losses for half-widths up, in shares of a total loss down."""
+
+
+@dataclass(frozen=True)
+class MeasuredTable:
+    """A table that a batch measures.
+
+    Parameters
+    ----------
+    plan : Plan
+        Its query.
+    levels : tuple of int
+        The indices of its levels, in the order of its groups.
+    loss : GDP
+        What it is charged.
+    sigma : float
+        Scale of its noise, in integer steps.
+    scale : float
+        Noise scale of the batch's estimates of its cells, which is smaller.
+    known : GDP
+        The loss of one separate measurement that is as precise as these estimates, rounded down.
+    """
+
+    plan: Plan
+    levels: Levels
+    loss: GDP
+    sigma: float
+    scale: float
+    known: GDP
+
+
+@dataclass(frozen=True)
+class BatchDesign:
+    """The measured tables of a batch.
+
+    Parameters
+    ----------
+    workload : Workload
+        The queries.
+    blocks : tuple of tuple of MeasuredTable
+        The measured tables, by aggregation.
+    views : tuple of View
+        A view of each block's aggregation.
+    """
+
+    workload: Workload
+    blocks: tuple[tuple[MeasuredTable, ...], ...]
+    views: tuple[AnyView, ...]
+
+    @property
+    def tables(self) -> list[MeasuredTable]:
+        """All measured tables."""
+        return list(chain.from_iterable(self.blocks))
+
+    @property
+    def loss(self) -> GDP:
+        """The loss of the batch: mu squared adds, since the noise of the tables is independent."""
+        return GDP.from_mu_squared(sum((table.loss.mu_squared for table in self.tables), Fraction(0)))
+
+    def scale(self, plan: Plan) -> float:
+        """The noise scale of the batch's estimates of a query."""
+        return next(table.scale for table in self.tables if table.plan == plan)
+
+
+def fresh_state(query: LinearQuery, view: AnyView) -> QueryState:
+    """The state of a query without regard to earlier observations, which a batch does not use."""
+    return QueryState(query, query, view, CombinedObservations((), None, query.cells))
+
+
+def design_batch(
+    pricer: QueryPricer, workload: Workload, queries: Queries, targets: Sequence[Target], description: str
+) -> BatchDesign:
+    """The design with the smallest loss that meets the half-widths, or the best one at a given loss.
+
+    At a given loss all queries get the same noise relative to the sensitivity of their tables, or less.
+
+    Parameters
+    ----------
+    pricer : QueryPricer
+        Resolves the targets.
+    workload : Workload
+        The queries of complete rows.
+    queries : sequence of (Plan, View)
+        The same, with their views.
+    targets : sequence of Target
+        From `batch_targets`.
+    description : str
+        The batch in words.
+
+    Raises
+    ------
+    RequestError, BudgetExceeded, ErrorEstimateUnavailable
+        As for `resolve`; or the noise of a table cannot be calibrated.
+    PlanError
+        There are too many tables.
+    """
+    total = None if targets[0].kind == "within" else _total_loss(pricer, targets[0], description)
+    goals: dict[Plan, Fraction] = {}
+    for (plan, view), target in zip(queries, targets, strict=True):
+        state = fresh_state(pricer.tables.compile(plan), view)
+        needed = GDP(1) if total else pricer.resolve(state, target, pricer.row_counts(state))
+        goals[plan] = max(goals.get(plan, Fraction(0)), needed.mu_squared)
+    designs = [_design_of(pricer, workload, measure, goals) for measure in workload.measures]
+    size = sum(float(precisions.sum()) for _, precisions in designs)
+    blocks = []
+    for measure, (design, precisions) in zip(workload.measures, designs, strict=True):
+        losses = {
+            levels: _loss_up(precision) if total is None else _share_down(precision / size, total)
+            for levels, precision in zip(design.subsets, precisions.tolist(), strict=True)
+            if precision > 0
+        }
+        blocks.append(_block(pricer, workload, measure, losses, description))
+    views = tuple(
+        next(view for plan, view in queries if plan in measure.tables.values()) for measure in workload.measures
+    )
+    return BatchDesign(workload, tuple(blocks), views)
+
+
+def _total_loss(pricer: QueryPricer, target: Target, description: str) -> GDP:
+    account = pricer.account
+    return resolve_loss(
+        target,
+        description=description,
+        known=GDP(0),
+        budget=account.budget,
+        remaining=lambda share: account.guarantee.remaining(account.filter, share),
+    )
+
+
+def _design_of(
+    pricer: QueryPricer, workload: Workload, measure: Measure, goals: dict[Plan, Fraction]
+) -> tuple[Marginals, Floats]:
+    requested = tuple(measure.tables)
+    design = Marginals(workload.sizes, requested)
+    final = tuple(
+        levels
+        for levels in design.subsets
+        if levels not in requested and pricer.is_final(workload.table(measure, levels))
+    )
+    design = Marginals(workload.sizes, requested, final)
+    return design, design.optimal([float(goals[plan]) for plan in measure.tables.values()])
+
+
+def _block(
+    pricer: QueryPricer, workload: Workload, measure: Measure, losses: dict[Levels, GDP], description: str
+) -> tuple[MeasuredTable, ...]:
+    plans = {levels: workload.table(measure, levels) for levels in losses}
+    compiled = {levels: pricer.tables.compile(plan) for levels, plan in plans.items()}
+    refuse_different_vectors(list(compiled.values()))
+    for loss in losses.values():
+        if not MIN_AMOUNT**2 <= loss.mu_squared <= MAX_AMOUNT**2:
+            raise RequestError(
+                f"{description}: each of its tables must lose between mu=1e-100 and mu=1e100, so that noise can be "
+                f"calibrated to it; got mu={loss.mu!r}; give another amount"
+            )
+    sigmas = {levels: sigma_for(query.l2_sensitivity_squared, losses[levels]) for levels, query in compiled.items()}
+    design = Marginals(workload.sizes, tuple(losses))
+    precisions, smallest = relative_precisions(design, list(sigmas), list(sigmas.values()))
+    tables = []
+    for levels, query in compiled.items():
+        scale = scale_of(design, levels, precisions, smallest)
+        known = as_precise(query, scale)
+        own = workload.positions(query.plan)
+        tables.append(MeasuredTable(query.plan, own, losses[levels], sigmas[levels], scale, known))
+    return tuple(tables)
+
+
+def _loss_up(mu_squared: float) -> GDP:
+    return GDP(decimal_sqrt_up(Fraction(mu_squared) * (1 + SLACK)))
+
+
+def _share_down(share: float, total: GDP) -> GDP:
+    return GDP(decimal_sqrt_down(Fraction(share) * (1 - SLACK) * total.mu_squared))
+
+
+def describe_batch(queries: Queries) -> str:
+    """A batch in words."""
+    first = describe_plan(*queries[0])
+    return f"batch of {first}" + (f" and {len(queries) - 1} more" if len(queries) > 1 else "")
