@@ -9,6 +9,7 @@ design is in the ledger and is not computed again.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -250,11 +251,16 @@ class BatchPipeline(NotCopyable):
             description=planned.description,
             answers=answers,
             cost=GDP.from_mu_squared(sum((row.gdp.mu_squared for row in rows), Fraction(0))),
-            cost_fraction=decimal_up(sum((exact(self._account.cost_fraction(row.id)) for row in rows), Fraction(0))),
+            cost_fraction=self._cost_fraction(rows),
             n_tables=len(rows),
             time=rows[0].time,
             notice=self._releases.notice,
         )
+
+    def _cost_fraction(self, rows: Sequence[Charge]) -> float:
+        """What the batch cost as a fraction of the budget, rounded up; NaN without a budget."""
+        shares = [self._account.cost_fraction(row.id) for row in rows]
+        return math.nan if any(map(math.isnan, shares)) else decimal_up(sum(map(exact, shares), Fraction(0)))
 
     def _answer(self, plan: Plan, view: AnyView, target: Target, row: Charge) -> Answer:
         query = self._pricer.tables.compile(plan)

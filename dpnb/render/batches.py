@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from html import escape
 
@@ -11,6 +12,7 @@ from dpnb.accounting.exact import display_down
 from dpnb.render.answers import footer
 from dpnb.render.labels import rows_of
 from dpnb.render.numbers import (
+    NO_LIMIT,
     cost_html,
     describe_error,
     format_cost,
@@ -106,10 +108,12 @@ def _facts(preview: BatchPreview) -> list[tuple[str, str]]:
     saving = float(np.floor(preview.saving * 100 + 1e-6) / 100)  # 1 although the cost was rounded up
     facts = [
         ("cost", f"{format_cost(preview.cost, preview.cost_fraction)}"),
-        ("separately", f"{separate} for the same errors, {saving:.2f} times the budget"),
+        ("separately", f"{separate} for the same errors, {saving:.2f} times as much"),
         ("measured", _tables(preview.n_tables)),
     ]
-    if preview.fits:
+    if math.isnan(preview.headroom_after):
+        facts.append(("headroom after", NO_LIMIT))
+    elif preview.fits:
         facts.append(("headroom after", f"{format_percent_down(preview.headroom_after)} of the budget"))
     else:
         facts.append(("headroom after", "does not fit: a release would be refused"))

@@ -80,6 +80,8 @@ def format_cost_up(loss: Loss) -> str:
 MAX_SHARE = 10.0
 """The largest fraction of the budget that is shown as a number."""
 
+NO_LIMIT = "no budget: nothing limits the privacy loss"
+
 FREE = "free (already known at this target)"
 
 

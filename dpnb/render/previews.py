@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 
 from dpnb.accounting.exact import display_down
-from dpnb.render.numbers import cost_html, describe_error, format_cost, format_cost_up, format_percent_down
+from dpnb.render.numbers import NO_LIMIT, cost_html, describe_error, format_cost, format_cost_up, format_percent_down
 from dpnb.render.page import box_html, explanation_link, title_html, with_notice
 from dpnb.render.tables import facts_html, facts_text, table_html, table_text
 from dpnb.results.display import to_html, to_text
@@ -20,7 +20,6 @@ FIRST_SHARE = 0.01
 FIRST_MU = 0.02
 """The mu for which a count of rows is proposed without a budget."""
 
-NO_LIMIT = "no budget: nothing limits the privacy loss"
 
 COLUMNS = ("request", "cost", "expected error", "headroom after")
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from html import escape
 
 from dpnb.accounting.exact import display_up
-from dpnb.render.numbers import FREE, format_cost_up, format_percent_down, percent
+from dpnb.render.numbers import FREE, NO_LIMIT, format_cost_up, format_percent_down, percent
 from dpnb.render.page import box_html, title_html, with_notice
 from dpnb.render.tables import facts_html, facts_text, table_html, table_text
 from dpnb.results.display import to_html, to_text
@@ -102,6 +103,8 @@ def _preview_facts(preview: SelectionPreview) -> list[tuple[str, str]]:
         facts.append(("instead", text))
     if preview.refusal is not None:
         return [*facts, ("refused", preview.refusal)]
+    if math.isnan(preview.headroom_after):
+        return [*facts, ("remaining", NO_LIMIT)]
     return [*facts, ("remaining", f"{format_percent_down(preview.headroom_after)} of the budget afterwards")]
 
 
@@ -121,4 +124,6 @@ def _row(preview: SelectionPreview) -> tuple[str, ...]:
     counts = "" if preview.counts_shortfall is None else f"{_width(preview.counts_shortfall)} {preview.unit}"
     cost = "free" if preview.is_known else preview.cost_text or "refused"
     after = format_percent_down(preview.headroom_after) if preview.fits else "does not fit"
+    if math.isnan(preview.headroom_after):
+        after = NO_LIMIT
     return request, cost, width, counts, after

@@ -61,7 +61,7 @@ def reserve_gauge(account: Accountant) -> Gauge | None:
     left, whole = format_percent_down(filter_.reserve_headroom), display_down(decimal_down(filter_.budget.epsilon))
     return Gauge(
         id="reserve",
-        label="Reserve for pure losses",
+        label="Reserve (pure DP)",
         kind="remaining",
         value=filter_.reserve_headroom,
         text=f"{left} left",

@@ -193,10 +193,10 @@ def test_the_gauges_show_both_parts_of_the_budget() -> None:
     session.above_threshold(3, name="scan", epsilon="0.1")
     state = snapshot(session)
     assert [gauge.id for gauge in state.gauges] == ["headroom", "reserve", "accumulator"]
-    assert (state.gauges[1].text, state.gauges[1].label) == ("33.3% left", "Reserve for pure losses")
+    assert (state.gauges[1].text, state.gauges[1].label) == ("33.3% left", "Reserve (pure DP)")
     assert "mu 0.1 of 0.21, and epsilon 0.1 of 0.15 of the reserve" in state.spent_loss
-    assert "Reserve for pure losses" in str(session)
-    assert "Reserve for pure losses" in (session._repr_html_() or "")
+    assert "Reserve (pure DP)" in str(session)
+    assert "Reserve (pure DP)" in (session._repr_html_() or "")
     assert state.log[0].cost == "epsilon 0.1, from the reserve"
 
 

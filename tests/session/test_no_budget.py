@@ -319,3 +319,15 @@ def test_declaration_file_states_it_in_words(tmp_path: Path) -> None:
         file.write_text(f'name = "clinic"\n{line}{columns}', encoding="utf-8")
         with pytest.raises(InvalidValueError, match="budget"):
             dpnb.Session.from_toml(file, TABLE)
+
+
+def test_batches_and_selections_are_released_and_say_that_nothing_limits_them() -> None:
+    session = made()
+    df = session.frame
+    batch = session.plan([df.count(), df.groupby("sex").count()])
+    assert "headroom after:  no budget" in str(batch.preview(mu=0.5))
+    assert math.isnan(batch.release(mu=0.5).cost_fraction)
+    largest = df.groupby("sex").size().idxmax()
+    assert "remaining:  no budget" in str(largest.preview(epsilon=0.5))
+    largest.release(epsilon=0.5)
+    assert "NaN" not in str(session) + str(largest.preview(epsilon=[0.5, 1])) + str(batch.release(mu=0.5))

@@ -282,7 +282,7 @@ def resolve(
 
 
 def resolve_loss(
-    target: Target, *, description: str, known: GDP, budget: Budget, remaining: Callable[[Fraction], GDP]
+    target: Target, *, description: str, known: GDP, budget: Budget | NoBudget, remaining: Callable[[Fraction], GDP]
 ) -> GDP:
     """The total loss of a target that is a loss or a share; see `resolve`."""
     amount = target.amount or Fraction(0)
