@@ -7,6 +7,7 @@ from html import escape
 from dpnb.accounting.exact import display_up
 from dpnb.render.numbers import FREE, format_cost_up, format_percent_down, percent
 from dpnb.render.page import box_html, title_html, with_notice
+from dpnb.render.previews import NO_LIMIT
 from dpnb.render.tables import facts_html, facts_text, table_html, table_text
 from dpnb.results.display import to_html, to_text
 from dpnb.results.selection import SelectedGroups, SelectionPreview, SelectionPreviews
@@ -102,7 +103,11 @@ def _preview_facts(preview: SelectionPreview) -> list[tuple[str, str]]:
         facts.append(("instead", text))
     if preview.refusal is not None:
         return [*facts, ("refused", preview.refusal)]
-    return [*facts, ("remaining", f"{format_percent_down(preview.headroom_after)} of the budget afterwards")]
+    return [*facts, ("remaining", f"{_left(preview)} of the budget afterwards" if preview.has_budget else NO_LIMIT)]
+
+
+def _left(preview: SelectionPreview) -> str:
+    return format_percent_down(preview.headroom_after)
 
 
 def _width(shortfall: float) -> str:
@@ -120,5 +125,5 @@ def _row(preview: SelectionPreview) -> tuple[str, ...]:
     width = f"{_width(preview.shortfall)} {preview.unit} at {percent(preview.confidence)}"
     counts = "" if preview.counts_shortfall is None else f"{_width(preview.counts_shortfall)} {preview.unit}"
     cost = "free" if preview.is_known else preview.cost_text or "refused"
-    after = format_percent_down(preview.headroom_after) if preview.fits else "does not fit"
+    after = "no budget" if not preview.has_budget else _left(preview) if preview.fits else "does not fit"
     return request, cost, width, counts, after
