@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from html import escape
 
 from dpnb.accounting.exact import display_up
@@ -103,9 +102,11 @@ def _preview_facts(preview: SelectionPreview) -> list[tuple[str, str]]:
         facts.append(("instead", text))
     if preview.refusal is not None:
         return [*facts, ("refused", preview.refusal)]
-    if math.isnan(preview.headroom_after):
-        return [*facts, ("remaining", NO_LIMIT)]
-    return [*facts, ("remaining", f"{format_percent_down(preview.headroom_after)} of the budget afterwards")]
+    return [*facts, ("remaining", f"{_left(preview)} of the budget afterwards" if preview.has_budget else NO_LIMIT)]
+
+
+def _left(preview: SelectionPreview) -> str:
+    return format_percent_down(preview.headroom_after)
 
 
 def _width(shortfall: float) -> str:
@@ -123,7 +124,5 @@ def _row(preview: SelectionPreview) -> tuple[str, ...]:
     width = f"{_width(preview.shortfall)} {preview.unit} at {percent(preview.confidence)}"
     counts = "" if preview.counts_shortfall is None else f"{_width(preview.counts_shortfall)} {preview.unit}"
     cost = "free" if preview.is_known else preview.cost_text or "refused"
-    after = format_percent_down(preview.headroom_after) if preview.fits else "does not fit"
-    if math.isnan(preview.headroom_after):
-        after = NO_LIMIT
+    after = "no budget" if not preview.has_budget else _left(preview) if preview.fits else "does not fit"
     return request, cost, width, counts, after

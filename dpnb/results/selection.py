@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -145,7 +146,7 @@ class SelectionPreview(Displayed):
     cost_text : str or None
         The charge in words, of the budget or of its reserve for pure losses; None if there is none.
     headroom_after : float
-        Fraction of the budget that would remain, rounded down; now, if it does not fit.
+        Fraction of the budget that would remain, rounded down; now, if it does not fit; NaN without a budget.
     refusal : str or None
         Why it does not fit.
     is_known : bool
@@ -193,6 +194,11 @@ class SelectionPreview(Displayed):
     def fits(self) -> bool:
         """Whether the filter would admit the selection now."""
         return self.refusal is None
+
+    @property
+    def has_budget(self) -> bool:
+        """Whether a budget limits the privacy loss."""
+        return not math.isnan(self.headroom_after)
 
 
 @dataclass(frozen=True, repr=False)

@@ -155,6 +155,17 @@ def test_a_reserve_for_pure_losses_pays_for_it(tmp_path: Path) -> None:
     assert (again.spent, again.headroom) == (session.spent, session.headroom)
 
 
+def test_without_a_budget_it_is_charged_and_nothing_is_refused(tmp_path: Path) -> None:
+    session = opened(tmp_path, budget=None)
+    for one in (sites(session).top(2).preview(), sites(session).top(2).preview(epsilon=5)):
+        assert "no budget" in repr(one)
+        assert "nan" not in (repr(one) + one._repr_html_()).lower()
+    top = sites(session).top(2).release(epsilon=5)
+    assert len(top) == 2
+    assert "nan" not in (repr(top) + top._repr_html_()).lower()
+    assert session.ledger.charges()[0].loss == PureDP(5)
+
+
 @pytest.mark.parametrize("filter_", ["zcdp", "approx-dp"])
 def test_it_is_not_interactive_and_so_allowed_where_launches_are_not(tmp_path: Path, filter_: str) -> None:
     session = opened(tmp_path, budget=dpnb.Budget(1, 1e-6, 1e-8), filter=filter_)

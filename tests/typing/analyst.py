@@ -53,7 +53,7 @@ session = dpnb.Session(
 assert_type(session, Session)
 assert_type(dpnb.Session.rehearse(table, name="clinic", budget=session.budget, schema=schema, filter="zcdp"), Session)
 assert_type(dpnb.Session.from_toml("clinic.toml", table), Session)
-assert_type(session.budget, dpnb.Budget)
+assert_type(session.budget, dpnb.Budget | None)
 assert_type(dpnb.Budget.gdp(0.5), dpnb.Budget)
 assert_type(session.spent, Loss)
 assert_type(session.headroom, float)
