@@ -58,9 +58,9 @@ def clinic(path: Path, mu0: object = 1) -> dpnb.Session:
 
 @dataclass(frozen=True)
 class Row:
-    """One row of the ledger: what it launched, if anything, and its mu squared.
+    """One row of the ledger: what it launched, if anything, and what it was charged in mu squared.
 
-    That is exact, or rounded down where an epsilon was charged.
+    `pure` is the epsilon of a launch in pure DP, otherwise 0.
     """
 
     id: int
@@ -69,26 +69,31 @@ class Row:
     launch: dict[str, Any]
     said: dict[str, Any]
     cost: Fraction
+    pure: Fraction
 
 
-def mu_squared(loss: dict[str, str]) -> Fraction:
-    if loss["kind"] == "gdp":
-        return Fraction(loss["mu_squared"])
-    with mpmath.workdps(50):  # epsilon-DP is mu-GDP for the mu at which randomised response just fits
-        top, bottom = Fraction(loss["epsilon"]).as_integer_ratio()
-        likelier = mpmath.exp(mpmath.mpf(top) / bottom)
-        mu = 2 * mpmath.sqrt(2) * mpmath.erfinv(2 * likelier / (1 + likelier) - 1)
-        return Fraction(int(mu**2 * 10**40), 10**40)
+def is_enough(epsilon: Fraction, charge: Fraction, left: Fraction) -> bool:
+    """Whether a charge pays for randomised response out of a GDP budget: by the total variation of both sides."""
+    with mpmath.workdps(50):
+        e, r, s = (mpmath.mpf(x.numerator) / x.denominator for x in (epsilon, left, left - charge))
+        r, s = mpmath.sqrt(r), mpmath.sqrt(s)
+        delta = mpmath.ncdf(s / 2 - e / s) - mpmath.exp(e) * mpmath.ncdf(-s / 2 - e / s) if s else 0
+        together = mpmath.tanh(e / 2) + 2 * delta / (1 + mpmath.exp(e))
+        return bool(together <= 2 * mpmath.ncdf(r / 2) - 1)
 
 
 def rows_of(path: Path) -> list[Row]:
     # Not read-only: what a killed kernel left half written has to be taken back first, as any next kernel does.
     with closing(sqlite3.connect(f"file:{path}?mode=rw", uri=True, timeout=LIMIT)) as file:
-        found = file.execute("SELECT id, node, status, kind, details, result, loss FROM events ORDER BY id").fetchall()
+        names = "id, node, status, kind, details, result, loss, charged_mu_squared"
+        found = file.execute(f"SELECT {names} FROM events ORDER BY id").fetchall()
     rows = []
-    for number, branch, state, kind, details, said, loss in found:
+    for number, branch, state, kind, details, said, loss, charged in found:
         launched = json.loads(details) if kind == "launch" else {}
-        rows.append(Row(number, branch, state, launched, json.loads(said or "{}"), mu_squared(json.loads(loss))))
+        lost = json.loads(loss)
+        cost = Fraction(lost["mu_squared"] if lost["kind"] == "gdp" else charged)
+        pure = Fraction(0 if lost["kind"] == "gdp" else lost["epsilon"])
+        rows.append(Row(number, branch, state, launched, json.loads(said or "{}"), cost, pure))
     return rows
 
 
@@ -103,10 +108,28 @@ def spent(rows: list[Row], branch: str = "") -> Fraction:
     return own
 
 
+def left_for(rows: list[Row], branch: str, budget: Fraction) -> Fraction:
+    """What is left in a branch for the person who has paid most; a person has rows in two parts of a partition."""
+    launch = next((row for row in rows if branch and str(row.id) == branch.split()[0]), None)
+    if launch is None:
+        return budget - spent(rows)
+    if launch.launch["mechanism"] != "partition":
+        return launch.cost - spent(rows, branch)
+    others = {row.branch for row in rows if row.branch.startswith(f"{launch.id} ")} - {branch}
+    rivals = sorted((spent(rows, part) for part in others), reverse=True)
+    own = spent(rows, branch)
+    counted = sum(sorted([own, *rivals], reverse=True)[:MOST], Fraction(0))
+    return left_for(rows, launch.branch, budget) + counted - own - sum(rivals[: MOST - 1], Fraction(0))
+
+
 def audited(path: Path, mu0: object = 1) -> list[Row]:
     """The rows of a ledger in which nothing is overspent."""
     rows = rows_of(path)
-    assert spent(rows) <= Fraction(mu0) ** 2  # type: ignore[arg-type]
+    budget = Fraction(mu0) ** 2  # type: ignore[arg-type]
+    assert spent(rows) <= budget
+    for row in rows:
+        if row.pure:
+            assert is_enough(row.pure, row.cost, left_for([one for one in rows if one.id < row.id], row.branch, budget))
     launches = [row for row in rows if row.launch]
     assert max(Counter((row.branch, row.launch["name"]) for row in launches).values(), default=1) == 1
     for row in launches:
@@ -120,9 +143,9 @@ def audited(path: Path, mu0: object = 1) -> list[Row]:
 
 
 def opened_again(path: Path, rows: list[Row], mu0: object = 1) -> dpnb.Session:
-    """A session that has followed the chain of hashes, and counts as we do but for rounding up epsilons."""
+    """A session that has followed the chain of hashes, and counts as we do."""
     session = clinic(path, mu0)
-    assert 0 <= session.spent.mu_squared - spent(rows) <= 1e-15 * len(rows)
+    assert session.spent.mu_squared == spent(rows)
     return session
 
 

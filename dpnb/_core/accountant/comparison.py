@@ -100,15 +100,24 @@ class FilterState:
     parts: PartSums = NO_PARTS
     refused_at: int | None = None
 
-    def after(self, charge_id: int, loss: Loss, path: Sequence[PartRef], counted: Loss | None = None) -> FilterState:
+    def after(
+        self,
+        charge_id: int,
+        loss: Loss,
+        path: Sequence[PartRef],
+        *,
+        is_enforced: bool = False,
+        charged: PureGDP | None = None,
+    ) -> FilterState:
         """The state after the next row; unchanged after a refusal.
 
-        `counted` is what the filter counts, if that was recorded with the row.
+        `charged` is what the enforced filter was charged, if the row says so.
         """
         if self.refused_at is not None:
             return self
         try:
-            counted = counted or self.guarantee.to_filter_loss(loss)
+            guarantee = self.guarantee
+            counted = guarantee.recorded_loss(loss, charged) if is_enforced else guarantee.to_filter_loss(loss)
             (filter_, parts), _ = step_filter(self.filter, self.parts, path, counted)
             return replace(self, filter=filter_, parts=parts)
         except (BudgetExceeded, ConversionError):
@@ -216,19 +225,19 @@ class FilterComparison:
         """
         if path is None:
             return replace(self, last_id=charge_id)
-        recorded = self.states[self.enforced].guarantee.recorded_loss(loss, charged)
         states = {
-            name: state.after(charge_id, loss, path, recorded if name == self.enforced else None)
+            name: state.after(charge_id, loss, path, is_enforced=name == self.enforced, charged=charged)
             for name, state in self.states.items()
         }
+        converted = self.converted if path else self.converted + _converted(loss)
         before, after = self.states[self.enforced].filter, states[self.enforced].filter
         updated = replace(self, states=states, last_loss=loss if loss else self.last_loss, last_id=charge_id)
         if isinstance(before, WorstCaseFilter) and isinstance(after, WorstCaseFilter):
             # No unit has spent more than the worst case up to the budget, and every odometer increases with the loss.
             # So the reading at that sum is valid for each unit, although some units pay later.
-            return replace(updated, odometers=dict(self._stepped(after.spent - before.spent)))
+            return replace(updated, odometers=dict(self._stepped(after.spent - before.spent)), converted=converted)
         if not path:
-            return replace(updated, odometers=dict(self._stepped(loss)), converted=self.converted + _converted(loss))
+            return replace(updated, odometers=dict(self._stepped(loss)), converted=converted)
         return updated._with_part(loss, path)
 
     def after_batch(self, batch: ChargeBatch) -> FilterComparison:
