@@ -280,13 +280,17 @@ def _cell(cell_id: str, cost: CellCost, log: RequestLog, name: str) -> protocol.
             text=f"{text}, no budget",
             description=f"The queries of this cell cost {text}, and {name} has no budget: {queries}{others}.",
         )
-    share = format_percent_up(cost.cost_fraction)
-    text = f"{share} of the budget of {name}"
+    share = f"{format_percent_up(cost.cost_fraction)} of the budget"
+    text = f"{share} of {name}"
     if cost.loss is not None:
         text = format_cost(cost.loss, cost.cost_fraction, f"the budget of {name}")
+    if cost.reserve_fraction:
+        reserve = f"{format_percent_up(cost.reserve_fraction)} of the reserve"
+        share = f"{share} and {reserve}" if cost.cost_fraction else reserve
+        text = f"{share} of {name}"
     return protocol.CellCost(
         cell_id=cell_id,
-        text=f"{share} of the budget",
+        text=share,
         description=f"The queries of this cell cost {text}: {queries}{others}.",
     )
 

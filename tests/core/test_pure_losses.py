@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from contextlib import closing
 from fractions import Fraction
@@ -12,6 +13,7 @@ import pandas as pd
 import pytest
 
 import dpnb
+from dpnb._core import registry
 from dpnb.accounting import GDPResidueFilter, PureGDP
 from dpnb.accounting.conversions import mu_from_pure, residue_charge
 from dpnb.accounting.exact import exact
@@ -198,6 +200,20 @@ def test_the_gauges_show_both_parts_of_the_budget() -> None:
     assert "Reserve (pure DP)" in str(session)
     assert "Reserve (pure DP)" in (session._repr_html_() or "")
     assert state.log[0].cost == "epsilon 0.1, from the reserve"
+
+
+def test_a_cell_that_only_took_from_the_reserve_says_so() -> None:
+    session = opened(":memory:", budget=RESERVED)
+    registry.set_cell_provider(lambda: "scanning")
+    try:
+        session.above_threshold(3, name="scan", epsilon="0.1")
+        assert [cell.text for cell in snapshot(session).cell_costs] == ["66.7% of the reserve"]
+        session.above_threshold(3, name="larger", epsilon="0.06")
+    finally:
+        registry.set_cell_provider(None)
+    (cell,) = snapshot(session).cell_costs
+    assert re.fullmatch(r"[\d.]+% of the budget and 100.0% of the reserve", cell.text)
+    assert "cost " + cell.text + " of clinic: " in cell.description
 
 
 def test_odometer_at_the_end_of_its_scale_when_budget_and_reserve_are_spent() -> None:

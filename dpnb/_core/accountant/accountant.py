@@ -15,7 +15,7 @@ from dpnb._core.accountant.tree import BudgetTree, Launch
 from dpnb._plan.schema import Key
 from dpnb.accounting.budget import Budget
 from dpnb.accounting.exact import decimal_sqrt_down
-from dpnb.accounting.filters import RogersFilter, UnboundedFilter
+from dpnb.accounting.filters import GDPReserveFilter, RogersFilter, UnboundedFilter
 from dpnb.accounting.guarantee import AnyFilter, PrivacyGuarantee, make_guarantee
 from dpnb.accounting.individual import WorstCaseFilter
 from dpnb.accounting.losses import GDP, Loss
@@ -23,7 +23,7 @@ from dpnb.accounting.no_budget import NoBudget, budget_from_json
 from dpnb.accounting.odometers import MixtureOdometer, Odometer
 from dpnb.accounting.partition_cost import PartRef
 from dpnb.errors import BudgetExceeded
-from dpnb.ledger import ROOT, ChargeSummary, Ledger, node_of, refuse_unreadable
+from dpnb.ledger import ROOT, Charge, ChargeSummary, Ledger, node_of, refuse_unreadable
 
 MAX_NAMED = 3
 """Number of open mechanisms that are named before "and more"."""
@@ -367,6 +367,13 @@ class Accountant:
         if charge_id not in self._cost_fractions:
             self.sync()
         return self._cost_fractions[charge_id]
+
+    def reserve_fraction(self, charge: Charge | ChargeSummary) -> Fraction:
+        """The share of the reserve for pure losses that a row was charged; 0 in a session without one."""
+        filter_ = self.guarantee.initial_filter
+        if charge.charged is None or not isinstance(filter_, GDPReserveFilter) or not filter_.budget.mu_squared:
+            return Fraction(0)
+        return charge.charged.epsilon / filter_.budget.epsilon
 
     def forecast(self, loss: Loss) -> tuple[float, float]:
         """The cost of a loss and the headroom after it, as fractions of the whole budget, rounded up and down.

@@ -119,27 +119,30 @@ class CellCost:
         of them implies no mu.
     cost_fraction : float
         Their total cost for this session as a fraction of the whole budget, rounded up; NaN without a budget.
+    reserve_fraction : float
+        Their total cost as a fraction of the reserve for pure losses, rounded up; 0 without a reserve.
     """
 
     ids: tuple[int, ...]
     loss: GDP | None
     cost_fraction: float
+    reserve_fraction: float = 0.0
 
 
 class _CellRows:
     """The rows that one cell requested, with running sums, since a cell with a loop can make thousands of requests."""
 
     def __init__(self) -> None:
-        self._rows: dict[int, tuple[GDP | None, Fraction]] = {}
-        self._loss, self._cost_fraction = GDP(0), Fraction(0)
+        self._rows: dict[int, tuple[GDP | None, Fraction, Fraction]] = {}
+        self._loss, self._cost_fraction, self._reserve_fraction = GDP(0), Fraction(0), Fraction(0)
         self._n_without_gdp, self._has_budget = 0, True
 
     def __bool__(self) -> bool:
         return bool(self._rows)
 
-    def add(self, row: int, loss: Loss, cost_fraction: float) -> None:
+    def add(self, row: int, loss: Loss, cost_fraction: float, reserve_fraction: Fraction) -> None:
         self._has_budget = not math.isnan(cost_fraction)  # for all rows of a session or for none
-        self._rows[row] = gdp_of(loss), exact(cost_fraction) if self._has_budget else Fraction(0)
+        self._rows[row] = gdp_of(loss), exact(cost_fraction) if self._has_budget else Fraction(0), reserve_fraction
         self._sum(row, 1)
 
     def remove(self, row: int) -> None:
@@ -147,18 +150,19 @@ class _CellRows:
         del self._rows[row]
 
     def _sum(self, row: int, sign: int) -> None:
-        loss, cost_fraction = self._rows[row]
+        loss, cost_fraction, reserve_fraction = self._rows[row]
         if loss is None:
             self._n_without_gdp += sign
         else:
             self._loss = self._loss + loss if sign > 0 else self._loss - loss
         self._cost_fraction += sign * cost_fraction
+        self._reserve_fraction += sign * reserve_fraction
 
     @property
     def cost(self) -> CellCost:
         loss = None if self._n_without_gdp else self._loss
         fraction = decimal_up(self._cost_fraction) if self._has_budget else math.nan
-        return CellCost(tuple(sorted(self._rows)), loss, fraction)
+        return CellCost(tuple(sorted(self._rows)), loss, fraction, decimal_up(self._reserve_fraction))
 
 
 @lru_cache(maxsize=1024)
@@ -298,7 +302,7 @@ class RequestLog:
                 del self._cells[before]
         self._cell_ids[charge.id] = cell_id
         rows = self._cells.setdefault(cell_id, _CellRows())
-        rows.add(charge.id, charge.loss, self._account.cost_fraction(charge.id))
+        rows.add(charge.id, charge.loss, self._account.cost_fraction(charge.id), self._account.reserve_fraction(charge))
         self._costs.pop(cell_id, None)
 
     def _with_cell(self, entry: LogEntry) -> LogEntry:

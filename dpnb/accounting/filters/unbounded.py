@@ -77,7 +77,7 @@ class UnboundedFilter(Frozen):
         --------
         >>> from dpnb.accounting import PureDP, UnboundedFilter
         >>> round(UnboundedFilter().to_filter_loss(PureDP(0.1)).mu, 4)
-        0.1254
+        0.1253
         """
         return convert(loss, GDP)
 
