@@ -28,15 +28,15 @@ logarithm of the ratio of the two densities, the product with RR(e) over the bud
     constant - (t^2/2) (1/s^2 - 1/r^2) + log cosh(a t) - log cosh(b t),    a = e/s^2,  b = E/r^2,
 
 an even function, and concave in t^2: the derivative of log cosh(a t) - log cosh(b t) with respect to t^2 is the
-integral over c from b to a of (tanh z + z/cosh^2 z) c/(2 z) at z = c |t|, and both tanh(z)/z and 1/cosh^2 z fall.  (b <
-a, since E < e and s <= r.)  So, for |t| rising from 0, the difference of the laws of |t| has the signs -, +, - or the
-end of this sequence; the last sign is -, because s < r.  Let D(y) be the difference of the profiles at x = log y, for y
->= 1.  A profile is the expected value of (1 - y e^-t)^+ under the law of t; in terms of |t| = u with law h, that is the
-integral over e^u > y of (e^u - y)/(1 + e^u) h(u) du.  Hence D'' has the sign of the difference of the laws at u = log
-y, D and D' vanish at infinity, D(1) = 0 by the equation, and D'(1) = 0, since both laws have mass 1 and (e^u - 1)/(1 +
-e^u) = 1 - 2/(1 + e^u).  On the first piece D is concave from D(1) = D'(1) = 0, so D <= 0; on the last it is concave
-with D' -> 0 at infinity, so it rises to its limit 0, and D <= 0; in between it is convex and at most 0 at both ends, so
-D <= 0.  []
+integral over c from b to a of (tanh z + z/cosh^2 z) c/(2 z) at z = c abs(t), and both tanh(z)/z and 1/cosh^2 z fall.
+(b < a, since E < e and s <= r.)  So, for abs(t) rising from 0, the difference of the laws of abs(t) has the signs -, +,
+- or the end of this sequence; the last sign is -, because s < r.  Let D(y) be the difference of the profiles at x = log
+y, for y >= 1.  A profile is the expected value of (1 - y e^-t)^+ under the law of t; in terms of abs(t) = u with law h,
+that is the integral over e^u > y of (e^u - y)/(1 + e^u) h(u) du.  Hence D'' has the sign of the difference of the laws
+at u = log y, D and D' vanish at infinity, D(1) = 0 by the equation, and D'(1) = 0, since both laws have mass 1 and (e^u
+- 1)/(1 + e^u) = 1 - 2/(1 + e^u).  On the first piece D is concave from D(1) = D'(1) = 0, so D <= 0; on the last it is
+concave with D' -> 0 at infinity, so it rises to its limit 0, and D <= 0; in between it is convex and at most 0 at both
+ends, so D <= 0.  []
 """
 
 from __future__ import annotations
