@@ -15,6 +15,10 @@ import math
 from fractions import Fraction
 from functools import lru_cache
 
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import expit, log_ndtr
+
 from dpnb.accounting.conversions.directed import checked_delta, directed, real, settle
 from dpnb.accounting.conversions.gaussian import delta_of_gdp, epsilon_of_gdp, mu_from_epsilon
 from dpnb.accounting.conversions.pure import epsilon_from_pure
@@ -79,7 +83,27 @@ def _mu_of(epsilon: Fraction, delta: Fraction, reserve: Fraction) -> float:
     def holds(mu: float) -> bool:
         return mu <= 0 or _profile_up(epsilon, reserve, exact(mu) ** 2) <= delta
 
-    return settle(largest, holds, 0.0)
+    return settle(_near_mu(float(epsilon), float(reserve), float(delta), largest), holds, 0.0)
+
+
+def _near_mu(epsilon: float, reserve: float, delta: float, largest: float) -> float:
+    """The same in doubles, as a guess; `largest` where they underflow."""
+    logs = math.log(expit(reserve)), math.log(expit(-reserve))
+
+    def excess(mu: float) -> float:
+        """The logarithm of the profile over delta."""
+        terms = []
+        for weight, x in zip(logs, (epsilon - reserve, epsilon + reserve), strict=True):
+            first, second = float(log_ndtr(mu / 2 - x / mu)), x + float(log_ndtr(-mu / 2 - x / mu))
+            terms.append(weight + first + math.log(max(-math.expm1(second - first), 1e-300)))
+        return float(np.logaddexp(*terms)) - math.log(delta)
+
+    low = largest
+    while low > largest * 1e-6 and excess(low) > 0:
+        low /= 2
+    if delta < 1e-300 or not excess(low) < 0 < excess(largest):
+        return largest
+    return float(brentq(excess, low, largest, xtol=1e-300, rtol=1e-15))
 
 
 @lru_cache(maxsize=4096)
@@ -125,9 +149,15 @@ def epsilon_of_pure_gdp(pure_epsilon: Fraction, mu_squared: Fraction, delta: Fra
 
 def _profile_up(epsilon: Fraction, reserve: Fraction, mu_squared: Fraction) -> Fraction:
     """An upper bound on the profile of the product, above it by less than a double can show."""
-    truth = directed(lambda ctx: (1 / (1 + ctx.exp(-real(ctx, reserve))),), up=True)
-    lie = directed(lambda ctx: (1 / (1 + ctx.exp(real(ctx, reserve))),), up=True)
+    truth, lie = _outcomes_up(reserve)
     return truth * _delta_up(epsilon - reserve, mu_squared) + lie * _delta_up(epsilon + reserve, mu_squared)
+
+
+@lru_cache(maxsize=1024)
+def _outcomes_up(reserve: Fraction) -> tuple[Fraction, Fraction]:
+    """The probabilities that randomised response tells the truth, and that it does not, rounded up."""
+    truth = directed(lambda ctx: (1 / (1 + ctx.exp(-real(ctx, reserve))),), up=True)
+    return truth, directed(lambda ctx: (1 / (1 + ctx.exp(real(ctx, reserve))),), up=True)
 
 
 def _delta_up(epsilon: Fraction, mu_squared: Fraction) -> Fraction:
