@@ -14,7 +14,7 @@ from accounting.test_filters import GrowsInEveryPart
 from contracts.filters import FilterContract
 from dpnb.accounting import GDPAccumulator, GDPFilter, GDPReserveFilter, GDPResidueFilter, SpentAccumulator, convert
 from dpnb.accounting.budget import Budget
-from dpnb.accounting.conversions import delta_from_mu, epsilon_of_pure_gdp, mu_beside_reserve
+from dpnb.accounting.conversions import delta_from_mu, epsilon_of_pure_gdp, mu_beside_reserve, mu_from_epsilon
 from dpnb.accounting.exact import exact
 from dpnb.accounting.losses import GDP, RDP, ZCDP, ApproxDP, Loss, PureDP, PureGDP
 from dpnb.errors import BudgetExceeded, ConversionError, InvalidValueError
@@ -152,6 +152,14 @@ def test_epsilon_of_both_together_is_where_their_profile_is_delta(
         assert profile(reserve, mu_squared, epsilon) <= mpmath.mpf(delta)
         if epsilon > 1e-6:
             assert profile(reserve, mu_squared, epsilon * (1 - 1e-9)) > mpmath.mpf(delta)
+
+
+@pytest.mark.parametrize("reserve", ["1e4", "1e9", "1e99"])
+def test_large_reserve_leaves_what_a_small_epsilon_would(reserve: str) -> None:
+    """Where e^E is astronomical, only the difference of both epsilons counts."""
+    mu = mu_beside_reserve(Fraction(reserve) + 1, delta="1e-6", pure_epsilon=reserve)
+    assert mu == pytest.approx(mu_from_epsilon(1, delta="1e-6"), rel=1e-12)
+    assert Budget(Fraction(reserve) * 2, "1e-6", pure_epsilon=reserve).loss.mu > mu
 
 
 def test_reserve_of_nothing_is_the_plain_conversion() -> None:

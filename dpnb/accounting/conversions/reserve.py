@@ -15,7 +15,7 @@ import math
 from fractions import Fraction
 from functools import lru_cache
 
-from dpnb.accounting.conversions.directed import checked_delta, directed, real, settle
+from dpnb.accounting.conversions.directed import checked_delta, directed, exp_up, real, settle
 from dpnb.accounting.conversions.gaussian import delta_of_gdp, epsilon_of_gdp, mu_from_epsilon
 from dpnb.accounting.conversions.pure import epsilon_from_pure
 from dpnb.accounting.exact import Number, exact, non_negative, positive, shown
@@ -25,6 +25,8 @@ __all__ = ["epsilon_of_pure_gdp", "mu_beside_reserve"]
 
 _HALVINGS = 48
 """Steps of a bisection that only provides a guess."""
+
+_LARGE = 1000
 
 
 def mu_beside_reserve(epsilon: Number, *, delta: Number, pure_epsilon: Number) -> float:
@@ -126,7 +128,9 @@ def epsilon_of_pure_gdp(pure_epsilon: Fraction, mu_squared: Fraction, delta: Fra
 def _profile_up(epsilon: Fraction, reserve: Fraction, mu_squared: Fraction) -> Fraction:
     """An upper bound on the profile of the product, above it by less than a double can show."""
     truth = directed(lambda ctx: (1 / (1 + ctx.exp(-real(ctx, reserve))),), up=True)
-    lie = directed(lambda ctx: (1 / (1 + ctx.exp(real(ctx, reserve))),), up=True)
+    lie = exp_up(-reserve)  # it is less; for a large reserve the difference is invisible, and e^E need not be computed
+    if reserve < _LARGE:
+        lie = directed(lambda ctx: (1 / (1 + ctx.exp(real(ctx, reserve))),), up=True)
     return truth * _delta_up(epsilon - reserve, mu_squared) + lie * _delta_up(epsilon + reserve, mu_squared)
 
 
