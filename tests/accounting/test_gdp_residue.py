@@ -7,14 +7,14 @@ from typing import Any
 
 import mpmath
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from accounting.test_filters import GrowsInEveryPart
 from contracts.filters import FilterContract
 from dpnb.accounting import GDPAccumulator, GDPFilter, GDPReserveFilter, GDPResidueFilter, SpentAccumulator, convert
 from dpnb.accounting.budget import Budget
-from dpnb.accounting.conversions import delta_from_mu, epsilon_of_pure_gdp, mu_beside_reserve
+from dpnb.accounting.conversions import delta_from_mu, epsilon_of_pure_gdp, mu_beside_reserve, mu_from_epsilon
 from dpnb.accounting.exact import exact
 from dpnb.accounting.losses import GDP, RDP, ZCDP, ApproxDP, Loss, PureDP, PureGDP
 from dpnb.errors import BudgetExceeded, ConversionError, InvalidValueError
@@ -126,15 +126,18 @@ def test_mu_beside_a_reserve_is_the_reference_rounded_down(reserve: str, epsilon
 
 def profile(reserve: Fraction, mu_squared: Fraction, epsilon: float) -> Any:
     with mpmath.workdps(50):
-        mu, e = mpmath.sqrt(mpmath.mpf(mu_squared.numerator) / mu_squared.denominator), mpmath.mpf(float(reserve))
+        # A double means its shortest decimal.
+        mu, e = mpmath.sqrt(mpmath.mpf(mu_squared.numerator) / mu_squared.denominator), mpmath.mpf(repr(float(reserve)))
         p = 1 / (1 + mpmath.exp(-e))
 
         def gaussian(x: Any) -> Any:
             return mpmath.ncdf(mu / 2 - x / mu) - mpmath.exp(x) * mpmath.ncdf(-mu / 2 - x / mu)
 
-        return p * gaussian(epsilon - e) + (1 - p) * gaussian(epsilon + e)
+        x = mpmath.mpf(repr(epsilon))
+        return p * gaussian(x - e) + (1 - p) * gaussian(x + e)
 
 
+@example(Fraction(1, 25), Fraction(1, 20), "1e-9")
 @given(
     st.fractions(0, 2, max_denominator=50),
     st.fractions(Fraction(1, 20), 4, max_denominator=50),
@@ -146,9 +149,17 @@ def test_epsilon_of_both_together_is_where_their_profile_is_delta(
     reserve = exact(float(reserve))
     epsilon = epsilon_of_pure_gdp(reserve, mu_squared, exact(delta))
     with mpmath.workdps(50):
-        assert profile(reserve, mu_squared, epsilon) <= mpmath.mpf(delta) * (1 + mpmath.mpf("1e-15"))
+        assert profile(reserve, mu_squared, epsilon) <= mpmath.mpf(delta)
         if epsilon > 1e-6:
             assert profile(reserve, mu_squared, epsilon * (1 - 1e-9)) > mpmath.mpf(delta)
+
+
+@pytest.mark.parametrize("reserve", ["1e4", "1e9", "1e99"])
+def test_large_reserve_leaves_what_a_small_epsilon_would(reserve: str) -> None:
+    """Where e^E is astronomical, only the difference of both epsilons counts."""
+    mu = mu_beside_reserve(Fraction(reserve) + 1, delta="1e-6", pure_epsilon=reserve)
+    assert mu == pytest.approx(mu_from_epsilon(1, delta="1e-6"), rel=1e-12)
+    assert Budget(Fraction(reserve) * 2, "1e-6", pure_epsilon=reserve).loss.mu > mu
 
 
 def test_reserve_of_nothing_is_the_plain_conversion() -> None:

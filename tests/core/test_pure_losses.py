@@ -48,6 +48,15 @@ def test_a_launch_leaves_more_of_the_budget_than_its_conversion_alone(epsilon: s
     assert session.headroom > 1 - mu_from_pure(epsilon) ** 2 / float(ONE.loss.mu_squared) + 0.01
 
 
+@pytest.mark.parametrize("budget", [dpnb.Budget.gdp(50), dpnb.Budget(1000, "1e-6", pure_epsilon="0.1")], ids=str)
+def test_launches_are_not_free_under_a_large_budget(budget: dpnb.Budget) -> None:
+    session = opened(":memory:", budget=budget)
+    for number in range(3):
+        before = session.spent.mu_squared
+        session.above_threshold(3, name=f"scan {number}", epsilon=5)
+        assert 14 < session.spent.mu_squared - before < 15
+
+
 def test_a_preview_names_the_charge_and_a_launch_that_does_not_fit_is_refused() -> None:
     session = opened(":memory:")
     preview = str(session.above_threshold(3, name="scan", epsilon="0.1", dry_run=True))

@@ -16,10 +16,9 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.special import expit, log_ndtr
+from scipy.special import log_ndtr
 
-from dpnb.accounting.conversions.directed import checked_delta, directed, real, settle
+from dpnb.accounting.conversions.directed import checked_delta, directed, exp_up, real, settle
 from dpnb.accounting.conversions.gaussian import delta_of_gdp, epsilon_of_gdp, mu_from_epsilon
 from dpnb.accounting.conversions.pure import epsilon_from_pure
 from dpnb.accounting.exact import Number, exact, non_negative, positive, shown
@@ -29,6 +28,8 @@ __all__ = ["epsilon_of_pure_gdp", "mu_beside_reserve"]
 
 _HALVINGS = 48
 """Steps of a bisection that only provides a guess."""
+
+_LARGE = 1000
 
 
 def mu_beside_reserve(epsilon: Number, *, delta: Number, pure_epsilon: Number) -> float:
@@ -83,12 +84,16 @@ def _mu_of(epsilon: Fraction, delta: Fraction, reserve: Fraction) -> float:
     def holds(mu: float) -> bool:
         return mu <= 0 or _profile_up(epsilon, reserve, exact(mu) ** 2) <= delta
 
-    return settle(_near_mu(float(epsilon), float(reserve), float(delta), largest), holds, 0.0)
+    near = _near_mu(float(epsilon), float(reserve), float(delta), largest)
+    return settle(largest if holds(near) else near, holds, 0.0)  # from above: it goes down in growing steps
 
 
 def _near_mu(epsilon: float, reserve: float, delta: float, largest: float) -> float:
-    """The same in doubles, as a guess; `largest` where they underflow."""
-    logs = math.log(expit(reserve)), math.log(expit(-reserve))
+    """The same in doubles and slightly larger, as a guess; `largest` where they underflow."""
+    from scipy.optimize import brentq  # imported when first used
+
+    rest = math.log1p(math.exp(-reserve))
+    logs = -rest, -reserve - rest
 
     def excess(mu: float) -> float:
         """The logarithm of the profile over delta."""
@@ -103,7 +108,7 @@ def _near_mu(epsilon: float, reserve: float, delta: float, largest: float) -> fl
         low /= 2
     if delta < 1e-300 or not excess(low) < 0 < excess(largest):
         return largest
-    return float(brentq(excess, low, largest, xtol=1e-300, rtol=1e-15))
+    return min(float(brentq(excess, low, largest, xtol=1e-300, rtol=1e-15)) * (1 + 1e-9), largest)
 
 
 @lru_cache(maxsize=4096)
@@ -157,6 +162,8 @@ def _profile_up(epsilon: Fraction, reserve: Fraction, mu_squared: Fraction) -> F
 def _outcomes_up(reserve: Fraction) -> tuple[Fraction, Fraction]:
     """The probabilities that randomised response tells the truth, and that it does not, rounded up."""
     truth = directed(lambda ctx: (1 / (1 + ctx.exp(-real(ctx, reserve))),), up=True)
+    if reserve >= _LARGE:
+        return truth, exp_up(-reserve)  # it is less by an invisible amount, and e^E need not be computed
     return truth, directed(lambda ctx: (1 / (1 + ctx.exp(real(ctx, reserve))),), up=True)
 
 

@@ -134,10 +134,12 @@ def _around(guess: float) -> tuple[float, float]:
 class _State:
     """The equation for one mechanism and one budget.
 
-    An error of one unit in the last place of x/m changes each term of delta, relatively, by at most 16 (b + 2)^2 units
-    (:mod:`dpnb.accounting.conversions.gaussian`).  Changing the charge by one unit in the last place of a double
-    changes the left side by at least about e^2 2^-60 of its size, as long as delta is not negligible.  So with these
-    precisions the margin is far above the errors, and below what a double can show.
+    Both sides are computed from 1 - delta, which is a sum of positive terms: under a large budget it is far below the
+    precision of delta, and a difference would lose it.  An error of one unit in the last place of x/m changes each of
+    the terms, relatively, by at most 16 (b + 2)^2 units (:mod:`dpnb.accounting.conversions.gaussian`).  Changing the
+    charge by one unit in the last place of a double changes the left side by at least about e^2 2^-60 of its size, as
+    long as delta is not negligible.  So with these precisions the margin is far above the errors, and below what a
+    double can show.
     """
 
     epsilon: Fraction
@@ -179,16 +181,19 @@ class _State:
         ]
         ctx.prec = self._margin_bits(ctx) + 64 + 4 * int(max(widths, default=0))
         sides = [
-            (1 - _delta(ctx, real(ctx, epsilon), ctx.sqrt(real(ctx, square)))) * 2 / (1 + ctx.exp(real(ctx, epsilon)))
+            _missed(ctx, real(ctx, epsilon), ctx.sqrt(real(ctx, square))) * 2 / (1 + ctx.exp(real(ctx, epsilon)))
             for epsilon, square in ((self.epsilon, left), (self.reserve, self.budget))
         ]
         return ctx, sides[0], sides[1]
 
 
-def _delta(ctx: Any, epsilon: Any, mu: Any) -> Any:
-    """The profile of mu-GDP at epsilon; below every margin, and 0 here, where its exponent is beyond -80,000."""
+def _missed(ctx: Any, epsilon: Any, mu: Any) -> Any:
+    """One minus the profile of mu-GDP at epsilon, as a sum of two positive terms, so that nothing cancels.
+
+    1 where the profile is below every margin: where its exponent is beyond -80,000.
+    """
     if not mu or epsilon / mu - mu / 2 > _FAR:
-        return ctx.zero
+        return ctx.one
     root = ctx.sqrt(2)
-    above, below = (epsilon / mu - mu / 2) / root, (epsilon / mu + mu / 2) / root
-    return (ctx.erfc(above) - ctx.exp(epsilon) * ctx.erfc(below)) / 2
+    below, above = (mu / 2 - epsilon / mu) / root, (mu / 2 + epsilon / mu) / root
+    return (ctx.erfc(below) + ctx.exp(epsilon) * ctx.erfc(above)) / 2

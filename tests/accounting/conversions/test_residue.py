@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpnb.accounting.budget import Budget
-from dpnb.accounting.conversions import mu_from_pure, residue_charge
+from dpnb.accounting.conversions import mu_from_pure, residue, residue_charge
 from dpnb.accounting.exact import exact
 
 #: epsilon, r, and the largest residue to 17 digits, computed with 30 digits.
@@ -132,3 +132,50 @@ def test_nothing_is_free_but_nothing() -> None:
     charge = residue_charge("1e-100", mu_squared=1)
     assert charge is not None
     assert charge > 0
+
+
+LARGE = ("30", "36", "40", "60", "300", "1e6", "1e60")
+
+
+def charges_beside(epsilon: str, reserve: str, budgets: tuple[str, ...]) -> list[float]:
+    charges = [residue_charge(epsilon, mu_squared=Fraction(r) ** 2, pure_epsilon=reserve) for r in budgets]
+    return [float(charge) for charge in charges if charge is not None]
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "reserve"), [("1e-9", "0"), ("0.1", "0"), ("1", "0"), ("1", "0.3"), ("5", "4.999")]
+)
+def test_a_launch_is_not_free_under_a_large_budget(epsilon: str, reserve: str) -> None:
+    """An attack: a delta that is 1 within every precision would make every launch free."""
+    with mpmath.workdps(60):
+        both = (mpmath.log(mpmath.cosh(mpmath.mpf(one) / 2)) for one in (epsilon, reserve))
+        limit = float(8 * (next(both) - next(both)))
+    charges = charges_beside(epsilon, reserve, LARGE)
+    assert len(charges) == len(LARGE)
+    assert charges == sorted(charges, reverse=True), "a charge is enough for every larger budget"
+    assert charges[0] == pytest.approx(limit, rel=0.05)
+    assert charges[-1] == pytest.approx(limit, rel=1e-12)
+    assert min(charges) >= limit * (1 - 1e-12)
+
+
+def test_control_one_minus_a_delta_is_lost_under_a_large_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    exactly = residue._missed
+    monkeypatch.setattr(residue, "_missed", lambda ctx, epsilon, mu: 1 - (1 - exactly(ctx, epsilon, mu)))
+    residue._charge.cache_clear()
+    try:
+        assert charges_beside("1", "0", ("40",)) == [5e-324]
+    finally:
+        residue._charge.cache_clear()
+
+
+def test_the_product_is_within_a_large_budget_at_every_point() -> None:
+    """With 400 digits, since the profiles differ from 1 by 10^-110 over much of the range."""
+    with mpmath.workdps(400):
+        for r in (45,):
+            charge = residue_charge(1, mu_squared=r * r)
+            assert charge is not None
+            s = mpmath.sqrt(r * r - mpmath.mpf(charge.numerator) / charge.denominator)
+            p = 1 / (1 + mpmath.exp(-1))
+            for x in range(0, 3 * r * r, r * r // 3):
+                product = p * profile_of_gdp(s, mpmath.mpf(x - 1)) + (1 - p) * profile_of_gdp(s, mpmath.mpf(x + 1))
+                assert product <= profile_of_gdp(mpmath.mpf(r), mpmath.mpf(x))
