@@ -144,7 +144,7 @@ class Batches:
         listed: Any = answers
         if listed is not None and not isinstance(listed, list | tuple | BatchAnswer):
             raise RequestError(
-                f"reconcile: needs a list of answers; got a {type(listed).__name__}; leave it out for all answers"
+                f"reconcile: needs a list of answers; got {_shown(listed)}; leave it out for all answers"
             )
         return reconcile(self._core.releases, None if listed is None else list(listed))
 
@@ -152,5 +152,10 @@ class Batches:
 def _shown(value: object) -> str:
     if isinstance(value, list | tuple):
         other = next((one for one in value if not isinstance(one, Query)), None)
-        return "an empty list" if other is None else f"a list with a {type(other).__name__}"
-    return f"a {type(value).__name__}"
+        return "an empty list" if other is None else f"a list with {_with_article(other)}"
+    return _with_article(value)
+
+
+def _with_article(value: object) -> str:
+    name = type(value).__name__
+    return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"
