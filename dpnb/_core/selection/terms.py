@@ -143,7 +143,7 @@ def selection_terms(query: LinearQuery, view: AnyView, winners: object, verb: st
         raise PlanError(
             f"{verb}: {describe_plan(plan, view)}: selects among groups by a count of rows or of units, as in "
             "df.groupby(...).size().top(3); for other statistics release all groups, and call .nlargest(3) or "
-            ".idxmax() of the answer"
+            ".estimate.idxmax() of the answer"
         )
     number, groups = whole_number(winners), query.cells
     if number is None or not 1 <= number <= groups:
