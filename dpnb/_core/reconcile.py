@@ -30,6 +30,7 @@ from dpnb.ledger import Charge
 from dpnb.ledger.charge import RELEASE
 from dpnb.results.answer import Answer
 from dpnb.results.estimates import IntervalArrays, estimate
+from dpnb.results.margins import TableWithMargins
 from dpnb.results.reconciled import ReconciledEstimates, Reconciliation
 
 
@@ -93,6 +94,11 @@ def _is_answered(releases: ReleasePipeline, charge: Charge) -> bool:
 def _family_of(releases: ReleasePipeline, answer: object) -> str:
     """The statistic and the rows of an answer, equal for answers that add up."""
     if not isinstance(answer, Answer) or getattr(answer.origin, "releases", None) is not releases:
+        if isinstance(answer, TableWithMargins):
+            raise RequestError(
+                "reconcile: takes answers of queries; got a table with margins; give the answers in its .batch, as in "
+                "session.reconcile(table.batch)"
+            )
         other = answer.description if isinstance(answer, Answer) else shown(answer)
         raise RequestError(
             f"reconcile: takes answers of this session; got {other}; release the query again, since a copied answer "

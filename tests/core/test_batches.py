@@ -496,3 +496,11 @@ def test_a_list_of_other_things_is_refused_with_an_article() -> None:
         session.reconcile(session.frame.count().release(mu=0.1))  # type: ignore[arg-type]
     with pytest.raises(RequestError, match="takes answers of this session; got 1;"):
         session.reconcile([1, 2])  # type: ignore[list-item]
+
+
+def test_a_table_with_margins_is_reconciled_by_its_batch() -> None:
+    df = (session := open_session()).frame
+    table = dpnb.crosstab(df["town"], df["plan"], margins=True).release(share=0.1)
+    assert str(session.reconcile(table)) == str(session.reconcile(table.batch))
+    with pytest.raises(RequestError, match=r"got a table with margins; give the answers in its \.batch"):
+        session.reconcile([table])  # type: ignore[list-item]
