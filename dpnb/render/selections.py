@@ -122,7 +122,9 @@ def _cost(preview: SelectionPreview) -> str:
 
 def _row(preview: SelectionPreview) -> tuple[str, ...]:
     request = f"epsilon={display_up(float(preview.loss.epsilon))}"
-    width = f"{_width(preview.shortfall)} {preview.unit} at {percent(preview.confidence)}"
+    number = _width(preview.shortfall)
+    unit = preview.unit.removesuffix("s") if number == "1" else preview.unit
+    width = f"{number} {unit} at {percent(preview.confidence)}"
     counts = "" if preview.counts_shortfall is None else f"{_width(preview.counts_shortfall)} {preview.unit}"
     cost = "free" if preview.is_known else preview.cost_text or "refused"
     after = "no budget" if not preview.has_budget else _left(preview) if preview.fits else "does not fit"
