@@ -8,7 +8,7 @@ from html import escape
 from typing import Any, ClassVar
 
 from dpnb._core.batches import BatchPipeline
-from dpnb._core.query import PICKER_STEPS, Query
+from dpnb._core.query import PICKER_MUS, PICKER_STEPS, Query
 from dpnb._plan.unreleased import Unreleased
 from dpnb.accounting.exact import Number
 from dpnb.copying import NotCopyable, safe_repr
@@ -79,7 +79,8 @@ class PlannedQueries(Unreleased, NotCopyable):
         Parameters
         ----------
         mu, rho, epsilon, share, within, confidence, simultaneous, final : optional
-            As for `release`.
+            As for `release`.  Without a target, here and in `dpnb.Session.plan`, the preview is that of 2% of what
+            remains, or without a budget of mu 0.05.
 
         Raises
         ------
@@ -93,6 +94,9 @@ class PlannedQueries(Unreleased, NotCopyable):
         True
         """
         given = {"mu": mu, "rho": rho, "epsilon": epsilon, "share": share, "within": within}
+        if all(value is None for value in given.values()) and not any(name in self._target for name in KINDS):
+            has_budget = self.queries[0].runner.account.guarantee.has_budget
+            given = {"share": PICKER_STEPS[1]} if has_budget else {"mu": PICKER_MUS[1]}
         return self._pipeline.preview(
             self._planned, **self._arguments(given, confidence=confidence, simultaneous=simultaneous, final=final)
         )
@@ -111,10 +115,9 @@ class PlannedQueries(Unreleased, NotCopyable):
         return {**planned, **given, **{name: value for name, value in options.items() if value is not None}}
 
     def _static(self) -> BatchPreview | str:
-        """The preview at the batch's own target, or at a small share of what remains."""
-        has_target = any(name in self._target for name in KINDS)
+        """The preview without arguments."""
         try:
-            return self.preview() if has_target else self.preview(share=PICKER_STEPS[1])
+            return self.preview()
         except DpnbError as error:  # displaying a batch never raises
             return str(error)
 

@@ -11,8 +11,10 @@ from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.cost_text import cost_text
 from dpnb._core.core import SessionCore
 from dpnb._plan.schema import Bounded, Categories
+from dpnb.accounting.budget import Budget
 from dpnb.accounting.doubles import MARGIN
 from dpnb.accounting.exact import binary_up, decimal_up, display_up, exact
+from dpnb.accounting.filters import GDPReserveFilter
 from dpnb.accounting.guarantee import FILTERS, PrivacyGuarantee, display_bound
 from dpnb.accounting.individual import WorstCaseFilter
 from dpnb.accounting.no_budget import NoBudget
@@ -66,9 +68,15 @@ def of_session(core: SessionCore, spent: str, mechanisms: list[dict[str, Any]]) 
     return Explanation(f"{core.name}: guarantee and budget", facts, core.notice)
 
 
+PURE_RULE = "the sum of the epsilons"
+RESERVE_RULE = "the sum of the epsilons of scans and selections against the reserve"
+
+
 def _enforcement(account: Accountant, spent: str) -> str:
     """What the filter enforces, and how much of the budget is spent."""
     filter_, (label, source) = account.filter, FILTERS[account.guarantee.filter_name]
+    if isinstance(filter_, GDPReserveFilter):
+        source = f"{PURE_RULE if not filter_.budget.mu_squared else f'{source}, and {RESERVE_RULE}'}"
     spent_fraction = format_percent_up(decimal_up(1 - exact(filter_.headroom)))
     enforcement = (
         f"Spent: {spent_fraction} of the budget ({spent}); {format_percent_down(filter_.headroom)} is left. It refuses "
@@ -132,15 +140,22 @@ def next_steps(core: SessionCore) -> list[dict[str, str]]:
     has_units = tables.units[name].column is not None
     numbers = [column for column, kind in columns.items() if isinstance(kind, Bounded)]
     groups = [column for column, kind in columns.items() if isinstance(kind, Categories)]
+    count = "frame.count_units()" if has_units else "frame.count()"
+    budget = core.account.budget
+    in_pure_dp = isinstance(budget, Budget) and not budget.loss
     steps = [
         ("Open the table. It is used like a pandas DataFrame, and never shows a row.", f"frame = {opened}"),
-        (
-            "Count the units or rows. As the last line of a cell, a query shows the expected error for several "
-            "budgets; it is free until you release it.",
-            "frame.count_units()" if has_units else "frame.count()",
-        ),
     ]
-    if numbers and groups:
+    if not in_pure_dp:
+        shown = "As the last line of a cell, a query shows the expected error for several budgets; it is free until "
+        steps.append((f"Count the units or rows. {shown}you release it.", count))
+    if in_pure_dp:
+        launch = "session.above_threshold(100, name='scan', epsilon=0.01, dry_run=True)"
+        steps.append(("See what a search for large counts costs; the budget is in pure DP, for such scans.", launch))
+        if groups:
+            counted = count.replace("frame", f"frame.groupby({groups[0]!r})")
+            steps.append(("Find the largest group; this is free until you release it.", f"{counted}.idxmax()"))
+    elif numbers and groups:
         steps.append(("Compare groups, all in one charge.", f"frame.groupby({groups[0]!r})[{numbers[0]!r}].mean()"))
     elif numbers:
         steps.append(("Query a column.", f"frame[{numbers[0]!r}].mean()"))

@@ -59,7 +59,10 @@ def checked_budget(budget: object) -> Budget:
     """A single budget."""
     if isinstance(budget, Budget):
         return budget
-    raise InvalidValueError(f"budget: must be one dpnb.Budget(epsilon=, delta=) or dpnb.Budget.gdp(mu); got {budget!r}")
+    raise InvalidValueError(
+        "budget: must be one dpnb.Budget(epsilon, delta), dpnb.Budget.gdp(mu) or dpnb.Budget.pure(epsilon), or for a "
+        f"session None, which declares that there is no budget; got {budget!r}"
+    )
 
 
 def checked_limit(budget: object, odometer_delta: Number | None) -> Budget | NoBudget:

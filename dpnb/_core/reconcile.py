@@ -24,11 +24,13 @@ from dpnb._core.releases import ReleasePipeline
 from dpnb._plan.identity import query_key
 from dpnb._plan.measurements import BoundsView, Proportions, view_to_json
 from dpnb._plan.plan import Plan
+from dpnb.accounting.exact import shown
 from dpnb.errors import PlanError, RequestError
 from dpnb.ledger import Charge
 from dpnb.ledger.charge import RELEASE
 from dpnb.results.answer import Answer
 from dpnb.results.estimates import IntervalArrays, estimate
+from dpnb.results.margins import TableWithMargins
 from dpnb.results.reconciled import ReconciledEstimates, Reconciliation
 
 
@@ -92,7 +94,12 @@ def _is_answered(releases: ReleasePipeline, charge: Charge) -> bool:
 def _family_of(releases: ReleasePipeline, answer: object) -> str:
     """The statistic and the rows of an answer, equal for answers that add up."""
     if not isinstance(answer, Answer) or getattr(answer.origin, "releases", None) is not releases:
-        other = answer.description if isinstance(answer, Answer) else f"a {type(answer).__name__}"
+        if isinstance(answer, TableWithMargins):
+            raise RequestError(
+                "reconcile: takes answers of queries; got a table with margins; give the answers in its .batch, as in "
+                "session.reconcile(table.batch)"
+            )
+        other = answer.description if isinstance(answer, Answer) else shown(answer)
         raise RequestError(
             f"reconcile: takes answers of this session; got {other}; release the query again, since a copied answer "
             "has no session"

@@ -93,7 +93,7 @@ class Budget(Frozen):
                 f"{shown(delta)}; give for example a tenth of delta"
             )
         reserve = non_negative(pure_epsilon, name="pure_epsilon")
-        mu = mu_beside_reserve(exact_epsilon, delta=exact_delta - discovery, pure_epsilon=reserve)
+        mu = mu_beside_reserve(epsilon, delta=exact_delta - discovery, pure_epsilon=pure_epsilon)
         if mu == 0:
             raise InvalidValueError(
                 f"epsilon and delta are too small to answer any query, got {shown(epsilon)}, {shown(delta)}; "

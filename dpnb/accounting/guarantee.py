@@ -151,7 +151,7 @@ class PrivacyGuarantee:
             if not self.initial_filter.budget.mu_squared:
                 return f"{reserve}-DP"
             gaussian = display_up(decimal_sqrt_up(self.initial_filter.budget.mu_squared))
-            return f"{gaussian}-GDP and a reserve of epsilon {reserve} for pure losses"
+            return f"{gaussian}-GDP and a reserve of epsilon {reserve} in pure DP"
         if isinstance(self.initial_filter, GDPFilter):
             return f"{display_up(decimal_sqrt_up(self.initial_filter.budget.mu_squared))}-GDP"
         if isinstance(self.initial_filter, ZCDPFilter):

@@ -9,6 +9,7 @@ from typing import ClassVar
 from dpnb._core.accountant.tree import NOISE_REDUCTION, Launch
 from dpnb._core.core import SessionCore
 from dpnb._core.options import checked_amount
+from dpnb._core.pricing.pure_budget import refuse_in_pure_dp
 from dpnb._core.pricing.target import target_from
 from dpnb._core.query import Query
 from dpnb._plan.measurements import Discovery, view_from_json, view_to_json
@@ -229,7 +230,7 @@ def noise_reduction_request(
     InvalidValueError
         A number is not positive.
     BudgetExceeded
-        No budget remains.
+        No budget remains, or it is in pure DP.
     """
     account = core.account
     plan, view = own_query(query, account.root_node, account.ledger)
@@ -238,6 +239,7 @@ def noise_reduction_request(
             "noise_reduction: needs a query with fixed groups; those of a discovery differ between observations; "
             "release another .discover() instead"
         )
+    refuse_in_pure_dp(account.guarantee.budget, describe_plan(plan, view))
     max_squared = None if max_mu is None else to_text(checked_amount(max_mu, "max_mu") ** 2)
     initial_squared = None if initial_mu is None else to_text(checked_amount(initial_mu, "initial_mu") ** 2)
     arguments = {

@@ -10,7 +10,7 @@ from dpnb._core.accountant.tree import SUB_SESSION, Launch
 from dpnb._core.core import SessionCore
 from dpnb._core.options import checked_amount, checked_budget
 from dpnb.accounting.budget import Budget
-from dpnb.accounting.exact import exact, shown, to_text
+from dpnb.accounting.exact import decimal_down, display_down, exact, shown, to_text
 from dpnb.accounting.guarantee import NO_FILTER, PrivacyGuarantee, make_guarantee
 from dpnb.accounting.losses import ApproxDP, Loss, PureDP
 from dpnb.errors import BudgetExceeded, InvalidValueError, RequestError
@@ -150,8 +150,15 @@ def budget_argument(account: Accountant, argument: str, amount: Any) -> Budget:
     RequestError
         A share of a session that has no budget.
     """
-    if argument == "budget":
-        return checked_budget(amount)
+    budget, own = checked_budget(amount) if argument == "budget" else None, account.guarantee.budget
+    if isinstance(own, Budget) and not own.loss and (budget is None or budget.loss):
+        raise BudgetExceeded(
+            f"delegate: the budget of this session is in pure DP, so that of a sub-session must be too; got "
+            f"{f'{argument}=' if budget is None else repr(budget)}; give for example "
+            f"dpnb.Budget.pure({display_down(decimal_down(own.pure_epsilon / 10))}); nothing was charged"
+        )
+    if budget is not None:
+        return budget
     if argument == "mu":
         return Budget.gdp(checked_amount(amount, "mu"))
     if argument == "rho":
@@ -159,6 +166,11 @@ def budget_argument(account: Accountant, argument: str, amount: Any) -> Budget:
     share = checked_amount(amount, "share")
     if share > 1:
         raise InvalidValueError(f"share: must be at most 1, the whole remaining budget; got {shown(amount)}")
+    if not account.guarantee.has_budget:
+        raise RequestError(
+            "delegate: this session has no budget, so there is no share of what remains; got share=; give a "
+            "dpnb.Budget, mu= or rho= instead"
+        )
     remaining = account.guarantee.remaining(account.filter, exact(share))
     if not remaining.mu_squared:
         raise BudgetExceeded("delegate: no budget remains; nothing was charged")

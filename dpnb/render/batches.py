@@ -91,7 +91,9 @@ def _answered_row(answer: Answer) -> tuple[str, str, str]:
 
 def _footer(batch: BatchAnswer) -> str:
     cost = format_cost(batch.cost, batch.cost_fraction)
-    return f"cost {cost}, {_tables(batch.n_tables)}; requested {format_time(batch.time)} UTC; {_adds_up(batch)}"
+    return (
+        f"cost {cost}, {_tables(batch.n_tables)} measured; requested {format_time(batch.time)} UTC; {_adds_up(batch)}"
+    )
 
 
 def _adds_up(batch: BatchAnswer) -> str:
@@ -100,7 +102,7 @@ def _adds_up(batch: BatchAnswer) -> str:
 
 
 def _tables(count: int) -> str:
-    return f"{count} table{'s' if count != 1 else ''} measured"
+    return f"{count} table{'s' if count != 1 else ''}"
 
 
 def _facts(preview: BatchPreview) -> list[tuple[str, str]]:
@@ -109,7 +111,7 @@ def _facts(preview: BatchPreview) -> list[tuple[str, str]]:
     facts = [
         ("cost", f"{format_cost(preview.cost, preview.cost_fraction)}"),
         ("separately", f"{separate} for the same errors, {saving:.2f} times as much"),
-        ("measured", _tables(preview.n_tables)),
+        ("measures", _tables(preview.n_tables)),
     ]
     if math.isnan(preview.headroom_after):
         facts.append(("headroom after", NO_LIMIT))

@@ -10,7 +10,7 @@ import numpy as np
 
 from dpnb._plan.schema import Key
 from dpnb.accounting.exact import decimal_up, display_up, percent_down, percent_up
-from dpnb.accounting.losses import GDP, Loss
+from dpnb.accounting.losses import GDP, Loss, PureGDP
 from dpnb.render.terms import term_html
 from dpnb.results.estimates.noisy import Cells
 
@@ -72,6 +72,9 @@ def format_mu_up(loss: GDP) -> str:
 
 def format_cost_up(loss: Loss) -> str:
     """A cost in mu, and in delta if it has one; another kind of loss in its own parameters."""
+    if isinstance(loss, PureGDP) and loss.mu_squared:
+        gaussian = format_cost_up(GDP.of(loss.mu_squared, loss.delta))
+        return f"{gaussian} and epsilon {display_up(decimal_up(loss.epsilon))}" if loss.epsilon else gaussian
     if not isinstance(loss, GDP):
         return loss.format(up=True).replace("=", " ")
     return f"mu {format_mu_up(loss)}" + (f" and delta {display_up(decimal_up(loss.delta))}" if loss.delta else "")

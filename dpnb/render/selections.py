@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from dpnb.accounting.exact import display_up
+from dpnb.accounting.exact import decimal_sqrt_down, display_down, display_up
 from dpnb.render.numbers import FREE, NO_LIMIT, format_cost_up, format_percent_down, percent
 from dpnb.render.page import box_html, title_html, with_notice
 from dpnb.render.tables import facts_html, facts_text, table_html, table_text
@@ -97,7 +97,8 @@ def _preview_facts(preview: SelectionPreview) -> list[tuple[str, str]]:
         ("returns", f"{KEYS_ONLY}, which are a second query"),
     ]
     if preview.counts_loss is not None and preview.counts_shortfall is not None:
-        text = f"the counts of all groups at the same cost, .release(mu={preview.counts_loss.mu:.4g}) of the counts, "
+        mu = display_down(decimal_sqrt_down(preview.counts_loss.mu_squared))  # rounded up it would cost more
+        text = f"the counts of all groups at the same cost, .release(mu={mu}) of the counts, "
         text += f"rank the groups within {_width(preview.counts_shortfall)} {preview.unit}, and include values"
         facts.append(("instead", text))
     if preview.refusal is not None:
@@ -121,7 +122,9 @@ def _cost(preview: SelectionPreview) -> str:
 
 def _row(preview: SelectionPreview) -> tuple[str, ...]:
     request = f"epsilon={display_up(float(preview.loss.epsilon))}"
-    width = f"{_width(preview.shortfall)} {preview.unit} at {percent(preview.confidence)}"
+    number = _width(preview.shortfall)
+    unit = preview.unit.removesuffix("s") if number == "1" else preview.unit
+    width = f"{number} {unit} at {percent(preview.confidence)}"
     counts = "" if preview.counts_shortfall is None else f"{_width(preview.counts_shortfall)} {preview.unit}"
     cost = "free" if preview.is_known else preview.cost_text or "refused"
     after = "no budget" if not preview.has_budget else _left(preview) if preview.fits else "does not fit"

@@ -39,7 +39,7 @@ class SelectedGroups(Displayed):
     cost_fraction : float
         The charge as a fraction of the whole budget, rounded up.
     cost_text : str
-        The charge in words, of the budget or of its reserve for pure losses.
+        The charge in words, of the budget or of its reserve in pure DP.
     shortfall : float
         With this confidence, no selected count is further below the largest of those not selected before it.
     unit : str
@@ -144,7 +144,7 @@ class SelectionPreview(Displayed):
     cost_fraction : float or None
         The charge as a fraction of the whole budget, rounded up; 0 if the answer is recorded, None if it does not fit.
     cost_text : str or None
-        The charge in words, of the budget or of its reserve for pure losses; None if there is none.
+        The charge in words, of the budget or of its reserve in pure DP; None if there is none.
     headroom_after : float
         Fraction of the budget that would remain, rounded down; now, if it does not fit; NaN without a budget.
     refusal : str or None

@@ -13,6 +13,7 @@ from dpnb.accounting.exact import Number
 from dpnb.errors import RequestError
 from dpnb.results.answer import Answer
 from dpnb.results.batch import BatchAnswer
+from dpnb.results.margins import TableWithMargins
 from dpnb.results.reconciled import Reconciliation
 
 
@@ -106,7 +107,7 @@ class Batches:
             },
         )
 
-    def reconcile(self, answers: Sequence[Answer] | None = None) -> Reconciliation:
+    def reconcile(self, answers: Sequence[Answer] | BatchAnswer | TableWithMargins | None = None) -> Reconciliation:
         """Reconcile the estimates of earlier answers, so that tables of the same rows add up.  Free.
 
         The estimates are recomputed by weighted least squares from all measurements of the answers' queries, also after
@@ -116,7 +117,7 @@ class Batches:
 
         Parameters
         ----------
-        answers : list of Answer, optional
+        answers : list of Answer, BatchAnswer or TableWithMargins, optional
             Answers of one statistic of the same rows.  By default all answers of this session to queries that add up
             with another one.
 
@@ -142,9 +143,11 @@ class Batches:
         True
         """
         listed: Any = answers
+        if isinstance(listed, TableWithMargins):
+            listed = listed.batch
         if listed is not None and not isinstance(listed, list | tuple | BatchAnswer):
             raise RequestError(
-                f"reconcile: needs a list of answers; got a {type(listed).__name__}; leave it out for all answers"
+                f"reconcile: needs a list of answers; got {_shown(listed)}; leave it out for all answers"
             )
         return reconcile(self._core.releases, None if listed is None else list(listed))
 
@@ -152,5 +155,10 @@ class Batches:
 def _shown(value: object) -> str:
     if isinstance(value, list | tuple):
         other = next((one for one in value if not isinstance(one, Query)), None)
-        return "an empty list" if other is None else f"a list with a {type(other).__name__}"
-    return f"a {type(value).__name__}"
+        return "an empty list" if other is None else f"a list with {_with_article(other)}"
+    return _with_article(value)
+
+
+def _with_article(value: object) -> str:
+    name = type(value).__name__
+    return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"

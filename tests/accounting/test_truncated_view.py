@@ -72,6 +72,11 @@ def test_a_launch_may_return_several_messages_or_none() -> None:
     assert view.messages == ("a", "b", "c")
 
 
+def test_a_history_without_messages_is_refused() -> None:
+    with pytest.raises(InvalidValueError, match=r"history: must consist of pairs .* got GDP\(mu=0\.3\); write"):
+        TruncatedView.from_history(GDPAccumulator(), 0.5, [GDP(0.3)])  # type: ignore[list-item]
+
+
 def test_threshold_of_zero_keeps_what_costs_nothing() -> None:
     view = TruncatedView(ZCDPAccumulator(), 0).append("public").step(ZCDP(0), "constant").step(ZCDP("1e-30"), "noisy")
     assert (view.messages, view.truncated) == (("public", "constant"), True)

@@ -433,7 +433,7 @@ def test_anything_but_a_list_of_queries_is_refused(value: Any) -> None:
 def test_impossible_targets_are_refused_before_a_charge(target: dict[str, Any], error: type[Exception]) -> None:
     session = open_session()
     batch = session.plan(queries_of(session))
-    for verb in (batch.preview, batch.release):
+    for verb in (batch.preview, batch.release) if target else (batch.release,):
         with pytest.raises(error):
             verb(**target)
     assert session.ledger.count == 0
@@ -474,3 +474,33 @@ def test_batch_shows_its_preview_and_is_not_a_number() -> None:
     assert "4 tables measured" in str(answer)
     assert "count of rows by town, plan" in answer._repr_html_()
     assert session.ledger.count == 4
+
+
+@pytest.mark.parametrize("budget", [dpnb.Budget(epsilon=1, delta=1e-6), None], ids=["budget", "no budget"])
+def test_preview_without_a_target_is_the_preview_that_is_displayed(budget: dpnb.Budget | None) -> None:
+    session = open_session(budget=budget)
+    batch = session.plan([session.frame.count(), session.frame.groupby("town").size()])
+    table = dpnb.crosstab(session.frame["town"], session.frame["plan"], margins=True)
+    for planned in (batch, table):
+        assert planned.preview().fits
+        assert str(planned.preview().request) in ("share=0.02", "mu=0.05")
+        assert "times as much" in planned._repr_html_()
+    assert session.ledger.count == 0
+
+
+def test_a_list_of_other_things_is_refused_with_an_article() -> None:
+    session = open_session()
+    with pytest.raises(RequestError, match="got a list with an int"):
+        session.plan([1])  # type: ignore[list-item]
+    with pytest.raises(RequestError, match="needs a list of answers; got an Answer;"):
+        session.reconcile(session.frame.count().release(mu=0.1))  # type: ignore[arg-type]
+    with pytest.raises(RequestError, match="takes answers of this session; got 1;"):
+        session.reconcile([1, 2])  # type: ignore[list-item]
+
+
+def test_a_table_with_margins_is_reconciled_by_its_batch() -> None:
+    df = (session := open_session()).frame
+    table = dpnb.crosstab(df["town"], df["plan"], margins=True).release(share=0.1)
+    assert str(session.reconcile(table)) == str(session.reconcile(table.batch))
+    with pytest.raises(RequestError, match=r"got a table with margins; give the answers in its \.batch"):
+        session.reconcile([table])  # type: ignore[list-item]

@@ -167,7 +167,7 @@ def test_other_filters_count_the_loss_and_record_no_charge() -> None:
 
 def test_scans_within_the_reserve_leave_the_other_budget_as_it_is(tmp_path: Path) -> None:
     session = opened(tmp_path / "clinic.dpnb", budget=RESERVED)
-    assert "(1, 1e-06)-DP, enforced as 0.2101-GDP and a reserve of epsilon 0.15 for pure losses" in session.guarantee
+    assert "(1, 1e-06)-DP, enforced as 0.2101-GDP and a reserve of epsilon 0.15 in pure DP" in session.guarantee
     preview = str(session.above_threshold(3, name="scan", epsilon="0.1", dry_run=True))
     assert "66.7% of the reserve (epsilon 0.1), in full at launch; 100.0% of the budget would remain" in preview
     session.above_threshold(3, name="scan", epsilon="0.1")
@@ -312,3 +312,58 @@ def test_a_session_in_pure_dp_survives_a_restart(tmp_path: Path) -> None:
     assert [gauge.id for gauge in snapshot(again).gauges] == ["headroom", "mixture"]
     assert 0 < snapshot(again).gauges[1].value < 1
     assert dpnb.Budget.from_json(budget.to_json()) == budget
+
+
+@pytest.mark.parametrize(
+    "target", [{}, {"share": 0.1}, {"mu": 0.1}, {"rho": 0.1}, {"epsilon": 0.1}, {"within": 10}], ids=str
+)
+def test_a_session_in_pure_dp_refuses_gaussian_noise_for_what_it_is(target: dict[str, Any]) -> None:
+    session = opened(":memory:", budget=dpnb.Budget.pure("0.3"))
+    count, by_town = session.frame.count(), session.frame.groupby("town").size()
+    for preview in (count.preview, session.plan([count, by_town]).preview):
+        with pytest.raises(BudgetExceeded, match=r"has Gaussian noise, and the budget is in pure DP; use .*idxmax"):
+            preview(**target)
+    with pytest.raises(BudgetExceeded, match="has Gaussian noise, and the budget is in pure DP"):
+        session.noise_reduction(count, name="visits")
+    assert session.headroom == 1
+
+
+def test_a_session_in_pure_dp_delegates_budgets_in_pure_dp_only() -> None:
+    session = opened(":memory:", budget=dpnb.Budget.pure("0.3"))
+    for arguments in ({"mu": 0.05}, {"share": 0.5}, {"budget": dpnb.Budget(epsilon=0.05, delta=1e-7)}):
+        with pytest.raises(BudgetExceeded, match=r"in pure DP.*give for example dpnb\.Budget\.pure\(0\.03\)"):
+            session.delegate(**arguments, name="team")
+    assert session.delegate(dpnb.Budget.pure("0.03"), name="team").headroom == 1
+
+
+def test_the_first_steps_of_a_session_in_pure_dp_run(capsys: pytest.CaptureFixture[str]) -> None:
+    session = opened(":memory:", budget=dpnb.Budget.pure("0.3"))
+    names: dict[str, Any] = {"session": session}
+    for step in snapshot(session).next_steps:
+        exec(f"shown = {step.code}" if "frame =" not in step.code else step.code, names)
+        assert "pure DP;" not in str(names.get("shown"))
+    assert "release(epsilon=...)" in str(names["frame"].groupby("town").count_units().idxmax())
+
+
+def test_the_explanation_names_the_rule_of_a_reserve() -> None:
+    pure, reserved, plain = (
+        " ".join(str(opened(":memory:", budget=budget).explain()).split())
+        for budget in (dpnb.Budget.pure("0.3"), RESERVED, ONE)
+    )
+    assert "mu0^2" not in pure
+    assert "the sum of the epsilons of scans and selections against the reserve" in reserved
+    assert "reserve" not in plain
+    session = opened(":memory:", budget=RESERVED)
+    session.above_threshold(3, name="scan", epsilon="0.05")
+    assert "each 33.4% of the reserve (epsilon 0.05)" in " ".join(str(session.explain()).split())
+
+
+def test_a_reserve_that_is_too_large_is_refused_with_the_numbers_as_written() -> None:
+    with pytest.raises(InvalidValueError, match=r"below epsilon, got 2 of 1;"):
+        dpnb.Budget(1, 1e-6, pure_epsilon=2)
+
+
+def test_the_launch_of_a_sub_session_with_a_reserve_shows_a_rounded_mu() -> None:
+    session = opened(":memory:", budget=None)
+    session.delegate(dpnb.Budget(epsilon=1, delta=1e-6, pure_epsilon="0.1"), name="team")
+    assert "100.0% left of mu 0.2217 and epsilon 0.1" in str(session)

@@ -7,6 +7,7 @@ import json
 import math
 import os
 import pickle
+import re
 import threading
 from collections import Counter
 from fractions import Fraction
@@ -25,6 +26,7 @@ from dpnb._backends import MemoryBackend
 from dpnb._backends.memory.prepare.prepared_table import PreparedTable
 from dpnb._compile import LinearQuery
 from dpnb._core.selection.terms import MAX_COINS
+from dpnb.accounting.exact import exact
 from dpnb.accounting.losses import GDP, PureDP
 from dpnb.errors import (
     BudgetExceeded,
@@ -635,3 +637,14 @@ def test_it_is_in_the_log_and_in_the_panel_and_pauses_nothing(tmp_path: Path) ->
     assert (told.mechanisms, told.odometers_paused) == ([], None)
     json.dumps(msgspec.to_builtins(told), allow_nan=False)
     assert session.odometer.kind == "time-uniform"
+
+
+def test_previews_offer_a_mu_that_costs_no_more_and_count_one_row(tmp_path: Path) -> None:
+    query = sites(opened(tmp_path)).idxmax()
+    for preview in query.preview(epsilon=["0.03", "0.07", "0.13", "0.21", "0.31", "0.41"]):
+        offered = re.search(r"release\(mu=([0-9.]+)\)", str(preview).replace("\n", " "))
+        assert offered is not None
+        assert preview.counts_loss is not None
+        assert exact(offered[1]) ** 2 <= preview.counts_loss.mu_squared
+    one = str(query.preview(within=1)), str(query.preview(epsilon=[query.preview(within=1).loss.epsilon]))
+    assert all("1 row " in text and "1 rows" not in text for text in one)

@@ -19,7 +19,10 @@ def cost_text(account: Accountant, loss: Loss) -> str:
     loss : Loss
         A loss that the filter can count.
     """
-    return format_cost(loss, account.forecast(account.guarantee.to_filter_loss(loss))[0])
+    filter_, counted = account.filter, account.guarantee.to_filter_loss(loss)
+    if isinstance(filter_, GDPReserveFilter):
+        counted = filter_.to_filter_loss(loss)
+    return charge_text(account, loss, counted, account.forecast(counted)[0])
 
 
 def charge_text(account: Accountant, loss: Loss, counted: Loss | None, share: float) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from dpnb._core.options import checked_amount
+from dpnb._core.pricing.pure_budget import refuse_in_pure_dp
 from dpnb._plan.constants import constant
 from dpnb._plan.measurements import AnyView, view_from_json, view_to_json
 from dpnb._plan.schema import Key
@@ -271,11 +272,12 @@ def resolve(
     Raises
     ------
     BudgetExceeded
-        If ``share=`` is given and no budget remains.
+        If ``share=`` is given and no budget remains, or the budget is in pure DP.
     RequestError
         If ``share=`` is given and there is no budget, ``epsilon=`` is given and the budget has no delta, or no noise
         can be calibrated to the target.
     """
+    refuse_in_pure_dp(budget, description)
     if target.kind == "within":
         return _within(target, known, errors, refuse_unknown)
     return resolve_loss(target, description=description, known=known, budget=budget, remaining=remaining)
@@ -285,6 +287,7 @@ def resolve_loss(
     target: Target, *, description: str, known: GDP, budget: Budget | NoBudget, remaining: Callable[[Fraction], GDP]
 ) -> GDP:
     """The total loss of a target that is a loss or a share; see `resolve`."""
+    refuse_in_pure_dp(budget, description)
     amount = target.amount or Fraction(0)
     if target.kind == "mu":
         return GDP(amount)

@@ -63,14 +63,14 @@ class SelectionMethods(Unreleased):
         return self._selections.largest_groups(self.plan, self.view, k, "top")
 
     def idxmax(self) -> LargestGroups:
-        """The key of the largest group of a count, as ``top(1)``; the answers of other queries have `idxmax`.
+        """The key of the largest group of a count, as ``top(1)``; of other queries, the largest released estimate.
 
         Raises
         ------
         PlanError
             There is only one group.
         NotReleasedError
-            The query is not a count in groups: release it, and call ``idxmax`` of the answer.
+            The query is not a count in groups: release it, and call ``.estimate.idxmax()`` of the answer.
 
         Examples
         --------
@@ -78,7 +78,7 @@ class SelectionMethods(Unreleased):
         True
         """
         if not counts_groups(self.plan, self.view):
-            self._refuse(".idxmax()")
+            self._refuse(".estimate.idxmax()")
         return self._selections.largest_groups(self.plan, self.view, 1, "idxmax")
 
     def _alternative_words(self, name: str) -> str:

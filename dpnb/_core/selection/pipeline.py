@@ -209,7 +209,7 @@ class SelectionPipeline(NotCopyable):
 
 
 def _spent_on_counts(counted: Loss) -> GDP | None:
-    """The loss for which counts could be released at the same cost; None if a reserve for pure losses pays."""
+    """The loss for which counts could be released at the same cost; None if a reserve in pure DP pays."""
     if not isinstance(counted, GDP | PureGDP) or (isinstance(counted, PureGDP) and counted.epsilon):
         return None
     return GDP(decimal_sqrt_down(counted.mu_squared))

@@ -107,7 +107,8 @@ class SelectionTerms:
 
     def reliability(self, epsilon: Fraction) -> str:
         """What is known about the order, in words."""
-        words = f"{display_up(decimal_up(self.shortfall(epsilon)))} {self.unit}"
+        number = display_up(decimal_up(self.shortfall(epsilon)))
+        words = f"{number} {self.unit.removesuffix('s') if number == '1' else self.unit}"
         if self.winners == 1:
             return f"with 95% confidence its count is at most {words} below the largest"
         return f"with 95% confidence no count is more than {words} below the largest of the groups not listed before it"
@@ -143,7 +144,7 @@ def selection_terms(query: LinearQuery, view: AnyView, winners: object, verb: st
         raise PlanError(
             f"{verb}: {describe_plan(plan, view)}: selects among groups by a count of rows or of units, as in "
             "df.groupby(...).size().top(3); for other statistics release all groups, and call .nlargest(3) or "
-            ".idxmax() of the answer"
+            ".estimate.idxmax() of the answer"
         )
     number, groups = whole_number(winners), query.cells
     if number is None or not 1 <= number <= groups:

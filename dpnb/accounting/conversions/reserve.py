@@ -1,4 +1,4 @@
-"""A guarantee in epsilon and delta, divided into a reserve for pure losses and a GDP budget.
+"""A guarantee in epsilon and delta, divided into a reserve for pure-DP losses and a GDP budget.
 
 An E-DP and an R-GDP mechanism together have at least the trade-off function RR(E) (x) G_R, in the notation of
 :mod:`dpnb.accounting.conversions.residue`.  Randomised response answers the truth with probability p = e^E/(1 + e^E),

@@ -68,7 +68,7 @@ def residue_charge(epsilon: Number, *, mu_squared: Number, pure_epsilon: Number 
         The square of the GDP budget that is left, at least 0.  The charge is also valid, and larger than necessary, for
         every larger budget.
     pure_epsilon : Number, default 0
-        The reserve for pure losses that is left, all of which the mechanism uses.  The charge is also valid for every
+        The reserve in pure DP that is left, all of which the mechanism uses.  The charge is also valid for every
         larger reserve that it reduces by this much.
 
     Returns

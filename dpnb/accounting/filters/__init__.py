@@ -16,7 +16,7 @@ RDPFilter       sum rho(a) <= budget(a) for every order a and                   
 GDPFilter       sum mu^2 <= mu0^2 and sum delta <= delta                        Smith and Thakurta 2022, Thm 1
 GDPResidue-     the same, where an epsilon-DP loss is charged what it takes     Regehr et al. 2026 (GDP residue
 Filter          from the remaining budget                                       filter); proved in the module
-GDPReserve-     the same beside sum epsilon <= reserve, for pure losses         proved in the module
+GDPReserve-     the same beside sum epsilon <= reserve, for pure-DP losses      proved in the module
 Filter
 ==============  ==============================================================  ===================================
 

@@ -1,4 +1,4 @@
-"""The GDP filter with a reserve for pure losses.
+"""The GDP filter with a reserve for pure-DP losses.
 
 The promise is RR(E) (x) G_R, in the notation of :mod:`dpnb.accounting.filters.gdp_residue`: no more than one bit of
 randomised response with parameter E and one draw from N(0, 1) or N(R, 1) reveal.  E and R are fixed before the first
@@ -48,7 +48,7 @@ _STEPS = 16
 
 @dataclass(frozen=True, init=False, repr=False)
 class GDPReserveFilter(SumFilter[PureGDP]):
-    """The `GDPResidueFilter` with a part of the budget set aside for pure losses.
+    """The `GDPResidueFilter` with a part of the budget set aside for pure-DP losses.
 
     The module has a proof.  `headroom` and `budget_fraction` are about the Gaussian part of the budget, unless that is
     0; `reserve_headroom` is about the reserve.
@@ -164,10 +164,10 @@ class GDPReserveFilter(SumFilter[PureGDP]):
     def rule(self) -> str:
         """The rule that the filter enforces, in words."""
         if not self.budget.mu_squared:
-            return f"the sum of the pure losses' epsilons must stay within {decimal_down(self.budget.epsilon)!r}"
+            return f"the sum of the epsilons must stay within {decimal_down(self.budget.epsilon)!r}"
         return (
             f"the sum of mu^2 must stay within {decimal_sqrt_down(self.budget.mu_squared)!r}^2{self._delta_rule}, and "
-            f"the sum of the pure losses' epsilons within the reserve {decimal_down(self.budget.epsilon)!r}"
+            f"the sum of the epsilons in pure DP within the reserve {decimal_down(self.budget.epsilon)!r}"
         )
 
     def guaranteed_epsilon(self, delta: Number) -> float:

@@ -128,6 +128,8 @@ class TruncatedView(Frozen):
         ------
         ConversionError
             The odometer cannot count a loss in the view.
+        InvalidValueError
+            The history consists of something else.
 
         Examples
         --------
@@ -137,7 +139,14 @@ class TruncatedView(Frozen):
         ('a count', 'launched', 'below')
         """
         view = cls(odometer, threshold)
-        for loss, message in history:
+        for entry in history:
+            pair: object = entry
+            if not isinstance(pair, tuple) or len(pair) != 2:
+                raise InvalidValueError(
+                    f"history: must consist of pairs of a loss, or None, and a message; got {shown(pair)}; write for "
+                    "example [(GDP(0.3), 'a count')]"
+                )
+            loss, message = entry
             view = view.append(message) if loss is None else view.step(loss, message)
         return view
 
