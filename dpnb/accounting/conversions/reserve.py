@@ -100,13 +100,15 @@ def _near_mu(epsilon: float, reserve: float, delta: float, largest: float) -> fl
         terms = []
         for weight, x in zip(logs, (epsilon - reserve, epsilon + reserve), strict=True):
             first, second = float(log_ndtr(mu / 2 - x / mu)), x + float(log_ndtr(-mu / 2 - x / mu))
-            terms.append(weight + first + math.log(max(-math.expm1(second - first), 1e-300)))
-        return float(np.logaddexp(*terms)) - math.log(delta)
+            terms.append(weight + first + math.log(max(-math.expm1(min(second - first, 0.0)), 1e-300)))
+        return float(np.logaddexp(terms[0], terms[1])) - math.log(delta)
 
+    if epsilon > _LARGE or delta < 1e-300:
+        return largest
     low = largest
     while low > largest * 1e-6 and excess(low) > 0:
         low /= 2
-    if delta < 1e-300 or not excess(low) < 0 < excess(largest):
+    if not excess(low) < 0 < excess(largest):
         return largest
     return min(float(brentq(excess, low, largest, xtol=1e-300, rtol=1e-15)) * (1 + 1e-9), largest)
 
