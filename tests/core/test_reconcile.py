@@ -26,7 +26,7 @@ def separate_answers(session: Any) -> list[Any]:
 
 
 def test_estimates_add_up_and_intervals_stay() -> None:
-    session = open_session()
+    session = open_session(not_private_test_seed=2)
     answers = separate_answers(session)
     spent, rows = session.spent, session.ledger.count
     reconciled = session.reconcile(answers)
@@ -59,7 +59,7 @@ def test_estimates_are_weighted_least_squares_of_all_measurements() -> None:
 
 
 def test_sums_are_restored_after_an_answer_of_a_batch_was_refined() -> None:
-    session = open_session()
+    session = open_session(not_private_test_seed=2)
     cells, by_plan, by_town, total = session.plan(queries_of(session)).release(mu=0.1)
     finer = by_plan.refine(mu=0.15)
     assert finer.estimate.sum() != pytest.approx(float(total), abs=0.1)
