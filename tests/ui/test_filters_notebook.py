@@ -6,7 +6,7 @@ from playwright.sync_api import expect
 
 from ui.lab import Lab
 
-FIGURES = 4
+FIGURES = 5
 
 
 def test_figures_are_drawn_and_every_filter_and_odometer_is_told(lab: Lab) -> None:
