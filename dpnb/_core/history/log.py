@@ -23,7 +23,6 @@ from dpnb._core.pricing.estimation import AnswerSummary, EstimateReader
 from dpnb._core.pricing.stored_request import plan_of, request_of
 from dpnb._core.pricing.target import StoredRequest
 from dpnb._plan.plan import Plan, describe_plan
-from dpnb.accounting.budget import Budget
 from dpnb.accounting.convert import convert
 from dpnb.accounting.exact import decimal_up, exact
 from dpnb.accounting.losses import GDP, RDP, Loss
@@ -310,12 +309,6 @@ class RequestLog:
         cell_id = self._cell_ids.get(entry.id)
         return entry if cell_id == entry.cell_id else replace(entry, cell_id=cell_id)
 
-    @property
-    def _has_reserve(self) -> bool:
-        """Whether the budget has a reserve for pure losses beside another part."""
-        budget = self._account.budget
-        return isinstance(budget, Budget) and bool(budget.loss)
-
     def _entry(self, charge: Charge) -> LogEntry:
         """The entry of a row; that of a released row does not change and is kept."""
         is_query = charge.kind == RELEASE
@@ -339,7 +332,7 @@ class RequestLog:
             time=charge.time,
             status=charge.status,
             cell_id=self._cell_ids.get(charge.id),
-            is_from_reserve=bool(charge.charged and charge.charged.epsilon and self._has_reserve),
+            is_from_reserve=self._account.reserve_fraction(charge) > 0,
         )
         if answer is not None:
             self._released[charge.id] = entry
