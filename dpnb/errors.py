@@ -183,6 +183,10 @@ class ConfirmationRequired(RequestError):  # noqa: N818
     """
 
 
+class CostIncreased(RequestError):  # noqa: N818
+    """A release by mouse would cost more than was displayed, as the budget changed meanwhile; nothing was charged."""
+
+
 class MechanismClosed(DpnbError):  # noqa: N818
     """An interactive mechanism is closed, exhausted, or was started in a kernel that has ended; nothing was charged.
 
@@ -254,6 +258,37 @@ class ExecutionError(DpnbError):
     """Reading the table or answering a query failed; a charge that was made stands.
 
     Its text is constant, and it has no cause, no context and no traceback frames that hold rows.
+    """
+
+
+class ServiceUnavailable(DpnbError):  # noqa: N818
+    """The curator's service cannot be reached, or the connection was lost before its reply arrived.
+
+    A request that was sent may have been charged.  Repeating it with the same arguments takes up the same charge: it is
+    not charged twice.
+
+    Examples
+    --------
+    >>> import textwrap
+    >>> try:
+    ...     dpnb.connect("http://localhost:9", token="example")
+    ... except dpnb.errors.ServiceUnavailable as error:
+    ...     print(textwrap.fill(str(error), 66))
+    service http://localhost:9: cannot be reached (Connection
+    refused); nothing was charged; check the address and whether the
+    service is running
+    """
+
+
+class AccessDenied(DpnbError):  # noqa: N818
+    """The curator's service refused the access token, or the token gives no access to a table; nothing was charged."""
+
+
+class ServiceError(DpnbError):
+    """The curator's service failed, or replied in a way that this version of dpnb does not support.
+
+    If the service failed after it charged a request, the charge stands; repeating the request with the same arguments
+    takes up the same charge.
     """
 
 

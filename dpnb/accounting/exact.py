@@ -42,6 +42,7 @@ __all__ = [
     "display_down",
     "display_up",
     "exact",
+    "exact_sqrt",
     "from_text",
     "non_negative",
     "percent_down",
@@ -157,6 +158,14 @@ def sqrt_up(x: Fraction) -> float:
 def sqrt_down(x: Fraction) -> float:
     """The largest double whose literal value is at most the square root of `x`, which is not negative."""
     return _largest(_near_sqrt(x), lambda f: f <= 0 or Fraction(f) ** 2 <= x)
+
+
+def exact_sqrt(x: Fraction) -> Fraction | None:
+    """The square root of a rational number if that is rational; otherwise None."""
+    if x < 0:
+        return None
+    root = Fraction(math.isqrt(x.numerator), math.isqrt(x.denominator))
+    return root if root**2 == x else None
 
 
 def decimal_sqrt_up(x: Fraction) -> float:

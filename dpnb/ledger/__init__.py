@@ -15,6 +15,7 @@ from dpnb.ledger.charge import Charge, ChargeSummary
 from dpnb.ledger.connection import MEMORY
 from dpnb.ledger.ledger import Ledger
 from dpnb.ledger.node import ROOT, node_of, parent_launch
+from dpnb.ledger.origin import RequestOrigin, requested_by
 from dpnb.ledger.own_lock import ProcessLock
 from dpnb.ledger.readable import refuse_unreadable
 
@@ -25,7 +26,9 @@ __all__ = [
     "ChargeSummary",
     "Ledger",
     "ProcessLock",
+    "RequestOrigin",
     "node_of",
     "parent_launch",
     "refuse_unreadable",
+    "requested_by",
 ]

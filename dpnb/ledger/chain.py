@@ -11,7 +11,7 @@ from dpnb.ledger import charge as row
 from dpnb.ledger.sqlite_file import SqliteFile
 
 _COLUMNS = ", ".join(row.COLUMNS)
-_reserved_for_later = itemgetter(*row.RESERVED_FOR_LATER)
+_origin = itemgetter(*row.ORIGIN_COLUMNS)
 
 
 class ChainHead(NamedTuple):
@@ -62,7 +62,7 @@ def verify_chain(file: SqliteFile, since: ChainHead) -> ChainHead:
         result = row.result_hash(previous, stored["status"], stored["result"])
         if (stored["id"], stored["hash"], stored["result_hash"]) != (number, previous, result):
             _altered(file.path, f"row {number} is not what was written")
-        row.refuse_unknown(number, stored["kind"], stored["node"], *_reserved_for_later(stored), path=file.path)
+        row.refuse_unknown(number, stored["kind"], stored["node"], *_origin(stored), path=file.path)
     if last != [(number, previous)]:
         _altered(file.path, "rows were removed, or the metadata is not what was written")
     return ChainHead(number, previous)

@@ -17,8 +17,9 @@ from typing import Any, NamedTuple
 
 from dpnb.accounting.exact import from_text
 from dpnb.accounting.losses import GDP, Loss, PureGDP, loss_from_json
-from dpnb.errors import LedgerError
+from dpnb.errors import InvalidValueError, LedgerError
 from dpnb.ledger.node import UNCOUNTED, is_node
+from dpnb.ledger.origin import RequestOrigin
 from dpnb.ledger.readable import refuse_unreadable
 from dpnb.mechanisms.measurement import Measurement
 
@@ -37,18 +38,20 @@ RESERVED_COLUMNS = (
 )
 """Written with the charge and never changed."""
 
-RESERVED_FOR_LATER = ("actor", "request_id", "request_digest")
-"""Always NULL so far: who made the request, and its id.  A value in one of these columns is refused."""
+ORIGIN_COLUMNS = ("actor", "request_id", "request_digest")
+"""Who made the request at a service, and its id; NULL in a local session.  Versions without a service refuse rows that
+have a value here."""
 
-SUMMARY_COLUMNS = (
-    "id, kind, node, table_version, loss, charged_mu_squared, charged_epsilon, "
-    f"COALESCE({', '.join(RESERVED_FOR_LATER)}), cell_id, details"
+SUMMARY_NAMES = (
+    *("id", "kind", "node", "table_version", "loss", "charged_mu_squared", "charged_epsilon"),
+    *(*ORIGIN_COLUMNS, "cell_id", "details"),
 )
+SUMMARY_COLUMNS = ", ".join(SUMMARY_NAMES)
 
 COLUMNS = (*RESERVED_COLUMNS, "hash", "status", "result", "result_hash")
 
 CHARGED_COLUMNS = ("charged_mu_squared", "charged_epsilon")
-MAY_BE_EMPTY = {*RESERVED_FOR_LATER, *CHARGED_COLUMNS, "sigma", "tau", "cell_id", "details", "result"}
+MAY_BE_EMPTY = {*ORIGIN_COLUMNS, *CHARGED_COLUMNS, "sigma", "tau", "cell_id", "details", "result"}
 _reserved = itemgetter(*RESERVED_COLUMNS)
 _texts = itemgetter(*(i for i, name in enumerate(COLUMNS) if name != "id" and name not in MAY_BE_EMPTY))
 _texts_or_empty = itemgetter(*(i for i, name in enumerate(COLUMNS) if name in MAY_BE_EMPTY))
@@ -117,6 +120,8 @@ class Charge:
     charged : PureGDP or None
         What a GDP filter was charged, if that is not the loss: for a pure-DP launch, in the columns `CHARGED_COLUMNS`.
         It depends on the budget that was left, so it is never computed again.
+    origin : RequestOrigin or None
+        Who made the request at a service, and its id; None in a local session.
     """
 
     id: int
@@ -140,6 +145,7 @@ class Charge:
     launch: Mapping[str, Any] | None = None
     result: Mapping[str, Any] | None = None
     charged: PureGDP | None = None
+    origin: RequestOrigin | None = None
 
     @property
     def gdp(self) -> GDP:
@@ -166,6 +172,7 @@ class ChargeSummary(NamedTuple):
     cell_id: str | None
     launch: Mapping[str, Any] | None
     charged: PureGDP | None = None
+    origin: RequestOrigin | None = None
 
 
 def _charged(loss: Loss, mu_squared: str | None, epsilon: str | None) -> PureGDP | None:
@@ -183,8 +190,8 @@ def summary_of(stored: tuple[Any, ...]) -> ChargeSummary:
     LedgerError
         If a column contains something that a ledger does not write.
     """
-    number, kind, node, version, loss, charged_mu_squared, charged_epsilon, reserved, cell, details = stored
-    refuse_unknown(number, kind, node, reserved)
+    number, kind, node, version, loss, charged_mu_squared, charged_epsilon, *origin, cell, details = stored
+    refuse_unknown(number, kind, node, *origin)
     with refuse_unreadable(f"row {number}"):
         return ChargeSummary(
             number,
@@ -195,6 +202,7 @@ def summary_of(stored: tuple[Any, ...]) -> ChargeSummary:
             None if cell is None else intern(cell),
             _details(kind, details),
             _charged(known, charged_mu_squared, charged_epsilon),
+            _origin(*origin),
         )
 
 
@@ -208,7 +216,7 @@ def row_values(values: tuple[Any, ...]) -> dict[str, Any] | None:
     return stored if stored["status"] in STATUSES and TIME.fullmatch(stored["time"]) else None
 
 
-def refuse_unknown(number: int, kind: str, node: str, *reserved: object, path: str = "") -> None:
+def refuse_unknown(number: int, kind: str, node: str, *origin: str | None, path: str = "") -> None:
     """Refuse an event that only a later version of dpnb can have written.
 
     Parameters
@@ -219,22 +227,22 @@ def refuse_unknown(number: int, kind: str, node: str, *reserved: object, path: s
         Kind of the event.
     node : str
         Node of the event.
-    reserved : objects
-        Values of the columns `RESERVED_FOR_LATER`.
+    *origin : str or None
+        Values of the columns `ORIGIN_COLUMNS`.
     path : str, default ""
         Path of the file, for the error.
 
     Raises
     ------
     LedgerError
-        If the event has an unknown kind, a node whose losses would not be counted, or a value in a reserved column.
+        If the event has an unknown kind, a node whose losses would not be counted, or an origin of another form.
     """
     if kind not in KINDS:
         problem = "another kind of event"
     elif not (node == UNCOUNTED if kind == TABLE_FILES else is_node(node)):
         problem = "another kind of node"
-    elif reserved.count(None) != len(reserved):
-        problem = f"a value in one of {', '.join(RESERVED_FOR_LATER)}"
+    elif not _is_origin(*origin):
+        problem = f"other values in {', '.join(ORIGIN_COLUMNS)}"
     else:
         return
     raise LedgerError(
@@ -277,6 +285,7 @@ def charge_of(stored: Mapping[str, Any]) -> Charge:
             launch=_details(stored["kind"], stored["details"]),
             result=content if compared else None,
             charged=_charged(_loss_of(stored["loss"]), *(stored[name] for name in CHARGED_COLUMNS)),
+            origin=_origin(*(stored[name] for name in ORIGIN_COLUMNS)),
         )
 
 
@@ -288,6 +297,20 @@ def _loss_of(text: str) -> Loss:
 @lru_cache(maxsize=1024)
 def _total_loss_of(text: str) -> GDP:
     return GDP.from_mu_squared(from_text(text))
+
+
+def _origin(actor: str | None, request_id: str | None, request_digest: str | None) -> RequestOrigin | None:
+    return None if actor is None else RequestOrigin(actor, request_id, request_digest)
+
+
+def _is_origin(actor: str | None = None, request_id: str | None = None, request_digest: str | None = None) -> bool:
+    if actor is None:
+        return request_id is None and request_digest is None
+    try:
+        RequestOrigin(actor, request_id, request_digest)
+    except InvalidValueError:
+        return False
+    return True
 
 
 def _observations(text: str) -> tuple[int, ...]:

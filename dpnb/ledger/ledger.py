@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from dpnb.accounting.exact import to_text
@@ -17,6 +18,8 @@ from dpnb.ledger import chain
 from dpnb.ledger import charge as row
 from dpnb.ledger.chain import ChainHead
 from dpnb.ledger.charge import Charge, ChargeSummary, chained_hash, charge_of, result_hash, summary_of
+from dpnb.ledger.connection import MEMORY
+from dpnb.ledger.origin import RequestOrigin, current_origin
 from dpnb.ledger.sqlite_file import SqliteFile
 from dpnb.mechanisms.measurement import Measurement
 
@@ -29,8 +32,10 @@ CREATE TABLE parameters (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE head (id INTEGER NOT NULL, hash TEXT NOT NULL);
 {row.TABLE}
 """
+MAX_STORED = 10_000
+"""Rows that `Ledger.stored` returns at once; SQLite limits the number of ids."""
 _COLUMNS = ", ".join(row.COLUMNS)
-_INSERT = f"INSERT INTO events ({_COLUMNS}) VALUES ({', '.join('?' * len(row.COLUMNS))})"  # noqa: S608  (our own text)
+INSERT = f"INSERT INTO events ({_COLUMNS}) VALUES ({', '.join('?' * len(row.COLUMNS))})"  # noqa: S608  (our own text)
 
 
 class Ledger(NotCopyable):
@@ -102,6 +107,11 @@ class Ledger(NotCopyable):
     @safe_repr
     def __repr__(self) -> str:
         return f"<Ledger {self.path!r}>"
+
+    @property
+    def short_name(self) -> str:
+        """The name of the file, without its folder."""
+        return "memory" if self.path == MEMORY else Path(self.path).name
 
     def _use(self, file: SqliteFile) -> None:
         self._file, self.path, self.lock = file, file.path, file.lock
@@ -191,6 +201,11 @@ class Ledger(NotCopyable):
         rows = self._select("WHERE request_key = ?", key)
         return rows[0] if rows else None
 
+    def by_request_id(self, node: str, request_id: str) -> Charge | None:
+        """The first row in a node that a request at a service wrote, by the id that its client chose."""
+        rows = self._select("WHERE node = ? AND request_id = ?", node, request_id)
+        return rows[0] if rows else None
+
     def observations(self, table_version: str, node: str, query_key: str) -> list[Charge]:
         """Rows with a released measurement of a query, in order."""
         return self._select(
@@ -219,6 +234,23 @@ class Ledger(NotCopyable):
     def _select(self, clause: str, *arguments: object) -> list[Charge]:
         rows = self._file.run(f"SELECT {_COLUMNS} FROM events {clause}", *arguments)  # noqa: S608  (our own text)
         return [charge_of(dict(zip(row.COLUMNS, values, strict=True))) for values in rows]
+
+    def stored(self, ids: Sequence[int]) -> list[dict[str, str | int | None]]:
+        """The columns of the rows with these ids, at most `MAX_STORED`, as they are stored, in order."""
+        marks = ", ".join("?" * len(ids))
+        rows = self._file.run(f"SELECT {_COLUMNS} FROM events WHERE id IN ({marks}) ORDER BY id", *ids)  # noqa: S608
+        return [dict(zip(row.COLUMNS, values, strict=True)) for values in rows]
+
+    def released_among(self, ids: Sequence[int]) -> set[int]:
+        """Those of the rows with these ids, at most `MAX_STORED`, that are released."""
+        marks = ", ".join("?" * len(ids))
+        return {
+            number
+            for (number,) in self._file.run(
+                f"SELECT id FROM events WHERE id IN ({marks}) AND status = 'released'",  # noqa: S608
+                *ids,
+            )
+        }
 
     # --- writing -----------------------------------------------------------------------------------------------
 
@@ -262,7 +294,8 @@ class Ledger(NotCopyable):
         """Write a charge; call inside `transaction`, after the filter has admitted the loss.
 
         With ``sigma=None`` nothing will be measured, and the row is released at once, with `result`, unless `answered`
-        is False: then `answer` writes the result.  With a sigma its own id is added to `observations`.
+        is False: then `answer` writes the result.  With a sigma its own id is added to `observations`.  The origin of
+        the request is that of `dpnb.ledger.requested_by`.
         """
         ((last, previous),) = self._file.run("SELECT id, hash FROM head")
         number = last + 1
@@ -273,7 +306,7 @@ class Ledger(NotCopyable):
             "kind": kind,
             "request_key": request_key,
             "node": node,
-            **dict.fromkeys(row.RESERVED_FOR_LATER),
+            **self._origin(node),
             "table_version": table_version,
             "query_key": query_key,
             "plan": plan,
@@ -292,10 +325,19 @@ class Ledger(NotCopyable):
         stored["status"] = "released" if sigma is None and answered else "reserved"
         stored["result"] = None if result is None else json.dumps(result)
         stored["result_hash"] = result_hash(stored["hash"], stored["status"], stored["result"])
-        self._file.run(_INSERT, *(stored[name] for name in row.COLUMNS))
+        self._file.run(INSERT, *(stored[name] for name in row.COLUMNS))
         self._file.run("UPDATE head SET id = ?, hash = ?", number, stored["hash"])
         self._reserved = ChainHead(number, stored["hash"])
         return charge_of(stored)
+
+    def _origin(self, node: str) -> dict[str, str | None]:
+        """The origin's columns of a new row; the id is stored once for each node, with the first row."""
+        origin = current_origin()
+        if origin is None:
+            return dict.fromkeys(row.ORIGIN_COLUMNS)
+        if origin.id is not None and self.by_request_id(node, origin.id) is not None:
+            origin = RequestOrigin(origin.actor)
+        return dict(zip(row.ORIGIN_COLUMNS, (origin.actor, origin.id, origin.digest), strict=True))
 
     def release(
         self, charge: Charge, measurement: Measurement, keys: tuple[tuple[Any, ...], ...] | None = None

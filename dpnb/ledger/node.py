@@ -20,7 +20,7 @@ ROOT = ""
 UNCOUNTED = " files"
 """Node of the rows about a table's files, which are not counted."""
 
-_NODE = re.compile(r"([1-9][0-9]*( \[.*\])?)?")
+_NODE = re.compile(r"([1-9][0-9]{0,18}( \[.*\])?)?")
 
 
 def node_of(launch: int, key: tuple[Any, ...] | None = None) -> str:

@@ -38,8 +38,8 @@ from dpnb._plan.measurements import (
 from dpnb._plan.plan import GroupLevel, Join, PartSource, Plan
 from dpnb._plan.privacy_unit import ContributionBounds
 from dpnb.errors import LedgerError
-from dpnb.ledger import Ledger
-from dpnb.ledger.charge import CHARGED_COLUMNS, COLUMNS, KINDS, RESERVED_FOR_LATER, chained_hash, result_hash
+from dpnb.ledger import Ledger, RequestOrigin, requested_by
+from dpnb.ledger.charge import CHARGED_COLUMNS, COLUMNS, KINDS, ORIGIN_COLUMNS, chained_hash, result_hash
 from dpnb.ledger.ledger import FORMAT
 from ledger.rows import METADATA, filled, opened, refused_unchanged, reserve, tamper
 
@@ -209,7 +209,9 @@ def of_later(path: Path, column: str, value: str) -> None:
 
 
 LATER = [
-    *((column, "0") for column in RESERVED_FOR_LATER),
+    ("actor", ""),
+    ("actor", "ana\nnina"),
+    *((column, "0") for column in ORIGIN_COLUMNS if column != "actor"),  # an id without an actor, or without a digest
     ("kind", "create_node"),
     *(("node", name) for name in (" later", " files", "x", "07", "7 a", "-1")),  # charges that nobody would count
 ]
@@ -240,9 +242,27 @@ def test_a_charge_that_a_later_version_adds_meanwhile_stops_every_charge(path: P
             names = [name for name in COLUMNS if name not in ("id", "request_key")]
             copied = f"INSERT INTO events (id, request_key, {', '.join(names)}) SELECT 6, 'f', {', '.join(names)}"
             file.execute(f"{copied} FROM events WHERE id = 5")
-            file.execute("UPDATE events SET actor = '1' WHERE id = 6")
+            file.execute("UPDATE events SET request_id = '1' WHERE id = 6")
         with pytest.raises(LedgerError):
             reserve(ledger, "g")
+
+
+def test_the_origin_of_a_request_is_part_of_the_format(path: Path) -> None:
+    with opened(path) as ledger:
+        with requested_by(RequestOrigin("ana", "7", "a" * 64)):
+            reserve(ledger, "a")
+            reserve(ledger, "b")  # the same request: its id is stored once in a node
+            reserve(ledger, "c", node="1")
+        reserve(ledger, "d")
+    with closing(sqlite3.connect(path)) as file:
+        found = file.execute(f"SELECT {', '.join(ORIGIN_COLUMNS)} FROM events ORDER BY id").fetchall()
+    assert found == [("ana", "7", "a" * 64), ("ana", None, None), ("ana", "7", "a" * 64), (None, None, None)]
+    with opened(path) as ledger:
+        whole, actor = RequestOrigin("ana", "7", "a" * 64), RequestOrigin("ana")
+        assert [charge.origin for charge in ledger.charges()] == [whole, actor, whole, None]
+        assert [charge.origin for charge in ledger.summaries()] == [whole, actor, whole, None]
+        assert [getattr(ledger.by_request_id(node, "7"), "id", None) for node in ("", "1", "2")] == [1, 3, None]
+        assert ledger.by_request_id("", "8") is None
 
 
 def test_a_client_s_request_is_unique_within_its_node(path: Path) -> None:

@@ -1,0 +1,75 @@
+"""Who made a request, and its id: recorded with the rows that the request writes.
+
+The service sets the origin around the execution of a request; every charge that is written meanwhile, in the same
+thread, has it.  So no pipeline passes it on, and in a local session, which has no origin, the columns are empty.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+from dpnb.errors import InvalidValueError
+
+MAX_ACTOR, MAX_ID = 200, 100
+_DIGEST = re.compile(r"[0-9a-f]{64}", re.ASCII)
+
+
+@dataclass(frozen=True)
+class RequestOrigin:
+    """Who made a request, and which one it was.
+
+    Parameters
+    ----------
+    actor : str
+        Name of the analyst, at most 200 characters.
+    id : str or None
+        The id that the client chose for the request, at most 100 characters.  In the ledger it belongs to the first row
+        that the request wrote in each node; the other rows of the request (of a batch, for example) have None.
+    digest : str or None
+        SHA-256 of the request's body, in hexadecimal; None exactly if `id` is.
+
+    Raises
+    ------
+    InvalidValueError
+        If one of them is not of that form.
+    """
+
+    actor: str
+    id: str | None = None
+    digest: str | None = None
+
+    def __post_init__(self) -> None:
+        if not _is_text(self.actor, MAX_ACTOR):
+            raise InvalidValueError(f"actor: must be 1 to {MAX_ACTOR} printable characters; got another value")
+        if (self.id is None) != (self.digest is None):
+            raise InvalidValueError("request: must have an id and a digest, or neither; got one of them")
+        if self.id is not None and not _is_text(self.id, MAX_ID):
+            raise InvalidValueError(f"id: must be 1 to {MAX_ID} printable characters; got another value")
+        if self.digest is not None and _DIGEST.fullmatch(self.digest) is None:
+            raise InvalidValueError("digest: must be a SHA-256 digest in hexadecimal; got another value")
+
+
+_current: ContextVar[RequestOrigin | None] = ContextVar("request_origin", default=None)
+
+
+def current_origin() -> RequestOrigin | None:
+    """The origin of the request that this thread executes; None outside a service."""
+    return _current.get()
+
+
+@contextmanager
+def requested_by(origin: RequestOrigin) -> Iterator[None]:
+    """Record an origin with every row that is charged in the block."""
+    token = _current.set(origin)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+def _is_text(value: object, most: int) -> bool:
+    return isinstance(value, str) and 0 < len(value) <= most and value.isprintable()

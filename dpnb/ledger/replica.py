@@ -1,0 +1,203 @@
+"""A copy in memory of the rows of a ledger that one analyst may see: what a remote session reads.
+
+The rows come from the service and are checked like those of a file.  The copy is a ledger of its own, with its own
+chain of hashes, so everything that reads a ledger reads a copy.  Nothing can be charged on it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn
+
+from dpnb.copying import safe_repr
+from dpnb.errors import LedgerError
+from dpnb.ledger import charge as row
+from dpnb.ledger.chain import ChainHead
+from dpnb.ledger.charge import Charge, chained_hash, charge_of, result_hash, summary_of
+from dpnb.ledger.connection import MEMORY
+from dpnb.ledger.ledger import INSERT, Ledger
+from dpnb.ledger.node import parent_launch
+from dpnb.ledger.readable import refuse_unreadable
+from dpnb.ledger.shared_rows import SHARED_COLUMNS
+
+_RANK = {"reserved": 0, "failed": 1, "released": 2}
+"""A row changes only to a status of higher rank; a message that arrives late has no effect."""
+
+
+class ReplicaLedger(Ledger):
+    """A copy in memory of an analyst's rows of a service's ledger.
+
+    Parameters
+    ----------
+    address : str
+        Where the ledger is, in words, for the repr and for errors; also its `path`, so two copies of one ledger have
+        the same path.
+    metadata : mapping of str to str
+        The metadata of the service's ledger.
+    parameters : mapping of str to str
+        The parameters of the service's ledger.
+
+    Raises
+    ------
+    LedgerError
+        If they contain anything other than texts.
+    """
+
+    _not_copied = "it follows the ledger of a service; connect again"
+
+    def __init__(self, address: str, metadata: Mapping[str, str], parameters: Mapping[str, str]) -> None:
+        super().__init__(MEMORY, metadata, parameters)
+        self.path = address
+        self._pending: set[int] = set()
+        self._launches: set[int] = set()
+
+    @safe_repr
+    def __repr__(self) -> str:
+        return f"<ReplicaLedger of {self.path!r}>"
+
+    @property
+    def short_name(self) -> str:
+        """Where the ledger is."""
+        return self.path
+
+    @property
+    def pending(self) -> tuple[int, ...]:
+        """Ids of the rows without an answer, ascending."""
+        with self.lock.checked():
+            return tuple(sorted(self._pending))
+
+    # --- rows of the service ------------------------------------------------------------------------------------
+
+    def append(self, rows: Sequence[Mapping[str, str | int]]) -> None:
+        """Add new rows, and update the status and the result of known ones, in one transaction.
+
+        Rows that are known already, or in an older state, are ignored: replies and events may arrive twice and in
+        another order.
+
+        Parameters
+        ----------
+        rows : sequence of mapping
+            Column names and values, as `SharedRows` returns them.
+
+        Raises
+        ------
+        LedgerError
+            If a row is missing, is not one that a ledger may contain, or contradicts what was received before; then
+            nothing is added.
+        """
+        with self.lock.checked():
+            statuses: dict[int, str] = {}
+            launches: set[int] = set()
+            with self.transaction():
+                for values in rows:
+                    stored = self._checked(values)
+                    known = self.stored((stored["id"],)) if stored["id"] <= self.count else []
+                    if not known:
+                        self._add(stored, launches)
+                        statuses[stored["id"]] = stored["status"]
+                    elif self._update(known[0], stored):
+                        statuses[stored["id"]] = stored["status"]
+            self._launches |= launches
+            answered = {number for number, status in statuses.items() if status == "released"}
+            self._pending = (self._pending | statuses.keys()) - answered
+
+    def _checked(self, values: Mapping[str, str | int]) -> dict[str, Any]:
+        """The columns of a row without its hashes, if each has the type that a ledger writes."""
+        if not values.keys() <= {*SHARED_COLUMNS}:
+            self._refuse("a row has other columns")
+        stored: dict[str, Any] = {name: values.get(name) for name in row.COLUMNS} | {"hash": "", "result_hash": ""}
+        checked = row.row_values(tuple(stored.values()))
+        if checked is None or not 0 < checked["id"] < 2**63:
+            self._refuse("a row has a value of another type")
+        if checked["kind"] == row.TABLE_FILES:
+            self._refuse(f"row {checked['id']} is not one that an analyst sees")
+        return checked
+
+    def _add(self, stored: dict[str, Any], launches: set[int]) -> None:
+        ((last, previous),) = self._file.run("SELECT id, hash FROM head")
+        number = stored["id"]
+        if number != last + 1:
+            self._refuse(f"row {number} came after row {last}")
+        row.refuse_unknown(number, stored["kind"], stored["node"], path=self.path)
+        stored["hash"] = chained_hash(previous, stored)
+        stored["result_hash"] = result_hash(stored["hash"], stored["status"], stored["result"])
+        charge = self._readable(stored)
+        known = self._launches | launches
+        with refuse_unreadable(f"row {number}"):
+            parent = parent_launch(charge.node)
+            is_closing = charge.kind == row.CLOSE
+            closes = (charge.launch or {})["closes"] if is_closing else None
+        if parent is not None and parent[0] not in known:
+            self._refuse(f"row {number} has the node of a launch that is missing")
+        if is_closing and (type(closes) is not int or closes not in known):
+            self._refuse(f"row {number} closes a launch that is missing")
+        if any(one > number for one in charge.observations):
+            self._refuse(f"row {number} combines a row that is missing")
+        if self._file.run("SELECT 1 FROM events WHERE request_key = ?", stored["request_key"]):
+            self._refuse(f"row {number} has the request of an earlier row")
+        self._unwritten = number if self._unwritten is None else self._unwritten
+        self._file.run(INSERT, *(stored[name] for name in row.COLUMNS))
+        self._file.run("UPDATE head SET id = ?, hash = ?", number, stored["hash"])
+        self._reserved = ChainHead(number, stored["hash"])
+        if charge.kind == row.LAUNCH:
+            launches.add(number)
+
+    def _update(self, known: Mapping[str, Any], stored: dict[str, Any]) -> bool:
+        """Update the status and the result of a row; return whether they have changed."""
+        number = stored["id"]
+        if any(known[name] != stored[name] for name in row.RESERVED_COLUMNS):
+            self._refuse(f"row {number} is not what was received before")
+        if _RANK[stored["status"]] <= _RANK[known["status"]]:
+            if stored["status"] == known["status"] and stored["result"] != known["result"]:
+                self._refuse(f"row {number} has another answer than was received before")
+            return False
+        self._readable(stored)
+        self._file.run(
+            "UPDATE events SET status = ?, result = ?, result_hash = ? WHERE id = ?",
+            *(stored["status"], stored["result"]),
+            *(result_hash(known["hash"], stored["status"], stored["result"]), number),
+        )
+        return True
+
+    def _readable(self, stored: Mapping[str, Any]) -> Charge:
+        """The charge of a row, if it is one that a ledger may contain."""
+        number = stored["id"]
+        with refuse_unreadable(f"row {number}"):
+            summary_of(tuple(stored[name] for name in row.SUMMARY_NAMES))
+            charge = charge_of(stored)
+            is_answer = stored["result"] is not None
+            has_answer = charge.sigma is not None or charge.kind in (row.COMPARISON, row.SELECTION)
+            json.loads(stored["arguments"] or "{}")
+        if is_answer != (has_answer and charge.status == "released"):
+            self._refuse(f"row {number} is {charge.status} {'with' if is_answer else 'without'} an answer")
+        if charge.status != "released" and not (charge.sigma is not None or charge.kind == row.SELECTION):
+            self._refuse(f"row {number} is {charge.status}, and has nothing to answer")
+        return charge
+
+    def _refuse(self, problem: str) -> NoReturn:
+        raise LedgerError(
+            f"ledger {self.path!r}: must send the rows of a ledger of dpnb, in order; {problem}; nothing was added; "
+            "connect again"
+        )
+
+    # --- what a copy cannot do ----------------------------------------------------------------------------------
+
+    def reserve(self, **columns: Any) -> Charge:
+        """Refuse: only the service charges.
+
+        Raises
+        ------
+        LedgerError
+            Always.
+        """
+        self._refuse_writing()
+
+    def _finish(self, charge: Charge, status: str, result: str | None) -> None:
+        self._refuse_writing()
+
+    def _refuse_writing(self) -> NoReturn:
+        raise LedgerError(
+            f"ledger {self.path!r}: must be charged by its service; this is a copy; nothing was charged; use the "
+            "methods of the session"
+        )

@@ -1,0 +1,224 @@
+"""The rows of a ledger as one analyst may see them.
+
+An analyst sees the rows of one node and of everything launched inside it, and nothing that depends on other rows: their
+rows are numbered 1, 2, ... among themselves, every reference to a row uses these numbers, and hashes, which chain a row
+to all earlier ones, are not shared; neither are rows about the table's files, nor the origins of requests.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from dpnb.copying import NotCopyable
+from dpnb.errors import LedgerError, RequestError
+from dpnb.ledger import charge as row
+from dpnb.ledger.charge import ChargeSummary
+from dpnb.ledger.ledger import MAX_STORED, Ledger
+from dpnb.ledger.node import ROOT, is_node, parent_launch
+from dpnb.ledger.origin import RequestOrigin
+from dpnb.ledger.readable import refuse_unreadable
+from dpnb.ledger.request_key import renumbered_key
+
+NOT_SHARED = {*row.ORIGIN_COLUMNS, "hash", "result_hash"}
+"""Columns that an analyst does not see."""
+
+SHARED_COLUMNS = tuple(name for name in row.COLUMNS if name not in NOT_SHARED)
+
+SharedRow = dict[str, str | int]
+"""Column names and values of a row; a column that is NULL is absent."""
+
+
+class SharedRows(NotCopyable):
+    """The rows of one node's subtree, numbered 1, 2, ...
+
+    The numbers never change.  Every row of the ledger is looked at once; a call reads only the rows that it returns.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        The ledger.
+    root : str, default ROOT
+        The node of the analyst; for the analyst it is the root.
+    """
+
+    def __init__(self, ledger: Ledger, root: str = ROOT) -> None:
+        self._ledger, self._root = ledger, root
+        self._ids: list[int] = []  # ids in the ledger of rows 1, 2, ...
+        self._numbers: dict[int, int] = {}
+        self._launches: set[int] = set()  # ids in the ledger
+        self._requests: dict[str, tuple[int, RequestOrigin]] = {}
+        self._unreleased: set[int] = set()  # ids in the ledger, some of which may be released by now
+        self._last_id = 0
+
+    # --- reading ------------------------------------------------------------------------------------------------
+
+    @property
+    def count(self) -> int:
+        """The number of rows."""
+        with self._ledger.lock.checked():
+            self._sync()
+            return len(self._ids)
+
+    @property
+    def answered(self) -> int:
+        """The number of rows that are released."""
+        with self._ledger.lock.checked():
+            self._sync()
+            for part in _parts(self._unreleased):
+                self._unreleased -= self._ledger.released_among(part)
+            return len(self._ids) - len(self._unreleased)
+
+    def after(self, number: int, limit: int) -> list[SharedRow]:
+        """The rows with a number larger than `number`, in order: the first `limit` of them, and the rest of a batch.
+
+        The tables of a batch are estimated together, so a copy must not end in the middle of one.
+        """
+        with self._ledger.lock.checked():
+            self._sync()
+            start = max(number, 0)
+            end = start + max(limit, 1)
+            rows = self._read(self._ids[start:end])
+            while rows and len(self._ids) > start + len(rows) and (missing := _missing_of_batch(rows[-1])):
+                rows += self._read(self._ids[start + len(rows) : start + len(rows) + missing])
+            return rows
+
+    def changed(self, pending: Iterable[int]) -> list[SharedRow]:
+        """Those of the rows with these numbers that are no longer reserved, in order; other numbers are ignored."""
+        with self._ledger.lock.checked():
+            self._sync()
+            known = sorted({number for number in pending if 0 < number <= len(self._ids)})
+            rows = self._read([self._ids[number - 1] for number in known])
+            return [row for row in rows if row["status"] != "reserved"]
+
+    def by_ids(self, ids: Iterable[int]) -> tuple[int, ...]:
+        """The numbers of rows with these ids in the ledger, in this order.
+
+        Raises
+        ------
+        LedgerError
+            If one of them is not a row that the analyst may see.
+        """
+        with self._ledger.lock.checked():
+            self._sync()
+            return tuple(map(self._number, ids))
+
+    def request(self, request_id: str) -> tuple[int, RequestOrigin] | None:
+        """The number and the origin of the first row that a request wrote; None if it has not written any."""
+        with self._ledger.lock.checked():
+            self._sync()
+            return self._requests.get(request_id)
+
+    # --- the analyst's references -------------------------------------------------------------------------------
+
+    def launch(self, number: int) -> int:
+        """The id in the ledger of a launch.
+
+        Raises
+        ------
+        RequestError
+            If the row with this number is not a launch, or there is none.
+        """
+        with self._ledger.lock.checked():
+            self._sync()
+            launch = self._ids[number - 1] if 0 < number <= len(self._ids) else None
+            if launch not in self._launches:
+                raise RequestError(f"launch: must be the number of a row that launched a mechanism; got {number}")
+            return self._ids[number - 1]
+
+    def node(self, node: str) -> str:
+        """The node in the ledger of one of the analyst's nodes.
+
+        Raises
+        ------
+        RequestError
+            If there is no launch with that number.
+        """
+        if node == ROOT:
+            return self._root
+        parent = parent_launch(node) if is_node(node) and len(node.partition(" ")[0]) < MAX_DIGITS else None
+        if parent is None:
+            raise RequestError(
+                "node: must be that of a session, a sub-session, a part or a mechanism; got another text"
+            )
+        return _renumbered(node, self.launch(parent[0]))
+
+    # --- translation --------------------------------------------------------------------------------------------
+
+    def _sync(self) -> None:
+        for charge in self._ledger.summaries(after=self._last_id):
+            self._last_id = charge.id
+            if self._includes(charge):
+                self._ids.append(charge.id)
+                self._numbers[charge.id] = len(self._ids)
+                self._unreleased.add(charge.id)
+                if charge.kind == row.LAUNCH:
+                    self._launches.add(charge.id)
+                if charge.origin is not None and charge.origin.id is not None:
+                    self._requests.setdefault(charge.origin.id, (len(self._ids), charge.origin))
+
+    def _includes(self, charge: ChargeSummary) -> bool:
+        """Whether a row belongs to the subtree; a launch is written before everything inside it."""
+        if charge.kind == row.TABLE_FILES:
+            return False
+        parent = parent_launch(charge.node)
+        return charge.node == self._root or (parent is not None and parent[0] in self._launches)
+
+    def _read(self, ids: list[int]) -> list[SharedRow]:
+        return [self._shared(stored) for part in _parts(ids) for stored in self._ledger.stored(part)]
+
+    def _shared(self, stored: dict[str, Any]) -> SharedRow:
+        with refuse_unreadable(f"row {stored['id']}"):
+            node, closes = self._local_node(stored["node"]), None
+            details = stored["details"]
+            if stored["kind"] == row.CLOSE:
+                content = json.loads(details)
+                closes = content["closes"], self._number(content["closes"])
+                details = json.dumps({**content, "closes": closes[1]})
+            changed = {
+                "id": self._number(stored["id"]),
+                "node": node,
+                "request_key": renumbered_key(stored, node, closes),
+                "observations": json.dumps([self._number(one) for one in json.loads(stored["observations"])]),
+                "details": details,
+            }
+        values = {**stored, **changed}
+        return {name: values[name] for name in SHARED_COLUMNS if values[name] is not None}
+
+    def _local_node(self, node: str) -> str:
+        if node == self._root:
+            return ROOT
+        parent = parent_launch(node)
+        return node if parent is None else _renumbered(node, self._number(parent[0]))
+
+    def _number(self, row_id: int) -> int:
+        number = self._numbers.get(row_id)
+        if number is None:
+            raise LedgerError(f"ledger: row {row_id} must be one of the analyst's; it belongs to another node")
+        return number
+
+
+MAX_DIGITS = 19
+"""Digits of a row's number, which SQLite stores in 64 bits."""
+
+
+def _parts(ids: Iterable[int]) -> list[list[int]]:
+    """The ids, at most `MAX_STORED` at once."""
+    whole = list(ids)
+    return [whole[start : start + MAX_STORED] for start in range(0, len(whole), MAX_STORED)]
+
+
+def _renumbered(node: str, launch: int) -> str:
+    """The node with another number of its launch."""
+    _, blank, part = node.partition(" ")
+    return f"{launch}{blank}{part}"
+
+
+def _missing_of_batch(shared: SharedRow) -> int:
+    """The number of rows of its batch that follow a row."""
+    arguments = str(shared["arguments"])
+    if '"batch"' not in arguments:
+        return 0
+    batch = json.loads(arguments).get("batch")
+    return 0 if batch is None else max(int(batch["count"]) - int(batch["index"]) - 1, 0)
