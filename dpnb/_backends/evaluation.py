@@ -304,14 +304,16 @@ class Evaluation(ABC, Generic[B, N, C]):
             case ChangeCase():
                 return self._texts_changed(node)
             case Cut(inner, edges, labels, right):
+                index = _indices(values)
                 return self.translated(
-                    self._bins(self.numbers(inner), edges, right), [values.index(label) for label in labels]
+                    self._bins(self.numbers(inner), edges, right), [index[label] for label in labels]
                 )
             case Period(unit, inner):
                 first, last = index_range(unit, self.kind(inner))  # type: ignore[arg-type]  # dates, by its rule
                 return self._steps_at(self._step(node, self.numbers(inner)), first, last, 1)
             case Lookup():
-                to = [-1 if value is None else values.index(value) for value in node.values]
+                index = _indices(values)
+                to = [-1 if value is None else index[value] for value in node.values]
                 return self.translated(self.looked_up(node), to)
         raise TypeError(type(node).__name__)
 
@@ -321,7 +323,8 @@ class Evaluation(ABC, Generic[B, N, C]):
             return self._code(values.index(node.value))
         kind = self.kind(node)
         own = kind.values if isinstance(kind, Categorical) else ()
-        return self.translated(self.codes(node), [values.index(value) for value in own])
+        index = _indices(values)
+        return self.translated(self.codes(node), [index[value] for value in own])
 
     def _truth(self, node: Expression) -> BooleanColumn[B]:
         """Kleene's logic: a missing condition is neither true nor false."""
@@ -389,6 +392,11 @@ class Evaluation(ABC, Generic[B, N, C]):
             same: Any = self._same(self.truth(left).true, self.truth(right).true)
             return same if node.operator == "==" else ~same  # type: ignore[no-any-return]
         return self._compared_numbers(compare, self.numbers(left), self._side(right))
+
+
+def _indices(values: tuple[Key, ...]) -> dict[Key, int]:
+    """The index of each of some distinct values."""
+    return {value: index for index, value in enumerate(values)}
 
 
 def column_name(node: Expression) -> str:

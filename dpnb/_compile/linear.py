@@ -11,9 +11,10 @@ from dpnb._compile.features import BY_UNIT, CountFeature, Feature, GradientFeatu
 from dpnb._compile.lowering import features_of
 from dpnb._compile.sensitivity import cells_of_unit, clips, max_norm_squared, max_rows_in_cell
 from dpnb._compile.validation import refuse_unsound
+from dpnb._plan.checks import check_plan
 from dpnb._plan.expressions.nodes import Expression
 from dpnb._plan.measurements import Discovery, Single, weighted_parts
-from dpnb._plan.plan import Plan, check_plan, group_keys
+from dpnb._plan.plan import Plan, group_keys
 from dpnb._plan.privacy_unit import ContributionBounds, PrivacyUnit, effective_bounds
 from dpnb._plan.schema import Key, Schema
 from dpnb.errors import PlanError

@@ -93,9 +93,11 @@ class Marginals:
     excluded: tuple[Levels, ...] = ()
 
     def __post_init__(self) -> None:
-        if len(self.subsets) > MAX_TABLES:
+        most = max((2 ** len(table) for table in self.workload), default=0)  # before they are listed
+        number = most if most > MAX_TABLES else len(self.subsets)
+        if number > MAX_TABLES:
             raise PlanError(
-                f"plan: has {len(self.subsets)} tables to choose from; at most {MAX_TABLES} are possible; leave out "
+                f"plan: has {number:,} tables to choose from; at most {MAX_TABLES} are possible; leave out "
                 "the queries with the most levels, or release them in several batches"
             )
 

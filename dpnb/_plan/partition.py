@@ -10,7 +10,8 @@ import msgspec
 from dpnb._plan.expressions.nodes import Expression
 from dpnb._plan.expressions.rules import MAX_KEYS, public_keys_of
 from dpnb._plan.expressions.text import words
-from dpnb._plan.plan import GroupLevel, PartSource, TableSource
+from dpnb._plan.join import schema_of, unit_of
+from dpnb._plan.plan import GroupLevel, Join, PartSource, TableSource
 from dpnb._plan.privacy_unit import PrivacyUnit
 from dpnb._plan.schema import Key, Schema, whole_number
 from dpnb.errors import PlanError
@@ -83,3 +84,35 @@ def table_of(source: TableSource) -> str:
     while isinstance(source, PartSource):
         source = source.source
     return source if isinstance(source, str) else ""
+
+
+def check_parts(source: TableSource, schemas: dict[str, Schema], units: dict[str, PrivacyUnit]) -> None:
+    """Refuse a source with a part that no partition of its table has.
+
+    Raises
+    ------
+    PlanError
+        The groups of a part are not public, its key is not one of them, or its limit on the parts of a unit is not that
+        of a partition.
+    """
+    if isinstance(source, Join):
+        check_parts(source.left, schemas, units)
+        check_parts(source.right, schemas, units)
+    elif isinstance(source, PartSource):
+        check_parts(source.source, schemas, units)
+        keys = part_keys(source.by.expression, schema_of(source.source, schemas))
+        limit = source.max_parts_per_unit
+        if source.key not in keys or parts_of_unit(unit_of(source.source, units), len(keys), limit)[1] != limit:
+            raise PlanError("partition: has no such part; take one of the parts of session.partition()")
+
+
+def is_within(source: TableSource, part: PartSource) -> bool:
+    """Whether a table contains rows of units in a part only: the part, a part of it, or a join with it.
+
+    A join has pairs of rows of one unit, so that a unit without rows in the part has none.
+    """
+    if source == part:
+        return True
+    if isinstance(source, PartSource):
+        return is_within(source.source, part)
+    return isinstance(source, Join) and (is_within(source.left, part) or is_within(source.right, part))

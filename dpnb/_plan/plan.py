@@ -5,30 +5,17 @@ from __future__ import annotations
 import msgspec
 
 from dpnb._plan.description import describe_aggregation
-from dpnb._plan.expressions.dtypes import Boolean
 from dpnb._plan.expressions.nodes import Column, Expression
-from dpnb._plan.expressions.rules import MAX_KEYS, dtype_of, numeric_dtype_of, public_keys_of
+from dpnb._plan.expressions.rules import MAX_KEYS, public_keys_of
 from dpnb._plan.expressions.text import words
 from dpnb._plan.measurements import (
     AnyView,
     BoundsView,
-    Count,
-    Discovery,
-    Gradient,
-    Mean,
     Measured,
-    ModelLoss,
-    Moments,
     PlainView,
-    QuantileTree,
-    Ratio,
-    Single,
-    Sum,
     decoded,
-    weighted_parts,
 )
 from dpnb._plan.privacy_unit import ContributionBounds, describe_bounds
-from dpnb._plan.regression import check_gradient
 from dpnb._plan.schema import Key, Schema
 from dpnb.errors import PlanError
 
@@ -148,36 +135,6 @@ def column(name: str) -> GroupLevel:
     return GroupLevel(name, Column(name))
 
 
-def check_plan(plan: Plan, schema: Schema) -> None:
-    """Refuse a plan that is undefined or unbounded under the schema.
-
-    Raises
-    ------
-    PlanError
-        An unknown column, a sum or mean of something without bounds, groups that are not public.
-    """
-    for aggregation, _ in weighted_parts(plan.aggregation):
-        _check_aggregation(aggregation, schema)
-    if isinstance(plan.aggregation, Gradient) and (plan.group_by or plan.contribution_bounds.max_norm is not None):
-        raise PlanError(
-            f"{plan.words}: a gradient cannot be grouped, and clip_norm= already bounds each unit's norm; leave out "
-            "groups and max_norm_per_unit=, or filter the rows by df[...]"
-        )
-    names = [group.name for group in plan.group_by]
-    for name in names:
-        if names.count(name) > 1:
-            raise PlanError(
-                f"{plan.words}: groups must have different names; got {name!r} twice; rename one with .assign()"
-            )
-    if isinstance(plan.aggregation, Discovery):
-        for group in plan.group_by:
-            public_keys_of(group.expression, schema)
-    elif plan.group_by:
-        group_keys(plan, schema)
-    if plan.where is not None and not isinstance(dtype_of(plan.where, schema), Boolean):
-        raise PlanError(f"{words(plan.where)}: rows must be filtered by a condition, such as df['x'] > 1")
-
-
 def group_keys(plan: Plan, schema: Schema) -> tuple[tuple[Key, ...], ...]:
     """The keys of the groups, in order.
 
@@ -203,25 +160,6 @@ def group_keys(plan: Plan, schema: Schema) -> tuple[tuple[Key, ...], ...]:
     for values in level_keys:
         keys = [(*key, value) for key in keys for value in values or ()]
     return tuple(keys)
-
-
-def _check_aggregation(aggregation: Single | Discovery, schema: Schema) -> None:
-    match aggregation:
-        case Count(node) if node is not None:
-            dtype_of(node, schema)
-        case Ratio(node, denominator):
-            for side in (node, denominator):
-                numeric_dtype_of(side, schema, "ratio")
-        case Moments(columns, categories):
-            for node in columns:
-                numeric_dtype_of(node, schema, "moments")
-            for node in categories:
-                if len(public_keys_of(node, schema) or ()) < 2:
-                    raise PlanError(f"regress: {words(node)} must have at least two public values; leave it out")
-        case Gradient() | ModelLoss():
-            check_gradient(aggregation, schema)
-        case Sum(node) | Mean(node) | QuantileTree(node):
-            numeric_dtype_of(node, schema, {Sum: "sum", Mean: "mean", QuantileTree: "quantiles"}[type(aggregation)])
 
 
 def describe_plan(plan: Plan, view: AnyView) -> str:

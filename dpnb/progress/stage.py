@@ -8,6 +8,7 @@ class Stage(Enum):
 
     READING = "reading the table"
     PREPARING = "preparing columns"
+    SERVICE = "waiting for the service"
     LEDGER = "reading the ledger"
     WAITING = "waiting for the interrupted query to end"
     CHARGING = "charging"

@@ -41,6 +41,7 @@ from dpnb._plan.expressions.nodes import (
 from dpnb._plan.expressions.text import MAX_LISTED, words
 from dpnb._plan.schema import ALLOWED_MAGNITUDES, Key, has_allowed_magnitude
 from dpnb._plan.suggestions import did_you_mean
+from dpnb.errors import PlanError
 
 RELATIONS: dict[TextRelation, Callable[[str, str], bool]] = {
     "startswith": str.startswith,
@@ -48,6 +49,9 @@ RELATIONS: dict[TextRelation, Callable[[str, str], bool]] = {
     "contains": str.__contains__,
 }
 """What each relation of two texts means."""
+
+FIRST, LAST = -62_135_596_800, 253_402_300_799
+"""The first and the last whole second of the years 1 to 9999, from 1970."""
 
 MAX_CATEGORIES_LISTED = 20
 """A refusal lists all categories, unless there are more than this."""
@@ -110,7 +114,10 @@ def undeclared(value: Key, node: Expression, values: tuple[Key, ...]) -> str:
 
 def is_in(node: IsIn, inner: Dtype) -> Boolean:
     """A comparison with each value of the list."""
+    known = set(inner.values) if isinstance(inner, Categorical) else set()
     for value in node.values:
+        if value in known and (isinstance(value, bool | str) or has_allowed_magnitude(value)):
+            continue  # what `comparison` would find, in time that does not grow with the number of categories
         comparison(Compare("==", node.inner, Literal(value)), inner, literal_kind(value))
     return Boolean()
 
@@ -171,6 +178,10 @@ def cut(node: Cut, inner: Dtype) -> Categorical:
     for edge in node.edges:
         if not has_allowed_magnitude(edge) and abs(edge) != OPEN_END:
             refuse(node, f"an edge must be infinite, or {ALLOWED_MAGNITUDES}; got {edge!r}")
+    if node.dates and (not isinstance(inner, Timestamp) or not all(FIRST <= edge <= LAST for edge in node.edges)):
+        raise PlanError(
+            f"cut() of {words(node.inner)}: edges that are dates need a date, and lie in the years 1 to 9999"
+        )
     ascending = all(a < b for a, b in pairwise(node.edges))
     if len(node.edges) < 2 or not ascending or len(node.labels) != len(node.edges) - 1:
         refuse(node, "cut() takes at least two ascending edges, and one label for each bin between them")
@@ -187,6 +198,8 @@ def lookup(node: Lookup, *inner: Dtype) -> Dtype:
             )
         if isinstance(kind, String) and not all(isinstance(key[level], str) for key in node.keys):
             refuse(node, "texts are looked up by texts; write the keys as str")
+        if isinstance(kind, Numeric | Boolean) and any(isinstance(key[level], str) for key in node.keys):
+            refuse(node, "numbers and conditions are looked up by numbers; convert the keys")
     if node.low is not None and node.high is not None:
         for value in node.values:
             number = isinstance(value, int | float) and has_allowed_magnitude(value) and node.low <= value <= node.high

@@ -101,7 +101,7 @@ def words(node: Expression) -> str:
         case TextLength(inner):
             return f"{operand(inner)}.str.len()"
         case Cut(inner, edges, dates=True):
-            return f"cut({words(inner)}, {_listed(tuple(iso_text(edge) for edge in edges))})"
+            return f"cut({words(inner)}, {_listed(tuple(map(_date, edges[: MAX_LISTED + 1])))})"
         case Cut(inner, edges):
             return f"cut({words(inner)}, {_listed(edges)})"
         case ExtractDatePart(part, inner):
@@ -131,6 +131,14 @@ def _with_code(node: Expression, frame: str) -> Expression:
 def iso_text(seconds: float) -> str:
     """A point in time in seconds since 1970 as ISO text."""
     return iso_time(datetime(1970, 1, 1) + timedelta(seconds=seconds), "date")
+
+
+def _date(seconds: float) -> str:
+    """`iso_text`, or the number of a plan that will be refused."""
+    try:
+        return iso_text(seconds)
+    except OverflowError:
+        return f"{seconds:g} s"
 
 
 def operand(node: Expression) -> str:

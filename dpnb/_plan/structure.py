@@ -1,0 +1,184 @@
+"""The form of a plan, without its schema: sizes, constants, and lists that belong together.
+
+Everything that walks a plan afterwards does so recursively, and indexes lists by codes of rows.  So a plan that is too
+deep, or whose lists have different lengths, must not get there: an index out of range in some row would be a failure
+that depends on that row.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import msgspec
+
+from dpnb._plan.expressions.nodes import MAX_DEPTH, Cut, FillNull, IsIn, Literal, Lookup, Node
+from dpnb._plan.expressions.rules import MAX_KEYS
+from dpnb._plan.measurements import Discovery, JointAggregation, Moments, weighted_parts
+from dpnb._plan.plan import Join, PartSource, Plan, TableSource
+from dpnb._plan.schema import Key, encodable
+from dpnb.errors import PlanError
+
+MAX_PLAN_DEPTH = 2 * MAX_DEPTH
+"""Largest depth of an expression with the conditions of all filters."""
+
+MAX_PLAN_NODES = 100_000
+"""Largest number of nodes of all expressions."""
+
+MAX_LISTED_VALUES = 1_000_000
+"""Largest number of constants of all lists in expressions."""
+
+MAX_LEVELS = 100
+"""Largest number of levels of groups."""
+
+MAX_PARTS = 1000
+"""Largest number of parts of a joint aggregation."""
+
+MAX_MOMENTS = 500
+"""Largest number of columns and categories whose products are summed."""
+
+MAX_SOURCES = 20
+"""Largest number of joins and parts in a table of rows."""
+
+MAX_INTEGER = 2**63 - 1
+
+
+def check_structure(plan: Plan) -> None:
+    """Refuse a plan whose form is invalid, whatever the schema is.
+
+    Parameters
+    ----------
+    plan : Plan
+        The plan.
+
+    Raises
+    ------
+    PlanError
+        It is too large or too deep, a constant is not finite, keys do not belong to levels, a lookup does not have one
+        value for each key, or an aggregation has no parts.
+    """
+    _check_source(plan.source)
+    _check_nodes(plan)
+    aggregations = [aggregation for aggregation, _ in weighted_parts(plan.aggregation)]
+    if isinstance(plan.aggregation, JointAggregation) and not 1 <= len(aggregations) <= MAX_PARTS:
+        raise PlanError(f"agg: must have 1 to {MAX_PARTS:,} parts; got {len(aggregations):,}; use several queries")
+    for aggregation in aggregations:
+        if isinstance(aggregation, Moments):
+            number = len(aggregation.columns) + len(aggregation.categories)
+            if not aggregation.columns or number > MAX_MOMENTS:
+                raise PlanError(
+                    f"moments: must have a number, and at most {MAX_MOMENTS} columns; got {number}; leave out columns"
+                )
+    if isinstance(plan.aggregation, Discovery) and (not plan.group_by or plan.group_keys is not None):
+        raise PlanError("discover: must have a level of groups, and no keys; give keys to .groupby() instead")
+    _check_group_keys(plan)
+
+
+def _check_group_keys(plan: Plan) -> None:
+    names, keys = [group.name for group in plan.group_by], plan.group_keys
+    if len(names) > MAX_LEVELS:
+        raise PlanError(f"groups: must have at most {MAX_LEVELS} levels; got {len(names)}; group by fewer columns")
+    if keys is None:
+        return
+    if not names or not keys or len(keys) > MAX_KEYS:
+        raise PlanError(
+            f"keys: must be 1 to {MAX_KEYS:,} keys of the levels of groups; got {len(keys):,} for {len(names)} levels"
+        )
+    if any(len(key) != len(names) for key in keys):
+        raise PlanError(f"keys: each must have {len(names)} values, one for each level; got another number")
+    if len(set(keys)) != len(keys):
+        raise PlanError("keys: must differ; got one twice; leave out repetitions")
+    _check_constants(part for key in keys for part in key)
+
+
+def _check_nodes(plan: Plan) -> None:
+    """Check every expression of a plan, also those of its source; works at any depth."""
+    waiting: list[tuple[object, int]] = [
+        (part, 0) for part in (plan.aggregation, plan.where, plan.group_by, *_parts_of(plan.source))
+    ]
+    nodes = listed = 0
+    while waiting:
+        part, depth = waiting.pop()
+        if isinstance(part, tuple):
+            waiting += [(inner, depth) for inner in part if isinstance(inner, msgspec.Struct | tuple)]
+        elif isinstance(part, PartSource):
+            waiting.append((part.by, 0))
+        elif isinstance(part, msgspec.Struct):
+            inside = depth + isinstance(part, Node)
+            nodes += 1
+            listed += _check_lists(part) if isinstance(part, Node) else 0
+            if inside > MAX_PLAN_DEPTH or nodes > MAX_PLAN_NODES or listed > MAX_LISTED_VALUES:
+                raise PlanError(
+                    f"expression: must have at most {MAX_PLAN_DEPTH} levels, and all of a query together "
+                    f"{MAX_PLAN_NODES:,} parts and {MAX_LISTED_VALUES:,} listed values; this has more; group long sums "
+                    "in pairs, and use .isin([...]) for long lists of values"
+                )
+            waiting += [
+                (inner, inside)
+                for name in part.__struct_fields__
+                if isinstance(inner := getattr(part, name), msgspec.Struct | tuple)
+                and not (isinstance(part, Lookup) and name != "inner")
+            ]
+
+
+def _check_lists(node: Node) -> int:
+    """Check the constants of a node; the number of its listed values."""
+    match node:
+        case Literal(value) | FillNull(_, value):
+            _check_constants((value,))
+        case IsIn(_, values):
+            _check_constants(values)
+            return len(values)
+        case Cut(_, edges, labels):
+            _check_constants(edges)
+            _check_constants(labels)
+            return len(edges)
+        case Lookup(_, inner, keys, values, low, high):
+            if not inner or len(keys) != len(values) or any(len(key) != len(inner) for key in keys):
+                raise PlanError("merge: a lookup must have one value for each key, and a part for each key column")
+            if len(set(keys)) != len(keys):
+                raise PlanError("merge: the keys of a lookup must differ; got one twice")
+            if (low is None) != (high is None) or (low is not None and high is not None and not low <= high):
+                raise PlanError("merge: the numbers of a lookup must have two bounds in ascending order, or none")
+            _check_constants(part for key in keys for part in key)
+            _check_constants(value for value in values if value is not None)
+            return len(keys) * (len(inner) + 1)
+    return 0
+
+
+def _check_constants(values: Iterator[Key] | tuple[Key, ...]) -> None:
+    for value in values:
+        if isinstance(value, str):
+            sound = encodable(value)
+        else:
+            sound = abs(value) <= MAX_INTEGER if isinstance(value, int) else math.isfinite(value)
+        if not sound:
+            raise PlanError("constant: must be a finite number of at most 64 bits, a truth value or a str; got another")
+
+
+def _parts_of(source: TableSource) -> list[PartSource]:
+    """The parts of tables in a source; `_check_source` has limited its depth."""
+    if isinstance(source, Join):
+        return [*_parts_of(source.left), *_parts_of(source.right)]
+    return [source, *_parts_of(source.source)] if isinstance(source, PartSource) else []
+
+
+def _check_source(source: TableSource) -> None:
+    """Check the joins and parts of a source; works at any depth."""
+    waiting, seen = [source], 0
+    while waiting:
+        inner = waiting.pop()
+        if isinstance(inner, str):
+            continue
+        seen += 1
+        if seen > MAX_SOURCES:
+            raise PlanError(f"table: must be made of at most {MAX_SOURCES} joins and parts; this has more")
+        if isinstance(inner, Join):
+            waiting += [inner.left, inner.right]
+            continue
+        if isinstance(inner.source, Join):
+            raise PlanError("partition: must be of a table or a part of one; got a join; join the parts instead")
+        _check_constants((inner.key,))
+        if inner.max_parts_per_unit is not None and not 1 <= inner.max_parts_per_unit <= MAX_INTEGER:
+            raise PlanError("max_parts_per_unit: must be a whole number of at least 1; got another number")
+        waiting.append(inner.source)
