@@ -18,7 +18,8 @@ from dpnb._core.pricing.query_state import QueryState
 from dpnb._core.pricing.target import Target, resolve_loss
 from dpnb._plan.measurements import AnyView
 from dpnb._plan.plan import Plan, describe_plan
-from dpnb.accounting.exact import decimal_sqrt_down, decimal_sqrt_up
+from dpnb.accounting.exact import decimal_sqrt_down, decimal_sqrt_up, exact
+from dpnb.accounting.grid import grid_down, grid_up
 from dpnb.accounting.losses import GDP
 from dpnb.errors import RequestError
 from dpnb.mechanisms.calibration import sigma_for
@@ -193,11 +194,12 @@ def _block(
 
 
 def _loss_up(mu_squared: float) -> GDP:
-    return GDP(decimal_sqrt_up(Fraction(mu_squared) * (1 + SLACK)))
+    return GDP.from_mu_squared(grid_up(exact(decimal_sqrt_up(Fraction(mu_squared) * (1 + SLACK))) ** 2))
 
 
 def _share_down(share: float, total: GDP) -> GDP:
-    return GDP(decimal_sqrt_down(Fraction(share) * (1 - SLACK) * total.mu_squared))
+    mu = exact(decimal_sqrt_down(Fraction(share) * (1 - SLACK) * total.mu_squared))
+    return GDP.from_mu_squared(grid_down(mu**2))
 
 
 def describe_batch(queries: Queries) -> str:

@@ -1,35 +1,26 @@
-"""Releases of batches: all tables of a batch are charged in one transaction, then measured one after the other.
+"""Batches of one session: several queries about the same rows, which share measurements.
 
-The rows of a batch are ordinary rows of the ledger, each with its table's plan, loss and noise scale; what they share
-is in their arguments (`dpnb._core.pricing.batch_record`).  Either all of them are written or none, before any row of a
-table is read.  If the kernel ends in between, the same batch, in any kernel, measures the tables that are missing; its
-design is in the ledger and is not computed again.
+`dpnb._core.execution` charges a batch and answers it from rows; the answers are then computed from the ledger alone.
 """
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from dpnb._compile.workload import Workload, workload_of
+from dpnb._compile.workload import workload_of
 from dpnb._core import registry
-from dpnb._core.accountant.admission import admit
-from dpnb._core.batch_design import BatchDesign, describe_batch, design_batch, fresh_state
+from dpnb._core.batch_design import BatchDesign, design_batch, fresh_state
 from dpnb._core.batch_target import Queries, batch_targets, refuse_view, words_of
-from dpnb._core.pricing.batch_observations import record_of
-from dpnb._core.pricing.batch_record import BatchRecord
+from dpnb._core.execution.protocol import Execution
+from dpnb._core.planned_batch import PlannedBatch
 from dpnb._core.pricing.forecasts import ExpectedErrors
-from dpnb._core.pricing.pricer import refuse_after_final
-from dpnb._core.pricing.stored_request import plan_of
 from dpnb._core.pricing.target import StoredRequest, Target
 from dpnb._core.refusals import REFUSALS
 from dpnb._core.releases import ReleasePipeline
 from dpnb._plan.description import answer_unit
-from dpnb._plan.identity import query_key
 from dpnb._plan.measurements import AnyView
 from dpnb._plan.plan import Plan, describe_plan
 from dpnb.accounting.exact import decimal_down, decimal_sqrt_up, decimal_up, exact
@@ -37,39 +28,11 @@ from dpnb.accounting.losses import GDP
 from dpnb.copying import NotCopyable
 from dpnb.errors import RequestError
 from dpnb.ledger import Charge
-from dpnb.ledger.charge import digest
 from dpnb.progress import Stage, at, work
 from dpnb.results.answer import Answer
 from dpnb.results.batch import BatchAnswer, BatchPreview, PlannedQuery
 from dpnb.results.estimates.expected import RANK, in_rank
 from dpnb.results.estimates.outputs import outputs_of
-from dpnb.results.observations import first_tau
-
-
-@dataclass(frozen=True)
-class PlannedBatch:
-    """The queries of a batch, checked.
-
-    Parameters
-    ----------
-    workload : Workload
-        The queries of complete rows.
-    views : tuple of View
-        Their views.
-    """
-
-    workload: Workload
-    views: tuple[AnyView, ...]
-
-    @property
-    def queries(self) -> Queries:
-        """The queries of complete rows with their views."""
-        return list(zip(self.workload.queries, self.views, strict=True))
-
-    @property
-    def description(self) -> str:
-        """The batch in words."""
-        return describe_batch(self.queries)
 
 
 class BatchPipeline(NotCopyable):
@@ -79,10 +42,13 @@ class BatchPipeline(NotCopyable):
     ----------
     releases : ReleasePipeline
         Releases the queries of the session.
+    execution : Execution
+        Charges batches and answers them from rows.
     """
 
-    def __init__(self, releases: ReleasePipeline) -> None:
-        self._releases, self._pricer, self._account = releases, releases.pricer, releases.account
+    def __init__(self, releases: ReleasePipeline, execution: Execution) -> None:
+        self._releases, self._execution = releases, execution
+        self._pricer, self._account = releases.pricer, releases.account
 
     def plan(self, queries: Queries) -> PlannedBatch:
         """Check the queries of a batch; free.
@@ -108,7 +74,9 @@ class BatchPipeline(NotCopyable):
             refuse_view(plan, view)
         plans = [plan for plan, _ in queries]
         planned = PlannedBatch(
-            workload_of(plans, self._pricer.tables.schema(plans[0].source)), tuple(view for _, view in queries)
+            workload_of(plans, self._pricer.tables.schema(plans[0].source)),
+            tuple(view for _, view in queries),
+            tuple(queries),
         )
         for plan in planned.workload.queries:
             self._pricer.tables.compile(plan)
@@ -168,78 +136,32 @@ class BatchPipeline(NotCopyable):
 
     # --- release ------------------------------------------------------------------------------------------------
 
-    def release(self, planned: PlannedBatch, **arguments: Any) -> BatchAnswer:
-        """Answer all queries and charge them in one transaction; the identical batch returns its answers, free."""
+    def release(self, planned: PlannedBatch, *, at_most: Fraction | None = None, **arguments: Any) -> BatchAnswer:
+        """Answer all queries and charge them in one transaction; the identical batch returns its answers, free.
+
+        A new batch is refused if it costs more than `at_most`, as mu squared.
+        """
         try:
-            return self._release(planned, batch_targets(planned.queries, arguments))
+            return self._release(planned, batch_targets(planned.queries, arguments), at_most)
         except REFUSALS as error:
             self._releases.refused(planned.description, error)
             raise
 
-    def _release(self, planned: PlannedBatch, targets: Sequence[Target]) -> BatchAnswer:
+    def _release(self, planned: PlannedBatch, targets: Sequence[Target], at_most: Fraction | None) -> BatchAnswer:
         with work(Stage.CHARGING):
-            with self._account.ledger.lock.checked():
-                known = self._account.ledger.by_request_key(self._key(planned, targets, 0))
-                rows = [] if known is None else self._rows_of(known)
-            if not rows or any(row.measurement is None for row in rows):
-                self._pricer.tables.ready()
-            rows = self._charge(planned, targets)
-            answered = [self._answered(row, targets[0]) for row in rows]
-            for row in answered:
-                self._releases.log.note_request(row, registry.current_cell())
-            self._releases.changed()
+            rows = self.charge(planned, targets, at_most=at_most)
             with at(Stage.WRITING):
-                return self._batch_answer(planned, targets, answered)
+                return self._batch_answer(planned, targets, rows)
 
-    def _charge(self, planned: PlannedBatch, targets: Sequence[Target]) -> list[Charge]:
-        """Find the batch in the ledger, or admit it and write all of its charges; durable when this returns."""
-        account = self._account
-        ledger, version, description = account.ledger, self._pricer.version, planned.description
-        with ledger.transaction():
-            known = ledger.by_request_key(self._key(planned, targets, 0))
-            if known is not None:
-                return self._rows_of(known)
-            account.tree.refuse_ended(account.root_node, version)
-            for (plan, view), target in zip(planned.queries, targets, strict=True):
-                refuse_after_final(self._pricer.state(plan, view, ()), target)
-            design = design_batch(self._pricer, planned.workload, planned.queries, targets, description)
-            admit(account, description, design.loss, GDP(0))
-            return [
-                ledger.reserve(
-                    request_key=self._key(planned, targets, record.index),
-                    node=account.root_node,
-                    table_version=version,
-                    query_key=query_key(table.plan),
-                    plan=table.plan.to_json(),
-                    arguments=_arguments(targets[0], view, record),
-                    total_loss=table.known,
-                    loss=table.loss,
-                    sigma=table.sigma,
-                    tau=self._tau(table.plan, table.scale, targets[0]),
-                    cell_id=registry.current_cell(),
-                )
-                for table, view, record in _records(design)
-            ]
-
-    def _tau(self, plan: Plan, scale: float, target: Target) -> float | None:
-        """The parameter of the confidence sequence of a query: that of its first observation."""
-        earlier = self._pricer.all_observations(plan)
-        return earlier[0].tau if earlier else None if target.final else first_tau(scale, target.alpha)
-
-    def _answered(self, row: Charge, target: Target) -> Charge:
-        if row.sigma is None or row.measurement is not None:
-            return row
-        return self._releases.answer_charge(plan_of(row), target, row, row.sigma)
-
-    def _rows_of(self, row: Charge) -> list[Charge]:
-        record = record_of(row)
-        return [] if record is None else self._account.ledger.by_id(record.all_ids(row))
-
-    def _key(self, planned: PlannedBatch, targets: Sequence[Target], index: int) -> str:
-        """Identity of one row of a batch; that of the batch does not depend on the order of its queries."""
-        queries = zip(planned.queries, targets, strict=True)
-        parts = sorted({(plan.to_json(), target.to_json(view)) for (plan, view), target in queries})
-        return digest([self._pricer.version, self._account.root_node, "batch", parts, index])
+    def charge(
+        self, planned: PlannedBatch, targets: Sequence[Target], *, at_most: Fraction | None = None
+    ) -> list[Charge]:
+        """The answered rows of a batch; see `release`."""
+        rows = self._execution.release_batch(planned, targets, at_most=at_most)
+        for row in rows:
+            self._releases.log.note_request(row, registry.current_cell())
+        self._releases.changed()
+        return rows
 
     def _batch_answer(self, planned: PlannedBatch, targets: Sequence[Target], rows: Sequence[Charge]) -> BatchAnswer:
         by_plan = {row.plan: row for row in rows}
@@ -272,22 +194,3 @@ class BatchPipeline(NotCopyable):
             total_loss=row.total_loss,
             time=row.time,
         )
-
-
-def _records(design: BatchDesign) -> list[tuple[Any, AnyView, BatchRecord]]:
-    """The measured tables of a batch with a view and their place in it."""
-    count, start, records = len(design.tables), 0, []
-    for block, view in zip(design.blocks, design.views, strict=True):
-        tables = tuple(table.levels for table in block)
-        for offset, table in enumerate(block):
-            record = BatchRecord(start + offset, count, start, design.workload.sizes, tables)
-            records.append((table, view, record))
-        start += len(block)
-    return records
-
-
-def _arguments(target: Target, view: AnyView, record: BatchRecord) -> str:
-    """The arguments of a row: those of its intervals, and its place in the batch."""
-    content = json.loads(target.to_json(view))
-    del content[target.kind]
-    return json.dumps({**content, "batch": record.to_json()})

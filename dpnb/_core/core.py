@@ -8,11 +8,18 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
+from fractions import Fraction
 from typing import Any
 
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.tree import Launch
 from dpnb._core.batches import BatchPipeline
+from dpnb._core.connection import Connection
+from dpnb._core.execution.local import LocalExecution
+from dpnb._core.execution.protocol import Execution, RemoteCalls
+from dpnb._core.execution.remote import RemoteExecution
+from dpnb._core.largest_groups.pipeline import SelectionPipeline
+from dpnb._core.largest_groups.query import LargestGroups
 from dpnb._core.pricing.previews import count_to_release, explain, preview
 from dpnb._core.pricing.pricer import QueryPricer
 from dpnb._core.pricing.public_knowledge import PublicSizes
@@ -20,8 +27,6 @@ from dpnb._core.pricing.target import StoredRequest, Target, target_from
 from dpnb._core.query import Query
 from dpnb._core.refusals import REFUSALS
 from dpnb._core.releases import ReleasePipeline
-from dpnb._core.selection.pipeline import SelectionPipeline
-from dpnb._core.selection.query import LargestGroups
 from dpnb._core.selection.terms import selection_terms
 from dpnb._core.tables import PrivateTables
 from dpnb._core.unit_budgets import IndividualAccounting
@@ -30,6 +35,7 @@ from dpnb._plan.measurements import AnyView
 from dpnb._plan.partition import part_from_json, table_of
 from dpnb._plan.plan import PartSource, Plan, TableSource, describe_plan
 from dpnb._plan.schema import Key
+from dpnb._plan.view_checks import check_view
 from dpnb.accounting.budget import Budget
 from dpnb.copying import NotCopyable
 from dpnb.errors import PlanError, RequestError
@@ -71,6 +77,10 @@ class SessionCore(NotCopyable):
         For a session inside another one, the scope of the odometers' statements.
     label : str, default ""
         For a part of a partition, its name.
+    remote : RemoteCalls, optional
+        The service that holds the tables; by default their rows are in this process.
+    connection : Connection, optional
+        The connection to that service, as the notebook shows it.
     """
 
     def __init__(
@@ -89,22 +99,29 @@ class SessionCore(NotCopyable):
         part: PartSource | None = None,
         statement_prefix: str = "",
         label: str = "",
+        remote: RemoteCalls | None = None,
+        connection: Connection | None = None,
     ) -> None:
         self.id, self.name, self.version, self.notice = id, name, version, notice
         self.tables, self.account, self.individuals, self.source = tables, account, individuals, source
         self.guarantee = guarantee or f"{account.guarantee.words}, for {tables.words}"
         self.part, self.statement_prefix, self.label = part, statement_prefix, label
+        self.remote, self.connection = remote, connection
         self.pricer = QueryPricer(tables, account, version, public)
+        self.execution: Execution = (
+            LocalExecution(self.pricer, source, self.changed, individuals)
+            if remote is None
+            else RemoteExecution(remote, account.ledger)
+        )
         self.releases = ReleasePipeline(
             self.pricer,
-            source,
+            self.execution,
             notice,
             release_of=lambda plan, view: Query(plan, view, self).release,
             changed=self.changed,
-            individuals=individuals,
         )
-        self.selections = SelectionPipeline(self.releases, tables, account, source)
-        self.batches = BatchPipeline(self.releases)
+        self.selections = SelectionPipeline(self.releases, self.execution)
+        self.batches = BatchPipeline(self.releases, self.execution)
         self._listeners: list[Callable[[], None]] = []
 
     def on_change(self, listener: Callable[[], None]) -> None:
@@ -133,15 +150,18 @@ class SessionCore(NotCopyable):
             guarantee=f"{account.guarantee.words}, for {self.tables.words}; paid for by {self.name}",
             part=self.part,
             statement_prefix="Of the queries in this sub-session alone: ",
+            remote=None if self.remote is None else self.remote.at(account.root_node),
+            connection=self.connection,
         )
 
     def part_of(self, launch: Launch, key: Key) -> SessionCore:
         """The core of a part of a partition that was launched here: some of the rows, paid for by the largest part."""
         label = f"{launch.details['resolved']['by']} {key}"
+        rows = part_from_json(launch.details["arguments"]["parts"], key)
         part = SessionCore(
             id=self._id_of(node_of(launch.id, (key,))),
             name=f"{self.name}: {label}",
-            tables=self.tables,
+            tables=self.tables.of_part(rows),
             account=self.account.for_part(launch, (key,)),
             version=self.version,
             public=PublicSizes(),
@@ -149,9 +169,11 @@ class SessionCore(NotCopyable):
             notice=self.notice,
             individuals=self.individuals,
             guarantee=f"a part of {self.name}, which pays for the largest part: {self.guarantee}",
-            part=part_from_json(launch.details["arguments"]["parts"], key),
+            part=rows,
             statement_prefix="Of the queries in this part alone: ",
             label=label,
+            remote=None if self.remote is None else self.remote.at(node_of(launch.id, (key,))),
+            connection=self.connection,
         )
         part.on_change(self.changed)
         return part
@@ -189,21 +211,26 @@ class SessionCore(NotCopyable):
         Raises
         ------
         PlanError
-            If its sensitivity is not bounded.
+            If its sensitivity is not bounded, the view is of another measurement, or this is a part and the query is
+            about other rows.
         """
         self.tables.compile(plan)
+        check_view(plan, view, self.tables.schema(plan.source))
         return Query(plan, view, self)
 
     # --- the methods of `dpnb._core.query.QueryRunner` ----------------------------------------------------------
 
     def preview(self, plan: Plan, view: AnyView, **target: Any) -> Preview:
         """Cost and expected error of a release with the same arguments; free, and computed without the table."""
-        return preview(self.pricer, plan, view, self._target(plan, target), self.notice)
+        return preview(self.pricer, plan, view, self.target(plan, target), self.notice)
 
-    def release(self, plan: Plan, view: AnyView, **target: Any) -> Answer:
-        """Answer a query at least as precisely as the target requires, and charge the additional loss."""
+    def release(self, plan: Plan, view: AnyView, *, at_most: Fraction | None = None, **target: Any) -> Answer:
+        """Answer a query at least as precisely as the target requires, and charge the additional loss.
+
+        Refused if that is more than `at_most`, as mu squared.
+        """
         try:
-            return self.releases.release(plan, view, self._target(plan, target))
+            return self.releases.release(plan, view, self.target(plan, target), at_most=at_most)
         except REFUSALS as error:
             self.releases.refused(describe_plan(plan, view), error)
             raise
@@ -218,7 +245,7 @@ class SessionCore(NotCopyable):
 
     def is_recorded(self, plan: Plan, view: AnyView, **target: Any) -> bool:
         """Whether the identical request was charged before, so that repeating it is free."""
-        return self.releases.find_request(plan, view, self._target(plan, target)) is not None
+        return self.releases.find_request(plan, view, self.target(plan, target)) is not None
 
     def count_needed(self, plan: Plan, view: AnyView) -> Plan | None:
         """The count that makes the unknown expected errors of a query known; None if none does."""
@@ -238,7 +265,16 @@ class SessionCore(NotCopyable):
         """
         return LargestGroups(selection_terms(self.tables.compile(plan), view, winners, verb), self.selections)
 
-    def _target(self, plan: Plan, arguments: Mapping[str, Any]) -> Target:
+    def target(self, plan: Plan, arguments: Mapping[str, Any]) -> Target:
+        """The target of a release, with the keys of its groups checked.
+
+        Raises
+        ------
+        RequestError, InvalidValueError
+            As for `target_from`; or the query has no groups.
+        PlanError
+            A key is not one of a group.
+        """
         groups = arguments.get("groups")
         if groups is None:
             return target_from(**{**arguments, "groups": ()})

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from html import escape
 from typing import Any, Protocol, TypedDict, Unpack, overload
 
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.batches import BatchPipeline
+from dpnb._core.connection import Connection
+from dpnb._core.largest_groups.methods import SelectionMethods, SelectionRunner
 from dpnb._core.pricing.target import KINDS, StoredRequest
-from dpnb._core.selection.methods import SelectionMethods, SelectionRunner
 from dpnb._plan.measurements import AnyView, PlainView
 from dpnb._plan.plan import Plan, describe_plan
 from dpnb.accounting.exact import Number, exact, from_text
@@ -38,13 +40,14 @@ class QueryRunner(SelectionRunner, Protocol):
     notice: str | None
     account: Accountant
     batches: BatchPipeline
+    connection: Connection | None
 
     def preview(self, plan: Plan, view: AnyView, **target: Any) -> Preview:
         """Cost and expected error of a release."""
         ...
 
-    def release(self, plan: Plan, view: AnyView, **target: Any) -> Answer:
-        """Answer a query and charge the additional loss."""
+    def release(self, plan: Plan, view: AnyView, *, at_most: Fraction | None = None, **target: Any) -> Answer:
+        """Answer a query and charge the additional loss, if that is at most a given mu squared."""
         ...
 
     def best(self, plan: Plan, view: AnyView) -> Answer | None:
@@ -301,19 +304,13 @@ class Query(SelectionMethods, NotCopyable):
         >>> session.headroom < 1
         True
         """
-        answer = self.runner.release(
-            self.plan,
-            self.view,
-            mu=mu,
-            rho=rho,
-            epsilon=epsilon,
-            share=share,
-            within=within,
-            confidence=confidence,
-            simultaneous=simultaneous,
-            final=final,
-            groups=groups,
-        )
+        target: dict[str, Any] = {"mu": mu, "rho": rho, "epsilon": epsilon, "share": share, "within": within}
+        target |= {"confidence": confidence, "simultaneous": simultaneous, "final": final, "groups": groups}
+        return self._released(None, **target)
+
+    def _released(self, at_most: Fraction | None, **target: Any) -> Answer:
+        """As `release`, but refused if it costs more than `at_most`, as mu squared."""
+        answer = self.runner.release(self.plan, self.view, at_most=at_most, **target)
         return replace(answer, is_two_way=True) if self.is_two_way else answer
 
     def unstack(self, level: object = -1, fill_value: object = None) -> Query:

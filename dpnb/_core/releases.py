@@ -1,13 +1,11 @@
-"""Releases of one session: the order charge, read, noise, release.
+"""Releases of one session, and the answers of recorded ones.
 
-Compile and bound the query, let the filter admit its loss, write the charge to the ledger, and only then read rows,
-draw noise, write the answer and show it.  A crash in between can waste budget; it can never exceed it.
+`dpnb._core.execution` charges a release and answers it from rows; the answer is then computed from the ledger alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, partial
@@ -15,51 +13,32 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from dpnb._backends.guard import run_guarded
-from dpnb._backends.numpy_settings import isolated_numeric_settings
 from dpnb._compile import LinearQuery
 from dpnb._core import registry
 from dpnb._core.accountant.accountant import Accountant
-from dpnb._core.accountant.admission import admit
+from dpnb._core.execution.protocol import Execution
 from dpnb._core.history.log import RequestLog
 from dpnb._core.measurement_ids import measurement_ids
 from dpnb._core.pricing.batch_observations import record_of
 from dpnb._core.pricing.estimation import EstimateReader
-from dpnb._core.pricing.pricer import QueryPricer, cell_subset, refuse_after_final, refuse_separate_shares
-from dpnb._core.pricing.query_state import Keys
+from dpnb._core.pricing.pricer import QueryPricer, refuse_separate_shares
+from dpnb._core.pricing.request_key import find_request
 from dpnb._core.pricing.stored_request import plan_of, request_of
 from dpnb._core.pricing.target import StoredRequest, Target
 from dpnb._core.tables import PrivateTables
-from dpnb._core.unit_budgets import IndividualAccounting
 from dpnb._plan.identity import query_key
 from dpnb._plan.measurements import AnyView, BoundsView, Discovery, Proportions
 from dpnb._plan.plan import Plan, describe_plan
 from dpnb.accounting.exact import decimal_down
 from dpnb.accounting.losses import GDP
 from dpnb.copying import NotCopyable
-from dpnb.errors import BudgetExceeded, DpnbError, LedgerError, PlanError, RequestError
+from dpnb.errors import DpnbError, PlanError, RequestError
 from dpnb.ledger import Charge
-from dpnb.ledger.charge import digest
-from dpnb.mechanisms.calibration import sigma_for
-from dpnb.mechanisms.gaussian import measure
-from dpnb.mechanisms.measurement import Measurement
-from dpnb.mechanisms.partition_selection import named
-from dpnb.mechanisms.randomness import NoiseSource
 from dpnb.progress import Stage, at, work
 from dpnb.results.answer import Answer
 from dpnb.results.bounds import BoundsAnswer
 from dpnb.results.estimates.outputs import dates_of
-from dpnb.results.observations import CombinedObservations, Observation, first_tau
-
-FAILED = (
-    "the query failed after it was charged; the charge stands and nothing was released; "
-    "releasing it with the same arguments uses the same charge"
-)
-
-INTERRUPTED = (
-    "after the query was charged; the charge stands and nothing was released; releasing it with the same arguments "
-    "uses the same charge"
-)
+from dpnb.results.observations import CombinedObservations, Observation
 
 SOME_EXCLUDED = (
     "about the units that could still pay for it: each has its own budget, and some may be excluded; which and how "
@@ -80,28 +59,25 @@ class ReleasePipeline(NotCopyable):
     ----------
     pricer : QueryPricer
         Prices the queries of the session.
-    source : NoiseSource
-        Source of the noise.
+    execution : Execution
+        Charges requests and answers them from rows.
     notice : str, optional
         A warning if answers are not real or not private.
     release_of : callable
         Returns the `release` method of a query.
     changed : callable
         Called when something was charged or answered.
-    individuals : IndividualAccounting, optional
-        What each unit has paid, under individual accounting.
     """
 
     def __init__(
         self,
         pricer: QueryPricer,
-        source: NoiseSource,
+        execution: Execution,
         notice: str | None,
         release_of: ReleaseOf,
         changed: Callable[[], None],
-        individuals: IndividualAccounting | None = None,
     ) -> None:
-        self.pricer, self._source, self.notice, self._individuals = pricer, source, notice, individuals
+        self.pricer, self._execution, self.notice = pricer, execution, notice
         self._release_of, self.changed = release_of, changed
         self._compile_unfiltered = lru_cache(MAX_COMPILED)(partial(_compiled, pricer.tables))
         self.log = RequestLog(pricer.account, self.estimates_of)
@@ -118,112 +94,42 @@ class ReleasePipeline(NotCopyable):
 
     # --- releasing ----------------------------------------------------------------------------------------------
 
-    def release(self, plan: Plan, view: AnyView, target: Target, *, inside: str = "", combined: bool = False) -> Answer:
+    def release(
+        self,
+        plan: Plan,
+        view: AnyView,
+        target: Target,
+        *,
+        inside: str = "",
+        combined: bool = False,
+        at_most: Fraction | None = None,
+    ) -> Answer:
         """Answer a query and charge the additional loss; the identical request returns the recorded answer, free.
 
         A new request is refused once the session, or the mechanism on the node `inside`, is closed; with `combined`,
-        also an observation that could not be combined with earlier ones.
+        also an observation that could not be combined with earlier ones; and with `at_most`, one that costs more than
+        this mu squared.
         """
         with work(Stage.CHARGING):
-            with self._individuals.lock.checked() if self._individuals is not None else nullcontext():
-                self._make_ready(plan, view, target)
-                charge = self._charge(plan, view, target, inside, combined)
-                if charge.sigma is not None and charge.measurement is None:
-                    charge = self.answer_charge(plan, target, charge, charge.sigma)
-            self.log.note_request(charge, registry.current_cell())
-            self.changed()
+            charge = self.charge(plan, view, target, inside=inside, combined=combined, at_most=at_most)
             with at(Stage.WRITING):
                 return self.answer_of(charge)
 
-    def _make_ready(self, plan: Plan, view: AnyView, target: Target) -> None:
-        """Check, before anything is charged, that rows can be read; skipped if the answer is already recorded."""
-        known = self.find_request(plan, view, target)
-        if known is None or (known.sigma is not None and known.measurement is None):
-            self.pricer.tables.ready()
-
-    def _charge(self, plan: Plan, view: AnyView, target: Target, inside: str, combined: bool) -> Charge:
-        """Find the request in the ledger, or admit and write its charge; durable when this returns."""
-        text, request = plan.to_json(), target.to_json(view)
-        account, version = self.pricer.account, self.pricer.version
-        key, ledger = self._key(text, request), account.ledger
-        with ledger.transaction():
-            known = ledger.by_request_key(key)
-            if known is not None:
-                return known
-            account.tree.refuse_ended(inside or account.root_node, version)
-            state = self.pricer.state(plan, view, target.groups)
-            state, total, loss = self.pricer.price(state, target, self.pricer.row_counts(state))
-            if state.is_standalone and combined:
-                raise BudgetExceeded(
-                    f"{state.description}: can be refined only while every unit certainly takes part; a further "
-                    "observation might exclude units and could not be combined with earlier ones; nothing was charged"
-                )
-            refinement = state.combined
-            if not loss.mu_squared and not refinement.observations:
-                raise RequestError(f"{state.description}: {target.words} measures nothing; give a larger target")
-            sigma = tau = None
-            if loss.mu_squared:
-                refuse_after_final(state, target)
-                account.refuse_if_no_unit_left(state.description, version)
-                admit(account, state.description, loss, state.known_loss)
-                sigma = sigma_for(state.measured.l2_sensitivity_squared, loss)
-                if refinement.observations:
-                    tau = refinement.tau
-                elif not target.final:
-                    tau = first_tau(sigma, target.alpha)
-            charges = self.pricer.observations(plan, view) if refinement.observations else []
-            return ledger.reserve(
-                request_key=key,
-                node=account.root_node,
-                table_version=version,
-                query_key=query_key(plan),
-                plan=text,
-                arguments=request,
-                total_loss=max(total, state.known_loss, key=lambda loss: loss.mu_squared),
-                loss=loss,
-                sigma=sigma,
-                tau=tau,
-                observations=tuple(charge.id for charge in charges),
-                cell_id=registry.current_cell(),
-            )
-
-    def answer_charge(self, plan: Plan, target: Target, charge: Charge, sigma: float) -> Charge:
-        """Read rows, draw noise and write the answer, also for a charge that was not answered before.
-
-        A noisy value that did not reach the ledger must not be shown, for example in a traceback, since the charge will
-        be answered with other noise.  So the writing is guarded like the reading.
-        """
-        ledger = self.pricer.account.ledger
-
-        @isolated_numeric_settings()
-        def answered() -> Charge:
-            tables = self.pricer.tables
-            query = tables.compile(plan, cell_subset(tables.compile(plan), target.groups))
-            measurement, keys = self._measured(query, charge, sigma)
-            with at(Stage.WRITING):
-                return ledger.release(charge, measurement, keys)
-
-        try:
-            return run_guarded(answered, FAILED, interrupted=INTERRUPTED, public_errors=LedgerError)
-        except BaseException:
-            with suppress(LedgerError):  # if this cannot be written either, the charge has no answer
-                ledger.fail(charge)
-            self.changed()
-            raise
-
-    def _measured(self, query: LinearQuery, charge: Charge, sigma: float) -> tuple[Measurement, Keys | None]:
-        tables, units = self.pricer.tables.opened, self._individuals
-        if not isinstance(query.plan.aggregation, Discovery):
-            with at(Stage.ADDING if query.clip_squared is None else Stage.UNITS):
-                sums = tables.sums(query) if units is None else units.sums(charge, query)
-            with at(Stage.NOISE):
-                return measure(sums, sigma=sigma, source=self._source), None
-        with at(Stage.GROUPS):
-            keys, counts = tables.groups(query) if units is None else units.groups(charge, query)
-        groups = query.l2_sensitivity_squared  # each of which a unit changes by one
-        with at(Stage.NOISE):
-            indices, released = named(counts, sigma=sigma, groups=groups, delta=charge.gdp.delta, source=self._source)
-        return released, tuple(keys[index] for index in indices)
+    def charge(
+        self,
+        plan: Plan,
+        view: AnyView,
+        target: Target,
+        *,
+        inside: str = "",
+        combined: bool = False,
+        at_most: Fraction | None = None,
+    ) -> Charge:
+        """The answered row of a release; see `release`."""
+        charge = self._execution.release(plan, view, target, inside=inside, combined=combined, at_most=at_most)
+        self.log.note_request(charge, registry.current_cell())
+        self.changed()
+        return charge
 
     def refused(self, description: str, error: DpnbError) -> None:
         """Record that a request was refused before anything was charged."""
@@ -241,12 +147,7 @@ class ReleasePipeline(NotCopyable):
 
     def find_request(self, plan: Plan, view: AnyView, target: Target) -> Charge | None:
         """The row of the identical request, if any kernel has made it before; nothing is charged or read."""
-        with self.account.ledger.lock.checked():  # another thread may write a row that is rolled back
-            return self.account.ledger.by_request_key(self._key(plan.to_json(), target.to_json(view)))
-
-    def _key(self, plan: str, request: str) -> str:
-        """Identity of a request."""
-        return digest([self.version, self.account.root_node, plan, request])
+        return find_request(self.pricer, plan, view, target)
 
     def total_loss(self, plan: Plan) -> GDP:
         """The total loss of a query with all its observations."""

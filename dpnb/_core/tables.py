@@ -11,11 +11,13 @@ from dpnb._backends.memory.prepare.prepared_table import READING_FAILED
 from dpnb._compile import LinearQuery, linear_query
 from dpnb._core.source_files import TableFileCheck
 from dpnb._plan.join import schema_of, unit_of
-from dpnb._plan.plan import Plan, TableSource
+from dpnb._plan.partition import check_parts, is_within
+from dpnb._plan.plan import PartSource, Plan, TableSource, describe_source
 from dpnb._plan.privacy_unit import PrivacyUnit, privacy_unit_from
 from dpnb._plan.schema import Schema, encodable, schema_from
+from dpnb._plan.structure import check_structure
 from dpnb.copying import NotCopyable
-from dpnb.errors import DpnbError, SchemaError
+from dpnb.errors import DpnbError, PlanError, SchemaError
 from dpnb.ledger import Ledger
 from dpnb.progress import Stage, work
 
@@ -81,6 +83,7 @@ class PrivateTables(NotCopyable):
         self._opened: TableBackend | None = None
         self._files: TableFileCheck | None = None
         self._compiled: dict[tuple[str, tuple[int, ...] | None, bool], LinearQuery] = {}
+        self._part: PartSource | None = None
 
     @classmethod
     def declared(cls, schema: object, *, several: bool, privacy_unit: object, **limits: object) -> PrivateTables:
@@ -122,6 +125,28 @@ class PrivateTables(NotCopyable):
             units[name] = privacy_unit_from(privacy_unit, schemas[name], **of_table)
         return cls(schemas, units)
 
+    @property
+    def columns(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """The names of the tables and of their columns, in the order of the declaration."""
+        return tuple((name, tuple(schema)) for name, schema in self.schemas.items())
+
+    def arranged(self, columns: tuple[tuple[str, tuple[str, ...]], ...]) -> PrivateTables:
+        """The same unread tables with columns in another order.
+
+        Raises
+        ------
+        SchemaError
+            If the names are not those of the tables and columns.
+        """
+        if sorted((name, sorted(names)) for name, names in columns) != sorted(
+            (name, sorted(names)) for name, names in self.columns
+        ):
+            raise SchemaError("columns: must be those of the schema; got others")
+        schemas = {name: {column: self.schemas[name][column] for column in names} for name, names in columns}
+        tables = PrivateTables(schemas, {name: self.units[name] for name in schemas})
+        tables.clips_units = self.clips_units
+        return tables
+
     def read(self, unread: UnreadTables) -> None:
         """Read the tables, once; see `dpnb._backends.opened` for the supported types and the exceptions.
 
@@ -154,13 +179,36 @@ class PrivateTables(NotCopyable):
         if self._files is not None:
             self._files.refuse_changed()
 
+    def of_part(self, part: PartSource) -> PrivateTables:
+        """The same tables for the session of a part, whose queries can only be about its own rows.
+
+        The session of a partition pays for its largest part only, so a query of other rows must not be charged there.
+        """
+        tables = PrivateTables(self.schemas, self.units)
+        tables._opened, tables._files, tables.clips_units = self._opened, self._files, self.clips_units
+        tables._part = part
+        return tables
+
     def schema(self, source: TableSource) -> Schema:
         """The columns of a table or join."""
         return schema_of(source, self.schemas)
 
     def unit(self, source: TableSource) -> PrivacyUnit:
-        """The privacy unit of a table or join."""
+        """The privacy unit of a table or join.
+
+        Raises
+        ------
+        PlanError
+            There is no such table, or these are the tables of a part and the rows are others.
+        """
+        self._refuse_other_rows(source)
         return unit_of(source, self.units)
+
+    def _refuse_other_rows(self, source: TableSource) -> None:
+        if self._part is not None and not is_within(source, self._part):
+            raise PlanError(
+                f"table: this is a part of a table, {describe_source(self._part)}; only its rows can be queried here"
+            )
 
     def compile(self, plan: Plan, subset: tuple[int, ...] | None = None) -> LinearQuery:
         """The linear query of a plan, for all of its cells or a subset of them.
@@ -168,11 +216,14 @@ class PrivateTables(NotCopyable):
         Raises
         ------
         PlanError
-            If its sensitivity is not bounded, or the table's engine cannot run it.
+            If its sensitivity is not bounded, the table's engine cannot run it, or these are the tables of a part and
+            the query is about other rows.
         """
         key = plan.to_json(), subset, self.clips_units
         query = self._compiled.get(key)
         if query is None:
+            check_structure(plan)
+            check_parts(plan.source, self.schemas, self.units)
             query = linear_query(
                 plan, self.schema(plan.source), self.unit(plan.source), subset, divisible=self.clips_units
             )

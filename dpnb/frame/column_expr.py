@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, Self
 
+from dpnb._plan.checks import check_plan
 from dpnb._plan.constants import constant, group_key_table, listed, number
 from dpnb._plan.expressions.dtypes import Boolean
 from dpnb._plan.expressions.nodes import (
@@ -21,7 +22,7 @@ from dpnb._plan.expressions.nodes import (
 )
 from dpnb._plan.expressions.rules import dtype_of
 from dpnb._plan.expressions.text import words
-from dpnb._plan.plan import GroupLevel, Plan, check_plan
+from dpnb._plan.plan import GroupLevel, Plan
 from dpnb._plan.schema import Key, whole_number
 from dpnb.errors import PlanError, UnsupportedError
 from dpnb.frame.coerce import aggregation_for, as_number

@@ -8,11 +8,12 @@ from functools import cached_property
 from typing import NoReturn
 
 from dpnb._core.query import Query
+from dpnb._plan.checks import check_plan
 from dpnb._plan.expressions.nodes import And, Column, Expression, renamed
 from dpnb._plan.expressions.text import words
 from dpnb._plan.join import joined_name, refuse_repeats, schema_of
 from dpnb._plan.measurements import AnyView, Measured
-from dpnb._plan.plan import GroupLevel, Join, Plan, TableSource, check_plan
+from dpnb._plan.plan import GroupLevel, Join, Plan, TableSource
 from dpnb._plan.privacy_unit import ContributionBounds
 from dpnb._plan.schema import Key, Schema
 from dpnb._plan.suggestions import did_you_mean

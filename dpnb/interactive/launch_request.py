@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from dpnb.accounting.losses import GDP, Loss
+from dpnb.mechanisms.randomness import NoiseSource
 
 MAX_NAME_LENGTH = 100
 """Maximum number of characters of a launch's name."""
@@ -31,6 +32,8 @@ class LaunchRequest:
         Values derived from the arguments and fixed at launch, as JSON.
     facts : list of (str, str)
         Further facts that a dry run shows.
+    draw : callable, optional
+        Draws the hidden noise of the mechanism, which is kept in the process that holds the table.
     """
 
     kind: str
@@ -39,6 +42,7 @@ class LaunchRequest:
     loss: Loss = field(default_factory=lambda: GDP(0))
     resolved: Mapping[str, Any] = field(default_factory=dict)
     facts: list[tuple[str, str]] = field(default_factory=list)
+    draw: Callable[[NoiseSource], Any] | None = None
 
     @property
     def stored_arguments(self) -> Any:

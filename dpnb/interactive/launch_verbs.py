@@ -16,12 +16,13 @@ from dpnb.copying import NotCopyable
 from dpnb.interactive.descent.gradient_descent import GradientDescent
 from dpnb.interactive.descent.options import descent_request
 from dpnb.interactive.launcher import MechanismRegistry, P, S
+from dpnb.interactive.mechanism import own_query
 from dpnb.interactive.noise_reduction import NoiseReduction, noise_reduction_request
 from dpnb.interactive.partition import Partition, partition_request
 from dpnb.interactive.protocol import InteractiveMechanism
 from dpnb.interactive.sub_session import sub_session_request
 from dpnb.interactive.threshold.options import terms_from
-from dpnb.interactive.threshold.scan import ThresholdScan, discard_hidden_noise, draw_hidden_noise
+from dpnb.interactive.threshold.scan import ThresholdScan
 from dpnb.results.explanation import Explanation
 
 
@@ -248,13 +249,7 @@ class Launches(NotCopyable, Generic[S, P]):
         )
         if dry_run:
             return self._mechanisms.preview(terms.request(name))
-        token, launch = draw_hidden_noise(terms, self._core.source), None
-        try:
-            launch = self._mechanisms.launched(terms.request(name, noise_token=token))
-        finally:
-            if launch is None or launch.details["resolved"]["noise_token"] != token:  # refused, or launched before
-                discard_hidden_noise(token)
-        scan: ThresholdScan = self._mechanisms.attached(launch)
+        scan: ThresholdScan = self._mechanisms.launch(terms.request(name))
         return scan
 
     def noise_reduction(
@@ -286,7 +281,8 @@ class Launches(NotCopyable, Generic[S, P]):
         >>> total.until(RelativeError(0.05)).description
         'sum of cost'
         """
-        request = noise_reduction_request(self._core, self._mechanisms.named, query, name, initial_mu, max_mu)
+        plan, view = own_query(query, self._core.account.root_node, self._core.account.ledger)
+        request = noise_reduction_request(self._core, self._mechanisms.named, plan, view, name, initial_mu, max_mu)
         reduction: NoiseReduction = self._mechanisms.launch(request)
         reduction.begin()
         return reduction

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Generic, Protocol, TypeVar
+from dataclasses import replace
+from typing import Any, Generic, Protocol, TypeVar, cast
 
 from dpnb._core import registry
 from dpnb._core.accountant.admission import admit_launch, recorded_charge
@@ -19,6 +20,8 @@ from dpnb._core.accountant.tree import (
 )
 from dpnb._core.core import SessionCore
 from dpnb._plan.schema import encodable
+from dpnb.accounting.exact import shown
+from dpnb.accounting.grid import capped_up
 from dpnb.accounting.interleaving import interleaving_obstacle
 from dpnb.accounting.losses import Loss
 from dpnb.copying import NotCopyable, safe_repr
@@ -29,12 +32,16 @@ from dpnb.interactive.mechanism import SessionMechanism
 from dpnb.interactive.noise_reduction import NoiseReduction
 from dpnb.interactive.partition import Partition
 from dpnb.interactive.sub_session import SubSessionMechanism
+from dpnb.interactive.threshold.hidden_noise import discard_hidden_noise, keep_hidden_noise
 from dpnb.interactive.threshold.scan import ThresholdScan
-from dpnb.ledger import node_of, parent_launch
-from dpnb.ledger.charge import LAUNCH, digest
+from dpnb.ledger import parent_launch
+from dpnb.ledger.charge import LAUNCH
+from dpnb.ledger.node import is_node
+from dpnb.ledger.request_key import launch_key
 from dpnb.render.numbers import format_percent_down
 from dpnb.render.page import text_or_error
 from dpnb.results.explanation import Explanation
+from dpnb.wire.calls import LaunchMechanism, MechanismCode
 
 
 class HasMechanisms(Protocol):
@@ -81,20 +88,31 @@ class MechanismRegistry(NotCopyable, Generic[S, P]):
         """The mechanisms as the panel shows them, including those launched in parts of the table."""
         entries = []
         for launch in self._account.tree.launches_in(self._account.root_node):
-            inside = self._at(launch.node)
+            inside = self.at(launch.node)
             prefix = "" if inside is self else f"{inside._core.label}: "
             entry = inside._of(launch)._to_dict()
             entries.append({**entry, "name": prefix + entry["name"]})
         return entries
 
-    def _at(self, branch: str) -> MechanismRegistry[Any, Any]:
-        """The registry of this session, or of a part below it."""
-        step = parent_launch(branch)
-        if branch == self._account.root_node or step is None:
+    def at(self, node: str) -> MechanismRegistry[Any, Any]:
+        """The registry of this session, or of a sub-session or part inside it.
+
+        Raises
+        ------
+        RequestError
+            There is no session on that node here.
+        """
+        if node == self._account.root_node:
             return self
-        outer = self._account.tree.sync()[step[0]]
-        partition: Partition[P] = self._at(outer.node).attached(outer)
-        return next(partition[key] for key in partition if node_of(outer.id, (key,)) == branch)._mechanisms
+        step = parent_launch(node) if is_node(node) else None
+        outer = None if step is None else self._account.tree.sync().get(step[0])
+        if outer is not None and outer.kind in (SUB_SESSION, PARTITION):
+            inside = self.at(outer.node).attached(outer)
+            session = inside if outer.kind == SUB_SESSION else inside._part_at(node)
+            if session is not None and session._core.account.root_node == node:
+                registry: MechanismRegistry[Any, Any] = session._mechanisms
+                return registry
+        raise RequestError(f"node: {shown(node)} is not a session, a sub-session or a part here")
 
     def _here(self) -> list[Launch]:
         launches = self._account.tree.sync().values()
@@ -125,6 +143,24 @@ class MechanismRegistry(NotCopyable, Generic[S, P]):
         }
         return kinds[launch.kind](launch, self._core)
 
+    def by_id(self, launch: int) -> SessionMechanism:
+        """The mechanism that a row of the ledger launched here.
+
+        Raises
+        ------
+        RequestError
+            There is none.
+        """
+        for one in self._here():
+            if one.id == launch:
+                return self._of(one)
+        raise RequestError(f"launch: no mechanism of this session has the number {launch}")
+
+    @property
+    def core(self) -> SessionCore:
+        """Core of the session."""
+        return self._core
+
     # --- launching ----------------------------------------------------------------------------------------------
 
     def launched(self, request: LaunchRequest) -> Launch:
@@ -141,7 +177,7 @@ class MechanismRegistry(NotCopyable, Generic[S, P]):
         """
         checked = _checked_name(request.name)
         try:
-            launch = self._find_or_charge(request, checked)
+            launch = self._launched_remotely(request, checked) or self._launched_here(request, checked)
         except (BudgetExceeded, InvalidValueError, PlanError, RequestError) as error:
             self._core.releases.refused(f"{request.kind} {checked}", error)
             raise
@@ -196,6 +232,31 @@ class MechanismRegistry(NotCopyable, Generic[S, P]):
                 "accounting='individual' release the queries themselves, which charge only the units they use"
             )
 
+    def _launched_remotely(self, request: LaunchRequest, name: str) -> Launch | None:
+        """The launch, recorded by the service that keeps the ledger; None if that is this process."""
+        remote = self._core.remote
+        if remote is None:
+            return None
+        known = self._find(request, name)
+        if known is not None:
+            return known
+        (number,) = remote.run(
+            LaunchMechanism(cast(MechanismCode, CODES[request.kind]), name, request.stored_arguments)
+        )
+        return self._account.tree.sync()[number]
+
+    def _launched_here(self, request: LaunchRequest, name: str) -> Launch:
+        """The launch, recorded with its hidden noise if it has any."""
+        if request.draw is None:
+            return self._find_or_charge(request, name)
+        token, launch = keep_hidden_noise(request.draw(self._core.source)), None
+        try:
+            launch = self._find_or_charge(replace(request, resolved={**request.resolved, "noise_token": token}), name)
+        finally:
+            if launch is None or launch.details["resolved"]["noise_token"] != token:  # refused, or launched before
+                discard_hidden_noise(token)
+        return launch
+
     def _find_or_charge(self, request: LaunchRequest, name: str) -> Launch:
         account, version = self._account, self._core.version
         old = self.named(name)
@@ -205,15 +266,16 @@ class MechanismRegistry(NotCopyable, Generic[S, P]):
             known = self._find(request, name)
             if known is not None:
                 return known
-            counted = self._admit(request.kind, name, request.loss)
-            charged = recorded_charge(account, request.loss, counted)
+            loss = capped_up(request.loss, account.filter)
+            counted = self._admit(request.kind, name, loss)
+            charged = recorded_charge(account, loss, counted)
             number = account.ledger.reserve(
                 kind=LAUNCH,
-                request_key=digest(["launch", account.root_node, version, name]),
+                request_key=launch_key(version, account.root_node, name),
                 node=account.root_node,
                 table_version=version,
                 query_key=name,
-                loss=request.loss,
+                loss=loss,
                 charged=charged,
                 launch={
                     "mechanism": CODES[request.kind],
@@ -233,7 +295,8 @@ class MechanismRegistry(NotCopyable, Generic[S, P]):
         BudgetExceeded, RequestError, InvalidValueError
             As for `launched`.
         """
-        kind, loss, facts = request.kind, request.loss, request.facts
+        kind, facts = request.kind, request.facts
+        loss = capped_up(request.loss, self._account.filter)
         checked = _checked_name(request.name)
         if loss:
             self._refuse_if_individual(kind, checked)

@@ -6,19 +6,18 @@ from abc import ABC, abstractmethod
 from html import escape
 from typing import Any, ClassVar
 
-from dpnb._core import registry
 from dpnb._core.accountant.cost_text import charge_text
-from dpnb._core.accountant.tree import CODES, Launch
+from dpnb._core.accountant.tree import Launch
 from dpnb._core.core import SessionCore
 from dpnb._core.query import Query
 from dpnb._plan.measurements import AnyView
 from dpnb._plan.plan import Plan
-from dpnb.accounting.losses import GDP, Loss
+from dpnb.accounting.losses import Loss
 from dpnb.copying import NotCopyable, safe_repr
 from dpnb.errors import RequestError
+from dpnb.interactive.closing import close_launch
 from dpnb.interactive.protocol import Charged, MechanismState
 from dpnb.ledger import MEMORY, Ledger
-from dpnb.ledger.charge import CLOSE, digest
 from dpnb.render.numbers import format_cost
 from dpnb.render.page import STYLE, text_or_error, with_timestamp
 
@@ -104,23 +103,12 @@ class SessionMechanism(NotCopyable, ABC):
         >>> fit.state
         'closed'
         """
-        self._end()
+        self.end()
         self._core.changed()
 
-    def _end(self) -> None:
-        ledger, launch = self._account.ledger, self._launch
-        with ledger.transaction():
-            if not self._account.tree.sync()[launch.id].is_closed:
-                ledger.reserve(
-                    kind=CLOSE,
-                    request_key=digest(["close", launch.id]),
-                    node=launch.node,
-                    table_version=self._core.version,
-                    query_key=launch.name,
-                    loss=GDP(0),
-                    launch={"closes": launch.id, "name": launch.name, "mechanism": CODES[launch.kind]},
-                    cell_id=registry.current_cell(),
-                )
+    def end(self) -> None:
+        """Close the mechanism without notifying the listeners of the session."""
+        close_launch(self._core, self._launch)
 
     def _to_dict(self) -> dict[str, Any]:
         """Its representation for the panel."""

@@ -8,17 +8,16 @@ from typing import ClassVar
 
 from dpnb._core.accountant.tree import NOISE_REDUCTION, Launch
 from dpnb._core.core import SessionCore
-from dpnb._core.options import checked_amount
+from dpnb._core.options import MAX_BITS, checked_loss
 from dpnb._core.pricing.pure_budget import refuse_in_pure_dp
 from dpnb._core.pricing.target import target_from
-from dpnb._core.query import Query
-from dpnb._plan.measurements import Discovery, view_from_json, view_to_json
+from dpnb._plan.measurements import AnyView, Discovery, view_from_json, view_to_json
 from dpnb._plan.plan import Plan, describe_plan
 from dpnb.accounting.exact import Number, decimal_sqrt_down, display_up, exact, from_text, shown, to_text
 from dpnb.accounting.losses import GDP, Loss
 from dpnb.errors import BudgetExceeded, RequestError
 from dpnb.interactive.launch_request import MAX_NAME_LENGTH, LaunchRequest
-from dpnb.interactive.mechanism import SessionMechanism, own_query
+from dpnb.interactive.mechanism import SessionMechanism
 from dpnb.interactive.protocol import Charged
 from dpnb.interactive.stopping import StoppingRule
 from dpnb.ledger import node_of
@@ -31,6 +30,9 @@ minimum by at most this factor."""
 
 INITIAL_SHARE = exact(0.01)
 """Share of the remaining budget for the first observation."""
+
+_MU_BITS = MAX_BITS // 2 - 1
+"""Bits of `initial_mu` and `max_mu`: observations are requested by rho, which is half of the square."""
 
 
 class NoiseReduction(SessionMechanism):
@@ -210,7 +212,8 @@ class NoiseReduction(SessionMechanism):
 def noise_reduction_request(
     core: SessionCore,
     named: Callable[[object], Launch | None],
-    query: Query,
+    plan: Plan,
+    view: AnyView,
     name: str | None,
     initial_mu: Number | None,
     max_mu: Number | None,
@@ -226,22 +229,23 @@ def noise_reduction_request(
     Raises
     ------
     RequestError
-        The query belongs to another session, or is a discovery.
+        The query is a discovery.
     InvalidValueError
         A number is not positive.
     BudgetExceeded
         No budget remains, or it is in pure DP.
     """
     account = core.account
-    plan, view = own_query(query, account.root_node, account.ledger)
     if isinstance(plan.aggregation, Discovery):
         raise RequestError(
             "noise_reduction: needs a query with fixed groups; those of a discovery differ between observations; "
             "release another .discover() instead"
         )
     refuse_in_pure_dp(account.guarantee.budget, describe_plan(plan, view))
-    max_squared = None if max_mu is None else to_text(checked_amount(max_mu, "max_mu") ** 2)
-    initial_squared = None if initial_mu is None else to_text(checked_amount(initial_mu, "initial_mu") ** 2)
+    max_squared = None if max_mu is None else to_text(checked_loss(max_mu, "max_mu", bits=_MU_BITS) ** 2)
+    initial_squared = (
+        None if initial_mu is None else to_text(checked_loss(initial_mu, "initial_mu", bits=_MU_BITS) ** 2)
+    )
     arguments = {
         "plan": plan.to_json(),
         "view": view_to_json(view),

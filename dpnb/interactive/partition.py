@@ -9,9 +9,11 @@ from dpnb._core.accountant.tree import PARTITION, Launch
 from dpnb._core.core import SessionCore
 from dpnb._plan.expressions.nodes import Column, Expression
 from dpnb._plan.expressions.text import words
-from dpnb._plan.partition import part_keys, parts_of_unit, parts_to_json
-from dpnb._plan.plan import GroupLevel, TableSource
+from dpnb._plan.measurements import Count
+from dpnb._plan.partition import check_parts, part_keys, parts_of_unit, parts_to_json
+from dpnb._plan.plan import GroupLevel, Join, Plan, TableSource
 from dpnb._plan.schema import Key
+from dpnb._plan.structure import check_structure
 from dpnb.accounting.exact import decimal_up
 from dpnb.accounting.filters import RogersFilter
 from dpnb.accounting.interleaving import partition_obstacle
@@ -84,6 +86,14 @@ class Partition(SessionMechanism, Mapping[Key, P], Generic[P]):
             self._sessions[key] = self._session(self, self._core.part_of(self._launch, declared))
         return self._sessions[key]
 
+    def _part_at(self, node: str) -> P | None:
+        """The session of the part on a node; None if no part has it.
+
+        No other part's session is made, since each takes memory for as long as the partition is used.
+        """
+        index = self._indices.get(node.partition(" ")[2])
+        return None if index is None else self[self._keys[index]]
+
     def __iter__(self) -> Iterator[Key]:
         return iter(self._keys)
 
@@ -152,8 +162,19 @@ def partition_request(
     RequestError
         The filter has no rule for parts.
     """
+    return partition_request_by(core, _group(by), name, table, limit)
+
+
+def partition_request_by(
+    core: SessionCore, group: GroupLevel, name: str | None, table: TableSource, limit: int | None
+) -> LaunchRequest:
+    """The launch of a partition by a level of groups; see `partition_request`."""
+    # Refuses rows that this session does not pay for, in a part.
     schema, unit = core.tables.schema(table), core.tables.unit(table)
-    group = _group(by)
+    check_structure(Plan(Count(), group_by=(group,), source=table))
+    check_parts(table, core.tables.schemas, core.tables.units)
+    if isinstance(table, Join):
+        raise PlanError("partition: must be of a table or a part of one; got a join; join the parts instead")
     keys = part_keys(group.expression, schema)
     max_parts, enforced = parts_of_unit(unit, len(keys), limit)
     obstacle = partition_obstacle(core.account.filter)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any, ClassVar
 
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.parameters import computed_parameters
 from dpnb._core.accountant.tree import SUB_SESSION, Launch
 from dpnb._core.core import SessionCore
-from dpnb._core.options import checked_amount, checked_budget
+from dpnb._core.options import MAX_BITS, checked_budget, checked_loss, refuse_long
 from dpnb.accounting.budget import Budget
 from dpnb.accounting.exact import decimal_down, display_down, exact, shown, to_text
 from dpnb.accounting.guarantee import NO_FILTER, PrivacyGuarantee, make_guarantee
@@ -96,7 +97,7 @@ def sub_session_request(
     kind = filter_of_sub_session(account, part, filter_)
     guarantee = make_guarantee(kind, part)
     # A share is stored as written: another kernel that requests the same share gets the same launch.
-    amount = to_text(checked_amount(amounts["share"], "share")) if argument == "share" else part.to_json()
+    amount = to_text(checked_loss(amounts["share"], "share")) if argument == "share" else part.to_json()
     return LaunchRequest(
         SUB_SESSION,
         name,
@@ -158,12 +159,14 @@ def budget_argument(account: Accountant, argument: str, amount: Any) -> Budget:
             f"dpnb.Budget.pure({display_down(decimal_down(own.pure_epsilon / 10))}); nothing was charged"
         )
     if budget is not None:
+        for part in (budget.epsilon, budget.delta, budget.discovery_delta, budget.pure_epsilon, budget.loss.mu_squared):
+            refuse_long(part or Fraction(0), "delegate", budget, 2 * MAX_BITS)
         return budget
     if argument == "mu":
-        return Budget.gdp(checked_amount(amount, "mu"))
+        return Budget.gdp(checked_loss(amount, "mu"))
     if argument == "rho":
-        return Budget.from_mu_squared(2 * checked_amount(amount, "rho"))
-    share = checked_amount(amount, "share")
+        return Budget.from_mu_squared(2 * checked_loss(amount, "rho"))
+    share = checked_loss(amount, "share")
     if share > 1:
         raise InvalidValueError(f"share: must be at most 1, the whole remaining budget; got {shown(amount)}")
     if not account.guarantee.has_budget:

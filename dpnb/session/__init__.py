@@ -3,7 +3,8 @@
 ``base``         the methods that a session, a sub-session and a part share
 ``session``      the session of a curator's table
 ``declaration``  a session declared in a TOML file
-``toml_lines``   the line numbers of the keys in a TOML file
+``table_files``  reads a curator's table from a file
+``toml_file``    a TOML file whose errors name the line; ``toml_lines`` the line numbers of the keys in a TOML file
 ``rehearsal``    mock data drawn from the schema
 ``snapshot``     the state of a session, from which text, HTML, gauges and panel are rendered
 """

@@ -30,6 +30,7 @@ from dpnb.interactive.protocol import Charged, MechanismState
 from dpnb.interactive.sub_session import SubSessionMechanism
 from dpnb.ledger import Ledger
 from dpnb.render import sessions
+from dpnb.render.connections import connection_lines
 from dpnb.render.numbers import format_percent_down
 from dpnb.render.page import text_or_error
 from dpnb.results.explanation import Explanation
@@ -304,6 +305,7 @@ class BaseSession(Launches["SubSession", "PartSession"], Batches):
             if left is None or math.isnan(left)
             else f"\n  {format_percent_down(left)} left when the ledger was last read"
         )
+        shown += "".join(f"\n  {printable(line)}" for line in connection_lines(self._core.connection))
         return f"{notice}<{type(self).__name__} {printable(self.name)!r}: {printable(self.guarantee)}{shown}>"
 
     def __str__(self) -> str:

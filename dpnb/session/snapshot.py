@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any, Protocol
 
 from dpnb._core.accountant import participation
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.comparison import EPSILON_ODOMETERS, FilterComparison, FilterState
+from dpnb._core.connection import Connection
 from dpnb._core.core import SessionCore
 from dpnb._core.explain import next_steps
 from dpnb._core.history.log import CellCost, LogEntry, RequestLog
 from dpnb._core.ledger_metadata import MOCK_DATA, NO_BUDGET
 from dpnb._core.pricing.estimation import AnswerSummary
+from dpnb._protocol import connection as protocol_connection
 from dpnb._protocol import snapshot as protocol
 from dpnb._protocol.timeline import BudgetAxis, Curve, OdometerAxis, Timeline, TimelinePoint
 from dpnb.accounting.budget import Budget
@@ -30,7 +31,6 @@ from dpnb.accounting.losses import GDP, RDP, EpsilonLoss, PureGDP
 from dpnb.accounting.no_budget import NoBudget
 from dpnb.accounting.odometers import MixtureOdometer, Odometer, SpentAccumulator
 from dpnb.errors import DpnbError
-from dpnb.ledger import MEMORY
 from dpnb.render.explanations import explanation_for
 from dpnb.render.numbers import format_cost, format_percent_down, format_percent_up
 from dpnb.session.gauges import full_reading, headroom_gauge, odometer_gauge, odometer_reading, reserve_gauge
@@ -86,6 +86,7 @@ def snapshot(session: HasCore) -> protocol.Session:
         privacy_unit=core.tables.words,
         notice=core.notice,
         notice_explanation=_notice_explanation(core.notice),
+        connection=connection_of(core.connection),
         guarantee=core.guarantee,
         headlines=_headlines(headroom, spent, comparison, odometer),
         filter=account.guarantee.filter_name,
@@ -101,7 +102,7 @@ def snapshot(session: HasCore) -> protocol.Session:
         mechanisms=[_mechanism(**one) for one in session._mechanisms.told()],
         spent=spent,
         spent_loss=describe_spent(filter_, account.budget) if account.guarantee.has_budget else NO_LIMIT,
-        ledger=_ledger_name(core.account.ledger.path),
+        ledger=core.account.ledger.short_name,
         next_steps=[] if log.count else [protocol.NextStep(**step) for step in next_steps(core)],
         timeline=_timeline(account, log, comparison),
         n_requests=log.count,
@@ -161,6 +162,7 @@ def unreadable_snapshot(session: HasCore, error: DpnbError) -> protocol.Session:
         privacy_unit=core.tables.words,
         notice=f"UNKNOWN: {error}",
         notice_explanation=explanation_for(error).id,
+        connection=connection_of(core.connection),
         guarantee=core.guarantee,
         headlines=[protocol.Headline(id="remaining", text="unknown")],
         filter=core.account.guarantee.filter_name,
@@ -172,7 +174,7 @@ def unreadable_snapshot(session: HasCore, error: DpnbError) -> protocol.Session:
         mechanisms=[],
         spent="spending unknown",
         spent_loss="",
-        ledger=_ledger_name(core.account.ledger.path),
+        ledger=core.account.ledger.short_name,
         next_steps=[],
         timeline=Timeline(
             budget=BudgetAxis(label=BUDGET_AXIS, text=""),
@@ -187,8 +189,13 @@ def unreadable_snapshot(session: HasCore, error: DpnbError) -> protocol.Session:
     )
 
 
-def _ledger_name(path: str) -> str:
-    return "memory" if path == MEMORY else Path(path).name
+def connection_of(connection: Connection | None) -> protocol_connection.Connection | None:
+    """The state of a connection; None for a local session."""
+    if connection is None:
+        return None
+    return protocol_connection.Connection(
+        where=connection.where, is_current=connection.is_current, text=connection.text
+    )
 
 
 def describe_spent(filter_: AnyFilter, total: Budget | NoBudget) -> str:

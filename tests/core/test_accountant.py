@@ -19,6 +19,7 @@ from dpnb._core.accountant import parameters
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.admission import admit
 from dpnb.accounting.filters import GDPResidueFilter
+from dpnb.accounting.grid import grid_down
 from dpnb.accounting.losses import GDP
 from dpnb.errors import BudgetExceeded, LedgerError
 from threads import at_once
@@ -42,7 +43,7 @@ def test_a_later_kernel_finds_the_same_filter_and_odometer(path: Path) -> None:
     for number, mu in enumerate(("0.1", "1/3", "0.123456789")):
         ask(session, number, mu)
     later = open_session(path)
-    assert later.spent.mu_squared == Fraction(1, 100) + Fraction(1, 9) + Fraction("0.123456789") ** 2
+    assert later.spent.mu_squared == Fraction(1, 100) + grid_down(Fraction(1, 9)) + Fraction("0.123456789") ** 2
     assert later.filter == session.filter
     assert later.odometer == session.odometer
     assert later.odometer.bound == session.odometer.bound > 0
@@ -232,10 +233,11 @@ def test_processes_that_race_spend_the_budget_to_the_last_unit_and_not_one_more(
         assert [kernel.end() for kernel in started] == [0] * 4
     session = open_session(path, budget=budget)
     assert len(admitted) == len(session.ledger.charges()) == fitting
-    assert session.spent.mu_squared == fitting * Fraction(mu) ** 2 <= session.filter.budget.mu_squared
+    each = GDP.from_mu_squared(grid_down(Fraction(mu) ** 2))
+    assert session.spent.mu_squared == fitting * each.mu_squared <= session.filter.budget.mu_squared
     for number in admitted:  # each of them is in the ledger, and free now
-        assert ask(session, number, mu).cost == GDP(mu)
-    assert session.spent.mu_squared == fitting * Fraction(mu) ** 2
+        assert ask(session, number, mu).cost == each
+    assert session.spent.mu_squared == fitting * each.mu_squared
 
 
 @pytest.mark.waits

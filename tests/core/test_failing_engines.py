@@ -10,7 +10,7 @@ import pytest
 
 import dpnb
 from dpnb._backends.lazy import lazy_backend
-from dpnb._core import releases
+from dpnb._core.execution import releases
 from dpnb.errors import ExecutionError
 
 pl = pytest.importorskip("polars")

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 import dpnb
 from core.unit_by_unit import QUESTIONS, heard, of_rows, opened, predicted, unit_budget
-from dpnb._core import releases
 from dpnb._core.accountant import accountant
+from dpnb._core.execution import releases
 from dpnb.accounting.losses import GDP
 from dpnb.errors import BudgetExceeded, ExecutionError, InvalidValueError, LedgerError, RequestError
 from dpnb.ledger import Ledger

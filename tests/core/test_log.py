@@ -65,7 +65,7 @@ def test_error_in_the_log_is_the_answers_own(made: Made) -> None:
 
 def test_log_says_nothing_of_an_error_where_there_is_no_answer(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
     session = made()
-    monkeypatch.setattr(session._core.releases, "_measured", lambda *_: 1 / 0)
+    monkeypatch.setattr(session._core.execution, "_measured", lambda *_: 1 / 0)
     with pytest.raises(dpnb.errors.ExecutionError):
         session.frame.count().release(mu=0.3)
     monkeypatch.undo()
@@ -134,7 +134,7 @@ def test_refusal_is_remembered_with_its_reason_and_its_cell_and_costs_nothing(ma
 
 def test_failure_after_the_charge_is_no_refusal(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
     session = made()
-    monkeypatch.setattr(session._core.releases, "_measured", lambda *_: 1 / 0)
+    monkeypatch.setattr(session._core.execution, "_measured", lambda *_: 1 / 0)
     with pytest.raises(dpnb.errors.ExecutionError):
         session.frame.count().release(mu=0.3)
     assert snapshot.snapshot(session).refusals == []
@@ -245,7 +245,7 @@ def test_estimates_of_groups_are_counted(made: Made) -> None:
 
 def test_request_without_an_answer_has_no_estimate(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
     session = made()
-    monkeypatch.setattr(session._core.releases, "_measured", lambda *_: 1 / 0)
+    monkeypatch.setattr(session._core.execution, "_measured", lambda *_: 1 / 0)
     with pytest.raises(dpnb.errors.ExecutionError):
         session.frame.count().release(mu=0.3)
     monkeypatch.undo()

@@ -24,7 +24,7 @@ from dpnb._backends import MemoryBackend, TableBackend
 from dpnb._backends import opened as open_tables
 from dpnb._backends.memory import execute
 from dpnb._compile import LinearQuery, linear, linear_query, lowering
-from dpnb._core import releases
+from dpnb._core.execution import releases
 from dpnb._plan.expressions import dtypes, rules
 from dpnb._plan.plan import Plan
 from dpnb._plan.privacy_unit import PrivacyUnit

@@ -148,7 +148,7 @@ def test_no_row_changes_the_type_or_the_declared_range(tmp_path: Path, day: list
 
 
 @pytest.mark.parametrize("size", [0, 50])
-@pytest.mark.parametrize("mu", [1e-100, 1e-9, 1e-3])
+@pytest.mark.parametrize("mu", [1e-12, 1e-9, 1e-3])
 def test_every_date_of_the_calendar_is_displayed_whatever_the_noise(tmp_path: Path, size: int, mu: float) -> None:
     schema = {"day": dpnb.Dates("0001-01-01", "9999-12-31"), "g": dpnb.Categories(["a", "b"])}
     table = pd.DataFrame({"day": [pd.Timestamp("2017-02-01")] * size, "g": ["a"] * size})

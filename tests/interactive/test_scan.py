@@ -13,7 +13,7 @@ from contracts.interactive import opened
 from dpnb.accounting.conversions import mu_from_pure
 from dpnb.accounting.losses import GDP, PureDP
 from dpnb.errors import InvalidValueError, MechanismClosed, PlanError, RequestError
-from dpnb.interactive.threshold import scan as module
+from dpnb.interactive.threshold import hidden_noise as module
 from waiting import wait_until
 
 PLENTY = dpnb.Budget.gdp(300)

@@ -31,26 +31,28 @@ TARGETS: dict[str, tuple[dict[str, Any], str]] = {
     "mu a set": ({"mu": {0.1}}, "finite"),
     "mu an array": ({"mu": np.array([0.1, 0.2])}, "finite"),
     "mu a Decimal nan": ({"mu": decimal.Decimal("nan")}, "finite"),
-    "mu beyond the noise": ({"mu": "1e-320"}, "between 1e-100 and 1e100"),
-    "mu far too small": ({"mu": 1e-200}, "between 1e-100 and 1e100"),
-    "mu of thousands of digits": ({"mu": Fraction(1, 10**5000)}, "between 1e-100 and 1e100"),
-    "mu far too large": ({"mu": Fraction(10**5000)}, "between 1e-100 and 1e100"),
+    "mu beyond the noise": ({"mu": "1e-320"}, "between 1e-12 and 1e6"),
+    "mu far too small": ({"mu": 1e-200}, "between 1e-12 and 1e6"),
+    "mu of thousands of digits": ({"mu": Fraction(1, 10**5000)}, "between 1e-12 and 1e6"),
+    "mu of 1,900 digits": ({"mu": Fraction(10**1900, 10**1901 + 1)}, "at most 200 bits"),
+    "share of 1,900 digits": ({"share": Fraction(10**1900, 10**1901 + 1)}, "at most 200 bits"),
+    "mu far too large": ({"mu": Fraction(10**5000)}, "between 1e-12 and 1e6"),
     "rho zero": ({"rho": 0}, "greater than 0"),
     "rho negative": ({"rho": -1}, "greater than 0"),
     "rho nan": ({"rho": math.nan}, "finite"),
-    "rho far too small": ({"rho": 1e-320}, "between 1e-100 and 1e100"),
-    "rho far too large": ({"rho": 10**400}, "between 1e-100 and 1e100"),
+    "rho far too small": ({"rho": 1e-320}, "between 1e-24 and 1e12"),
+    "rho far too large": ({"rho": 10**400}, "between 1e-24 and 1e12"),
     "epsilon zero": ({"epsilon": 0}, "greater than 0"),
     "epsilon negative": ({"epsilon": -1}, "greater than 0"),
     "epsilon nan": ({"epsilon": math.nan}, "finite"),
-    "epsilon far too large": ({"epsilon": 10**400}, "between 1e-100 and 1e100"),
+    "epsilon far too large": ({"epsilon": 10**400}, "between 1e-12 and 1e6"),
     "two targets of thousands of digits": ({"mu": Fraction(1, 10**5000), "rho": 1}, "exactly one of"),
     "share zero": ({"share": 0}, "greater than 0"),
     "share negative": ({"share": -0.1}, "greater than 0"),
     "share above one": ({"share": 1.01}, "at most 1"),
     "share nan": ({"share": math.nan}, "finite"),
-    "share far too small": ({"share": 1e-300}, "between 1e-100 and 1e100"),
-    "share of thousands of digits": ({"share": Fraction(10**5000)}, "between 1e-100 and 1e100"),
+    "share far too small": ({"share": 1e-300}, "between 1e-12 and 1e6"),
+    "share of thousands of digits": ({"share": Fraction(10**5000)}, "between 1e-12 and 1e6"),
     "share in percent": ({"share": 50}, "at most 1"),
     "share a series": ({"share": pd.Series({"north": 0.1})}, "only within="),
     "within zero": ({"within": 0}, "greater than 0"),
@@ -111,8 +113,18 @@ def test_a_refinement_by_next_to_nothing_is_refused(verb: str) -> None:
     question.release(mu=0.1)
     for more in (Fraction(1, 10**250), Fraction(1, 10**5000)):
         assert_refused_free(
-            session, lambda more=more: getattr(question, verb)(mu=Fraction(1, 10) + more), "additional loss must be"
+            session, lambda more=more: getattr(question, verb)(mu=Fraction(1, 10) + more), "at most 200 bits"
         )
+
+
+def test_a_refinement_below_the_grid_of_losses_is_free() -> None:
+    session = make()
+    question = session.frame.count()
+    first = question.release(mu=0.1)
+    again = question.release(mu=Fraction(1, 10) + Fraction(1, 10**50) / 3)
+    assert again.cost == GDP(0)
+    assert session.spent == GDP(0.1)
+    assert again.estimate == first.estimate
 
 
 @pytest.mark.parametrize("target", [{"mu": 2}, {"rho": Fraction(3)}, {"epsilon": 1.01}, {"within": 1e-3}], ids=str)

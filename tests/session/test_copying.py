@@ -11,12 +11,11 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
-from traitlets.config import Config
 
 import dpnb
 from dpnb.copying import NotCopyable
+from shells import terminal_shell
 
 SECRET = "SECRET-Alice"
 NUMBER = 8.12345678
@@ -136,19 +135,16 @@ def secret(text: str) -> bool:
 def shell(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
     monkeypatch.chdir(tmp_path)
-    quiet = Config()
-    quiet.HistoryManager.enabled = False
-    shell = InteractiveShell(config=quiet)
-    try:
-        if request.param:
-            dpnb.load_ipython_extension(shell)
-        shell.user_ns |= {"open": lambda **changes: opened(tmp_path / "clinic.dpnb", **changes), "dpnb": dpnb}
-        shell.user_ns |= {"copy": copy, "pickle": pickle, "schema": SCHEMA}
-        yield shell
-    finally:
-        if request.param:
-            dpnb.unload_ipython_extension(shell)
-        shell.configurables.clear()
+    with terminal_shell() as shell:
+        try:
+            if request.param:
+                dpnb.load_ipython_extension(shell)
+            shell.user_ns |= {"open": lambda **changes: opened(tmp_path / "clinic.dpnb", **changes), "dpnb": dpnb}
+            shell.user_ns |= {"copy": copy, "pickle": pickle, "schema": SCHEMA}
+            yield shell
+        finally:
+            if request.param:
+                dpnb.unload_ipython_extension(shell)
 
 
 FAILURES = {

@@ -265,7 +265,7 @@ def test_a_fault_is_said_with_file_and_line(
 
 
 def test_without_lines_these_tests_fail(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dpnb.session.declaration.lines_of", lambda text: {})
+    monkeypatch.setattr("dpnb.session.toml_file.lines_of", lambda text: {})
     file.write_text(GOOD.replace("low = 0", "low = 20"), encoding="utf-8")
     with pytest.raises(SchemaError) as refused:
         dpnb.Session.from_toml(file, table())

@@ -274,9 +274,9 @@ def test_picker_offers_losses_and_marks_itself() -> None:
     session = made(public_rows=4)
     state = make_state(session.frame["age"].mean())
     assert state.notice == NO_BUDGET
-    assert {name for option in state.options for name in option.target} == {"mu"}
+    assert {name for option in state.options for name in option.target} == {"mu", "at_most"}
     assert {option.remaining for option in state.options} == {None}
-    assert state.options[-1].target == {"mu": "0.5"}
+    assert state.options[-1].target == {"mu": "0.5", "at_most": "1/4"}
     assert not any("%" in text for option in state.options for text in (option.cost, option.loss, option.after))
     assert [preset.meaning for preset in state.presets] == ["mu at most 0.02", "mu at most 0.05", "mu at most 0.1"]
     assert all(option.confirm for option in state.options if float(option.target["mu"]) > 0.11)
@@ -293,7 +293,7 @@ def test_picker_proposes_a_count_for_a_loss() -> None:
     session = made(not_private_test_seed=1)  # whether a second count would help depends on the noise of the first
     step = make_state(session.frame["age"].mean()).count_step
     assert step is not None
-    assert step.target == {"mu": "0.02"}
+    assert step.target == {"mu": "0.02", "at_most": "1/2500"}
     assert "mu 0.02" in step.label
     session.frame["age"].count().release(mu=0.02)
     step = make_state(session.frame["age"].mean()).count_step

@@ -8,7 +8,7 @@ from dpnb._core.accountant.accountant import Accountant
 from dpnb.accounting.exact import decimal_down, decimal_up, display_down
 from dpnb.accounting.filters import GDPReserveFilter, GDPResidueFilter, UnboundedFilter
 from dpnb.accounting.losses import GDP, Loss, PureDP, PureGDP
-from dpnb.errors import BudgetExceeded, ConversionError, RequestError
+from dpnb.errors import BudgetExceeded, ConversionError, CostIncreased, RequestError
 from dpnb.render.numbers import format_percent_down, format_percent_up
 
 _HALVINGS = 20
@@ -49,6 +49,31 @@ def admit(account: Accountant, description: str, loss: GDP, known: GDP) -> None:
         remedy += f"; {remaining!r} of discovery_delta is left, and this query needs {decimal_up(loss.delta)!r}"
     raise BudgetExceeded(
         f"{description}: {requested}; {remedy}; {filter_.rule}; nothing was charged and the session continues"
+    )
+
+
+def refuse_above(at_most: Fraction | None, loss: GDP, description: str) -> None:
+    """Refuse a release that would cost more than the analyst was shown; call where `admit` is called.
+
+    Parameters
+    ----------
+    at_most : Fraction or None
+        The cost that was shown, as mu squared; None if none was.
+    loss : GDP
+        The additional loss of the release.
+    description : str
+        The query in words, for the error.
+
+    Raises
+    ------
+    CostIncreased
+    """
+    if at_most is None or loss.mu_squared <= at_most:
+        return
+    raise CostIncreased(
+        f"{description}: costs more than in the preview (mu={loss.mu!r} instead of "
+        f"{GDP.from_mu_squared(at_most).mu!r}), since another kernel or analyst released or spent something meanwhile; "
+        "preview again; nothing was charged"
     )
 
 

@@ -17,6 +17,8 @@ from dpnb._core.tables import PrivateTables
 from dpnb._plan.identity import query_key
 from dpnb._plan.measurements import AnyView, BoundsView, Discovery, Proportions
 from dpnb._plan.plan import Plan
+from dpnb._plan.view_checks import check_view
+from dpnb.accounting.grid import grid_down, grid_up, is_on_grid
 from dpnb.accounting.losses import GDP
 from dpnb.copying import NotCopyable
 from dpnb.errors import RequestError
@@ -48,10 +50,13 @@ class QueryPricer(NotCopyable):
 
         Raises
         ------
+        PlanError
+            If the view cannot be computed from the measurement.
         RequestError
             If the query has no such group, or only some groups are requested before an observation of all groups.
         """
         query = self.tables.compile(plan)
+        check_view(plan, view, self.tables.schema(plan.source))
         for key in groups:
             if key not in query.keys:
                 raise RequestError(f"groups: must be keys of the {plan.words}; {key!r} is not; name some of its keys")
@@ -128,7 +133,10 @@ class QueryPricer(NotCopyable):
         return known_row_counts(state.query, state.view, self.public, unit, known)
 
     def price(self, state: QueryState, target: Target, rows: RowCounts | None) -> tuple[QueryState, GDP, GDP]:
-        """The query as it would be measured, its total loss, and the cost.
+        """The query as it would be measured, its total loss, and the cost, which is on the grid.
+
+        The cost is rounded up for a half-width, so that it is met, and down for a loss or a share, so that it is not
+        exceeded; noise is calibrated to the rounded cost (`dpnb.accounting.grid`).
 
         If a further observation might exclude units, it is not combined with earlier ones and is charged in full.
 
@@ -149,8 +157,20 @@ class QueryPricer(NotCopyable):
             state = replace(state, is_standalone=True)
             total = self.resolve(state, target, rows)
             cost = state.missing_loss(total)
+        rounded = self._rounded(cost, up=target.kind == "within")
+        if rounded is not cost:
+            cost, total = rounded, GDP.from_mu_squared(state.known_loss.mu_squared + rounded.mu_squared)
         _refuse_unusual(state, cost)
         return state, total, cost
+
+    def _rounded(self, cost: GDP, *, up: bool) -> GDP:
+        """The cost on the grid; one that is exactly what is left stays, so that it leaves nothing."""
+        squared, guarantee = cost.mu_squared, self.account.guarantee
+        if is_on_grid(squared):
+            return cost
+        if guarantee.has_budget and squared == guarantee.remaining(self.account.filter).mu_squared:
+            return cost
+        return GDP.from_mu_squared(grid_up(squared) if up else grid_down(squared), cost.delta)
 
     def resolve(self, state: QueryState, target: Target, rows: RowCounts | None) -> GDP:
         """The total loss at which the query meets the target."""

@@ -10,10 +10,15 @@ from dpnb._plan.measurements import AnyView, Discovery
 from dpnb._plan.plan import describe_plan
 from dpnb._plan.schema import Key
 from dpnb.accounting.exact import from_text
+from dpnb.accounting.grid import delta_down
 from dpnb.accounting.losses import GDP
+from dpnb.errors import InvalidValueError, PlanError
 from dpnb.results.observations import CombinedObservations
 
 Keys = tuple[tuple[Key, ...], ...]
+
+MIN_DELTA, MAX_DELTA_LENGTH = Fraction(1, 10**300), 1000
+"""Smallest failure probability of a discovery, and the largest number of characters in which a plan states it."""
 
 
 @dataclass(frozen=True)
@@ -63,9 +68,25 @@ class QueryState:
 
     @property
     def discovery_delta(self) -> Fraction:
-        """The part of the budget's discovery_delta that a discovery uses."""
+        """The part of the budget's discovery_delta that a discovery uses.
+
+        Raises
+        ------
+        PlanError
+            The plan's text is not a number between `MIN_DELTA` and 1.
+        """
         aggregation = self.query.plan.aggregation
-        return from_text(aggregation.delta) if isinstance(aggregation, Discovery) else Fraction(0)
+        if not isinstance(aggregation, Discovery):
+            return Fraction(0)
+        try:
+            delta = from_text(aggregation.delta) if len(aggregation.delta) <= MAX_DELTA_LENGTH else Fraction(0)
+        except InvalidValueError:
+            delta = Fraction(0)
+        if not MIN_DELTA <= delta < 1:
+            raise PlanError(
+                "discover: delta must be an exact number from 1e-300 to 1; got another; give for example 1e-8"
+            )
+        return delta_down(delta)
 
     def missing_loss(self, total: GDP) -> GDP:
         """The additional loss of a release at the total loss `total`."""

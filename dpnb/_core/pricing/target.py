@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dpnb._core.options import checked_amount
+from dpnb._core.options import checked_amount, checked_loss
 from dpnb._core.pricing.pure_budget import refuse_in_pure_dp
 from dpnb._plan.constants import constant
 from dpnb._plan.measurements import AnyView, view_from_json, view_to_json
@@ -170,7 +170,8 @@ def target_from(
     RequestError
         If there is not exactly one target, a share is above 1, or the confidence is outside (0, 1).
     InvalidValueError
-        If a number is not finite and positive, or is outside 1e-100 to 1e100.
+        If a number is not finite and positive, is outside 1e-100 to 1e100 (a loss or share: 1e-12 to 1e6), or is a
+        loss or share of too many digits.
     """
     arguments: dict[str, Any] = {"mu": mu, "rho": rho, "epsilon": epsilon, "share": share, "within": within}
     targets = {kind: value for kind, value in arguments.items() if value is not None}
@@ -197,7 +198,7 @@ def target_from(
             raise RequestError(f"{kind}: only within= may be a mapping, with at least one entry; got {value!r}")
         amounts = tuple((_label(label), checked_amount(width, f"within[{label!r}]")) for label, width in value.items())
     else:
-        amount = checked_amount(value, kind)
+        amount = checked_amount(value, kind) if kind == "within" else checked_loss(value, kind)
         if kind == "share" and amount > 1:
             raise RequestError(f"share: must be at most 1, the whole remaining budget; got {shown(value)}")
     return Target(kind, amount, level, amounts, bool(simultaneous), bool(final), groups)

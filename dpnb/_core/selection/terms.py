@@ -6,6 +6,7 @@ import json
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Literal
 
 from dpnb._compile import LinearQuery
 from dpnb._core.history.launch_text import selection_words
@@ -18,6 +19,7 @@ from dpnb.accounting.losses import GDP
 from dpnb.errors import InvalidValueError, PlanError
 from dpnb.mechanisms.calibration import sigma_for
 from dpnb.mechanisms.permute_and_flip import PermuteAndFlip, epsilon_for_shortfall, wrong_choices
+from dpnb.wire.calls import SelectGroups
 
 ALPHA = Fraction(1, 20)
 """The probability with which a winner may fall short by more than is stated."""
@@ -104,6 +106,14 @@ class SelectionTerms:
     def request(self, epsilon: Fraction) -> str:
         """The arguments as the ledger stores them; equal selections are stored equally."""
         return json.dumps({"largest": self.winners, "epsilon": to_text(epsilon)})
+
+    def call(self, epsilon: str) -> SelectGroups:
+        """The selection as a call of the service that holds the table.
+
+        The order of shares is that of counts, so that the view is always the plain one.
+        """
+        verb: Literal["top", "idxmax"] = "idxmax" if self.is_single else "top"
+        return SelectGroups(self.plan, PlainView(), self.winners, verb, epsilon)
 
     def reliability(self, epsilon: Fraction) -> str:
         """What is known about the order, in words."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import msgspec
@@ -12,13 +13,14 @@ from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.cost_text import cost_text
 from dpnb._core.accountant.tree import GRADIENT_DESCENT
 from dpnb._core.core import SessionCore
-from dpnb._core.options import checked_amount
+from dpnb._core.options import checked_loss
+from dpnb._plan.checks import check_plan
 from dpnb._plan.measurements import Gradient, RegressionModel
-from dpnb._plan.plan import Plan, check_plan
+from dpnb._plan.plan import Plan
 from dpnb._plan.privacy_unit import ContributionBounds, effective_bounds
 from dpnb._plan.regression import RegressionDesign, describe_model, design
 from dpnb._plan.schema import Schema, whole_number
-from dpnb.accounting.exact import decimal_up, display_up, from_text, positive, to_text
+from dpnb.accounting.exact import decimal_up, display_up, from_text, positive, shown, to_text
 from dpnb.accounting.losses import GDP
 from dpnb.errors import InvalidValueError, RequestError
 from dpnb.interactive.launch_request import MAX_NAME_LENGTH, LaunchRequest
@@ -26,8 +28,15 @@ from dpnb.results.fit import COVERS, NO_INTERVAL, start_from
 
 MAX_STEPS = 1_000_000
 MAX_CHAINS = 1000
+MIN_RATE, MAX_RATE = Fraction(1, 10**100), Fraction(10**100)
 CURVATURE = {"linear": 1.0, "logistic": 0.25, "multinomial": 0.5}
 """Maximum curvature of a row's loss, for terms of length 1; for Poisson regression it is the largest prediction."""
+
+
+class StoredStart(tuple[float, ...]):
+    """Coefficients to start from as the ledger stores them, for columns scaled to [-1, 1]."""
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True)
@@ -83,18 +92,25 @@ class GradientDescentParameters:
         layout = design(model, schema)
         chains = _whole(options["chains"], "chains", MAX_CHAINS)
         clip = decimal_up(positive(options["clip_norm"], name="clip_norm"))
-        start = start_from(options["start"], model.family, layout, terms)
+        given = options["start"]
+        start = given if isinstance(given, StoredStart) else start_from(given, model.family, layout, terms)
         gradient = Gradient(model, (start or (0.0,) * layout.width,) * chains, clip)
         first = msgspec.structs.replace(rows, aggregation=gradient)
         check_plan(first, schema)
+        if len(terms) != layout.terms:  # as a remote session may send them
+            raise RequestError(f"fit: this regression has {layout.terms} terms; got {len(terms)}; give each a name")
         rate = None if options["learning_rate"] is None else positive(options["learning_rate"], name="learning_rate")
+        if rate is not None and not MIN_RATE <= rate <= MAX_RATE:
+            raise InvalidValueError(
+                f"learning_rate: must lie between 1e-100 and 1e100; got {shown(options['learning_rate'])}; None is safe"
+            )
         size = None if options["public_size"] is None else _whole(options["public_size"], "public_size", 2**53)
         if size is None and public_size is None:
             raise RequestError(
                 "fit: public_size= is required, a public number of units to divide the sum over units by, since their "
                 "true number is private; give public_size= here or to the session"
             )
-        mu = checked_amount(options["mu"], "mu")
+        mu = checked_loss(options["mu"], "mu")
         every, check_mu = options["check_every"], options["check_mu"]
         if every is None and check_mu is not None:
             raise RequestError(
@@ -113,7 +129,7 @@ class GradientDescentParameters:
             "check_every": None if every is None else _whole(every, "check_every", MAX_STEPS),
             "check_mu": None
             if every is None
-            else to_text(mu if check_mu is None else checked_amount(check_mu, "check_mu")),
+            else to_text(mu if check_mu is None else checked_loss(check_mu, "check_mu")),
             "patience": _whole(options["patience"], "patience", MAX_STEPS),
             "start": None if start is None else list(start),
         }

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpnb._core.accountant.tree import ABOVE_THRESHOLD
-from dpnb._core.options import checked_amount
+from dpnb._core.options import checked_loss
 from dpnb._plan.schema import whole_number
 from dpnb.accounting.exact import Number, display_up, exact, from_text, to_text
 from dpnb.accounting.losses import GDP, Loss
@@ -60,9 +60,9 @@ class ThresholdScanParameters:
             "return_values": one.return_values,
         }
 
-    def request(self, name: object, **about: object) -> LaunchRequest:
+    def request(self, name: object) -> LaunchRequest:
         """The request to launch it under a name."""
-        return LaunchRequest(ABOVE_THRESHOLD, name, self.to_json(), self.loss, about, scan_terms(self))
+        return LaunchRequest(ABOVE_THRESHOLD, name, self.to_json(), self.loss, facts=scan_terms(self), draw=self.begin)
 
     @classmethod
     def from_json(cls, stored: dict[str, Any]) -> ThresholdScanParameters:
@@ -122,14 +122,14 @@ def terms_from(
             raise InvalidValueError(f"{name}: must be True or False; got {flag!r}")
     if epsilon is not None:
         positives = _whole(max_positives, "max_positives")
-        terms = AboveThresholdParameters(checked_amount(epsilon, "epsilon"), positives, monotonic, return_values)
+        terms = AboveThresholdParameters(checked_loss(epsilon, "epsilon"), positives, monotonic, return_values)
         return ThresholdScanParameters(checked, terms, terms.loss)
     if monotonic or return_values or max_positives != 1:
         raise RequestError(
             "above_threshold: max_positives=, monotonic= and return_values= belong to epsilon=; omit them with mu="
         )
     declared = _whole(max_queries, "max_queries")
-    return ThresholdScanParameters(checked, None, GDP(checked_amount(mu or 0, "mu")), declared)
+    return ThresholdScanParameters(checked, None, GDP(checked_loss(mu or 0, "mu")), declared)
 
 
 def _whole(value: object, name: str) -> int:

@@ -1,79 +1,33 @@
-"""A stream of queries compared with a threshold: the sparse vector technique in a session.
-
-The hidden noise exists only in this process, under a token that the launch in the ledger names.  A kernel that has the
-token's noise can continue, also through a reopened session; any other kernel can read the earlier answers.
-"""
+"""A stream of queries compared with a threshold: the sparse vector technique in a session."""
 
 from __future__ import annotations
 
-import json
-import math
-import os
-import secrets
-import threading
 from fractions import Fraction
-from typing import Any, ClassVar, NamedTuple, NoReturn
+from typing import ClassVar
 
-from dpnb._backends.guard import run_guarded
-from dpnb._backends.numpy_settings import isolated_numeric_settings
 from dpnb._compile import LinearQuery
 from dpnb._core import registry
 from dpnb._core.accountant.tree import Launch
 from dpnb._core.core import SessionCore
 from dpnb._core.pricing.stored_request import plan_of
 from dpnb._core.query import Query
-from dpnb._plan.identity import query_key
 from dpnb._plan.measurements import Count, CountUnits, PlainView, Sum
 from dpnb._plan.plan import Plan, describe_plan
-from dpnb.accounting.exact import Number, binary_up, from_text, to_text
-from dpnb.accounting.intervals import fixed_radius
-from dpnb.accounting.losses import GDP
+from dpnb.accounting.exact import Number, from_text
 from dpnb.errors import MechanismClosed, PlanError, RequestError
 from dpnb.interactive.mechanism import SessionMechanism, own_query
 from dpnb.interactive.protocol import Charged, MechanismState
-from dpnb.interactive.threshold.above_threshold import from_lattice
-from dpnb.interactive.threshold.gaussian_scan import GaussianAboveThreshold
+from dpnb.interactive.threshold.comparisons import Comparisons, LocalComparisons, RemoteComparisons
+from dpnb.interactive.threshold.hidden_noise import discard_hidden_noise
 from dpnb.interactive.threshold.options import (
     ALPHA,
-    Core,
     ThresholdScanParameters,
     checked_threshold,
     describe_positives,
 )
 from dpnb.ledger import Charge, node_of
-from dpnb.ledger.charge import COMPARISON, digest
-from dpnb.mechanisms.randomness import NoiseSource
-from dpnb.progress import Stage, at, work
+from dpnb.progress import Stage, work
 from dpnb.results.threshold import ThresholdResult
-
-FAILED = "the query failed before it was answered; nothing was released, and the mechanism can be queried again"
-
-
-class _HiddenNoise(NamedTuple):
-    core: Core
-    lock: threading.RLock
-
-
-_hidden: dict[tuple[int, str], _HiddenNoise] = {}
-"""By process and token.  Empty in a forked process: the same noise must not answer in two processes."""
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_hidden.clear)
-
-
-def draw_hidden_noise(terms: ThresholdScanParameters, source: NoiseSource) -> str:
-    """Draw the hidden noise of a launch before the launch is recorded; returns its token."""
-    token = secrets.token_hex(16)
-    _hidden[_noise_key(token)] = _HiddenNoise(terms.begin(source), threading.RLock())
-    return token
-
-
-def discard_hidden_noise(token: str) -> None:
-    """Discard the noise of a token."""
-    _hidden.pop(_noise_key(token), None)
-
-
-def _noise_key(token: str) -> tuple[int, str]:
-    return os.getpid(), token
 
 
 class ThresholdScan(SessionMechanism):
@@ -99,7 +53,11 @@ class ThresholdScan(SessionMechanism):
         self._terms = ThresholdScanParameters.from_json(dict(launch.details["arguments"]))
         self._branch = node_of(launch.id)
         self._counted = (0, 0, 0)  # the last row counted, and the numbers of answers and of positive ones up to it
-        self._key = _noise_key(str(launch.details["resolved"]["noise_token"]))
+        self._comparisons: Comparisons = (
+            LocalComparisons(core, launch, self)
+            if core.remote is None
+            else RemoteComparisons(core.remote, core.account.ledger, launch)
+        )
 
     @property
     def cost_description(self) -> str:  # type: ignore[override]
@@ -119,13 +77,12 @@ class ThresholdScan(SessionMechanism):
     def state(self) -> MechanismState:
         """``open``, ``exhausted``, ``closed`` or ``unavailable``."""
         answered, positives = self._counts()
-        hidden = _hidden.get(self._key)
         limit = self._terms.max_queries if self._terms.laplace is None else self._terms.laplace.max_positives
         used = answered if self._terms.laplace is None else positives
-        if used >= (limit or 1) or (hidden and hidden.core.n_remaining == 0):
+        if used >= (limit or 1) or self._comparisons.is_exhausted:
             return "exhausted"
         state = super().state
-        return "unavailable" if state == "open" and hidden is None else state
+        return "unavailable" if state == "open" and not self._comparisons.is_available else state
 
     def _counts(self) -> tuple[int, int]:
         """The numbers of answers and of positive answers so far."""
@@ -171,67 +128,44 @@ class ThresholdScan(SessionMechanism):
         True
         """
         plan, view = own_query(query, self._launch.node, self._account.ledger)
-        compiled = self._compiled(plan, view)
         checked = self._terms.threshold if threshold is None else checked_threshold(threshold)
+        return self._result(self.compare(plan, view, checked))
+
+    def compare(self, plan: Plan, view: object, threshold: Fraction) -> Charge:
+        """The row of a comparison; see `ask`.
+
+        Parameters
+        ----------
+        plan : Plan
+            The count or sum.
+        view : View
+            What of its answer is compared.
+        threshold : Fraction
+            In the answer's units.
+        """
+        compiled = self._compiled(plan, view)
         try:
             with work(Stage.CHARGING):
-                row = self._answered(plan, compiled, checked)
+                row = self._comparisons.compare(plan, compiled, threshold)
         except MechanismClosed as error:
             self._releases.refused(describe_plan(plan, PlainView()), error)
             raise
         self._releases.log.note_request(row, registry.current_cell())
         self._core.changed()
-        return self._result(row)
-
-    def _answered(self, plan: Plan, query: LinearQuery, threshold: Fraction) -> Charge:
-        """The ledger row of a query: the existing one, or one that is answered and written now."""
-        text, request, ledger = plan.to_json(), json.dumps({"threshold": to_text(threshold)}), self._account.ledger
-        key = digest([self._core.version, self._branch, text, request])
-        hidden = _hidden.get(self._key)
-        if hidden is None:
-            known = ledger.by_request_key(key)
-            if known is None:
-                self._refuse_ended()
-            return known or self._refuse_without_noise()
-        with hidden.lock:  # of two threads with the same query, the second must return the first one's answer
-            known = ledger.by_request_key(key)
-            if known is not None:
-                return known
-            self._refuse_ended()
-            self._core.tables.ready()
-            result = {
-                "threshold": to_text(threshold),
-                **run_guarded(lambda: self._answer(hidden.core, query, threshold), FAILED),
-            }
-            with ledger.transaction():
-                self._account.tree.refuse_ended(self._branch, self._core.version)
-                row = ledger.reserve(
-                    kind=COMPARISON,
-                    request_key=key,
-                    node=self._branch,
-                    table_version=self._core.version,
-                    query_key=query_key(plan),
-                    plan=text,
-                    arguments=request,
-                    loss=GDP(0),
-                    result=result,
-                    cell_id=registry.current_cell(),
-                )
-            if hidden.core.n_remaining == 0:
-                self._end()
         return row
 
-    def _end(self) -> None:
-        super()._end()
-        _hidden.pop(self._key, None)
+    def end(self) -> None:
+        """Close it; the noise is discarded."""
+        super().end()
+        discard_hidden_noise(str(self._launch.details["resolved"]["noise_token"]))
 
-    def _refuse_without_noise(self) -> NoReturn:
-        raise MechanismClosed(
-            f"{self.name}: its hidden noise, which is never stored, was drawn in another kernel or is lost; its "
-            "answers remain free; nothing was charged; use that kernel, or launch another one under a new name"
-        )
+    def refuse_ended(self) -> None:
+        """Refuse a new query if it is exhausted or closed.
 
-    def _refuse_ended(self) -> None:
+        Raises
+        ------
+        MechanismClosed
+        """
         if self.state == "exhausted":
             raise MechanismClosed(
                 f"{self.name}: is exhausted: {self.summary}; nothing was charged; launch another one under a new name, "
@@ -255,25 +189,6 @@ class ThresholdScan(SessionMechanism):
                 f"{plan.words}; launch another one with monotonic=False"
             )
         return self._core.tables.compile(plan)
-
-    @isolated_numeric_settings()
-    def _answer(self, core: Core, query: LinearQuery, threshold: Fraction) -> dict[str, Any]:
-        """Read the rows and compare; returns the released result as the ledger stores it."""
-        (feature,) = query.features
-        sensitivity = math.isqrt(query.l2_sensitivity_squared - 1) + 1  # the square root, rounded up
-        unit = feature.unit
-        with at(Stage.ADDING):
-            total = int(self._core.tables.opened.sums(query)[0])
-        if isinstance(core, GaussianAboveThreshold):
-            comparison = core.ask(total, sensitivity=sensitivity, threshold=threshold / unit)
-            width = binary_up(Fraction(fixed_radius([comparison.measurement.sigma], alpha=ALPHA)) * unit)
-            return {"above": comparison.above, "value": to_text(comparison.value * unit), "half_width": width}
-        answer = core.ask(total, sensitivity=sensitivity, threshold=threshold / unit)
-        if answer.value is None:
-            return {"above": answer.above}
-        value = from_lattice(answer.value, sensitivity, threshold / unit) * unit
-        width = binary_up(core.terms.value_half_width(ALPHA) * sensitivity * unit)
-        return {"above": True, "value": to_text(value), "half_width": width}
 
     def _result(self, row: Charge) -> ThresholdResult:
         result = row.result or {}

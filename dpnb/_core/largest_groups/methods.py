@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from dpnb._core.selection.query import LargestGroups
+from dpnb._core.largest_groups.query import LargestGroups
 from dpnb._core.selection.terms import counts_groups
 from dpnb._plan.measurements import AnyView
 from dpnb._plan.plan import Plan

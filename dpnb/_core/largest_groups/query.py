@@ -7,8 +7,8 @@ from fractions import Fraction
 from html import escape
 from typing import Any, ClassVar, overload
 
-from dpnb._core.options import checked_amount
-from dpnb._core.selection.pipeline import SelectionPipeline
+from dpnb._core.largest_groups.pipeline import SelectionPipeline
+from dpnb._core.options import checked_loss
 from dpnb._core.selection.terms import SelectionTerms
 from dpnb._plan.unreleased import Unreleased
 from dpnb.accounting.exact import Number
@@ -165,8 +165,8 @@ class LargestGroups(Unreleased, NotCopyable):
                 f"shortfall in {self._terms.unit}; .preview() shows the share of the budget that each epsilon costs"
             )
         if within is not None:
-            return checked_amount(self._terms.epsilon_within(within), "epsilon")
-        return checked_amount(epsilon, "epsilon")
+            return checked_loss(self._terms.epsilon_within(within), "epsilon")
+        return checked_loss(epsilon, "epsilon")
 
     def _static(self, render: Callable[[SelectionPreviews], str], render_error: Callable[[str], str]) -> str:
         try:

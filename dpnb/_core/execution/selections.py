@@ -1,0 +1,105 @@
+"""Selections on rows of this process: the order charge, read, choose, write, as for other releases.
+
+A selection is charged in full as pure DP by the same rule as a launch (`admit_launch`), and it is a row of the ledger
+of its own kind.  It is not interactive: its one answer is a function of the rows and of coins, so nothing about it can
+be interleaved.  If the process ends between charge and answer, the same request answers the same charge later; that is
+as if the answer had been computed at the charge and displayed later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from fractions import Fraction
+
+from dpnb._backends.guard import run_guarded
+from dpnb._backends.numpy_settings import isolated_numeric_settings
+from dpnb._core import registry
+from dpnb._core.accountant.admission import recorded_charge
+from dpnb._core.execution.releases import FAILED, INTERRUPTED
+from dpnb._core.pricing.pricer import QueryPricer
+from dpnb._core.selection.admission import admit_selection, selection_key
+from dpnb._core.selection.terms import SelectionTerms
+from dpnb._plan.identity import query_key
+from dpnb.accounting.grid import capped_up
+from dpnb.accounting.losses import PureDP
+from dpnb.copying import NotCopyable
+from dpnb.errors import LedgerError
+from dpnb.ledger import Charge
+from dpnb.ledger.charge import SELECTION
+from dpnb.mechanisms.randomness import NoiseSource
+from dpnb.progress import Stage, at
+
+
+class LocalSelections(NotCopyable):
+    """Charges selections and answers them from rows of this process.
+
+    Parameters
+    ----------
+    pricer : QueryPricer
+        Of the session.
+    source : NoiseSource
+        Source of the random bits.
+    changed : callable
+        Called when a charge could not be answered.
+    """
+
+    def __init__(self, pricer: QueryPricer, source: NoiseSource, changed: Callable[[], None]) -> None:
+        self._tables, self._account, self._version = pricer.tables, pricer.account, pricer.version
+        self._source, self._changed = source, changed
+
+    def select(self, terms: SelectionTerms, epsilon: Fraction) -> Charge:
+        """Charge a selection and answer it, or find the row of the identical one."""
+        charge = self._charge(terms, epsilon)
+        return self._answer(terms, epsilon, charge) if charge.result is None else charge
+
+    def _charge(self, terms: SelectionTerms, epsilon: Fraction) -> Charge:
+        """Find the request in the ledger, or admit and write its charge; durable when this returns."""
+        ledger, key = self._account.ledger, selection_key(self._account, self._version, terms, epsilon)
+        with ledger.lock.checked():
+            known = ledger.by_request_key(key)
+        if known is None or known.result is None:
+            self._tables.ready()
+        with ledger.transaction():
+            known = ledger.by_request_key(key)
+            if known is not None:
+                return known
+            loss = capped_up(PureDP(epsilon), self._account.filter)
+            counted = admit_selection(self._account, self._version, terms, loss)
+            return ledger.reserve(
+                kind=SELECTION,
+                request_key=key,
+                node=self._account.root_node,
+                table_version=self._version,
+                query_key=query_key(terms.plan),
+                plan=terms.plan.to_json(),
+                arguments=terms.request(epsilon),
+                loss=loss,
+                charged=recorded_charge(self._account, loss, counted),
+                answered=False,
+                cell_id=registry.current_cell(),
+            )
+
+    def _answer(self, terms: SelectionTerms, epsilon: Fraction, charge: Charge) -> Charge:
+        """Read rows, choose and write the answer, also for a charge that was not answered before.
+
+        A choice that did not reach the ledger is never shown, since the charge will be answered with other coins.
+        """
+        ledger = self._account.ledger
+
+        @isolated_numeric_settings()
+        def answered() -> Charge:
+            with at(Stage.ADDING):
+                counts = [int(total) for total in self._tables.opened.sums(terms.query)]
+            with at(Stage.NOISE):
+                winners = terms.choice(epsilon).draw(counts, self._source)
+            with at(Stage.WRITING):
+                return ledger.answer(charge, {"largest": [terms.query.keys[index] for index in winners]})
+
+        try:
+            return run_guarded(answered, FAILED, interrupted=INTERRUPTED, public_errors=LedgerError)
+        except BaseException:
+            with suppress(LedgerError):  # if this cannot be written either, the charge has no answer
+                ledger.fail(charge)
+            self._changed()
+            raise

@@ -1,0 +1,1 @@
+"""The selection of the largest groups of a count, as the analyst uses it."""

@@ -1,0 +1,133 @@
+"""Selections of the largest groups of one session."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from dpnb._core import registry
+from dpnb._core.accountant.cost_text import charge_text
+from dpnb._core.execution.protocol import Execution
+from dpnb._core.refusals import REFUSALS
+from dpnb._core.releases import ReleasePipeline
+from dpnb._core.selection.admission import admit_selection, selection_key
+from dpnb._core.selection.terms import ALPHA, SelectionTerms
+from dpnb._plan.code import count_code
+from dpnb.accounting.exact import decimal_sqrt_down, decimal_up
+from dpnb.accounting.grid import capped_up
+from dpnb.accounting.losses import GDP, Loss, PureDP, PureGDP
+from dpnb.copying import NotCopyable
+from dpnb.errors import BudgetExceeded
+from dpnb.ledger import Charge, refuse_unreadable
+from dpnb.progress import Stage, work
+from dpnb.results.selection import SelectedGroups, SelectionPreview
+
+
+class SelectionPipeline(NotCopyable):
+    """Selections of one session.
+
+    Parameters
+    ----------
+    releases : ReleasePipeline
+        The other releases, with the log of the session.
+    execution : Execution
+        Charges selections and answers them from rows.
+    """
+
+    def __init__(self, releases: ReleasePipeline, execution: Execution) -> None:
+        self._releases, self._execution, self._account = releases, execution, releases.account
+
+    def release(self, terms: SelectionTerms, epsilon: Fraction) -> SelectedGroups:
+        """Select the groups and charge epsilon; the identical request returns the recorded answer, free.
+
+        Raises
+        ------
+        BudgetExceeded
+            The loss does not fit; nothing was charged.
+        RequestError
+            Accounting is individual, or the filter cannot count pure DP.
+        ExecutionError
+            The selection failed after the charge; the same request uses the same charge.
+        """
+        with work(Stage.CHARGING):
+            try:
+                charge = self.charge(terms, epsilon)
+            except REFUSALS as error:
+                self._releases.refused(terms.description, error)
+                raise
+            return self._result(terms, epsilon, charge)
+
+    def charge(self, terms: SelectionTerms, epsilon: Fraction) -> Charge:
+        """The answered row of a selection; see `release`."""
+        charge = self._execution.select(terms, epsilon)
+        self._releases.log.note_request(charge, registry.current_cell())
+        self._releases.changed()
+        return charge
+
+    def preview(self, terms: SelectionTerms, epsilon: Fraction) -> SelectionPreview:
+        """The cost and the reliability of a selection; free, and computed without the table.
+
+        Raises
+        ------
+        RequestError
+            As for `release`.
+        """
+        account = self._account
+        loss = capped_up(PureDP(epsilon), account.filter)
+        key = selection_key(account, self._releases.version, terms, epsilon)
+        with account.ledger.transaction():
+            is_known = account.ledger.by_request_key(key) is not None
+            cost_fraction: float | None = 0.0
+            after, refusal, counts, cost = account.filter.headroom, None, None, None
+            if not is_known:
+                try:
+                    counted = admit_selection(account, self._releases.version, terms, loss)
+                    cost_fraction, after = account.forecast(counted)
+                    cost = charge_text(account, loss, counted, cost_fraction)
+                    counts = _spent_on_counts(counted)
+                except BudgetExceeded as error:
+                    cost_fraction, refusal = None, str(error)
+        return SelectionPreview(
+            description=terms.description,
+            loss=PureDP(epsilon),
+            cost_fraction=cost_fraction,
+            cost_text=cost,
+            headroom_after=after,
+            refusal=refusal,
+            is_known=is_known,
+            shortfall=decimal_up(terms.shortfall(epsilon)),
+            unit=terms.unit,
+            reliability=terms.reliability(epsilon),
+            confidence=float(1 - ALPHA),
+            groups=terms.query.cells,
+            counts_loss=counts,
+            counts_shortfall=None if counts is None else terms.shortfall_of_counts(counts),
+            notice=self._releases.notice,
+        )
+
+    def _result(self, terms: SelectionTerms, epsilon: Fraction, charge: Charge) -> SelectedGroups:
+        with refuse_unreadable(f"row {charge.id}"):
+            keys = tuple(tuple(key) for key in (charge.result or {})["largest"])
+        cost_fraction = self._account.cost_fraction(charge.id)
+        return SelectedGroups(
+            description=terms.description,
+            names=tuple(group.name for group in terms.plan.group_by),
+            group_keys=keys,
+            is_single=terms.is_single,
+            cost=PureDP(epsilon),
+            cost_fraction=cost_fraction,
+            cost_text=charge_text(self._account, charge.loss, charge.charged, cost_fraction),
+            shortfall=decimal_up(terms.shortfall(epsilon)),
+            unit=terms.unit,
+            reliability=terms.reliability(epsilon),
+            confidence=float(1 - ALPHA),
+            code=count_code(terms.plan, keys),
+            notice=self._releases.notice,
+            time=charge.time,
+        )
+
+
+def _spent_on_counts(counted: Loss) -> GDP | None:
+    """The loss for which counts could be released at the same cost; None if a reserve in pure DP pays."""
+    if not isinstance(counted, GDP | PureGDP) or (isinstance(counted, PureGDP) and counted.epsilon):
+        return None
+    return GDP(decimal_sqrt_down(counted.mu_squared))

@@ -1,0 +1,119 @@
+"""Read a curator's tables from files, outside any session."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from dpnb.errors import SchemaError
+
+FORMATS = ".csv (also compressed, as .csv.gz), .parquet or .feather (or .arrow) file, or a folder of .parquet files"
+
+ARROW = (".feather", ".arrow")
+PARQUET = ".parquet"
+
+
+def read_tables(named: Mapping[str, str], argument: str) -> dict[str, Any]:
+    """Read data frames, by the names of their tables.
+
+    Parameters
+    ----------
+    named : mapping of str to str
+        Path of each table's file.
+    argument : str
+        Name of the command-line argument, for errors.
+
+    Raises
+    ------
+    SchemaError
+        If a file is missing, has another format, or cannot be read.
+    """
+    return {name: _read(path, argument) for name, path in named.items()}
+
+
+def files_of(arguments: Sequence[str], schemas: Mapping[str, object], argument: str) -> dict[str, str]:
+    """The file of each declared table, from arguments ``FILE`` for a single table, ``NAME=FILE`` for several.
+
+    Raises
+    ------
+    SchemaError
+        If a table has no file or several, or a name is not that of a table.
+    """
+    if list(schemas) == [""]:
+        if len(arguments) != 1:
+            raise SchemaError(f"{argument}: there is one table; got {len(arguments)} files; give one FILE")
+        return {"": arguments[0]}
+    known = ", ".join(schemas)
+    files: dict[str, str] = {}
+    for text in arguments:
+        name, equals, path = text.partition("=")
+        if not equals or name not in schemas or name in files:
+            raise SchemaError(f"{argument}: must be NAME=FILE, once for each of the tables {known}; got {text!r}")
+        files[name] = path
+    missing = [name for name in schemas if name not in files]
+    if missing:
+        raise SchemaError(f"{argument}: must be given for each of the tables {known}; add {missing[0]}=FILE")
+    return files
+
+
+def _read(path: str, argument: str) -> Any:
+    file = Path(path)
+    if not file.exists():
+        raise SchemaError(f"{argument}: must be an existing file; got {path!r}; give the path of the table's file")
+    kinds: dict[str, Callable[[Path], Any]] = {PARQUET: _parquet, ".csv": _csv, **dict.fromkeys(ARROW, _arrow)}
+    kind = format_of(file)
+    if kind not in kinds:
+        raise SchemaError(f"{argument}: must be a {FORMATS}; got {path!r}; convert the table to one")
+    try:
+        return kinds[kind](file)
+    except ImportError:
+        fault = ""
+    except Exception as error:  # noqa: BLE001  (libraries raise many types; their messages may quote rows)
+        fault = type(error).__name__
+    if not fault:
+        raise SchemaError(
+            f"{argument}: reading {path!r} needs a library for its format, and none is installed; pip install pyarrow, "
+            "or give a .csv file"
+        )
+    raise SchemaError(f"{argument}: {path!r} must be a readable table; reading it raised {fault}; check the file")
+
+
+def format_of(file: Path) -> str:
+    """The format of a table's file, as its suffix in lower case; empty if it is none of these."""
+    if file.is_dir():
+        return PARQUET if any(file.rglob(f"*{PARQUET}")) else ""
+    known = (PARQUET, ".csv", *ARROW)
+    return next((suffix.lower() for suffix in file.suffixes[-2:] if suffix.lower() in known), "")
+
+
+def _csv(file: Path) -> Any:
+    # Infer each column's type from all of its values, not chunk by chunk.
+    return pd.read_csv(file, low_memory=False)
+
+
+def _arrow(file: Path) -> Any:
+    importlib.import_module("pyarrow")
+    return pd.read_feather(file)
+
+
+def _parquet(file: Path) -> Any:
+    for library in ("pyarrow", "fastparquet", "polars"):
+        try:
+            importlib.import_module(library)
+        except ImportError:
+            continue
+        return (
+            importlib.import_module("polars").read_parquet(_files(file))
+            if library == "polars"
+            else pd.read_parquet(file)
+        )
+    raise ImportError
+
+
+def _files(path: Path) -> Path | list[Path]:
+    """The files of a folder, which polars takes as a list."""
+    return sorted(path.rglob(f"*{PARQUET}")) if path.is_dir() else path

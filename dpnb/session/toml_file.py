@@ -1,0 +1,126 @@
+"""A TOML file that a curator writes: errors about a key begin with the file and the line.
+
+`dpnb.session.declaration` reads a table's declaration from such a file; `dpnb.service.settings` those of the service.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from dpnb.errors import DpnbError, InvalidValueError
+from dpnb.session.toml_lines import Keys, lines_of
+
+ERROR_POSITION = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
+"""How `tomllib` reports the position of a syntax error."""
+
+NOT_STATED = "not_private_test_seed"
+"""The one argument of a session that a file cannot contain, since it is for tests only."""
+
+
+@dataclass(frozen=True, repr=False)
+class TomlFile:
+    """The content of one file.
+
+    Parameters
+    ----------
+    path : str
+        Path of the file, as the caller wrote it.
+    text : str
+        Text of the file.
+    content : dict
+        The parsed TOML.
+    lines : dict of tuple to int
+        The line number of each key.
+    """
+
+    path: str
+    text: str
+    content: dict[str, Any]
+    lines: dict[Keys, int]
+
+    def locate(self, *keys: str) -> str:
+        """File and line of a key; if the key is missing, of the table that should contain it."""
+        while keys and keys not in self.lines:
+            keys = keys[:-1]
+        return f"{self.path}, line {self.lines[keys]}" if keys else self.path
+
+    def fault(self, kind: type[DpnbError], keys: Keys, message: str) -> DpnbError:
+        """An error about a key, to be raised."""
+        return kind(f"{self.locate(*keys)}: {message}")
+
+    def refuse_keys(self, entry: Mapping[str, Any], known: Mapping[str, bool], at: Keys) -> None:
+        """Refuse unknown keys and missing required keys.
+
+        Parameters
+        ----------
+        entry : mapping
+            The table of the file whose keys are checked.
+        known : mapping of str to bool
+            The allowed keys, and whether each is required.
+        at : tuple of str
+            The key of the table in the file.
+        """
+        listed = ", ".join(known)
+        where = f" in {'.'.join(at)}" if at else ""
+        for key in entry:
+            if key not in known:
+                why = "is only for tests, in Python" if key == NOT_STATED else "is not a key"
+                raise self.fault(
+                    InvalidValueError,
+                    (*at, key),
+                    f"{key!r} {why}{where}{near(key, known)}; the keys are {listed}; correct it or remove it",
+                )
+        for key, required in known.items():
+            if required and key not in entry:
+                raise self.fault(InvalidValueError, at, f"{key!r} is missing{where}; add it; the keys are {listed}")
+
+
+def read_toml(path: str | os.PathLike[str], example: str) -> TomlFile:
+    """Read a TOML file.
+
+    Parameters
+    ----------
+    path : str or path
+        Path of the file.
+    example : str
+        A typical name, for the error.
+
+    Raises
+    ------
+    InvalidValueError
+        If the file does not exist or is not TOML.
+    """
+    argument: object = path
+    if not isinstance(argument, str | os.PathLike) or not isinstance(os.fspath(argument), str):
+        raise InvalidValueError(f"path: must be the path of a TOML file; got {path!r}; for example {example!r}")
+    name = os.fspath(path)
+    try:
+        text = Path(name).read_bytes().decode()
+    except (OSError, ValueError) as error:
+        fault = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        text = None
+    if text is None:
+        raise InvalidValueError(f"{name}: must be a TOML file that can be read; {fault}; check the path and the file")
+    try:
+        return TomlFile(name, text, tomllib.loads(text), lines_of(text))
+    except RecursionError:
+        where, fault = "", "it is nested too deeply"
+    except ValueError as error:  # TOMLDecodeError, or a number of thousands of digits
+        message = str(error)
+        position = ERROR_POSITION.search(message)
+        line = position[1] or str(text.count("\n") + 1) if position else None
+        where, fault = f", line {line}" if line else "", ERROR_POSITION.sub("", message)
+    raise InvalidValueError(f"{name}{where}: must be TOML; {fault}; see https://toml.io for the syntax")
+
+
+def near(word: object, known: Iterable[str]) -> str:
+    """A suggestion of the most similar known word, if any."""
+    similar: Sequence[str] = get_close_matches(word, list(known), 1) if isinstance(word, str) else ()
+    return f"; did you mean {similar[0]!r}?" if similar else ""
