@@ -1,0 +1,135 @@
+"""Exact amounts in messages: rational numbers as text, such as ``"1/10"``, of limited size.
+
+What the analyst wrote is what is charged, so amounts are not rounded.  Their size is limited, since the sum of charges
+with very large denominators takes long to compute.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dpnb.accounting.exact import to_text
+from dpnb.wire.errors import WireError
+
+MAX_BITS = 200
+"""Bits of a numerator or denominator."""
+
+_FORM = re.compile(r"-?[0-9]{1,61}(?:/[0-9]{1,61})?", re.ASCII)
+
+
+@dataclass(frozen=True)
+class AmountRange:
+    """The amounts that a field may hold.
+
+    Parameters
+    ----------
+    least, most : Fraction
+        Smallest and largest absolute value.
+    words : str
+        The same for an error.
+    zero : bool
+        Whether 0 is also allowed.
+    negative : bool
+        Whether negative amounts are allowed.
+    """
+
+    least: Fraction
+    most: Fraction
+    words: str
+    zero: bool = False
+    negative: bool = False
+
+    def __contains__(self, amount: Fraction) -> bool:
+        if not amount:
+            return self.zero
+        return (amount > 0 or self.negative) and self.least <= abs(amount) <= self.most
+
+
+LOSS = AmountRange(Fraction(1, 10**12), Fraction(10**6), "from 1e-12 to 1e6")
+"""Losses and shares of the budget."""
+
+CAP = AmountRange(Fraction(1, 10**30), Fraction(10**12), "0, or from 1e-30 to 1e12", zero=True)
+"""The largest cost of a request, as mu squared."""
+
+WIDTH = AmountRange(Fraction(1, 10**58), Fraction(10**58), "from 1e-58 to 1e58")
+"""Half-widths of intervals, in the answer's units."""
+
+THRESHOLD = AmountRange(WIDTH.least, WIDTH.most, "0, or from 1e-58 to 1e58 in absolute value", zero=True, negative=True)
+"""Thresholds, in the answer's units."""
+
+CONFIDENCE = AmountRange(Fraction(1, 10**58), 1 - Fraction(1, 10**58), "between 0 and 1")
+"""Confidences of intervals."""
+
+
+def amount_from_text(text: str, field: str, allowed: AmountRange) -> Fraction:
+    """The amount that a text states.
+
+    Parameters
+    ----------
+    text : str
+        An integer, or a fraction in lowest terms.
+    field : str
+        Name of the field, for the error.
+    allowed : AmountRange
+        The amounts that the field may hold.
+
+    Raises
+    ------
+    WireError
+        The text has another form, or the amount is out of range.
+
+    Examples
+    --------
+    >>> amount_from_text("1/10", "mu", LOSS)
+    Fraction(1, 10)
+    """
+    if len(text) <= 130 and _FORM.fullmatch(text):
+        top, _, bottom = text.partition("/")
+        denominator = int(bottom or "1")
+        if denominator:
+            amount = Fraction(int(top), denominator)
+            if to_text(amount) == text:
+                return _checked(amount, field, allowed)
+    raise WireError(f"{field}: must be an exact amount in lowest terms, such as '1/10'; got another text")
+
+
+def amount_to_text(amount: Fraction, field: str, allowed: AmountRange) -> str:
+    """The text of an amount, which :func:`amount_from_text` reads.
+
+    Raises
+    ------
+    WireError
+        The amount is out of range, or too long.
+    """
+    return to_text(_checked(amount, field, allowed))
+
+
+def cap_to_text(cost: Fraction) -> str:
+    """The text of the largest cost of a request; a cost that is too long is rounded up.
+
+    Examples
+    --------
+    >>> cap_to_text(Fraction(1, 10))
+    '1/10'
+    >>> amount_from_text(cap_to_text(Fraction(1, 3**200)), "at_most", CAP) >= Fraction(1, 3**200)
+    True
+    """
+    if _bits(cost) > MAX_BITS:
+        cost = Fraction(-(-cost.numerator * 2**150 // cost.denominator), 2**150)
+    return amount_to_text(max(cost, CAP.least) if cost > 0 else cost, "at_most", CAP)
+
+
+def _checked(amount: Fraction, field: str, allowed: AmountRange) -> Fraction:
+    if amount not in allowed:
+        raise WireError(f"{field}: must be {allowed.words}; got another amount")
+    if _bits(amount) > MAX_BITS:
+        raise WireError(
+            f"{field}: numerator and denominator must have at most {MAX_BITS} bits each; got more; write fewer digits"
+        )
+    return amount
+
+
+def _bits(amount: Fraction) -> int:
+    return max(amount.numerator.bit_length(), amount.denominator.bit_length())
