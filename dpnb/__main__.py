@@ -1,4 +1,4 @@
-"""The curator's command line: ``python -m dpnb draft``, ``check`` and ``statement``."""
+"""The curator's command line: ``python -m dpnb draft``, ``check``, ``statement``, ``serve`` and ``token``."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from dpnb.curator.check import check
 from dpnb.curator.check_text import check_text
 from dpnb.curator.draft import draft
 from dpnb.curator.draft_text import draft_text
+from dpnb.curator.kernel import refuse_in_kernel
 from dpnb.curator.statement import statement
 from dpnb.curator.statement_text import statement_text
-from dpnb.errors import DpnbError
+from dpnb.errors import CheckError, DpnbError
+from dpnb.service.commands import list_tokens, make_token, revoke, run_service
 
 ABOUT = "The curator's command line. The commands refuse to run in a notebook kernel: their output is not for analysts."
 
@@ -45,6 +47,23 @@ cannot be used. The command refuses to run in a notebook kernel. That protects a
 that analysts have no access to the table's file.
 """
 
+ABOUT_SERVE = """\
+Serve the tables of a settings file to analysts, who open them with dpnb.connect(...). Tables, ledgers and noise stay in
+this process. The settings name where to listen, the access tokens and the tables, each with its declaration and its
+file; examples/curator/curator.toml explains them.
+
+SIGTERM and Ctrl-C stop the service after the running requests, a second one at once; no charge is lost. SIGHUP reads
+the settings again: tables are added and removed, and an invalid file changes nothing.
+
+Run it as a user whose files analysts cannot read. The command refuses to run in a notebook kernel.
+"""
+
+ABOUT_ACCESS = """\
+Make, list and revoke the access tokens of a service, in the file that its settings name. A token is shown once; the
+file has only its hash. A revoked token is refused from the next request on, also by a running service.
+"""
+
+SETTINGS = "curator.toml"
 
 INTERRUPTED = 130
 """The exit code that shells use for an interrupt."""
@@ -80,6 +99,21 @@ def _check(options: argparse.Namespace) -> tuple[str, int]:
 
 def _draft(options: argparse.Namespace) -> tuple[str, int]:
     return draft_text(draft(options.table, options.output)), 0
+
+
+def _serve(options: argparse.Namespace) -> tuple[str, int]:
+    if not options.check:
+        refuse_in_kernel("serve", "analysts can read the memory of what they start", CheckError)
+    return run_service(options.settings, check_only=options.check)
+
+
+def _token(options: argparse.Namespace) -> tuple[str, int]:
+    refuse_in_kernel("token", "a token in a notebook is read by everyone who gets the notebook", CheckError)
+    if options.action == "list":
+        return list_tokens(options.settings)
+    if options.action == "revoke":
+        return revoke(options.settings, options.name)
+    return make_token(options.settings, options.name, options.expires)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -129,6 +163,20 @@ def _parser() -> argparse.ArgumentParser:
         help="the table: a .csv, .parquet or .feather file, or a folder of .parquet files; NAME=FILE for several",
     )
     three.add_argument("--output", metavar="FILE", help="the file to write; by default <table>.toml in this folder")
+
+    four = command("serve", _serve, 2, ABOUT_SERVE, "serve tables to analysts, who connect from their notebooks")
+    four.add_argument("settings", nargs="?", default=SETTINGS, metavar="SETTINGS", help="by default curator.toml")
+    four.add_argument("--check", action="store_true", help="only check the settings and declarations, and open nothing")
+
+    five = command("token", _token, 2, ABOUT_ACCESS, "make, list and revoke the access tokens of a service")
+    actions = five.add_subparsers(required=True, dest="action", metavar="action")
+    for action, short in (("new", "make a token and show it"), ("list", "list them"), ("revoke", "revoke them")):
+        one = actions.add_parser(action, help=short, allow_abbrev=False)
+        if action != "list":
+            one.add_argument("name", metavar="NAME", help="name of the analyst, which the ledger records")
+        if action == "new":
+            one.add_argument("--expires", metavar="WHEN", help="a date, or a period such as 12h, 30d or 8w")
+        one.add_argument("--settings", default=SETTINGS, metavar="SETTINGS", help="by default curator.toml")
     return parser
 
 

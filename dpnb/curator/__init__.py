@@ -6,6 +6,5 @@
 ``storage_types``  the types of a table's columns, as its file states them
 ``tally``        what the rows of a table count as
 ``unit_name``    the privacy unit that a typed name refers to
-``table_files``  reads a table from a file
 ``kernel``       whether this process belongs to a notebook
 """

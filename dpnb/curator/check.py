@@ -20,12 +20,12 @@ from dpnb._plan.privacy_unit import PrivacyUnit
 from dpnb._plan.schema import ColumnType
 from dpnb.curator.check_advice import CheckAdvice, about_absent, about_column, about_units
 from dpnb.curator.kernel import refuse_in_kernel
-from dpnb.curator.table_files import files_of, read_tables
 from dpnb.curator.tally import ColumnSummary, UnitSummary, summarize_column, summarize_units
 from dpnb.errors import CheckError, SchemaWarning
 from dpnb.ledger import MEMORY
 from dpnb.session.declaration import Declaration, read_declaration
 from dpnb.session.session import Session
+from dpnb.session.table_files import files_of, read_tables
 
 FROM_ROWS = "its output is computed from the rows, and would be saved in a notebook that the analyst can read"
 

@@ -19,8 +19,8 @@ from dpnb.curator.check import FROM_ROWS
 from dpnb.curator.draft_toml import can_declare, draft_toml
 from dpnb.curator.kernel import refuse_in_kernel
 from dpnb.curator.storage_types import storage_types
-from dpnb.curator.table_files import read_tables
 from dpnb.errors import CheckError, SchemaError
+from dpnb.session.table_files import read_tables
 
 
 @dataclass(frozen=True, repr=False)

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from dpnb.curator.check_text import ALONE, wrapped
 from dpnb.curator.draft import Draft, DraftColumn, DraftTable
-from dpnb.curator.table_files import format_of
 from dpnb.curator.tally import MAX_LENGTH
 from dpnb.errors import printable
 from dpnb.render.tables import table_text
 from dpnb.session.placeholders import PLACEHOLDER
+from dpnb.session.table_files import format_of
 
 HEAD = ("column", "stored as", "missing", "different values", "rows per value", "smallest", "largest")
 

@@ -27,10 +27,10 @@ from dpnb._core.unit_budgets import IndividualAccounting, Participation, UnitCha
 from dpnb._plan.plan import describe_plan
 from dpnb.accounting.individual import OnExhausted, UnitTracker
 from dpnb.curator.kernel import refuse_in_kernel
-from dpnb.curator.table_files import files_of, read_tables
 from dpnb.curator.unit_name import UnitType, names_unit
 from dpnb.errors import StatementError
 from dpnb.ledger import Charge, Ledger
+from dpnb.session.table_files import files_of, read_tables
 
 ALONE = "its output is for one person alone, and would be saved in a notebook that the analyst can read"
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import narwhals as nw
 
 from dpnb._backends.column_types import StorageType, storage_type_of, storage_type_of_arrow
-from dpnb.curator.table_files import ARROW, PARQUET, format_of
+from dpnb.session.table_files import ARROW, PARQUET, format_of
 
 StorageTypes = dict[str, StorageType | None]
 
@@ -23,7 +23,7 @@ def storage_types(path: str) -> StorageTypes:
     Parameters
     ----------
     path : str
-        A table that `dpnb.curator.table_files` can read.
+        A table that `dpnb.session.table_files` can read.
     """
     file = Path(path)
     kind = format_of(file)

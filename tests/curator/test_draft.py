@@ -98,6 +98,7 @@ def run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 def test_three_commands_lead_from_a_file_to_a_session(tmp_path: Path) -> None:
     stored(tmp_path, HOLDS)
     done = run(tmp_path, "-m", "dpnb", "draft", "people.parquet")

@@ -1,0 +1,14 @@
+"""The curator's service: table, ledger and noise in the curator's process, for analysts who connect to it.
+
+``settings``  the curator's file, ``curator.toml``
+``opening``   opens the tables of the settings
+``tokens``    the access tokens: only their hashes are stored
+``app``       the routes, with authentication
+``requests``  executes requests, each charged once
+``events``    tells connected sessions that rows were added or answered
+``log``       the structured log, which holds no value
+``address``   the Unix socket or port on which the service listens
+``server``    starts, reloads and stops the service
+
+It needs ``pip install "dpnb[serve]"``.
+"""

@@ -1,0 +1,102 @@
+"""Tells the connected sessions of a table that rows were added or answered, as server-sent events.
+
+An event has two numbers only, and a session then fetches the rows that it does not have.  A slow session misses events
+but never the last one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
+
+import msgspec
+
+from dpnb.copying import NotCopyable
+from dpnb.wire.replies import Changed
+
+HEARTBEAT_SECONDS = 15.0
+"""Time after which a comment is sent, so that both sides notice a lost connection."""
+
+POLL_SECONDS = 1.0
+"""Time after which changes that other processes made to the ledger are looked for."""
+
+MAX_STREAMS = 100
+"""Streams of one table that may be open at once."""
+
+
+class ChangeFeed(NotCopyable):
+    """The events of one table.
+
+    Parameters
+    ----------
+    count : callable
+        The event for the current state of the ledger; called in another thread.
+    foreign : callable
+        A number that changes when another process has changed the ledger.
+    """
+
+    def __init__(self, count: Callable[[], Changed], foreign: Callable[[], int]) -> None:
+        self._count, self._foreign = count, foreign
+        self._loop = asyncio.get_running_loop()
+        self._streams: set[asyncio.Event] = set()
+        self._ended = False
+
+    @property
+    def streams(self) -> int:
+        """The number of open streams."""
+        return len(self._streams)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no further stream may be opened."""
+        return len(self._streams) >= MAX_STREAMS
+
+    def notify(self) -> None:
+        """Send an event to every stream; may be called in any thread."""
+        with suppress(RuntimeError):  # the loop is closed: the service has stopped
+            self._loop.call_soon_threadsafe(self._wake)
+
+    def end(self) -> None:
+        """End all streams, so that the service can stop."""
+        self._ended = True
+        self._wake()
+
+    def _wake(self) -> None:
+        for woken in self._streams:
+            woken.set()
+
+    async def stream(self, is_valid: Callable[[], bool]) -> AsyncIterator[bytes]:
+        """The text of a stream, from the current state on, until the token is no longer valid.
+
+        Parameters
+        ----------
+        is_valid : callable
+            Whether the token is still valid.
+        """
+        woken = asyncio.Event()
+        woken.set()
+        self._streams.add(woken)
+        sent: Changed | None = None
+        seen, quiet = await asyncio.to_thread(self._foreign), 0.0
+        try:
+            while not self._ended and is_valid():
+                if woken.is_set():
+                    woken.clear()
+                    now = await asyncio.to_thread(self._count)
+                    if now != sent:
+                        sent, quiet = now, 0.0
+                        yield b"data: " + msgspec.json.encode(now) + b"\n\n"
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(woken.wait(), POLL_SECONDS)
+                    continue
+                quiet += POLL_SECONDS
+                if quiet >= HEARTBEAT_SECONDS:
+                    quiet = 0.0
+                    yield b": still here\n\n"
+                foreign = await asyncio.to_thread(self._foreign)
+                if foreign != seen:
+                    seen = foreign
+                    woken.set()
+        finally:
+            self._streams.discard(woken)

@@ -1,0 +1,239 @@
+"""Executes the requests of an analyst: each is charged once, however often it is sent.
+
+A request is decoded within limits, and then executed by the one thread of its table, which lets the filter admit it,
+writes the charge, and only then reads rows.  A request id belongs to one call: the same id and call join the running
+request, or take up its charge in the ledger; another call is refused.
+
+A reply is an answer, a refusal, whose text is computed from schema, plan and the analyst's own rows, or "failed" with a
+number.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+from collections import OrderedDict
+from collections.abc import Callable
+from contextvars import ContextVar
+from dataclasses import dataclass
+from itertools import count
+from time import perf_counter
+from typing import Any
+
+import msgspec
+
+from dpnb._core import registry
+from dpnb.copying import NotCopyable
+from dpnb.errors import (
+    BudgetExceeded,
+    ConversionError,
+    ErrorEstimateUnavailable,
+    ExecutionError,
+    InvalidValueError,
+    MechanismClosed,
+    PlanError,
+    RequestError,
+    SchemaError,
+)
+from dpnb.interactive.calls import execute_call
+from dpnb.ledger.origin import RequestOrigin, requested_by
+from dpnb.service.log import log
+from dpnb.service.opening import OpenTable
+from dpnb.wire.calls import AnyCall, CloseMechanism, Compare, Release, Request
+from dpnb.wire.errors import WireError
+from dpnb.wire.replies import AnyReply, Done, LedgerRow, Refused, Rows
+
+TYPED = (
+    BudgetExceeded,
+    ConversionError,
+    ErrorEstimateUnavailable,
+    InvalidValueError,
+    MechanismClosed,
+    PlanError,
+    RequestError,
+    SchemaError,
+    WireError,
+)
+"""Refusals that an analyst sees.  Other errors name files of the curator's, or are not foreseen."""
+
+MAX_ROWS = 500
+"""Rows in one reply, unless a batch has more."""
+
+MAX_REMEMBERED = 10_000
+"""Ids of finished requests that are kept in memory; those that were charged are in the ledger for ever."""
+
+UNAUTHORIZED = 401, Refused("AccessDenied", "token: must be valid; got a token that is unknown, expired or revoked")
+CONFLICT = (
+    409,
+    Refused("RequestError", "request: the id was used before for another call; nothing was charged; use a new id"),
+)
+_cell: ContextVar[str | None] = ContextVar("cell", default=None)
+_ENCODER = msgspec.json.Encoder(order="deterministic")
+
+Outcome = tuple[int, AnyReply]
+"""Status and reply."""
+
+
+@dataclass(frozen=True)
+class _Executed:
+    """What a request did, before its reply is made: ids of the ledger's rows, or a failure."""
+
+    status: int
+    ids: tuple[int, ...] = ()
+    refused: Refused | None = None
+
+
+class RequestRunner(NotCopyable):
+    """Executes the requests of one table.
+
+    Parameters
+    ----------
+    table : OpenTable
+        The table.
+    changed : callable
+        Called after every request.
+    """
+
+    def __init__(self, table: OpenTable, changed: Callable[[], None]) -> None:
+        self._table, self._changed = table, changed
+        self._running: dict[str, tuple[str, asyncio.Task[_Executed]]] = {}
+        self._finished: OrderedDict[str, str] = OrderedDict()
+        self._failures = count(1)
+        registry.set_cell_provider(_cell.get)
+
+    async def run(self, request: Request, actor: str, is_valid: Callable[[], bool]) -> Outcome:
+        """Execute a request, or join it, and return the reply.
+
+        Parameters
+        ----------
+        request : Request
+            The request, decoded.
+        actor : str
+            Name of the analyst.
+        is_valid : callable
+            Whether the analyst's token is still valid; called again just before the charge.
+        """
+        digest = request_digest(request)
+        known = self._running.get(request.id)
+        if known is None:
+            if self._finished.get(request.id, digest) != digest:
+                return self._conflict(request, actor)
+            task = asyncio.create_task(self._execute(request, actor, digest, is_valid))
+            self._running[request.id] = digest, task
+            task.add_done_callback(lambda done: self._end(request.id, digest, done))
+        else:
+            running, task = known
+            if running != digest:
+                return self._conflict(request, actor)
+        executed = await asyncio.shield(task)  # a client that disconnects ends its own waiting only
+        return await asyncio.to_thread(self._reply, request, executed)
+
+    def _end(self, number: str, digest: str, done: asyncio.Task[_Executed]) -> None:
+        del self._running[number]
+        if done.cancelled() or done.exception() is not None or done.result().status in (401, 409):
+            return  # the id may belong to another call
+        self._finished[number] = digest
+        while len(self._finished) > MAX_REMEMBERED:
+            self._finished.popitem(last=False)
+
+    async def _execute(self, request: Request, actor: str, digest: str, is_valid: Callable[[], bool]) -> _Executed:
+        loop, worker = asyncio.get_running_loop(), self._table.worker
+        executed = await loop.run_in_executor(worker, self._executed, request, actor, digest, is_valid)
+        self._changed()
+        return executed
+
+    # --- in the worker's thread ---------------------------------------------------------------------------------
+
+    def _executed(self, request: Request, actor: str, digest: str, is_valid: Callable[[], bool]) -> _Executed:
+        started, facts = perf_counter(), self._facts(request, actor)
+        token = _cell.set(request.cell_id)
+        try:
+            if not is_valid():
+                log("refused", **facts, refusal="AccessDenied")
+                return _Executed(UNAUTHORIZED[0], refused=UNAUTHORIZED[1])
+            recorded = self._table.rows.request(request.id)
+            if recorded is not None and recorded[1].digest != digest:
+                return _Executed(CONFLICT[0], refused=CONFLICT[1])
+            node = self._table.rows.node(request.node)
+            call = self._translated(request.call)
+            with requested_by(RequestOrigin(actor, request.id, digest)):
+                ids = execute_call(self._table.session._mechanisms.at(node), call)
+        except ExecutionError as error:  # its text is one of a few constants
+            log("failed", logging.ERROR, **facts, refusal="ExecutionError")
+            return _Executed(500, refused=Refused("ExecutionError", str(error)))
+        except TYPED as error:
+            log("refused", **facts, refusal=type(error).__name__)
+            return _Executed(422, refused=Refused(type(error).__name__, str(error)))
+        except BaseException as error:  # noqa: BLE001  (whatever it is, the analyst sees a number)
+            return self._failed(error, facts)
+        finally:
+            _cell.reset(token)
+        log(
+            "done",
+            **facts,
+            rows=list(ids),
+            cost=self._costs(ids),
+            milliseconds=round(1000 * (perf_counter() - started)),
+        )
+        return _Executed(200, ids)
+
+    def _failed(self, error: BaseException, facts: dict[str, Any]) -> _Executed:
+        number = next(self._failures)
+        log("failed", logging.ERROR, error, **facts, number=number)
+        text = f"failed, number {number}; the curator's log has the details"
+        return _Executed(500, refused=Refused("ServiceError", text))
+
+    def _reply(self, request: Request, executed: _Executed) -> Outcome:
+        try:
+            refused = executed.refused
+            if refused is not None:
+                shows_rows = refused.error != "ServiceError" and executed.status not in (401, 409)
+                rows = self.rows(request.after, request.pending) if shows_rows else Rows()
+                return executed.status, msgspec.structs.replace(refused, rows=rows)
+            rows = self.rows(request.after, request.pending)
+            return executed.status, Done(self._table.rows.by_ids(executed.ids), rows)
+        except BaseException as error:  # noqa: BLE001  (as above)
+            failed = self._failed(error, {"table": self._table.name})
+            return failed.status, failed.refused or Refused("ServiceError", "")
+
+    def rows(self, after: int, pending: tuple[int, ...]) -> Rows:
+        """Rows that the analyst does not have yet."""
+        shared = self._table.rows
+        new = shared.after(after, MAX_ROWS)
+        changed = shared.changed(number for number in pending if number <= after)
+        rows = tuple(LedgerRow(values) for values in (*changed, *new))
+        return Rows(rows, more=shared.count > after + len(new))
+
+    def _translated(self, call: AnyCall) -> AnyCall:
+        """The call with the ledger's own numbers of rows."""
+        rows = self._table.rows
+        match call:
+            case Release(inside=inside) if inside:
+                return msgspec.structs.replace(call, inside=rows.node(inside))
+            case CloseMechanism() | Compare():
+                return msgspec.structs.replace(call, launch=rows.launch(call.launch))
+            case _:
+                return call
+
+    # --- the log ------------------------------------------------------------------------------------------------
+
+    def _facts(self, request: Request, actor: str) -> dict[str, Any]:
+        kind = str(type(request.call).__struct_config__.tag)
+        return {"actor": actor, "table": self._table.name, "node": request.node, "call": kind, "request": request.id}
+
+    def _costs(self, ids: tuple[int, ...]) -> list[Any]:
+        return [row.loss.to_json() for row in self._table.session.ledger.by_id(ids)] if ids else []
+
+    def _conflict(self, request: Request, actor: str) -> Outcome:
+        log("refused", **self._facts(request, actor), refusal="conflict")
+        return CONFLICT
+
+
+def request_digest(request: Request) -> str:
+    """SHA-256 of what a request does.
+
+    Its node and call, and not which rows the client has, so that a client that has received rows meanwhile can repeat
+    it.
+    """
+    return hashlib.sha256(_ENCODER.encode([request.node, request.call])).hexdigest()

@@ -1,0 +1,242 @@
+"""Starts, reloads and stops the service.
+
+``SIGTERM`` and ``SIGINT`` stop it after the running requests; a second one stops it at once, and what was charged then
+is answered when the request is repeated.  ``SIGHUP`` reads the settings again: tables are added and removed, and with
+an invalid file the service keeps what it has.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import ssl
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+
+import uvicorn
+
+from dpnb.errors import InvalidValueError
+from dpnb.service.address import Listening, listen
+from dpnb.service.app import Service, allowed_hosts
+from dpnb.service.log import log, set_up_log
+from dpnb.service.opening import OpenTable, check_table, open_table
+from dpnb.service.settings import Certificate, PortAddress, Settings, read_settings
+from dpnb.service.tokens import TokenStore, read_tokens
+
+PRIVATE = 0o077
+"""The mask of the files that a service creates, such as ledgers and logs: other users read none of them."""
+
+KILLED = 1
+"""Exit code after a second signal."""
+
+
+def check_service(path: Path) -> str:
+    """Check the settings, the declarations and the token file, and return what would be served, in words.
+
+    Neither a table nor a ledger is opened.
+
+    Raises
+    ------
+    DpnbError
+        If something is invalid.
+    """
+    settings = read_settings(path)
+    read_tokens(settings.tokens)
+    _refuse_unusable(settings)
+    for table in settings.tables.values():
+        check_table(table)
+    names = ", ".join(settings.tables)
+    return f"{path}: fine; would serve {names} at {settings.address.url}"
+
+
+def serve(path: Path, announce: Callable[[str], None]) -> int:
+    """Serve the tables of a settings file until a signal; returns the exit code.
+
+    Parameters
+    ----------
+    path : Path
+        The settings.
+    announce : callable
+        Called with the address once the service listens.
+
+    Raises
+    ------
+    DpnbError
+        If the settings, a table, a ledger or the address cannot be used.
+    """
+    settings = read_settings(path)
+    read_tokens(settings.tokens)
+    _refuse_unusable(settings)
+    usual = os.umask(PRIVATE)
+    try:
+        return _serve(settings, announce, usual)
+    finally:
+        os.umask(usual)
+
+
+def _serve(settings: Settings, announce: Callable[[str], None], usual: int) -> int:
+    """Serve; `usual` is the mask for the folders above the socket, which analysts must be able to enter."""
+    try:
+        set_up_log(settings.log)
+    except OSError as error:
+        fault = error.strerror
+    else:
+        fault = ""
+    if fault:
+        raise InvalidValueError(f"log: {str(settings.log)!r} must be a file that can be written; {fault}")
+    tables = _open_all(settings)
+    os.umask(usual)
+    try:
+        listening = listen(settings.address)
+    except BaseException:
+        for table in tables:
+            table.close()
+        raise
+    finally:
+        os.umask(PRIVATE)
+    try:
+        return _Running(settings, tables, listening).run(announce)
+    finally:
+        listening.remove(settings.address)
+
+
+def _open_all(settings: Settings) -> list[OpenTable]:
+    tables: list[OpenTable] = []
+    try:
+        for one in settings.tables.values():
+            tables.append(open_table(one))
+            log("table_opened", table=one.name)
+    except BaseException:
+        for table in tables:
+            table.close()
+        raise
+    return tables
+
+
+class _Running(uvicorn.Server):
+    """A running service."""
+
+    def __init__(self, settings: Settings, tables: list[OpenTable], listening: Listening) -> None:
+        self._settings, self._tables, self._listening = settings, tables, listening
+        address = settings.address
+        hosts = allowed_hosts(address.host, address.names) if isinstance(address, PortAddress) else ()
+        self._service = Service(TokenStore(settings.tokens), hosts)
+        tls = address.tls if isinstance(address, PortAddress) else None
+        config = uvicorn.Config(
+            self._service.app(),
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            lifespan="on",
+            ws="none",
+            h11_max_incomplete_event_size=64 * 1024,
+            ssl_certfile=None if tls is None else str(tls.certificate),
+            ssl_keyfile=None if tls is None else str(tls.key),
+        )
+        super().__init__(config)
+        self._announce: Callable[[str], None] = lambda url: None
+        self._reloading = asyncio.Lock()
+        self._background: set[asyncio.Task[None]] = set()
+
+    def run(self, announce: Callable[[str], None]) -> int:  # type: ignore[override]
+        """Serve until a signal."""
+        self._announce = announce
+        super().run(sockets=[self._listening.socket])
+        if self.force_exit:
+            log("stopped_at_once", logging.WARNING)
+            os._exit(KILLED)  # the thread of a running request would be waited for
+        log("stopped")
+        return 0
+
+    async def startup(self, sockets: list[object] | None = None) -> None:  # type: ignore[override]
+        """Begin to listen."""
+        for table in self._tables:
+            self._service.add(table)
+        await super().startup(sockets)  # type: ignore[arg-type]
+        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self._reload_later)
+        address = self._settings.address
+        if isinstance(address, PortAddress) and address.tls is None:
+            log("plain_http", logging.WARNING, why="the port is on the loopback; other machines cannot reach it")
+        log("started", address=self._listening.url, tables=sorted(self._service.tables), process=os.getpid())
+        self._announce(self._listening.url)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Stop after the running requests; at once when called again.
+
+        Unlike uvicorn's own, which raises the signal again at the end, so that the exit code is not 0.
+        """
+        self.force_exit, self.should_exit = self.should_exit, True
+
+    async def main_loop(self) -> None:
+        """Serve until a signal, then end the streams of events, which would keep the service from stopping."""
+        await super().main_loop()
+        log("stopping")
+        self._service.end_streams()
+
+    # --- reload -------------------------------------------------------------------------------------------------
+
+    def _reload_later(self) -> None:
+        task = asyncio.get_running_loop().create_task(self._reload())
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
+
+    async def _reload(self) -> None:
+        """Add and remove tables; all of it or nothing."""
+        async with self._reloading:
+            opened: list[OpenTable] = []
+            try:
+                new = await asyncio.to_thread(read_settings, self._settings.path)
+                read_tokens(new.tokens)
+                self._refuse_changes(new)
+                for name in new.tables.keys() - self._settings.tables.keys():
+                    opened.append(await asyncio.to_thread(open_table, new.tables[name]))
+            except Exception as error:  # noqa: BLE001  (whatever is wrong with the file, the service goes on)
+                for table in opened:
+                    table.close()
+                log("reload_refused", logging.ERROR, error, why="the service keeps its settings")
+                return
+            removed = sorted(self._settings.tables.keys() - new.tables.keys())
+            for table in opened:
+                self._service.add(table)
+            self._settings = new
+            for name in removed:
+                await self._service.remove(name)
+            log("reloaded", added=sorted(table.name for table in opened), removed=removed)
+
+    def _refuse_changes(self, new: Settings) -> None:
+        """Refuse what only a restart can change."""
+        old = self._settings
+        changed = ["the address"] if old.address != new.address else []
+        changed += [key for key in ("tokens", "log") if getattr(old, key) != getattr(new, key)]
+        kept = old.tables.keys() & new.tables.keys()
+        changed += [f"tables.{name}" for name in sorted(kept) if old.tables[name] != new.tables[name]]
+        if changed:
+            raise InvalidValueError(
+                f"{new.path}: {', '.join(changed)}: can be changed by a restart only; nothing was changed; restart the "
+                "service"
+            )
+
+
+def _refuse_unusable(settings: Settings) -> None:
+    """Refuse a certificate or key that cannot be used."""
+    tls = settings.address.tls if isinstance(settings.address, PortAddress) else None
+    fault = "" if tls is None else _fault_of(tls)
+    if tls is not None and fault:
+        raise InvalidValueError(
+            f"{tls.place}: tls: must be the PEM files of a certificate and its key, without a passphrase; they cannot "
+            f"be used ({fault}); check both files"
+        )
+
+
+def _fault_of(tls: Certificate) -> str:
+    """Why a certificate and its key cannot be used; empty if they can."""
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(tls.certificate, tls.key, lambda: "")
+    except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
+        reason = error.reason if isinstance(error, ssl.SSLError) else getattr(error, "strerror", None)
+        return reason or type(error).__name__
+    return ""

@@ -1,0 +1,374 @@
+"""The settings of a service: the file ``curator.toml``.
+
+The curator writes once where the service listens and which tables it has; each table names its declaration, which is
+the file that `Session.from_toml` and ``python -m dpnb check`` use.  An error begins with the file and the line.
+Relative paths are resolved against the file's folder.
+"""
+
+from __future__ import annotations
+
+import grp
+import ipaddress
+import os
+import re
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dpnb._core.options import checked_name
+from dpnb.errors import DpnbError, InvalidValueError
+from dpnb.session.table_files import FORMATS, format_of
+from dpnb.session.toml_file import TomlFile, read_toml
+from dpnb.session.toml_lines import Keys
+
+EXAMPLE = "curator.toml"
+SERVICE_KEYS = dict.fromkeys(("socket", "group", "host", "port", "names", "tls", "tokens", "log", "tables"), False)
+TLS_KEYS = dict.fromkeys(("certificate", "key"), True)
+TABLE_KEYS = dict.fromkeys(("declaration", "data", "session"), False)
+LARGEST_PORT = 65535
+LONGEST_PATH = 100
+"""Bytes of a Unix socket's path; the operating system allows little more."""
+
+HOST_NAME = re.compile(r"[A-Za-z0-9._-]+|[0-9A-Fa-f:.]+|\[[0-9A-Fa-f:.]+\]", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """The files of a TLS certificate and its key.
+
+    Parameters
+    ----------
+    certificate, key : Path
+        The files.
+    place : str
+        File and line in the settings, for errors.
+    """
+
+    certificate: Path
+    key: Path
+    place: str = field(default="tls", compare=False)
+
+
+@dataclass(frozen=True)
+class SocketAddress:
+    """A Unix socket, for analysts on the same machine.
+
+    Parameters
+    ----------
+    path : Path
+        Path of the socket, in a folder of the curator's.
+    group : int or None
+        Number of the group whose members may connect; without one only the curator's own user may.
+    """
+
+    path: Path
+    group: int | None = None
+
+    @property
+    def url(self) -> str:
+        """What an analyst passes to `dpnb.connect`."""
+        return f"unix://{self.path}"
+
+
+@dataclass(frozen=True)
+class PortAddress:
+    """A port: with TLS, or on the loopback without.
+
+    Parameters
+    ----------
+    host : str
+        Name or number of the address that the service listens on.
+    port : int
+        The port; 0 for a free one.
+    names : tuple of str
+        The names by which analysts address the service; requests to other names are refused.
+    tls : Certificate or None
+        None for plain HTTP, on the loopback only.
+    """
+
+    host: str
+    port: int
+    names: tuple[str, ...] = ()
+    tls: Certificate | None = None
+
+    @property
+    def url(self) -> str:
+        """What an analyst passes to `dpnb.connect`."""
+        name = self.names[0] if self.names else self.host
+        shown = f"[{name}]" if ":" in name else name
+        return f"{'http' if self.tls is None else 'https'}://{shown}:{self.port}"
+
+
+@dataclass(frozen=True)
+class TableSettings:
+    """One table of the service.
+
+    Parameters
+    ----------
+    name : str
+        Name under which analysts open it.
+    place : str
+        File and line in the settings, for errors.
+    declaration : Path or None
+        The curator's declaration.
+    data : dict of str to str
+        File of each table of the declaration; the name of a single one is empty.
+    builder : tuple of (Path, str) or None
+        Instead of both: a Python file, and the name of the function in it that returns a session.
+    """
+
+    name: str
+    place: str = field(compare=False)
+    declaration: Path | None = None
+    data: tuple[tuple[str, str], ...] = ()
+    builder: tuple[Path, str] | None = None
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings of a service.
+
+    Parameters
+    ----------
+    path : Path
+        The file that they were read from.
+    address : SocketAddress or PortAddress
+        Where the service listens.
+    tokens : Path
+        The file of the access tokens.
+    log : Path or None
+        The log file; None for the standard error.
+    tables : dict of str to TableSettings
+        The tables by name.
+    """
+
+    path: Path
+    address: SocketAddress | PortAddress
+    tokens: Path
+    log: Path | None
+    tables: dict[str, TableSettings]
+
+
+def read_settings(path: str | os.PathLike[str]) -> Settings:
+    r"""Read and check the settings of a service; the files that they name are not opened.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+
+    Raises
+    ------
+    InvalidValueError
+        If the file cannot be read or something in it is invalid; the message begins with the file and the line.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     Path(folder, "visits.toml").touch()
+    ...     Path(folder, "visits.csv").touch()
+    ...     file = Path(folder, "curator.toml")
+    ...     size = file.write_text('[tables.visits]\ndeclaration = "visits.toml"\ndata = "visits.csv"', "utf-8")
+    ...     settings = read_settings(file)
+    >>> settings.address.path.name, list(settings.tables)
+    ('dpnb.sock', ['visits'])
+    """
+    return _Reader(read_toml(path, EXAMPLE)).settings()
+
+
+class _Reader:
+    """Checks the content of one file."""
+
+    def __init__(self, file: TomlFile) -> None:
+        self._file, self._content = file, file.content
+        self._path = Path(file.path).absolute()
+
+    def settings(self) -> Settings:
+        self._file.refuse_keys(self._content, SERVICE_KEYS, ())
+        tables = self._content.get("tables")
+        if not isinstance(tables, dict) or not tables:
+            raise self._fault(
+                ("tables",),
+                f"tables: must name at least one table; got {tables!r}; write a line [tables.visits] and below it "
+                'declaration = "visits.toml" and data = "visits.csv"',
+            )
+        return Settings(
+            path=self._path,
+            address=self._address(),
+            tokens=self._file_of(("tokens",), "tokens.json"),
+            log=self._file_of(("log",)) if "log" in self._content else None,
+            tables=self._tables(tables),
+        )
+
+    # --- address ------------------------------------------------------------------------------------------------
+
+    def _address(self) -> SocketAddress | PortAddress:
+        entries = self._content
+        if "host" not in entries:
+            for key in ("port", "names", "tls"):
+                if key in entries:
+                    raise self._fault((key,), f"{key}: is used only with host; got no host; add it, or remove {key}")
+            path = self._file_of(("socket",), "run/dpnb.sock")
+            if len(os.fsencode(path)) > LONGEST_PATH:
+                raise self._fault(
+                    ("socket",),
+                    f"socket: must have a path of at most {LONGEST_PATH} bytes; got {str(path)!r}; shorten it",
+                )
+            return SocketAddress(path, self._group(entries["group"]) if "group" in entries else None)
+        for key in ("socket", "group"):
+            if key in entries:
+                raise self._fault((key,), f"{key}: is only for a Unix socket; got host as well; remove one of them")
+        return self._port_address(entries["host"])
+
+    def _group(self, name: Any) -> int:
+        with suppress(KeyError, TypeError, ValueError):
+            return grp.getgrnam(name).gr_gid
+        raise self._fault(
+            ("group",),
+            f"group: must be the name of a group of users of this machine; got {name!r}; correct it, or make the group "
+            "with groupadd",
+        )
+
+    def _port_address(self, host: Any) -> PortAddress:
+        if not isinstance(host, str) or not host:
+            raise self._fault(("host",), f"host: must be a name or an address; got {host!r}; for example '127.0.0.1'")
+        port = self._content.get("port", 8443)
+        if type(port) is not int or not 0 <= port <= LARGEST_PORT:
+            raise self._fault(
+                ("port",), f"port: must be a whole number up to {LARGEST_PORT}; got {port!r}; for example 8443"
+            )
+        names = self._content.get("names", [])
+        if not isinstance(names, list) or not all(
+            isinstance(name, str) and HOST_NAME.fullmatch(name) for name in names
+        ):
+            raise self._fault(
+                ("names",),
+                f"names: must be a list of host names, without a port; got {names!r}; for example ['dp.local']",
+            )
+        tls = self._tls() if "tls" in self._content else None
+        if tls is None and not is_loopback(host):
+            raise self._fault(
+                ("host",),
+                f"host: without TLS must be an address of this machine alone; got {host!r}; add a table [tls] with "
+                "certificate and key, or listen on '127.0.0.1' or on a Unix socket",
+            )
+        return PortAddress(host, port, tuple(names), tls)
+
+    def _tls(self) -> Certificate:
+        entry = self._content["tls"]
+        if not isinstance(entry, dict):
+            raise self._fault(("tls",), f"tls: must be a table with certificate and key; got {entry!r}")
+        self._file.refuse_keys(entry, TLS_KEYS, ("tls",))
+        certificate, key = (self._existing(("tls", name)) for name in TLS_KEYS)
+        return Certificate(certificate, key, self._file.locate("tls"))
+
+    # --- tables -------------------------------------------------------------------------------------------------
+
+    def _tables(self, entries: dict[str, Any]) -> dict[str, TableSettings]:
+        tables: dict[str, TableSettings] = {}
+        declared: dict[Path, str] = {}
+        for name, entry in entries.items():
+            tables[name] = table = self._table(name, entry)
+            if table.declaration is not None:
+                first = declared.setdefault(table.declaration.resolve(), name)
+                if first != name:
+                    raise self._fault(
+                        ("tables", name, "declaration"),
+                        f"tables.{name}.declaration: must be a file of this table only, since it names the ledger; got "
+                        f"that of tables.{first}; remove one of the tables, or give it a declaration of its own",
+                    )
+        return tables
+
+    def _table(self, name: str, entry: Any) -> TableSettings:
+        at = ("tables", name)
+        try:
+            checked_name(name)
+        except DpnbError as error:
+            message = str(error)
+        else:
+            message = ""
+        if message:
+            raise self._fault(at, f"tables: {message}; rename the table")
+        if not isinstance(entry, dict):
+            raise self._fault(at, f"tables.{name}: must be a table with declaration and data; got {entry!r}")
+        self._file.refuse_keys(entry, TABLE_KEYS, at)
+        place = self._file.locate(*at)
+        if "session" in entry:
+            for key in ("declaration", "data"):
+                if key in entry:
+                    raise self._fault(
+                        (*at, key), f"tables.{name}.{key}: cannot be given with session, which builds the whole session"
+                    )
+            return TableSettings(name, place, builder=self._builder((*at, "session")))
+        for key in ("declaration", "data"):
+            if key not in entry:
+                raise self._fault(at, f"{key!r} is missing in tables.{name}; add it, or session")
+        return TableSettings(name, place, self._existing((*at, "declaration")), self._data((*at, "data")))
+
+    def _data(self, at: Keys) -> tuple[tuple[str, str], ...]:
+        entry = self._value(at)
+        if isinstance(entry, dict) and entry:
+            return tuple((name, str(self._table_file((*at, name)))) for name in entry)
+        return (("", str(self._table_file(at))),)
+
+    def _table_file(self, at: Keys) -> Path:
+        path = self._existing(at)
+        if not format_of(path):
+            raise self._fault(
+                at, f"{'.'.join(at)}: must be a {FORMATS}; got {self._value(at)!r}; convert the table to one"
+            )
+        return path
+
+    def _builder(self, at: Keys) -> tuple[Path, str]:
+        value = self._value(at)
+        file, colon, function = value.rpartition(":") if isinstance(value, str) else ("", "", "")
+        if not file.endswith(".py") or not colon or not function.isidentifier():
+            raise self._fault(
+                at,
+                f"{'.'.join(at)}: must be a Python file and a function in it that returns a session; got {value!r}; "
+                "for example 'visits.py:open_session'",
+            )
+        return self._existing_path(at, file), function
+
+    # --- paths --------------------------------------------------------------------------------------------------
+
+    def _value(self, at: Keys) -> Any:
+        value: Any = self._content
+        for key in at:
+            value = value[key]
+        return value
+
+    def _file_of(self, at: Keys, default: str = "") -> Path:
+        value = self._value(at) if at[-1] in self._content else default
+        if not isinstance(value, str) or not value:
+            raise self._fault(at, f"{'.'.join(at)}: must be the path of a file; got {value!r}; write it in quotes")
+        return self._path.parent / value
+
+    def _existing(self, at: Keys) -> Path:
+        value = self._value(at)
+        if not isinstance(value, str) or not value:
+            raise self._fault(at, f"{'.'.join(at)}: must be the path of a file; got {value!r}; write it in quotes")
+        return self._existing_path(at, value)
+
+    def _existing_path(self, at: Keys, value: str) -> Path:
+        path = self._path.parent / value
+        if not path.exists():
+            raise self._fault(
+                at, f"{'.'.join(at)}: must be an existing file; got {value!r}, which is {str(path)!r}; correct the path"
+            )
+        return path
+
+    def _fault(self, at: Keys, message: str) -> DpnbError:
+        return self._file.fault(InvalidValueError, at, message)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address can be reached from this machine only."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,242 @@
+"""Access tokens: shown once, when they are made; the file holds their hashes only.
+
+A token is 256 random bits, so a plain hash of it cannot be searched.  The service reads the file again when it has
+changed, so a token is refused as soon as it is revoked.  If the file cannot be read, no token is valid.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import hmac
+import os
+import re
+import secrets
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+
+import msgspec
+
+from dpnb.copying import NotCopyable
+from dpnb.errors import InvalidValueError
+from dpnb.ledger.origin import MAX_ACTOR
+
+PREFIX = "dpnb_"
+"""Begins every token, so that a search for leaked secrets finds it."""
+
+BYTES = 32
+LONGEST_TOKEN = 200
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]*", re.ASCII)
+PERIOD = re.compile(r"([1-9][0-9]{0,4})([hdw])", re.ASCII)
+UNITS = {"h": "hours", "d": "days", "w": "weeks"}
+
+
+class Token(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A token, as the file stores it.
+
+    Parameters
+    ----------
+    name : str
+        Name of the analyst.
+    hash : str
+        SHA-256 of the token, in hexadecimal.
+    created : str
+        When it was made; UTC, ISO 8601.
+    expires, revoked : str or None
+        When it expires, and when it was revoked.
+    """
+
+    name: str
+    hash: str
+    created: str
+    expires: str | None = None
+    revoked: str | None = None
+
+    def is_valid(self, now: datetime) -> bool:
+        """Whether the token is neither revoked nor expired."""
+        return self.revoked is None and (self.expires is None or now < datetime.fromisoformat(self.expires))
+
+
+class TokenFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The content of the file."""
+
+    tokens: tuple[Token, ...] = ()
+
+
+def read_tokens(path: Path) -> tuple[Token, ...]:
+    """The tokens of a file; none if it does not exist.
+
+    Raises
+    ------
+    InvalidValueError
+        If the file cannot be read, or other users may change it.
+    """
+    try:
+        with path.open("rb") as file:
+            status = os.fstat(file.fileno())
+            tokens = msgspec.json.decode(file.read(), type=TokenFile).tokens
+        for token in tokens:
+            token.is_valid(now())
+        fault = ""
+    except FileNotFoundError:
+        return ()
+    except OSError as error:
+        fault = str(error.strerror)
+    except (msgspec.MsgspecError, TypeError, ValueError):
+        fault = "it is not a file of tokens"
+    if fault:
+        raise InvalidValueError(f"tokens: {str(path)!r} must be a file of `python -m dpnb token`; {fault}; correct it")
+    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH) or status.st_uid not in (os.geteuid(), 0):
+        raise InvalidValueError(
+            f"tokens: {str(path)!r} must be a file that only the curator can change; other users can; run chmod 600"
+        )
+    return tokens
+
+
+def new_token(path: Path, name: str, expires: str | None = None) -> str:
+    """Make a token and return it; the file keeps its hash only.
+
+    Parameters
+    ----------
+    path : Path
+        The file, created if it does not exist.
+    name : str
+        Name of the analyst, which the ledger records with every charge.
+    expires : str, optional
+        A date, or a period such as ``12h``, ``30d`` or ``8w``; by default never.
+
+    Raises
+    ------
+    InvalidValueError
+        If an argument is invalid, or another analyst has a valid token: a service has one analyst.
+    """
+    if not NAME.fullmatch(name) or len(name) > MAX_ACTOR:
+        raise InvalidValueError(
+            f"name: must be letters, digits, '.', '_', '@' and '-', and begin with a letter or digit; got {name!r}; "
+            "for example 'ana'"
+        )
+    until = None if expires is None else _expiry(expires)
+    token = PREFIX + secrets.token_urlsafe(BYTES)
+    with _changed(path) as tokens:
+        others = sorted({one.name for one in tokens if one.name != name and one.is_valid(now())})
+        if others:
+            raise InvalidValueError(
+                f"name: {name!r} would be a second analyst, beside {others[0]!r}, and would see and spend the same "
+                f"budget; a service has one analyst so far; revoke the token of {others[0]!r} first"
+            )
+        tokens.append(Token(name, _hash(token), _stamp(now()), until))
+    return token
+
+
+def revoke_tokens(path: Path, name: str) -> int:
+    """Revoke all tokens of an analyst and return how many there were.
+
+    Raises
+    ------
+    InvalidValueError
+        If the analyst has no valid token.
+    """
+    with _changed(path) as tokens:
+        time = now()
+        valid = [place for place, one in enumerate(tokens) if one.name == name and one.is_valid(time)]
+        if not valid:
+            raise InvalidValueError(
+                f"name: must be that of an analyst with a valid token; got {name!r}; "
+                "`python -m dpnb token list` lists them"
+            )
+        for place in valid:
+            tokens[place] = msgspec.structs.replace(tokens[place], revoked=_stamp(time))
+    return len(valid)
+
+
+class TokenStore(NotCopyable):
+    """The tokens of a service, read again when the file has changed.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._read: tuple[tuple[int, ...] | None, tuple[Token, ...]] = (None, ())
+        self.fault = ""
+        """Why the file cannot be used, for the curator's log; empty if it can."""
+
+    def owner(self, token: str) -> str | None:
+        """Name of the analyst who has a token; None if it is unknown, expired or revoked.
+
+        Takes the same time for every token: all hashes are compared, each in constant time.
+        """
+        presented, time, name = _hash(token[:LONGEST_TOKEN]), now(), None
+        for one in self._tokens():
+            if hmac.compare_digest(one.hash, presented) and one.is_valid(time):
+                name = one.name
+        return name
+
+    def _tokens(self) -> tuple[Token, ...]:
+        try:
+            status = os.stat(self._path)
+            version = (status.st_ino, status.st_mtime_ns, status.st_ctime_ns, status.st_size)
+        except OSError:
+            version = None
+        if version is None or version != self._read[0]:
+            try:
+                tokens, self.fault = read_tokens(self._path), ""
+            except InvalidValueError as error:
+                tokens, self.fault = (), str(error)
+            self._read = version, tokens
+        return self._read[1]
+
+
+@contextmanager
+def _changed(path: Path) -> Iterator[list[Token]]:
+    """The tokens of a file, written back when the block ends; another command waits meanwhile."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with os.fdopen(os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)) as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        tokens = list(read_tokens(path))
+        yield tokens
+        with NamedTemporaryFile(dir=path.parent, prefix=path.name, delete=False) as file:  # with mode 0600
+            try:
+                file.write(msgspec.json.format(msgspec.json.encode(TokenFile(tuple(tokens))), indent=1) + b"\n")
+                file.flush()
+                os.fsync(file.fileno())
+                os.replace(file.name, path)
+            except BaseException:
+                Path(file.name).unlink(missing_ok=True)
+                raise
+
+
+def _hash(token: str) -> str:
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def now() -> datetime:
+    """The time; a function, so that tests can pass it."""
+    return datetime.now(UTC)
+
+
+def _stamp(time: datetime) -> str:
+    return time.isoformat(timespec="seconds")
+
+
+def _expiry(text: str) -> str:
+    period = PERIOD.fullmatch(text)
+    if period is not None:
+        return _stamp(now() + timedelta(**{UNITS[period[2]]: int(period[1])}))
+    try:
+        until = datetime.fromisoformat(text)
+    except ValueError:
+        until = None
+    if until is None:
+        raise InvalidValueError(f"expires: must be a period or a date; got {text!r}; for example 30d or 2027-01-31")
+    until = until.astimezone(UTC) if until.tzinfo else until.replace(tzinfo=UTC)
+    if until <= now():
+        raise InvalidValueError(f"expires: must be in the future; got {text!r}; for example 30d")
+    return _stamp(until)

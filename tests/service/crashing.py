@@ -1,0 +1,51 @@
+"""A service that kills itself at a named point: ``python crashing.py POINT SETTINGS``."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from typing import Any
+
+from dpnb.__main__ import main
+from dpnb._core.execution import releases
+from dpnb.ledger import Ledger, sqlite_file
+from dpnb.service import server
+from dpnb.service.requests import RequestRunner
+
+sqlite_file.SYNCHRONOUS = "OFF"  # the process is killed, not the machine
+
+POINTS: dict[str, tuple[Any, str]] = {
+    "before the charge": (Ledger, "reserve"),
+    "after the charge": (releases.LocalReleases, "answer_charge"),
+    "before the noise": (releases, "measure"),
+    "before the answer is written": (Ledger, "release"),
+    "before the reply": (RequestRunner, "_reply"),
+}
+
+
+def wait_without_end(*_: object, **__: object) -> None:
+    """Say that the answer is being computed, which never ends."""
+    print("reading", flush=True)
+    threading.Event().wait()
+
+
+def kill_at(point: str) -> None:
+    """Kill this process when it reaches a point; or let it wait there."""
+    if point == "never ends":
+        releases.measure = wait_without_end  # type: ignore[assignment]
+        return
+    owner, name = POINTS[point]
+
+    def killed(*_: object, **__: object) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    setattr(owner, name, killed)
+
+
+if __name__ == "__main__":
+    server.PRIVATE = int(os.environ.get("DPNB_TEST_MASK", server.PRIVATE))  # another one for a control
+    if sys.argv[1]:
+        kill_at(sys.argv[1])
+    sys.exit(main(["serve", sys.argv[2]]))

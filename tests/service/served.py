@@ -1,0 +1,98 @@
+"""A service in this process for tests, without a socket."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx
+import msgspec
+import pandas as pd
+
+import dpnb
+from dpnb.service.app import Service
+from dpnb.service.opening import OpenTable
+from dpnb.service.settings import TableSettings
+from dpnb.service.tokens import TokenStore, new_token
+from dpnb.wire.calls import AnyCall, Release, Request, TargetArguments
+from dpnb.wire.decoding import encode_request
+
+SECRET = "XAVIER-7Q"
+"""A text in a row, which no reply and no line of the log may contain."""
+
+REQUESTS = "/v1/tables/people/requests"
+
+
+def people() -> pd.DataFrame:
+    return pd.DataFrame({"age": [20 + i % 60 for i in range(300)], "note": [SECRET] * 300})
+
+
+def open_people(ledger: Path | str, **changes: Any) -> dpnb.Session:
+    arguments: dict[str, Any] = {
+        "name": "people",
+        "budget": dpnb.Budget.gdp(1),
+        "schema": {"age": dpnb.Bounded(0, 100, integer=True)},
+        "ledger": ledger,
+    }
+    return dpnb.Session(people(), **{**arguments, **changes})
+
+
+class Served:
+    """A service with one table, an analyst's token and a client without one."""
+
+    def __init__(self, folder: Path, client: httpx.AsyncClient, service: Service) -> None:
+        self.tokens, self.client, self.service = folder / "tokens.json", client, service
+        self.token = new_token(self.tokens, "ana")
+
+    @property
+    def session(self) -> dpnb.Session:
+        return self.service.tables["people"].table.session
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.token}"}
+
+    async def get(self, path: str, **headers: str) -> httpx.Response:
+        return await self.client.get(path, headers={**self.headers, **headers})
+
+    async def post(self, body: bytes, **headers: str) -> httpx.Response:
+        given = {**self.headers, "Content-Type": "application/json", **headers}
+        return await self.client.post(REQUESTS, content=body, headers=given)
+
+    def count(self, number: str, mu: str = "1/10", **changes: Any) -> bytes:
+        """The body of a request for the number of rows."""
+        query = self.session.frame.count()
+        return self.body(number, Release(query.plan, query.view, TargetArguments("mu", mu)), **changes)
+
+    def body(self, number: str, call: AnyCall, **changes: Any) -> bytes:
+        return encode_request(Request(number, call, **changes))
+
+    @property
+    def charges(self) -> int:
+        return self.session.ledger.count
+
+
+def run_served(
+    folder: Path, scenario: Callable[[Served], Awaitable[None]], session: dpnb.Session | None = None, **options: Any
+) -> None:
+    """Run a scenario against a service."""
+
+    async def run() -> None:
+        service = Service(TokenStore(folder / "tokens.json"), **options)
+        service.add(OpenTable(TableSettings("people", "here"), session or open_people(folder / "people.dpnb")))
+        transport = httpx.ASGITransport(service.app(), raise_app_exceptions=False)
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+            try:
+                await scenario(Served(folder, client, service))
+            finally:
+                await service.close()
+
+    with ThreadPoolExecutor(1) as thread:  # this one may have a loop of another test's
+        thread.submit(lambda: asyncio.run(run())).result()
+
+
+def content(response: httpx.Response) -> Any:
+    return msgspec.json.decode(response.content)

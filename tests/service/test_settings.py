@@ -1,0 +1,120 @@
+"""The curator's file: what it may contain, and where a fault is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dpnb.__main__ import main
+from dpnb.errors import InvalidValueError
+from dpnb.service.settings import PortAddress, SocketAddress, read_settings
+
+ROOT = Path(__file__).parents[2]
+GOOD = """\
+socket = "run/dpnb.sock"
+
+[tables.people]
+declaration = "people.toml"
+data = "people.csv"
+"""
+DECLARATION = 'name = "people"\nbudget = { mu = 1 }\n[schema]\nage = { type = "bounded", low = 0, high = 9 }\n'
+
+TABLE = '[tables.first]\ndeclaration = "people.toml"\ndata = "people.csv"\n'
+FAULTS = {
+    "no TOML": ("socket =", "socket", 1, "must be TOML"),
+    "an unknown key": ("socket =", "sokcet =", 1, "did you mean 'socket'"),
+    "an unknown key of a table": ("data =", "dat =", 5, "did you mean 'data'"),
+    "no data": ('data = "people.csv"', "", 3, "'data' is missing in tables.people"),
+    "no such file": ("people.csv", "poeple.csv", 5, "tables.people.data: must be an existing file"),
+    "a file that is a number": ('"people.csv"', "3", 5, "must be the path of a file"),
+    "two addresses": ("socket", 'host = "127.0.0.1"\nsocket', 2, "socket: is only for a Unix socket"),
+    "a port of a socket": ("socket", "port = 3\nsocket", 1, "port: is used only with host"),
+    "plain HTTP": ('socket = "run/dpnb.sock"', 'host = "0.0.0.0"', 1, "host: without TLS must be an address of this"),
+    "a name as plain HTTP": ('socket = "run/dpnb.sock"', 'host = "example.org"', 1, "host: without TLS"),
+    "a port too large": ('socket = "run/dpnb.sock"', 'host = "::1"\nport = 70000', 2, "port: must be a whole"),
+    "no key": ("[tables", '[tls]\ncertificate = "c"\n[tables', None, "is used only with host"),
+    "a path too long": ("run/dpnb.sock", "x" * 110, 1, "socket: must have a path of at most"),
+    "no such group": ("socket", 'group = "no such group"\nsocket', 1, "group: must be the name of a group"),
+    "a number as group": ("socket", "group = 3\nsocket", 1, "group: must be the name of a group"),
+    "a URL as name": ('socket = "run/dpnb.sock"', 'host = "::1"\nnames = ["https://a"]', 2, "names: must be a list"),
+    "a format": ("people.csv", "people.xls", 5, "tables.people.data: must be a .csv"),
+    "two tables, one ledger": ("[tables", f"{TABLE}[tables", 7, "must be a file of this table only"),
+    "a table's name": ("tables.people", 'tables."a/b"', 3, "tables: name"),
+    "two ways": ("data =", 'session = "a.py:f"\ndata =', 4, "cannot be given with session"),
+    "no function": ('declaration = "people.toml"\ndata = "people.csv"', 'session = "a.py"', 4, "a function in it"),
+}  # fmt: skip
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    (tmp_path / "people.toml").write_text(DECLARATION, "utf-8")
+    (tmp_path / "people.csv").write_text("age\n3\n", "utf-8")
+    (tmp_path / "people.xls").touch()
+    (tmp_path / "curator.toml").write_text(GOOD, "utf-8")
+    return tmp_path / "curator.toml"
+
+
+def test_paths_are_relative_to_the_file(file: Path) -> None:
+    settings = read_settings(file)
+    assert settings.address == SocketAddress(file.parent / "run" / "dpnb.sock")
+    assert settings.tokens == file.parent / "tokens.json"
+    assert settings.tables["people"].data == (("", str(file.parent / "people.csv")),)
+
+
+@pytest.mark.parametrize("case", FAULTS)
+def test_a_fault_is_said_with_file_and_line(file: Path, case: str) -> None:
+    old, new, line, text = FAULTS[case]
+    assert old in GOOD
+    file.write_text(GOOD.replace(old, new, 1), "utf-8")
+    with pytest.raises(InvalidValueError) as refused:
+        read_settings(file)
+    assert text in str(refused.value)
+    if line is not None:
+        assert str(refused.value).startswith(f"{file}, line {line}: ")
+
+
+def test_an_address_on_the_loopback_or_with_tls(file: Path) -> None:
+    for host in ("127.0.0.1", "::1", "localhost"):
+        file.write_text(GOOD.replace('socket = "run/dpnb.sock"', f'host = "{host}"'), "utf-8")
+        assert read_settings(file).address == PortAddress(host, 8443)
+    tls = '[tls]\ncertificate = "people.csv"\nkey = "people.csv"\n[tables.people]'
+    changed = GOOD.replace('socket = "run/dpnb.sock"', 'host = "0.0.0.0"').replace("[tables.people]", tls)
+    file.write_text(changed, "utf-8")
+    assert read_settings(file).address.url == "https://0.0.0.0:8443"
+
+
+def test_a_check_reads_settings_and_declarations_and_writes_nothing(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = sorted(file.parent.iterdir())
+    assert main(["serve", str(file), "--check"]) == 0
+    assert "would serve people" in capsys.readouterr().out
+    assert sorted(file.parent.iterdir()) == before
+    for old, new, text in (
+        ("low = 0", "low = 20", "people.toml, line 4: schema.age: Bounded: low must be below high"),
+        ("name =", 'ledger = ":memory:"\nname =', "people.toml, line 1: ledger: must be a file"),
+    ):
+        (file.parent / "people.toml").write_text(DECLARATION.replace(old, new), "utf-8")
+        assert main(["serve", str(file), "--check"]) == 2
+        assert text in capsys.readouterr().err
+    assert sorted(file.parent.iterdir()) == before
+
+
+def test_a_check_refuses_what_is_no_certificate(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    tls = 'host = "0.0.0.0"\n[tls]\ncertificate = "people.csv"\nkey = "people.csv"\n'
+    file.write_text(tls + GOOD.split("\n", 2)[2], "utf-8")
+    for options in (["--check"], []):
+        assert main(["serve", *options, str(file)]) == 2
+        assert f"{file}, line 2: tls: must be the PEM files" in capsys.readouterr().err
+
+
+def test_the_example_is_fine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "curator"
+    folder.mkdir()
+    (tmp_path / "rand-hie.toml").write_bytes((ROOT / "examples" / "rand-hie.toml").read_bytes())
+    (folder / "curator.toml").write_bytes((ROOT / "examples" / "curator" / "curator.toml").read_bytes())
+    assert main(["serve", str(folder / "curator.toml"), "--check"]) == 2
+    assert "tables.rand-hie.data: must be an existing file" in capsys.readouterr().err
+    (folder / "randhie.csv").write_text("mdvis\n", "utf-8")
+    assert main(["serve", str(folder / "curator.toml"), "--check"]) == 0

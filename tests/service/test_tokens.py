@@ -1,0 +1,117 @@
+"""Access tokens: shown once, stored as hashes, refused when revoked, expired or not the curator's."""
+
+from __future__ import annotations
+
+import stat
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from dpnb.__main__ import main
+from dpnb.errors import InvalidValueError
+from dpnb.service import tokens
+from dpnb.service.tokens import TokenStore, new_token, read_tokens, revoke_tokens
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "tokens.json"
+
+
+def test_only_the_hash_is_stored_in_a_file_of_the_curator(file: Path) -> None:
+    token = new_token(file, "ana")
+    assert token not in file.read_text("utf-8")
+    assert token.removeprefix("dpnb_") not in file.read_text("utf-8")
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert TokenStore(file).owner(token) == "ana"
+    (stored,) = read_tokens(file)
+    for wrong in ("", token[:-1], token + "a", stored.hash, "dpnb_", token * 1000, "\ud800"):
+        assert TokenStore(file).owner(wrong) is None
+
+
+def test_a_running_service_refuses_a_token_as_soon_as_it_is_revoked(file: Path) -> None:
+    store = TokenStore(file)
+    token = new_token(file, "ana")
+    for _ in range(20):  # each change is noticed, however quickly it follows another
+        assert store.owner(token) == "ana"
+        assert revoke_tokens(file, "ana") == 1
+        assert store.owner(token) is None
+        old, token = token, new_token(file, "ana")
+        assert store.owner(old) is None
+    file.unlink()
+    assert store.owner(token) is None
+
+
+def test_an_expired_token_is_refused(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    token = new_token(file, "ana", "30d")
+    store = TokenStore(file)
+    assert store.owner(token) == "ana"
+    later = datetime.now(UTC) + timedelta(days=31)
+    monkeypatch.setattr(tokens, "now", lambda: later)
+    assert store.owner(token) is None
+
+
+@pytest.mark.parametrize("expires", ["", "30", "0d", "d", "2001-01-01", "30 days", "99999w0"])
+def test_an_expiry_is_a_period_or_a_date_in_the_future(file: Path, expires: str) -> None:
+    with pytest.raises(InvalidValueError, match="expires: must be"):
+        new_token(file, "ana", expires)
+    assert not file.exists()
+
+
+def test_a_service_has_one_analyst(file: Path) -> None:
+    new_token(file, "ana")
+    new_token(file, "ana")  # on another machine
+    with pytest.raises(InvalidValueError, match="would be a second analyst, beside 'ana'"):
+        new_token(file, "ben")
+    assert revoke_tokens(file, "ana") == 2
+    assert TokenStore(file).owner(new_token(file, "ben")) == "ben"
+
+
+@pytest.mark.parametrize("name", ["", "a b", "a\n", "-a", "a" * 201, "\u202eana"])
+def test_names_are_plain(file: Path, name: str) -> None:
+    with pytest.raises(InvalidValueError, match="name: must be letters"):
+        new_token(file, name)
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"tokens": [{"name": "ana"}]}', '{"tokens": [], "all": true}'])
+def test_no_token_is_valid_if_the_file_cannot_be_read(file: Path, content: str) -> None:
+    token = new_token(file, "ana")
+    store = TokenStore(file)
+    assert store.owner(token) == "ana"
+    file.write_text(content, "utf-8")
+    assert store.owner(token) is None
+    assert "must be a file of `python -m dpnb token`" in store.fault
+
+
+def test_no_token_is_valid_if_others_can_change_the_file(file: Path) -> None:
+    token = new_token(file, "ana")
+    store = TokenStore(file)
+    file.chmod(0o666)
+    assert store.owner(token) is None
+    assert "only the curator can change" in store.fault
+    file.chmod(0o600)
+    assert store.owner(token) == "ana"
+
+
+def test_the_list_shows_the_state_of_each_token_and_no_hash(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "people.toml").touch()
+    (tmp_path / "people.csv").touch()
+    settings = tmp_path / "curator.toml"
+    settings.write_text('[tables.people]\ndeclaration = "people.toml"\ndata = "people.csv"\n', "utf-8")
+    option = ["--settings", str(settings)]
+    assert main(["token", "list", *option]) == 0
+    assert capsys.readouterr().out.startswith("no tokens; make one")
+    assert main(["token", "new", "ben", *option]) == 0
+    assert main(["token", "revoke", "ben", *option]) == 0
+    assert main(["token", "new", "ana", "--expires", "1h", *option]) == 0
+    assert main(["token", "new", "ana", *option]) == 0
+    monkeypatch.setattr("dpnb.service.commands.now", lambda: datetime.now(UTC) + timedelta(hours=2))
+    capsys.readouterr()
+    assert main(["token", "list", *option]) == 0
+    shown = capsys.readouterr().out
+    states = [line.split(" 2")[0].split("; ")[0] for line in shown.splitlines()]
+    assert states == ["ben: revoked", "ana: expired", "ana: valid until it is revoked"]
+    assert not any(one.hash in shown for one in read_tokens(tmp_path / "tokens.json"))
