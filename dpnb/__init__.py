@@ -7,12 +7,13 @@ import dpnb.notebook.plots
 import dpnb.render  # noqa: F401  (both register how values are shown)
 from dpnb import errors
 from dpnb._core.batch import Batch
+from dpnb._core.largest_groups.query import LargestGroups
 from dpnb._core.margins import MarginsQuery
 from dpnb._core.query import Query
-from dpnb._core.selection.query import LargestGroups
 from dpnb._plan.schema import Bounded, Categories, Dates, Text
 from dpnb.accounting.budget import Budget
 from dpnb.frame import Frame, GroupBy, Series, crosstab, cut, get_dummies
+from dpnb.remote.connect import connect
 from dpnb.results.answer import Answer
 from dpnb.results.preview import Preview
 from dpnb.session import Session
@@ -21,7 +22,7 @@ __all__ = [  # noqa: RUF022  (in the order of use)
     # What a curator declares
     "Session", "Budget", "Bounded", "Categories", "Dates", "Text",
     # What an analyst calls and catches
-    "crosstab", "cut", "get_dummies", "errors",
+    "connect", "crosstab", "cut", "get_dummies", "errors",
     # What methods return, for annotations
     "Query", "Frame", "Series", "GroupBy", "Answer", "Preview", "Batch", "MarginsQuery", "LargestGroups",
 ]  # fmt: skip

@@ -1,0 +1,30 @@
+"""Sessions whose table is held by a curator's service: `dpnb.connect`.
+
+``connect``      opens a session on a table of a service
+``session``      the session
+``origin``       the address of a service
+``tokens``       access tokens: where they are found and kept
+``channel``      requests and replies over HTTP
+``failures``     what failed replies mean, as errors
+``calls``        calls that the service executes, with their rows in the copy of the ledger
+``ledger_copy``  keeps the copy of the ledger in step with the service's
+``events``       a thread that follows changes which other kernels make
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from dpnb.remote.connect import connect
+
+if TYPE_CHECKING:
+    from dpnb.remote.session import RemoteSession
+
+__all__ = ["RemoteSession", "connect"]
+
+
+def __getattr__(name: str) -> Any:
+    """`RemoteSession`, whose module needs httpx, which only `connect` imports."""
+    if name != "RemoteSession":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from dpnb.remote.session import RemoteSession
+
+    return RemoteSession

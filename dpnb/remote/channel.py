@@ -1,0 +1,306 @@
+"""Requests to a service and its replies, over HTTP."""
+
+from __future__ import annotations
+
+import os
+import ssl
+import time
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, TypeVar
+
+import httpx
+import msgspec
+
+from dpnb.copying import NotCopyable
+from dpnb.errors import AccessDenied, ServiceUnavailable
+from dpnb.remote.failures import RETRIED, failure, refused_in, unreadable
+from dpnb.remote.origin import Origin
+from dpnb.remote.tokens import Token
+from dpnb.threads import ThreadTask
+from dpnb.wire import VERSION
+from dpnb.wire.replies import AnyReply, Done
+
+RETRY_SECONDS = 60.0
+"""Time for which a request is repeated after the connection was lost."""
+
+FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0
+"""Seconds between two attempts: doubled from the first to the longest."""
+
+REPLY_SECONDS = 900.0
+"""Time that the service has for a reply."""
+
+MAX_REPLY = 2**29
+"""Bytes of a reply; a service sends at most 500 rows at once, or one batch."""
+
+MAX_LINE = 2**16
+"""Bytes of a line of a stream of events; an event has two numbers."""
+
+EVENT_SECONDS = 45.0
+"""Time without an event after which the connection counts as lost; the service sends something every 15 seconds."""
+
+T = TypeVar("T")
+
+
+class Bearer(httpx.Auth):
+    """Adds the token to each request; no object that is shown holds it."""
+
+    def __init__(self, token: Token) -> None:
+        self._token = token
+
+    def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
+        """Add the header."""
+        request.headers["Authorization"] = self._token.header()
+        yield request
+
+
+class Channel(NotCopyable):
+    """A service, as one session uses it.
+
+    A request runs in a thread, so that an interrupt of the waiting thread leaves no lock of the HTTP library acquired.
+    After an interrupt, and in a fork, later requests use new connections.
+
+    Parameters
+    ----------
+    origin : Origin
+        The address of the service.
+    token : Token
+        Sent with each request, to this origin only.
+    retry_seconds : float, default RETRY_SECONDS
+        Time for which a request is repeated after the connection was lost.
+    """
+
+    def __init__(self, origin: Origin, token: Token, retry_seconds: float = RETRY_SECONDS) -> None:
+        self.origin, self.where, self._retry_seconds = origin, f"service {origin.text}", retry_seconds
+        self._auth = Bearer(token)
+        self._client: httpx.Client | None = None
+        self._process, self._is_closed = os.getpid(), False
+
+    def __repr__(self) -> str:
+        return f"<Channel to {self.origin.text!r}>"
+
+    def get(self, path: str, reply: type[T], *, retry_seconds: float | None = None, **query: str | int) -> T:
+        """The reply to a request that changes nothing.
+
+        Parameters
+        ----------
+        path : str
+            Path below ``/v1``.
+        reply : type
+            The type of the reply.
+        retry_seconds : float, optional
+            As for `Channel`, for this request.
+        **query
+            The query of the address.
+
+        Raises
+        ------
+        ServiceUnavailable
+            The service cannot be reached.
+        DpnbError
+            The service refused the request or failed.
+        """
+        status, body = self._request("GET", path, None, retry_seconds, query)
+        return self._decoded(status, body, reply)
+
+    def post(self, path: str, body: bytes) -> AnyReply:
+        """The reply to a request that may charge; it is sent again, unchanged, after a lost connection.
+
+        Raises
+        ------
+        ServiceUnavailable, DpnbError
+            As for `get`, but a refusal is returned.
+        """
+        status, content = self._request("POST", path, body, None, {})
+        refused = None if status in (200, 401) else refused_in(content)
+        return self._decoded(status, content, Done) if refused is None else refused
+
+    def _decoded(self, status: int, body: bytes, reply: type[T]) -> T:
+        if status != 200:
+            raise failure(self.where, status, body)
+        try:
+            return msgspec.json.decode(body, type=reply)
+        except (msgspec.MsgspecError, RecursionError):
+            raise unreadable(self.where) from None
+
+    # --- attempts -----------------------------------------------------------------------------------------------
+
+    def _request(
+        self, method: str, path: str, body: bytes | None, retry_seconds: float | None, query: dict[str, Any]
+    ) -> tuple[int, bytes]:
+        deadline = time.monotonic() + (self._retry_seconds if retry_seconds is None else retry_seconds)
+        pause, was_sent = FIRST_PAUSE, False
+        while True:
+            task = ThreadTask(lambda: self._attempt(method, path, body, query))
+            task.start_or_run()
+            try:
+                outcome = task.result()
+            except BaseException:  # an interrupt: the attempt may go on, with connections that nothing else uses
+                self._client = None
+                raise
+            if not isinstance(outcome, _Lost):
+                return outcome
+            was_sent |= outcome.may_have_arrived and body is not None
+            if time.monotonic() + pause > deadline:
+                raise self._unavailable(outcome.reason, was_sent)
+            time.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE)
+
+    def _attempt(self, method: str, path: str, body: bytes | None, query: dict[str, Any]) -> tuple[int, bytes] | _Lost:
+        """One attempt: the status and content of the reply, or why there is none."""
+        client = self._open_client()
+        try:
+            with client.stream(
+                method,
+                f"/v{VERSION}/{path}",
+                content=body,
+                params=query or None,
+                headers={} if body is None else {"Content-Type": "application/json"},
+            ) as response:
+                content = self._content(response)
+        except (httpx.HTTPError, OSError, ssl.SSLError) as error:
+            never = isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | httpx.PoolTimeout)
+            return _Lost(_reason(error), not never)
+        finally:
+            if client is not self._client:  # closed, or interrupted: nothing uses the connection again
+                client.close()
+        if response.status_code in RETRIED:
+            return _Lost(f"status {response.status_code}", True)
+        return response.status_code, content
+
+    def _content(self, response: httpx.Response) -> bytes:
+        """The content of a reply as it was sent, up to a limit of bytes and time.
+
+        It is never decompressed, since a few bytes could become more than the memory holds.
+
+        Raises
+        ------
+        ServiceError
+            The limit was exceeded.
+        httpx.ReadTimeout
+            The reply took too long.
+        """
+        content, deadline = bytearray(), time.monotonic() + REPLY_SECONDS
+        for part in response.iter_raw():
+            content += part
+            if len(content) > MAX_REPLY:
+                raise unreadable(self.where)
+            if time.monotonic() > deadline:
+                raise httpx.ReadTimeout("the reply took too long")
+        return bytes(content)
+
+    def _unavailable(self, reason: str, was_sent: bool) -> ServiceUnavailable:
+        if was_sent:
+            return ServiceUnavailable(
+                f"{self.where}: the connection was lost before the reply arrived ({reason}); the request may have been "
+                "charged; repeating the same release takes up the same charge"
+            )
+        return ServiceUnavailable(
+            f"{self.where}: cannot be reached ({reason}); nothing was charged; check the address and whether the "
+            "service is running"
+        )
+
+    # --- events -------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def stream(self, path: str) -> Iterator[Stream]:
+        """The lines of a reply that does not end, over a separate connection.
+
+        Raises
+        ------
+        ServiceUnavailable
+            The service cannot be reached; also while the lines are read.
+        AccessDenied
+            The service refused the token.
+        RequestError
+            The service does not have the table.
+        """
+        try:
+            with (
+                self._new_client(EVENT_SECONDS) as client,
+                client.stream("GET", f"/v{VERSION}/{path}", headers={"Accept": "text/event-stream"}) as response,
+            ):
+                if response.status_code in (401, 403):
+                    raise AccessDenied(str(failure(self.where, response.status_code, b"")))
+                if response.status_code == 404:
+                    raise failure(self.where, response.status_code, response.read())
+                if response.status_code != 200:
+                    raise ServiceUnavailable(f"{self.where}: status {response.status_code}")
+                yield Stream(response, self.where)
+        except (httpx.HTTPError, httpx.StreamError, OSError) as error:
+            raise ServiceUnavailable(f"{self.where}: {_reason(error)}") from None
+
+    # --- connections --------------------------------------------------------------------------------------------
+
+    def _open_client(self) -> httpx.Client:
+        if self._is_closed:
+            return self._new_client(REPLY_SECONDS)
+        if self._client is None or self._process != os.getpid():
+            self._client, self._process = self._new_client(REPLY_SECONDS), os.getpid()
+        return self._client
+
+    def _new_client(self, reply_seconds: float) -> httpx.Client:
+        timeout = httpx.Timeout(10.0, read=reply_seconds)
+        # A transport of one's own uses no proxy of the environment, which would see a token that is sent without TLS.
+        local = httpx.HTTPTransport(uds=self.origin.socket) if self.origin.is_local else None
+        verify = True if self.origin.is_local else ssl.create_default_context()  # the machine's certificates
+        return httpx.Client(
+            base_url=self.origin.url,
+            auth=self._auth,
+            transport=local,
+            verify=verify,
+            timeout=timeout,
+            follow_redirects=False,
+            headers={"User-Agent": "dpnb", "Accept-Encoding": "identity"},
+        )
+
+    def close(self) -> None:
+        """Close the connections; a later request uses one of its own, and closes it."""
+        self._is_closed = True
+        client, self._client = self._client, None
+        if client is not None and self._process == os.getpid():
+            with suppress(httpx.HTTPError, OSError):
+                client.close()
+
+
+class Stream:
+    """The lines of a reply that does not end."""
+
+    def __init__(self, response: httpx.Response, where: str) -> None:
+        self._response, self._where = response, where
+
+    def lines(self) -> Iterator[str]:
+        """The lines, as they arrive.
+
+        Raises
+        ------
+        ServiceError
+            A line is longer than any event.
+        """
+        rest = b""
+        for part in self._response.iter_raw():
+            *lines, rest = (rest + part).split(b"\n")
+            if any(len(line) > MAX_LINE for line in (*lines, rest)):
+                raise unreadable(self._where)
+            yield from (line.removesuffix(b"\r").decode(errors="replace") for line in lines)
+
+    def cut(self) -> None:
+        """End the reply, from another thread: reading it then fails."""
+        network = self._response.extensions.get("network_stream")
+        socket = None if network is None else network.get_extra_info("socket")
+        if socket is not None:
+            with suppress(OSError):
+                socket.shutdown(2)  # SHUT_RDWR; closing it would free its number while the other thread reads
+
+
+class _Lost:
+    """An attempt without a reply, and whether the service may have received it."""
+
+    def __init__(self, reason: str, may_have_arrived: bool) -> None:
+        self.reason, self.may_have_arrived = reason, may_have_arrived
+
+
+def _reason(error: BaseException) -> str:
+    """Why an attempt failed: the system's words for it, without addresses or numbers."""
+    text = str(error).partition("] ")[2] or str(error)
+    return text.split(" (_ssl")[0] or type(error).__name__

@@ -1,0 +1,114 @@
+"""Opening a session on a table of a service."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from dpnb.errors import InvalidValueError, RequestError
+from dpnb.remote.origin import origin_of
+from dpnb.remote.tokens import Token, ask_for_token, find_token, offer_to_keep
+from dpnb.wire.replies import Table
+
+if TYPE_CHECKING:
+    from dpnb.remote.channel import Channel
+    from dpnb.remote.session import RemoteSession
+
+_NAME = re.compile(r"[A-Za-z0-9._-]{1,200}")
+
+
+def connect(address: str, table: str | None = None, *, token: str | None = None) -> RemoteSession:
+    """Open a session on a table that a curator's service holds.
+
+    The session has the same methods as a `Session`, but neither the table nor the ledger is in this process: the
+    service charges and answers each release, and everything that is free is computed here from a copy of the analyst's
+    own rows of the ledger.
+
+    Parameters
+    ----------
+    address : str
+        The address of the service: ``https://host:port``, ``unix:///path/to/socket`` for a service on this machine, or
+        ``http://localhost:port``, for example through an SSH tunnel.  Plain HTTP to another machine is refused.
+    table : str, optional
+        Name of the table; it may be omitted if the token gives access to one table only.
+    token : str, optional
+        The access token that the curator made.  By default it is taken from the environment variable ``DPNB_TOKEN``
+        (for the address in ``DPNB_SERVICE``; without that variable, for the first address used), or from a file that
+        only this user can read, or else prompted for.  Do not write it in a notebook.  It is sent to this address only,
+        and redirections are not followed.
+
+    Returns
+    -------
+    RemoteSession
+
+    Raises
+    ------
+    InvalidValueError
+        If the address is invalid or is plain HTTP to another machine, or there is no such table.
+    RequestError
+        If there is no token, or an extra is not installed.
+    AccessDenied
+        If the service refuses the token.
+    ServiceUnavailable
+        If the service cannot be reached.
+    ServiceError
+        If the service uses another version of the messages.
+
+    Examples
+    --------
+    >>> import textwrap
+    >>> try:
+    ...     dpnb.connect("http://dp.example.org", table="visits")
+    ... except dpnb.errors.InvalidValueError as error:
+    ...     print(textwrap.fill(str(error), 66))
+    address: plain http would show the token and the answers to the
+    network; got 'http://dp.example.org'; use https, or
+    http://localhost through an SSH tunnel
+    """
+    given = None if token is None else Token(token, "token=")
+    token = None  # tracebacks of what follows show this frame
+    origin = origin_of(address)
+    try:
+        from dpnb.remote.channel import Channel
+        from dpnb.remote.session import RemoteSession
+    except ModuleNotFoundError as error:
+        if error.name != "httpx":
+            raise
+        raise RequestError(
+            'connect: needs the package httpx; it is not installed; pip install "dpnb[remote]"'
+        ) from None
+    name = None if table is None else _checked_name(table)
+    found = given or find_token(origin)
+    used = found or ask_for_token(origin)
+    channel = Channel(origin, used)
+    try:
+        path = f"tables/{_offered(channel, name)}"
+        session = RemoteSession(channel, path, channel.get(path, Table, retry_seconds=0))
+    except BaseException:
+        channel.close()
+        raise
+    if found is None:
+        offer_to_keep(used, origin)
+    return session
+
+
+def _offered(channel: Channel, name: str | None) -> str:
+    """The name of a table of the service: the one that is given, or the only one."""
+    names = channel.get("tables", tuple[str, ...], retry_seconds=0)
+    shown = f"the tables are {', '.join(map(repr, names))}" if names else "it has no table now"
+    if name is None and len(names) != 1:
+        raise InvalidValueError(
+            f"table: required, since the token gives access to {len(names)} tables of {channel.where}; got None; "
+            f"{shown}"
+        )
+    if name is not None and name not in names:
+        raise InvalidValueError(f"table: must be one of {channel.where}; got {name!r}; {shown}")
+    return _checked_name(names[0] if name is None else name)
+
+
+def _checked_name(table: object) -> str:
+    if not isinstance(table, str) or _NAME.fullmatch(table) is None or not table.strip("."):
+        raise InvalidValueError(
+            f"table: must be the name of a table of the service, of letters, digits, '.', '_' and '-'; got {table!r}"
+        )
+    return table

@@ -1,0 +1,87 @@
+"""A session whose table is held by a curator's service."""
+
+from __future__ import annotations
+
+import hashlib
+import weakref
+
+from dpnb._core import registry
+from dpnb._core.accountant.accountant import Accountant
+from dpnb._core.core import SessionCore
+from dpnb._core.ledger_metadata import LedgerMetadata
+from dpnb._core.pricing.public_knowledge import PublicSizes
+from dpnb.ledger.replica import ReplicaLedger
+from dpnb.mechanisms.randomness import SystemNoiseSource
+from dpnb.remote.calls import ServiceCalls
+from dpnb.remote.channel import Channel
+from dpnb.remote.events import ServiceConnection
+from dpnb.remote.failures import MAX_SHOWN, printable, unreadable
+from dpnb.remote.ledger_copy import LedgerCopy
+from dpnb.session.base import BaseSession
+from dpnb.wire.replies import Table
+
+
+class RemoteSession(BaseSession):
+    """A session whose table and ledger are held by a curator's service; `dpnb.connect` opens it.
+
+    It has the methods of `Session`.  What is free, such as previews, gauges and the log, is computed in this process
+    from the declaration of the table and a copy of the analyst's own rows of the ledger; no row of the table is ever in
+    this process.  What charges the budget is sent to the service.
+
+    Parameters
+    ----------
+    channel : Channel
+        The service.
+    path : str
+        Path of the table below ``/v1``.
+    table : Table
+        The table as the service describes it.
+
+    Raises
+    ------
+    ServiceError
+        If its name or version has characters that cannot be printed.
+    """
+
+    def __init__(self, channel: Channel, path: str, table: Table) -> None:
+        if not f"{table.name}{table.version}{table.metadata.get('session_name', '')}".isprintable():
+            raise unreadable(channel.where)  # texts that are shown, which might control a terminal
+        address = f"{channel.origin.text}/{table.name}"
+        ledger = ReplicaLedger(address, table.metadata, table.parameters)
+        copy = LedgerCopy(channel, path, table, ledger)
+        copy.fetch()
+        metadata = LedgerMetadata.from_dict(table.metadata, address)
+        self._channel, self._copy = channel, copy
+        self._connection = ServiceConnection(copy)
+        core = SessionCore(
+            id=hashlib.sha256(address.encode()).hexdigest()[:16],
+            name=metadata.name,
+            tables=metadata.tables.arranged(table.columns),
+            account=Accountant.from_ledger(ledger),
+            version=table.version,
+            public=PublicSizes(table.public_size, table.public_rows),
+            source=SystemNoiseSource(),  # never drawn from: the service adds the noise
+            notice=None if table.notice is None else printable(table.notice[:MAX_SHOWN]),
+            remote=ServiceCalls(copy),
+            connection=self._connection,
+        )
+        super().__init__(core)
+        core.on_change(lambda: registry.note_use(self))
+        self._connection.follow(core)  # first: the page shows whether changes are followed
+        registry.note_use(self)
+        weakref.finalize(self, channel.close)
+
+    @property
+    def address(self) -> str:
+        """The address of the service."""
+        return self._channel.origin.text
+
+    def close(self) -> None:
+        """Close the connection; what was received can still be read, and new requests are refused.
+
+        Sessions that are no longer referred to are closed too.
+        """
+        self._connection.close()
+        self._copy.close()
+        self._channel.close()
+        self._core.changed()

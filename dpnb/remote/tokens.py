@@ -1,0 +1,164 @@
+"""Access tokens of services: where they are found and kept.
+
+A token is kept in memory, in the environment or in a file that only its owner can read, and never in a notebook.  It is
+sent to one origin only.
+"""
+
+from __future__ import annotations
+
+import getpass
+import os
+import re
+import stat
+import sys
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from urllib.parse import quote
+
+from dpnb.copying import NotCopyable
+from dpnb.errors import InvalidValueError, RequestError
+from dpnb.remote.origin import Origin, origin_of
+
+VARIABLE = "DPNB_TOKEN"
+SERVICE_VARIABLE = "DPNB_SERVICE"
+"""The address to which the token of the environment belongs."""
+
+_TEXT = re.compile(r"[A-Za-z0-9._~+/=-]{1,4096}")  # the characters of a bearer token, RFC 6750
+_used_at: list[str] = []  # the origin to which this process has sent the token of its environment
+
+
+class Token(NotCopyable):
+    """An access token; it is never shown.
+
+    Parameters
+    ----------
+    text : str
+        The token.
+    source : str
+        Where it was found, for errors.
+
+    Raises
+    ------
+    InvalidValueError
+        If it cannot be a token.
+    """
+
+    __slots__ = ("_text", "source")
+    _not_copied = "it is a secret; it is read again from where it is kept"
+
+    def __init__(self, text: object, source: str) -> None:
+        if not isinstance(text, str) or _TEXT.fullmatch(text.strip()) is None:
+            problem = "it is empty" if text == "" else "it has other characters"
+            raise InvalidValueError(
+                f"token: must be one that the curator made, of letters, digits and ._~+/=-; {problem} ({source}); "
+                "give it without quotes or spaces"
+            ) from None
+        self._text, self.source = text.strip(), source
+
+    def __repr__(self) -> str:
+        return "<Token>"
+
+    def header(self) -> str:
+        """The value of the header ``Authorization``."""
+        return f"Bearer {self._text}"
+
+    def keep(self, origin: Origin) -> Path:
+        """Write the token to the file of its origin, which only this user can read."""
+        path = token_file(origin)
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=".token-")  # created with mode 0600
+        try:
+            with os.fdopen(handle, "w", encoding="ascii") as file:
+                file.write(self._text + "\n")
+            Path(name).replace(path)
+        except BaseException:
+            with suppress(OSError):
+                Path(name).unlink()
+            raise
+        return path
+
+
+def token_file(origin: Origin) -> Path:
+    """The file that keeps the token of an origin."""
+    folder = os.environ.get("XDG_CONFIG_HOME") or ""
+    root = Path(folder) if Path(folder).is_absolute() else Path.home() / ".config"
+    return root / "dpnb" / "tokens" / quote(origin.text, safe="")
+
+
+def find_token(origin: Origin) -> Token | None:
+    """The token of an origin, from the environment or its file; None if neither has one.
+
+    Raises
+    ------
+    RequestError
+        If other users could read or change the file.
+    """
+    text = os.environ.get(VARIABLE)
+    if text and _is_meant_for(origin):
+        return Token(text, f"environment variable {VARIABLE}")
+    return _from_file(token_file(origin))
+
+
+def _is_meant_for(origin: Origin) -> bool:
+    """Whether the token of the environment may be sent to an origin.
+
+    It belongs to the address in `SERVICE_VARIABLE`; without one, to the first origin that this process uses it for.
+    """
+    named = os.environ.get(SERVICE_VARIABLE)
+    if named:
+        return origin_of(named) == origin
+    if not _used_at:
+        _used_at.append(origin.text)
+    return _used_at[0] == origin.text
+
+
+def _from_file(path: Path) -> Token | None:
+    try:
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise RequestError(
+            f"token file {str(path)!r}: cannot be read ({error.strerror}); remove it, and give the token again"
+        ) from None
+    with os.fdopen(handle, encoding="ascii", errors="replace") as file:
+        status = os.fstat(file.fileno())
+        own = not hasattr(os, "getuid") or status.st_uid == os.getuid()
+        if not stat.S_ISREG(status.st_mode) or not own or (os.name == "posix" and status.st_mode & 0o077):
+            raise RequestError(
+                f"token file {str(path)!r}: must be a file of yours that only you can read; it is not; "
+                f"run chmod 600 on it, and have the curator replace the token if others may have read it"
+            )
+        return Token(file.read(4200), f"file {path}")
+
+
+def ask_for_token(origin: Origin) -> Token:
+    """Prompt for the token of a service.
+
+    Raises
+    ------
+    RequestError
+        If nobody can be prompted, as in a script.
+    """
+    if not _can_prompt():
+        raise RequestError(
+            f"service {origin.text}: needs an access token, and none was found; give token=, set {VARIABLE}, or "
+            f"connect once in a terminal or notebook, which offers to keep the token in {str(token_file(origin))!r}"
+        )
+    return Token(getpass.getpass(f"Access token for {origin.text}: "), "prompt")
+
+
+def offer_to_keep(token: Token, origin: Origin) -> None:
+    """Keep a token that was typed and has worked, if the user wants that."""
+    path = token_file(origin)
+    with suppress(EOFError):
+        if input(f"Keep the token in {path}, which only you can read? [y/N] ").strip().lower() in ("y", "yes"):
+            token.keep(origin)
+
+
+def _can_prompt() -> bool:
+    """Whether a user can type: in a terminal, or in a kernel, which replaces `getpass.getpass`."""
+    if getpass.getpass.__module__ != "getpass":
+        return True
+    return sys.stdin is not None and sys.stdin.isatty()
