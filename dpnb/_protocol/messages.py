@@ -36,7 +36,7 @@ class LogChunk(Record, frozen=True):
         Oldest first.
     """
 
-    version: Literal[8]
+    version: Literal[9]
     process_id: str
     session: str
     start: Count
@@ -113,6 +113,10 @@ class CellEnded(msgspec.Struct, frozen=True, tag="cell_ended", tag_field="method
     cell_id: str
 
 
+class Reconnect(msgspec.Struct, frozen=True, tag="reconnect", tag_field="method"):
+    """A page requests that the sessions that are out of date try to reach their service now."""
+
+
 class Refresh(msgspec.Struct, frozen=True, tag="refresh", tag_field="method"):
     """A picker requests a new state."""
 
@@ -123,7 +127,8 @@ class Release(msgspec.Struct, frozen=True, tag="release", tag_field="method"):
     Parameters
     ----------
     target : dict
-        The target of an option; any other target is refused in the picker's state.
+        The target of an option; any other target is refused in the picker's state, as is one that costs more now than
+        was displayed.
     id : str
         Returned as `completed_request` in the state that shows the outcome.
     confirmed : bool
@@ -149,8 +154,8 @@ class ReleaseCount(msgspec.Struct, frozen=True, tag="release_count", tag_field="
     confirmed: bool = False
 
 
-PanelRequest = RequestSnapshot | RequestLog | FollowLedgers | CellScheduled | CellStarted | CellEnded
+PanelRequest = RequestSnapshot | RequestLog | FollowLedgers | CellScheduled | CellStarted | CellEnded | Reconnect
 """What the Lab extension sends to the kernel."""
 
-PickerRequest = Refresh | Release | ReleaseCount
+PickerRequest = Refresh | Release | ReleaseCount | Reconnect
 """What a picker sends to the kernel."""

@@ -20,7 +20,8 @@ class Option(Record, frozen=True):
     Parameters
     ----------
     target : dict of str to str
-        Sent back when the option is chosen, for example ``{"mu": "0.24"}``.
+        Sent back when the option is chosen, for example ``{"mu": "0.24", "at_most": "36/625"}``: the argument first,
+        and the cost as mu squared, which the release must not exceed.
     cost : str
         What it costs as a percentage of the budget, in words; without a budget, as a loss.
     loss : str

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from typing import Final, Literal
 
+from dpnb._protocol.connection import Connection
 from dpnb._protocol.timeline import Timeline
 from dpnb._protocol.types import Count, Proportion, Record
 
-VERSION: Final = 8
+VERSION: Final = 9
 """Of the snapshot; raised when a field is renamed, removed or changes its meaning."""
 
 ODOMETERS_PAUSED: Final = "odometers-paused"
@@ -291,6 +292,8 @@ class Session(Record, frozen=True):
         Warning that the answers are not real or not private, or that there is no budget; None otherwise.
     notice_explanation : str or None
         Id of the explanation of `notice`; None when there is no notice.
+    connection : Connection or None
+        None if the table is in the kernel.
     guarantee : str
         In words.
     headlines : list of Headline
@@ -331,6 +334,7 @@ class Session(Record, frozen=True):
     privacy_unit: str
     notice: str | None
     notice_explanation: str | None
+    connection: Connection | None
     guarantee: str
     headlines: list[Headline]
     filter: str
@@ -370,7 +374,7 @@ class Snapshot(Record, frozen=True):
         Of refusals and warnings.
     """
 
-    version: Literal[8]
+    version: Literal[9]
     process_id: str
     seq: Count
     time: str

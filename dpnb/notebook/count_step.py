@@ -12,6 +12,7 @@ from dpnb.accounting.exact import decimal_sqrt_down, to_text
 from dpnb.errors import DpnbError
 from dpnb.notebook.amounts import short_amount
 from dpnb.notebook.confirmation import large_share
+from dpnb.notebook.displayed_cost import with_cost
 from dpnb.render.numbers import format_cost_up, format_mu_up, format_percent_up
 from dpnb.render.previews import FIRST_MU, FIRST_SHARE
 from dpnb.results.answer import Answer
@@ -63,7 +64,7 @@ def make_step(count: Query) -> CountStep | None:
         text=text,
         label=label,
         loss=f"mu {format_mu_up(preview.total_loss)}" + (" in total" if best is not None else ""),
-        target={"mu": repr(preview.total_loss.mu)},
+        target=with_cost({"mu": repr(preview.total_loss.mu)}, preview),
         confirm=None if large is None else f"Release for {large}?",
     )
 
@@ -81,7 +82,7 @@ def _preview(count: Query, best: Answer | None) -> Preview | None:
         share = min(max(share, spent / (account.filter.headroom or 1.0)), 1.0)
     proposed: Any = count.preview(share=share)
     mu = short_amount(decimal_sqrt_down(proposed.total_loss.mu_squared), known)
-    preview: Any = count.preview(mu=mu) if mu > known else proposed
+    preview: Any = count.preview(mu=mu if mu > known else proposed.total_loss.mu)
     return preview if preview.cost else None
 
 

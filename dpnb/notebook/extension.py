@@ -10,7 +10,7 @@ from IPython.display import display
 from dpnb import progress
 from dpnb._core import registry
 from dpnb._core.query import Query
-from dpnb._protocol.messages import FollowLedgers, PanelRequest
+from dpnb._protocol.messages import FollowLedgers, PanelRequest, Reconnect
 from dpnb.errors import DpnbError
 from dpnb.notebook import (
     cell_context,
@@ -91,6 +91,8 @@ def _on_request(request: PanelRequest) -> None:
         panel.publish()  # charges may have been assigned to a cell
     if isinstance(request, FollowLedgers):
         _watch.follow(request.page, request.is_visible)
+    elif isinstance(request, Reconnect):
+        snapshots.reconnect()
 
 
 def _unregister(shell: Any) -> None:

@@ -15,6 +15,7 @@ from contextlib import suppress
 
 from dpnb.errors import DpnbError
 from dpnb.ledger import MEMORY, Ledger
+from dpnb.ledger.replica import ReplicaLedger
 from dpnb.threads import ThreadTask
 
 INTERVAL = 1.0
@@ -105,7 +106,8 @@ class LedgerWatch:
         return now != version or now == -1
 
     def _files(self) -> list[Ledger]:
-        return [ledger for ledger in self._ledgers() if ledger.path != MEMORY]
+        ledgers = [ledger for ledger in self._ledgers() if ledger.path != MEMORY]
+        return [ledger for ledger in ledgers if not isinstance(ledger, ReplicaLedger)]  # its service sends changes
 
     def _run(self) -> None:
         try:

@@ -18,13 +18,15 @@ import traitlets
 from IPython.display import DisplayHandle, display
 
 from dpnb._core.query import Query
-from dpnb._protocol.messages import PickerRequest, Refresh, Release, ReleaseCount
+from dpnb._protocol.messages import PickerRequest, Reconnect, Refresh, Release, ReleaseCount
 from dpnb.accounting.exact import exact, from_text
 from dpnb.errors import ConfirmationRequired, DpnbError, RequestError
-from dpnb.notebook import cell_context, count_step, panel, picker_state, progress_line, widgets
+from dpnb.notebook import cell_context, count_step, panel, picker_state, progress_line, snapshots, widgets
 from dpnb.notebook.confirmation import large_release
+from dpnb.notebook.displayed_cost import AT_MOST
 from dpnb.render.page import with_timestamp
 from dpnb.results.answer import Answer
+from dpnb.session.snapshot import connection_of
 
 BEST = ".best returns the current best answer at no cost; it changes when more is released"
 
@@ -44,6 +46,8 @@ class Picker(anywidget.AnyWidget):
         A `PickerState` of the protocol as JSON.
     is_stale : bool
         Whether the budget has changed since the state was computed; the browser then requests it again when visible.
+    connection : dict or None
+        A `Connection` of the protocol as JSON; None if the table is in this process.
     progress : str
         What a long release is doing, and for how long; empty when idle.
     """
@@ -52,6 +56,7 @@ class Picker(anywidget.AnyWidget):
     _css = widgets.asset("picker.css")
     state = traitlets.Dict().tag(sync=True)
     is_stale = traitlets.Bool(False).tag(sync=True)
+    connection = traitlets.Any(None).tag(sync=True)
     progress = traitlets.Unicode("").tag(sync=True)
 
     def __init__(self, query: Query) -> None:
@@ -68,7 +73,7 @@ class Picker(anywidget.AnyWidget):
         self._shown = shown
         self._count: Query | None = query.count_needed if shown.count_step else None
         """The count of the last step: a request for it that arrives twice is the same request."""
-        super().__init__(state=msgspec.to_builtins(shown))
+        super().__init__(state=msgspec.to_builtins(shown), connection=self._connection())
         self.on_msg(self._on_message)
 
     def show(self) -> None:
@@ -80,8 +85,16 @@ class Picker(anywidget.AnyWidget):
         )
 
     def follow(self) -> None:
-        """Note whether the budget has changed since the picker was made."""
+        """Note whether the budget or the connection has changed since the picker was made.
+
+        It takes no lock: a release that waits for a service must not delay what the page shows.
+        """
+        self.connection = self._connection()
         self.is_stale = self.is_stale or _count(self._query) != self._seen
+
+    def _connection(self) -> dict[str, object] | None:
+        state: dict[str, object] | None = msgspec.to_builtins(connection_of(self._query.runner.connection))
+        return state
 
     def _bundle(self) -> dict[str, object]:
         """The live widget, and for other front ends the answers, or the preview before the first answer."""
@@ -102,6 +115,8 @@ class Picker(anywidget.AnyWidget):
             match _request(content):
                 case Refresh():
                     self._renew()
+                case Reconnect():
+                    snapshots.reconnect()
                 case Release() as request:
                     self._release(request)
                 case ReleaseCount() as request:
@@ -130,10 +145,10 @@ class Picker(anywidget.AnyWidget):
         try:
             if query is None:
                 raise RequestError("picker: the expected error is now known; nothing was charged")
-            target = _arguments(request.target)
+            target, at_most = _arguments(request.target)
             if not request.confirmed:
                 self._refuse_large(query, target)
-            return query.release(**target)
+            return query._released(at_most, **target)
         except DpnbError as error:
             self._renew(refusal=picker_state.refusal_state(error), completed_request=request.id)
             return None
@@ -197,19 +212,22 @@ def _request(content: object) -> PickerRequest | None:
     return None
 
 
-def _arguments(target: dict[str, Any]) -> dict[str, Any]:
-    """The requested target, which must be one that options can have.
+def _arguments(target: dict[str, Any]) -> tuple[dict[str, Any], Fraction]:
+    """The requested target, which must be one that options can have, and the cost that was displayed, as mu squared.
+
+    A target without a cost is that of a request that was charged before and not answered, which is free.
 
     Raises
     ------
     RequestError, InvalidValueError
         It is a different target.
     """
-    match target:
-        case {"mu": str(amount), **others} if not others:
-            return {"mu": _number(amount)}
-        case {"share": str(amount), **others} if not others:
-            return {"share": _number(amount)}
+    displayed = target.get(AT_MOST, "0")
+    match {name: amount for name, amount in target.items() if name != AT_MOST}:
+        case {"mu": str(amount), **others} if not others and isinstance(displayed, str):
+            return {"mu": _number(amount)}, _number(displayed)
+        case {"share": str(amount), **others} if not others and isinstance(displayed, str):
+            return {"share": _number(amount)}, _number(displayed)
     raise RequestError("picker: the page sent an invalid target; reload the page, and run the cell again")
 
 
@@ -222,7 +240,7 @@ def _number(text: str) -> Fraction:
 
 
 def _code(target: dict[str, str]) -> str:
-    ((name, amount),) = target.items()
+    ((name, amount),) = ((name, amount) for name, amount in target.items() if name != AT_MOST)
     return f"{name}={amount}"
 
 

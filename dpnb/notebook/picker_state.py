@@ -35,6 +35,7 @@ from dpnb.errors import BudgetExceeded, DpnbError, RequestError
 from dpnb.notebook.amounts import short_amount
 from dpnb.notebook.confirmation import large_share
 from dpnb.notebook.count_step import make_step
+from dpnb.notebook.displayed_cost import with_cost
 from dpnb.render.answers import estimates_html, estimates_text
 from dpnb.render.explanations import explanation_for
 from dpnb.render.numbers import describe_error, format_cost_up, format_percent_down, format_percent_up, percent
@@ -258,7 +259,7 @@ def _option(query: Query, target: dict[str, str], preview: Preview, best: Answer
     large = large_share(account, preview)
     whole = "" if "mu" in target else ", all that is left"
     return Option(
-        target=target,
+        target=with_cost(target, preview),
         cost=f"{format_percent_up(preview.cost_fraction)} of the budget{whole}"
         if preview.has_budget
         else format_cost_up(preview.cost),

@@ -41,6 +41,13 @@ def log(session_id: str, start: int, max_rows: int) -> tuple[int, list[protocol.
     return 0, []
 
 
+def reconnect() -> None:
+    """Let the sessions that are out of date try to reach their service now."""
+    connections = [session._core.connection for session in live()]
+    for connection in {id(one): one for one in connections if one is not None and not one.is_current}.values():
+        connection.refresh()
+
+
 def sessions() -> list[protocol.Session]:
     """One snapshot for each session, most recently used first; an unreadable session does not hide the others."""
     return [_snapshot(session) for session in live()]

@@ -5,14 +5,16 @@ Import this module only when gauges are first displayed, since it imports ipywid
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 import anywidget
 import msgspec
 import traitlets
 
+from dpnb._protocol.messages import PanelRequest, Reconnect
 from dpnb._protocol.snapshot import Session
-from dpnb.notebook import cell_context, panel
+from dpnb.notebook import cell_context, panel, snapshots
 
 _STATIC = Path(__file__).parent / "static"
 
@@ -44,6 +46,17 @@ class Gauges(anywidget.AnyWidget):
     _esm = asset("gauges.js")
     _css = asset("gauges.css")
     state = traitlets.Dict().tag(sync=True)
+
+    def __init__(self, **traits: object) -> None:
+        super().__init__(**traits)
+        self.on_msg(_on_message)
+
+
+def _on_message(_: Gauges, content: object, __: object) -> None:
+    """Reconnect when the page requests it; other messages are ignored."""
+    with suppress(msgspec.ValidationError):
+        if isinstance(msgspec.convert(content, PanelRequest), Reconnect):
+            snapshots.reconnect()
 
 
 LIVE = "application/vnd.dpnb.widget+json"

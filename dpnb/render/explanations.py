@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from dpnb import errors
+from dpnb._protocol.connection import OUT_OF_DATE
 from dpnb._protocol.snapshot import EXCLUDED_UNITS, ODOMETERS_PAUSED
 
 
@@ -66,11 +67,39 @@ _ERRORS: dict[type[errors.DpnbError], ErrorExplanation] = {
         "An answer offers the operations whose intervals are known or unchanged; .to_pandas() returns the released "
         "estimates and limits as an ordinary table, and computing with these costs nothing.",
     ),
+    errors.ServiceUnavailable: ErrorExplanation(
+        "service-unavailable",
+        "Service not reached",
+        "The table is on the curator's server, which cannot be reached or did not reply; if the message says "
+        "that the request may have been charged, repeating the same request takes up that charge and costs "
+        "nothing more.",
+        "Previews, recorded answers, the log and the gauges remain available. The session reconnects automatically; "
+        "python -m dpnb serve starts the service again on the curator's machine.",
+    ),
+    errors.AccessDenied: ErrorExplanation(
+        "access-denied",
+        "Access denied",
+        "The service does not accept the access token for this; nothing was charged; the curator can issue a new "
+        "token, with which dpnb.connect() opens the session again.",
+    ),
+    errors.ServiceError: ErrorExplanation(
+        "service-error",
+        "Service failed",
+        "The service replied in a way that gives no answer, and does not send the reason, since it might depend on "
+        "rows of the table; if the request was charged, repeating the same request takes up that charge.",
+        "The log of the service, which only the curator sees, has the details.",
+    ),
     errors.ConfirmationRequired: ErrorExplanation(
         "confirmation-required",
         "Large cost",
         "A release by mouse or magic that takes more than 20% of what is left, or another limit that is set with "
         "%config DpnbMagics.confirm_above, must be confirmed, because a charge cannot be undone; nothing was charged.",
+    ),
+    errors.CostIncreased: ErrorExplanation(
+        "cost-increased",
+        "More expensive than displayed",
+        "Another kernel or analyst released or spent something after the cost was computed, so that the release would "
+        "now cost more than was displayed; nothing was charged, and the displayed costs are now up to date.",
     ),
     errors.RequestError: ErrorExplanation(
         "request",
@@ -219,6 +248,16 @@ _WARNINGS = [
         "Interactive mechanisms may be queried concurrently in any order because each is charged before it answers, "
         "under a filter for which this is proved: GDP, (epsilon, delta)-DP, Rényi DP of one order, or zCDP without a "
         "delta.",
+    ),
+    ErrorExplanation(
+        OUT_OF_DATE,
+        "Out of date",
+        "The table and its ledger are on the curator's server, which cannot be reached at the moment: the figures are "
+        "those of the last connection, and charges that were made since then, also by other notebooks of yours, are "
+        "not included.",
+        "The session reconnects automatically, and then shows all charges. Previews and recorded answers remain "
+        "available; a release is sent to the server, which checks it against the current budget. Nothing that was "
+        "charged is lost: the same request returns its answer at no further cost.",
     ),
     ErrorExplanation(
         EXCLUDED_UNITS,

@@ -8,6 +8,7 @@ from html import escape
 from dpnb._protocol.snapshot import Gauge, Session
 from dpnb.accounting.odometers import OdometerKind
 from dpnb.errors import printable
+from dpnb.render.connections import DIMMED, connection_html, connection_lines
 from dpnb.render.page import FAINT, LOUD, STYLE, as_of_now, notice_html
 
 METER_WIDTH = 240
@@ -32,6 +33,8 @@ def _lines(state: Session) -> list[str]:
     lines = [f"dpnb session {state.name}: {state.guarantee}"]
     if state.notice:
         lines.insert(0, state.notice)
+    for line in connection_lines(state.connection):
+        lines += textwrap.wrap(line, TEXT_WIDTH, initial_indent="  ", subsequent_indent="    ")
     for gauge in state.gauges:
         filled = 0 if gauge.value is None else round(gauge.value * 20)
         bar = "" if gauge.value is None else f"[{'#' * filled}{'.' * (20 - filled)}] "
@@ -63,11 +66,13 @@ def _steps(state: Session) -> list[str]:
 def render_html(state: Session) -> str:
     """A session's state as static HTML with a timestamp, for closed notebooks and exports."""
     meters = "".join(_meter(gauge) for gauge in state.gauges)
+    is_dimmed = state.connection is not None and not state.connection.is_current
+    dimmed = f' style="{DIMMED}"' if is_dimmed else ""
     return (
         f'<div style="{STYLE}">{notice_html(state.notice)}<div><b>{escape(state.name)}</b> '
-        f'<span style="{FAINT}">{escape(state.guarantee)}</span></div>{meters}{_participation(state)}{_next(state)}'
-        f"{_lists(state)}"
-        f'<div style="{FAINT}">{escape(state.spent)} ({escape(state.spent_loss)}); {as_of_now()}</div></div>'
+        f'<span style="{FAINT}">{escape(state.guarantee)}</span></div>{connection_html(state.connection)}'
+        f"<div{dimmed}>{meters}{_participation(state)}{_next(state)}{_lists(state)}"
+        f'<div style="{FAINT}">{escape(state.spent)} ({escape(state.spent_loss)}); {as_of_now()}</div></div></div>'
     )
 
 

@@ -171,6 +171,7 @@ function sessionActions(model: ILedgerModel, notebooks: Notebooks): ISessionActi
     exportLog: session => void exportLog(model, session),
     hasCell: cell => notebooks.hasCell(model.kernelId, cell),
     goToCell: cell => void notebooks.goToCell(model.kernelId, cell),
+    reconnect: () => model.reconnect(),
     copy: text => Clipboard.copyToSystem(text)
   };
 }

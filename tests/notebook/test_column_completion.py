@@ -12,12 +12,12 @@ import pytest
 from IPython.core.completer import provisionalcompleter
 from IPython.core.interactiveshell import InteractiveShell
 from jupyter_client.manager import start_new_kernel
-from traitlets.config import Config
 
 import dpnb
 from dpnb._backends.memory import execute
 from dpnb.notebook import column_completion
 from dpnb.notebook.partial_code import OpenAttribute, OpenString, at_cursor
+from shells import terminal_shell
 from waiting import LIMIT
 
 SCHEMA: dict[str, Any] = {
@@ -34,11 +34,7 @@ TABLE = pd.DataFrame({"p": [1], "wage": [1.0], "town x": ["Aberdeen"], "town": [
 def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iterator[Any]:
     """A terminal shell with the extension, a session and some answers."""
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
-    quiet = Config()
-    quiet.HistoryManager.enabled = False
-    quiet.Completer.use_jedi = request.param
-    shell = InteractiveShell(config=quiet)
-    try:
+    with terminal_shell(jedi=request.param) as shell:
         dpnb.load_ipython_extension(shell)
         arguments: dict[str, Any] = {"budget": dpnb.Budget.gdp(100), "ledger": ":memory:", "not_private_test_seed": 1}
         session = dpnb.Session(TABLE, name="people", schema=SCHEMA, **arguments)
@@ -55,8 +51,6 @@ def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fixtu
             limit=50,
         )
         yield shell
-    finally:
-        shell.configurables.clear()
 
 
 def offered(shell: InteractiveShell, line: str) -> set[str]:

@@ -14,7 +14,6 @@ from IPython.core.completer import provisionalcompleter
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 from nbclient import NotebookClient
-from traitlets.config import Config
 
 import dpnb
 from dpnb.errors import BudgetExceeded, DpnbError, RequestError
@@ -24,6 +23,7 @@ from dpnb.notebook.panel import EXPLAINED
 from dpnb.render.explanations import explanation_for
 from dpnb.results.answer import Answer
 from dpnb.results.preview import Preview, Previews
+from shells import terminal_shell
 
 Session = Callable[[], dpnb.Session]
 
@@ -32,11 +32,7 @@ Session = Callable[[], dpnb.Session]
 def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[InteractiveShell]:
     """A terminal shell with the extension loaded and one session, `s`."""
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
-    quiet = Config()
-    quiet.HistoryManager.enabled = False  # no database that outlives the test
-    quiet.Completer.use_jedi = False
-    shell = InteractiveShell(config=quiet)
-    try:
+    with terminal_shell(jedi=False) as shell:
         dpnb.load_ipython_extension(shell)
         shell.user_ns["s"] = dpnb.Session(
             pd.DataFrame({"x": [1.0]}),
@@ -46,8 +42,6 @@ def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Interacti
             ledger=tmp_path / "terminal.dpnb",
         )
         yield shell
-    finally:
-        shell.configurables.clear()
 
 
 def run(shell: InteractiveShell, source: str) -> object:

@@ -19,6 +19,7 @@ def running(monkeypatch: pytest.MonkeyPatch) -> dict:
     kernel = SimpleNamespace(get_parent=lambda channel: {"metadata": metadata})
     shell = SimpleNamespace(kernel=kernel)
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    monkeypatch.setattr(cell_context, "_front_ends", set())  # other tests of this process have sent messages
     return metadata
 
 

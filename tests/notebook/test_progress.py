@@ -11,7 +11,7 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from dpnb._core import releases
+from dpnb._core.execution import releases
 from dpnb.notebook import progress_line
 from dpnb.progress import Stage
 from waiting import LIMIT

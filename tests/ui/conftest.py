@@ -103,7 +103,8 @@ def lab_root(lab_home: Path, folder_names: Iterator[str]) -> Path:
     ignored = shutil.ignore_patterns("*.dpnb*", ".ipynb_checkpoints", "images", "scale-tables", "clinic.toml")
     shutil.copytree(EXAMPLES, root, ignore=ignored)
     shutil.copy(HERE / "fake_session.py", root)
-    shutil.copy(HERE.parent / "waiting.py", root)
+    for name in ("waiting.py", "fake_connection.py"):
+        shutil.copy(HERE.parent / name, root)
     notebook = nbformat.v4.new_notebook(
         cells=[nbformat.v4.new_code_cell(source) for source in CELLS.values()],
         metadata={"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}},

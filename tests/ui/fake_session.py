@@ -78,6 +78,7 @@ class Budget:
             "privacy_unit": "one row",
             "notice": self.notice,
             "notice_explanation": self.notice and "rehearsal",
+            "connection": None,
             "guarantee": "(1, 1e-06)-DP, enforced as 0.2117-GDP, for one row",
             "headlines": [{"id": "remaining", "text": text}],
             "filter": "gdp",

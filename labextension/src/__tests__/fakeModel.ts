@@ -34,6 +34,8 @@ export class FakeModel implements ILedgerModel {
     return { rows: this.logs.get(session) ?? [], isComplete: this.logs.has(session), isPending: false };
   }
 
+  readonly reconnect = vi.fn<() => void>();
+
   requestLog(session: string): Promise<ILogEntry[] | null> {
     return Promise.resolve(this.logs.get(session) ?? null);
   }
@@ -51,6 +53,7 @@ export class FakeTools implements ISessionActions {
   readonly requestLog = vi.fn<(session: string) => void>();
   readonly exportLog = vi.fn<(session: ISession) => void>();
   readonly goToCell = vi.fn<(cell: string) => void>();
+  readonly reconnect = vi.fn<() => void>();
   readonly copy = vi.fn<(text: string) => void>();
 
   log(session: string): ILog {

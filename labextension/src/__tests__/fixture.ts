@@ -1,6 +1,7 @@
 import shared from '../../../tests/fixtures/snapshot.json';
 import noBudget from '../../../tests/fixtures/no-budget.json';
 import { isSession, isSnapshot } from '../protocol/read';
+import type { IConnection } from '../protocol/connection';
 import type { ILogEntry, ISession, ISnapshot } from '../protocol/snapshot';
 
 /** The snapshot that Python's tests read as well; a fresh copy, so that a test may change it. */
@@ -20,6 +21,18 @@ export function sharedSession(index: 0 | 1 = 0, changes: Partial<ISession> = {})
   }
   return { ...session, ...changes };
 }
+
+/** The state of a connection to a service. */
+export const CURRENT: IConnection = {
+  where: 'on the curator’s server, https://dp.example.org',
+  is_current: true,
+  text: 'up to date'
+};
+export const LOST: IConnection = {
+  ...CURRENT,
+  is_current: false,
+  text: 'out of date since 14:02: the service cannot be reached; reconnecting'
+};
 
 /** A session without a budget that has released two counts, as Python's tests read it. */
 export function sessionWithoutBudget(): ISession {

@@ -1,9 +1,11 @@
 import type { ICost } from './badgeMemory';
 import { button, element, setText, Views } from '../dom/dom';
+import { isOutOfDate } from '../dom/format';
+import type { IConnection } from '../protocol/connection';
 import { trans } from '../translation';
 
-/** A cost, and whether it comes from the saved notebook instead of a live session. */
-export type BadgeLine = ICost & { isSaved: boolean };
+/** A cost, whether it comes from the saved notebook instead of a live session, and the connection of that session. */
+export type BadgeLine = ICost & { isSaved: boolean; connection: IConnection | null };
 
 /** The cost of one cell, in the left margin of the notebook: one line for each session that was charged. */
 export class Badge {
@@ -41,11 +43,16 @@ export class Badge {
       'dpnb-mod-saved',
       lines.some(line => line.isSaved)
     );
+    this.node.classList.toggle(
+      'dpnb-mod-out-of-date',
+      lines.some(line => isOutOfDate(line.connection))
+    );
   }
 }
 
-function sentence({ description, notice, isSaved }: BadgeLine): string {
-  return [description, notice, isSaved ? trans.__('(as saved with the notebook)') : undefined]
+function sentence({ description, notice, isSaved, connection }: BadgeLine): string {
+  const where = connection ? trans.__('Table %1: %2.', connection.where, connection.text) : undefined;
+  return [description, notice, isSaved ? trans.__('(as saved with the notebook)') : undefined, where]
     .filter(part => part !== undefined)
     .join(' ');
 }

@@ -1,6 +1,7 @@
 import { JSONExt, type ReadonlyJSONValue } from '@lumino/coreutils';
 
 import { isFields, isText, listOf } from '../protocol/guards';
+import type { IConnection } from '../protocol/connection';
 import type { ISession } from '../protocol/snapshot';
 
 /** Key of a cell's metadata under which its cost is saved. */
@@ -35,8 +36,8 @@ export interface ICellMemory {
 
 /** The costs of cells in live sessions. */
 export interface ICurrentCosts {
-  /** Ids of the live sessions. */
-  sessions: ReadonlySet<string>;
+  /** The connections of the live sessions by their ids; null for a local one. */
+  sessions: ReadonlyMap<string, IConnection | null>;
   /** By id of the cell. */
   cells: ReadonlyMap<string, readonly ICost[]>;
 }
@@ -50,7 +51,7 @@ export function currentCosts(sessions: readonly ISession[]): ICurrentCosts {
       cells.set(cell, [...(cells.get(cell) ?? []), cost]);
     }
   }
-  return { sessions: new Set(sessions.map(session => session.id)), cells };
+  return { sessions: new Map(sessions.map(({ id, connection }) => [id, connection])), cells };
 }
 
 /** The costs saved in a cell's metadata; empty if they were written for another cell. */

@@ -12,7 +12,7 @@ import type { RunningCells } from './runningCells';
 const BADGED = 'dpnb-mod-badged';
 const LINES = '--dpnb-badge-lines';
 
-const NO_CURRENT_COSTS: ICurrentCosts = { sessions: new Set(), cells: new Map() };
+const NO_CURRENT_COSTS: ICurrentCosts = { sessions: new Map(), cells: new Map() };
 
 /**
  * The cost badges of one notebook, until this is disposed.
@@ -94,7 +94,13 @@ export class NotebookBadges implements IDisposable {
     }
     const badge = this._badges.get(cell) ?? new Badge(() => this._onClick(cell.model.id));
     this._badges.set(cell, badge);
-    badge.update(costs.map(cost => ({ ...cost, isSaved: !live.sessions.has(cost.session) })));
+    badge.update(
+      costs.map(cost => ({
+        ...cost,
+        isSaved: !live.sessions.has(cost.session),
+        connection: live.sessions.get(cost.session) ?? null
+      }))
+    );
     cell.addClass(BADGED);
     cell.node.style.setProperty(LINES, String(costs.length));
     if (badge.node.parentNode !== cell.node) {

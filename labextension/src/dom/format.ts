@@ -1,3 +1,4 @@
+import type { IConnection } from '../protocol/connection';
 import type { ISnapshot } from '../protocol/snapshot';
 import type { LedgerView } from '../kernel/tokens';
 import { trans } from '../translation';
@@ -77,9 +78,11 @@ export function statusLine(view: LedgerView, headline = DEFAULT_HEADLINE): strin
   }
   const { headlines, name } = session;
   const selected = headlines.find(line => line.id === headline) ?? headlines[0];
-  const remarks = [session.notice, view.kind === 'stale' ? trans.__('last known') : null].filter(
-    remark => remark !== null
-  );
+  const remarks = [
+    session.notice,
+    isOutOfDate(session.connection) ? trans.__('out of date') : null,
+    view.kind === 'stale' ? trans.__('last known') : null
+  ].filter(remark => remark !== null);
   return [`dpnb ${selected?.text ?? name}`, ...remarks].join(' · ');
 }
 
@@ -87,3 +90,6 @@ export function statusLine(view: LedgerView, headline = DEFAULT_HEADLINE): strin
 export function newestSession(view: LedgerView): ISnapshot['sessions'][number] | null {
   return 'snapshot' in view ? (view.snapshot.sessions[0] ?? null) : null;
 }
+
+/** Whether the figures of a session may lack charges. */
+export const isOutOfDate = (connection: IConnection | null): boolean => connection?.is_current === false;

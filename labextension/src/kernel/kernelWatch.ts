@@ -71,6 +71,11 @@ export class KernelWatch implements IDisposable {
     return this._changed;
   }
 
+  /** Let the sessions that are out of date reconnect now; a busy kernel does so when it is idle. */
+  reconnect(): void {
+    this._send({ method: 'reconnect' });
+  }
+
   /** The known part of a session's log. */
   log(session: string): ILog {
     return this._logs.log(session);

@@ -72,6 +72,10 @@ export class LedgerModel implements ILedgerModel, IDisposable {
     return this._watches.get(host)?.runs ?? null;
   }
 
+  reconnect(): void {
+    this._watch?.reconnect();
+  }
+
   log(sessionId: string): ILog {
     return this._watch?.log(sessionId) ?? { rows: [], isComplete: false, isPending: false };
   }

@@ -37,6 +37,9 @@ export interface ILedgerModel {
   /** Emitted with the id of a kernel when its `viewOf` may have changed. */
   readonly kernelChanged: ISignal<ILedgerModel, string>;
 
+  /** Let the sessions of the active kernel that are out of date reconnect now. */
+  reconnect(): void;
+
   /** The known part of the log of a session of the active kernel. */
   log(sessionId: string): ILog;
   /**

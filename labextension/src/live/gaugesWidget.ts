@@ -1,6 +1,7 @@
 import type { RenderProps } from '@anywidget/types';
 
 import { SessionView } from '../panel/sessionView';
+import type { PickerRequest } from '../protocol/messages';
 import { isSession } from '../protocol/read';
 import { trans } from '../translation';
 
@@ -11,7 +12,7 @@ interface IState {
 
 /** Show the gauges of one session below a cell, and update them until they are removed. */
 export function renderGauges({ model, el }: RenderProps<IState>): () => void {
-  const view = new SessionView(null);
+  const view = new SessionView(null, () => model.send({ method: 'reconnect' } satisfies PickerRequest));
   const update = (): void => {
     const session = model.get('state');
     if (isSession(session)) {

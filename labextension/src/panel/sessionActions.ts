@@ -13,6 +13,8 @@ export interface ISessionActions {
   hasCell(cell: string): boolean;
   /** Show such a cell and move the focus to it. */
   goToCell(cell: string): void;
+  /** Let the sessions of the kernel that are out of date reconnect now. */
+  reconnect(): void;
   /** Copy a text to the clipboard. */
   copy(text: string): void;
 }

@@ -1,10 +1,12 @@
 import { arrange, element, type IView, setText, Views } from '../dom/dom';
 import { Fold } from '../dom/fold';
+import { isOutOfDate } from '../dom/format';
 import { LogView } from '../log/log';
 import { type ISession, EXCLUDED_UNITS, ODOMETERS_PAUSED } from '../protocol/snapshot';
 import { BUDGET_OVER_TIME, ODOMETERS_OVER_TIME } from '../timeline/contents';
 import { TimelineView } from '../timeline/timeline';
 import { AccountingDetails } from './accountingDetails';
+import { ConnectionView } from './connection';
 import { GuaranteeView, SpentView } from './facts';
 import { GaugeView } from './gauge';
 import { MechanismsView } from './mechanisms';
@@ -23,6 +25,7 @@ export class SessionView implements IView<ISession> {
   readonly node = element('section', 'dpnb-session');
   private readonly _name = element('h3', 'dpnb-session-name');
   private readonly _notice = new NoticeView('dpnb-notice', 'alert');
+  private readonly _connection: ConnectionView;
   private readonly _dials = element('div', 'dpnb-gauges');
   private readonly _dialViews = new Views(this._dials, () => new GaugeView());
   private readonly _spent = new SpentView();
@@ -43,14 +46,25 @@ export class SessionView implements IView<ISession> {
   private readonly _log: LogView | null;
   private readonly _details = new AccountingDetails();
 
-  /** @param actions The actions of the panel; null below a cell, where the log is not shown. */
-  constructor(actions: ISessionActions | null) {
+  /**
+   * @param actions The actions of the panel; null below a cell, where the log is not shown.
+   * @param reconnect Requests from the kernel that its sessions reconnect.
+   */
+  constructor(actions: ISessionActions | null, reconnect: () => void) {
+    this._connection = new ConnectionView(reconnect);
     this._next = new NextSteps(actions);
     this._log = actions && new LogView(actions);
     this._timelineFold.body.append(this._timeline.node);
     this._lossFold.body.append(this._lossTimeline.node);
     const overview = element('div', 'dpnb-overview', this._dials, this._spent.node);
-    this.node.append(this._name, this._notice.node, overview, this._participation.node, this._guarantee.node);
+    this.node.append(
+      this._name,
+      this._notice.node,
+      this._connection.node,
+      overview,
+      this._participation.node,
+      this._guarantee.node
+    );
     this.node.append(this._losses, this._paused.node, this._next.node, this._mechanisms.node);
     this.node.append(this._overTime);
     if (this._log) {
@@ -62,9 +76,15 @@ export class SessionView implements IView<ISession> {
   update(session: ISession): void {
     this.node.dataset.session = session.id;
     this.node.classList.toggle('dpnb-mod-not-private', session.notice !== null);
-    this.node.setAttribute('aria-label', trans.__('dpnb session %1', session.name));
+    const isOutdated = isOutOfDate(session.connection);
+    this.node.classList.toggle('dpnb-mod-out-of-date', isOutdated);
+    this.node.setAttribute(
+      'aria-label',
+      isOutdated ? trans.__('dpnb session %1, out of date', session.name) : trans.__('dpnb session %1', session.name)
+    );
     setText(this._name, session.name);
     this._notice.update({ text: session.notice, explanation: session.notice_explanation });
+    this._connection.update(session.connection);
     this._dialViews.update(session.gauges.filter(gauge => gauge.kind !== 'loss'));
     this._spent.update(session);
     this._guarantee.update(session);

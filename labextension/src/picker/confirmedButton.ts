@@ -84,6 +84,13 @@ export class ConfirmedButton {
   }
 }
 
+/** What must be confirmed before a release: a large cost, and that the figures are out of date; null for neither. */
+export function confirmation(question: string | null, isOutdated: boolean): string | null {
+  return isOutdated
+    ? trans.__('The figures are out of date: cost and expected error may differ. %1', question ?? trans.__('Release?'))
+    : question;
+}
+
 /** Call back for a click, except for the second of a double click. */
 function onPress(node: HTMLButtonElement, callback: () => void): void {
   node.addEventListener('click', ({ detail }) => {

@@ -1,7 +1,7 @@
 import { element, setText } from '../dom/dom';
 import { setTextWithTerms } from '../dom/terms';
 import type { ICountStep } from '../protocol/picker';
-import { ConfirmedButton } from './confirmedButton';
+import { confirmation, ConfirmedButton } from './confirmedButton';
 
 /** One line and a button: the count to release first, after which the expected errors are known. */
 export class CountStepView {
@@ -14,19 +14,20 @@ export class CountStepView {
   constructor(onRelease: (target: Record<string, string>, isConfirmed: boolean) => void) {
     this._button = new ConfirmedButton('dpnb-picker-count-release', isConfirmed => {
       if (this._step) {
-        onRelease(this._step.target, isConfirmed);
+        onRelease(this._step.target, isConfirmed && this._step.confirm !== null);
       }
     });
     const action = element('div', 'dpnb-picker-count-action', this._button.node, this._loss);
     this.node = element('div', 'dpnb-picker-count', this._text, action);
   }
 
-  update(step: ICountStep | null): void {
+  /** @param isOutdated Whether the figures may lack charges, which must then be confirmed. */
+  update(step: ICountStep | null, isOutdated: boolean): void {
     this._step = step;
     this.node.hidden = step === null;
     if (step) {
       setText(this._text, step.text);
-      this._button.update(step.label, step.confirm);
+      this._button.update(step.label, confirmation(step.confirm, isOutdated));
       setTextWithTerms(this._loss, step.loss === null ? '' : `(${step.loss})`);
     }
   }

@@ -1,8 +1,11 @@
 import { element, setText, Views, type IView } from '../dom/dom';
 import { setTextWithTerms } from '../dom/terms';
+import { isOutOfDate } from '../dom/format';
+import { ConnectionView } from '../panel/connection';
 import { ExplanationLink } from '../panel/explanationLink';
+import type { IConnection } from '../protocol/connection';
 import type { IOption, IPickerState, IPreset, IRenderedAnswer, IUnanswered } from '../protocol/picker';
-import { ConfirmedButton } from './confirmedButton';
+import { confirmation, ConfirmedButton } from './confirmedButton';
 import { CountStepView } from './countStepView';
 import { OptionView } from './optionView';
 import { trans } from '../translation';
@@ -19,6 +22,8 @@ export interface IPickerActions {
   /** Release the count of the step; the parameters are those of `release`. */
   releaseCount(target: Target, id: string, isConfirmed: boolean): void;
   refresh(): void;
+  /** Let the sessions of the kernel that are out of date reconnect now. */
+  reconnect(): void;
 }
 
 /** State that is kept when a picker is drawn again, as it is after an answer. */
@@ -43,6 +48,7 @@ let nRequests = 0;
 export class PickerView {
   readonly node = element('section', 'dpnb-picker');
   private readonly _notice = element('p', 'dpnb-notice');
+  private readonly _connection: ConnectionView;
   private readonly _query = element('h4', 'dpnb-picker-query');
   private readonly _answer = new AnswerView('dpnb-picker-answer');
   private readonly _countAnswer = new AnswerView('dpnb-picker-count-answer');
@@ -63,6 +69,7 @@ export class PickerView {
   private _state: IPickerState | null = null;
   private _isOpen = false;
   private _isReplaced = false;
+  private _isOutdated = false;
   private _timer: ReturnType<typeof setTimeout> | null = null;
 
   constructor(
@@ -88,6 +95,7 @@ export class PickerView {
         event.stopPropagation();
       }
     });
+    this._connection = new ConnectionView(() => this._actions.reconnect());
     this._notice.setAttribute('role', 'alert');
     this._status.setAttribute('role', 'status');
     this._refusal.setAttribute('role', 'alert');
@@ -101,7 +109,15 @@ export class PickerView {
     this._presets = new Views(presets, () => this._presetButton());
     const unanswered = element('div', 'dpnb-picker-unanswered');
     this._unanswered = new Views(unanswered, () => this._unansweredButton());
-    this.node.append(this._notice, this._query, this._current, this._answer.node, this._refine, unanswered);
+    this.node.append(
+      this._notice,
+      this._query,
+      this._connection.node,
+      this._current,
+      this._answer.node,
+      this._refine,
+      unanswered
+    );
     this.node.append(this._choosing, this._status, this._progress, this._refusal, this._countAnswer.node);
     this._build(presets);
   }
@@ -186,7 +202,7 @@ export class PickerView {
     this._choosing.hidden = (isAnswered && !this._isOpen) || state.options.length === 0;
     this._current.hidden = state.current === null || this._choosing.hidden;
     this._refine.hidden = !isAnswered || this._isOpen || state.options.length === 0;
-    this._count.update(state.count_step);
+    this._count.update(state.count_step, this._isOutdated);
     this._release.disabled = this._count.disabled = false;
     setText(this._status, '');
   }
@@ -229,7 +245,10 @@ export class PickerView {
     const remaining = options.map(one => one.remaining).filter(one => one !== null);
     const hasBudget = remaining.length > 0;
     this._option.update(option, hasBudget ? Math.max(...remaining) : null);
-    this._release.update(this._state?.current === null ? trans.__('Release') : trans.__('Refine'), option.confirm);
+    this._release.update(
+      this._state?.current === null ? trans.__('Release') : trans.__('Refine'),
+      confirmation(option.confirm, this._isOutdated)
+    );
     this._slider.setAttribute('aria-valuetext', `${option.cost}: ${option.error}; ${option.after}`);
     const [least, most] = this._ends;
     const [cheapest, costliest] = [options[0], options[options.length - 1]];
@@ -262,7 +281,7 @@ export class PickerView {
   private _onRelease(isConfirmed: boolean): void {
     const option = this._state?.options[this._slider.valueAsNumber];
     if (option) {
-      this._request('release', option.target, isConfirmed);
+      this._request('release', option.target, isConfirmed && option.confirm !== null);
     }
   }
 
@@ -293,6 +312,15 @@ export class PickerView {
         ),
       TIMEOUT
     );
+  }
+
+  /** Show where the table is; while the figures are out of date, a release is confirmed with these words. */
+  showConnection(connection: IConnection | null): void {
+    this._connection.update(connection);
+    this._isOutdated = isOutOfDate(connection);
+    this.node.classList.toggle('dpnb-mod-out-of-date', this._isOutdated);
+    this._drawOption();
+    this._count.update(this._state?.count_step ?? null, this._isOutdated);
   }
 
   /** Show the progress of a long release, in a separate line that screen readers do not repeat every second. */

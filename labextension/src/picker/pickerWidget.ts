@@ -1,6 +1,7 @@
 import type { RenderProps } from '@anywidget/types';
 
 import { DEAD_STATUSES } from '../kernel/status';
+import { isConnection } from '../protocol/connection';
 import { isFields } from '../protocol/guards';
 import type { PickerRequest } from '../protocol/messages';
 import { isPickerState } from '../protocol/picker';
@@ -15,6 +16,8 @@ interface IState {
   is_stale: boolean;
   /** Stage and elapsed time of a long release; empty if there is none. */
   progress: string;
+  /** The connection of the query's session; null if the table is in the kernel. */
+  connection: unknown;
   /** Time of the last request of this page, and state that it keeps; neither is sent to the kernel. */
   requested_at?: number;
   memory?: IPickerMemory;
@@ -50,7 +53,8 @@ export function renderPicker({ model, el }: RenderProps<IState>): () => void {
     {
       release: (target, id, confirmed): void => sendRelease({ method: 'release', target, id, confirmed }),
       releaseCount: (target, id, confirmed): void => sendRelease({ method: 'release_count', target, id, confirmed }),
-      refresh
+      refresh,
+      reconnect: (): void => send({ method: 'reconnect' })
     },
     memory
   );
@@ -92,6 +96,10 @@ export function renderPicker({ model, el }: RenderProps<IState>): () => void {
     observer.unobserve(el);
     observer.observe(el); // reports at once whether it is visible
   };
+  const showConnection = (): void => {
+    const connection = model.get('connection');
+    view.showConnection(isConnection(connection) ? connection : null);
+  };
   const showProgress = (): void => view.showProgress(model.get('progress'));
   const kernel = kernelOf(model.widget_manager);
   const whenKernel = (_: unknown, status: string): void => {
@@ -100,13 +108,16 @@ export function renderPicker({ model, el }: RenderProps<IState>): () => void {
     }
   };
   kernel?.statusChanged.connect(whenKernel);
+  showConnection();
   update();
   model.on('change:state', update);
+  model.on('change:connection', showConnection);
   model.on('change:progress', showProgress);
   model.on('change:is_stale', whenSeen);
   observer.observe(el);
   return () => {
     model.off('change:state', update);
+    model.off('change:connection', showConnection);
     model.off('change:progress', showProgress);
     model.off('change:is_stale', whenSeen);
     observer.disconnect();

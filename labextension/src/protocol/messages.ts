@@ -8,7 +8,7 @@ export const TARGET = 'dpnb.snapshot';
 /** A part of a session's log. */
 export interface ILogChunk {
   /** Version of the snapshot. */
-  version: 8;
+  version: 9;
   /** As in the snapshot. */
   process_id: string;
   /** Id of the session. */
@@ -63,6 +63,11 @@ export interface ICellEnded {
   cell_id: string;
 }
 
+/** A page requests that the sessions that are out of date try to reach their service now. */
+export interface IReconnect {
+  method: 'reconnect';
+}
+
 /** A picker requests a new state. */
 export interface IRefresh {
   method: 'refresh';
@@ -71,7 +76,10 @@ export interface IRefresh {
 /** A picker requests a release. */
 export interface IRelease {
   method: 'release';
-  /** The target of an option; any other target is refused in the picker's state. */
+  /**
+   * The target of an option; any other target is refused in the picker's state, as is one that costs more now than was
+   * displayed.
+   */
   target: Record<string, unknown>;
   /** Returned as `completed_request` in the state that shows the outcome. */
   id: string;
@@ -89,13 +97,14 @@ export interface IReleaseCount {
 
 export const isLogChunk = (value: unknown): value is ILogChunk =>
   isFields(value) &&
-  oneOf(8)(value.version) &&
+  oneOf(9)(value.version) &&
   isText(value.process_id) &&
   isText(value.session) &&
   isCount(value.start) &&
   isCount(value.total) &&
   listOf(isLogEntry)(value.rows);
 
-export type PanelRequest = IRequestSnapshot | IRequestLog | IFollowLedgers | ICellScheduled | ICellStarted | ICellEnded;
+export type PanelRequest =
+  IRequestSnapshot | IRequestLog | IFollowLedgers | ICellScheduled | ICellStarted | ICellEnded | IReconnect;
 
-export type PickerRequest = IRefresh | IRelease | IReleaseCount;
+export type PickerRequest = IRefresh | IRelease | IReleaseCount | IReconnect;

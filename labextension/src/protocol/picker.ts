@@ -6,7 +6,10 @@ export const VERSION = 4;
 
 /** One position of the slider: a target, with cost and expected error of its release. */
 export interface IOption {
-  /** Sent back when the option is chosen, for example `{"mu": "0.24"}`. */
+  /**
+   * Sent back when the option is chosen, for example `{"mu": "0.24", "at_most": "36/625"}`: the argument first, and the
+   * cost as mu squared, which the release must not exceed.
+   */
   target: Record<string, string>;
   /** What it costs as a percentage of the budget, in words; without a budget, as a loss. */
   cost: string;

@@ -1,9 +1,10 @@
 // Generated from dpnb/_protocol/snapshot.py by .ci/protocol.py: edit that file.
 
 import { isBoolean, isCount, isFields, isNumber, isProportion, isText, listOf, oneOf, orNull } from './guards';
+import { type IConnection, isConnection } from './connection';
 import { type ITimeline, isTimeline } from './timeline';
 
-export const VERSION = 8;
+export const VERSION = 9;
 
 export const ODOMETERS_PAUSED = 'odometers-paused';
 
@@ -168,6 +169,8 @@ export interface ISession {
   notice: string | null;
   /** Id of the explanation of `notice`; null when there is no notice. */
   notice_explanation: string | null;
+  /** null if the table is in the kernel. */
+  connection: IConnection | null;
   /** In words. */
   guarantee: string;
   /** The first replaces a selected headline that is absent. */
@@ -208,7 +211,7 @@ export interface ISession {
 /** The state of all sessions of one kernel process. */
 export interface ISnapshot {
   /** Version of the protocol; the browser displays no other. */
-  version: 8;
+  version: 9;
   /** Opaque id; a different value means that the kernel process was replaced. */
   process_id: string;
   /** Increases with every message of one process. */
@@ -306,6 +309,7 @@ export const isSession = (value: unknown): value is ISession =>
   isText(value.privacy_unit) &&
   orNull(isText)(value.notice) &&
   orNull(isText)(value.notice_explanation) &&
+  orNull(isConnection)(value.connection) &&
   isText(value.guarantee) &&
   listOf(isHeadline)(value.headlines) &&
   isText(value.filter) &&
@@ -327,7 +331,7 @@ export const isSession = (value: unknown): value is ISession =>
 
 export const isSnapshot = (value: unknown): value is ISnapshot =>
   isFields(value) &&
-  oneOf(8)(value.version) &&
+  oneOf(9)(value.version) &&
   isText(value.process_id) &&
   isCount(value.seq) &&
   isText(value.time) &&

@@ -7,7 +7,7 @@ import type { ICellCost, ISession } from '../../protocol/snapshot';
 import type { LedgerView } from '../../kernel/tokens';
 import { FakeModel, live } from '../fakeModel';
 import { FakeCell, FakeNotebook, FakeRuns } from '../fakeNotebook';
-import { sharedSession, sharedSnapshot } from '../fixture';
+import { CURRENT, LOST, sharedSession, sharedSnapshot } from '../fixture';
 
 const CELL = '3f2a-mean';
 const cost = (text = 'mu 0.05', cell = CELL): ICellCost => ({ cell_id: cell, text, description: `It cost ${text}.` });
@@ -195,6 +195,18 @@ describe('NotebookBadges', () => {
     await model.show({ kind: 'restarted' });
     expect(cell.badge?.classList.contains('dpnb-mod-saved')).toBe(true);
     expect(cell.changes).toBe(0);
+  });
+
+  it('show where the table is and when the costs are out of date, and save neither', async () => {
+    open();
+    await model.show(live([{ ...real(cost()), connection: LOST }]));
+    expect(cell.badge?.title).toBe(`It cost mu 0.05. Table ${LOST.where}: ${LOST.text}.`);
+    expect(cell.badge?.getAttribute('aria-label')).toBe(cell.badge?.title);
+    expect(cell.badge?.classList.contains('dpnb-mod-out-of-date')).toBe(true);
+    await model.show(live([{ ...real(cost()), connection: CURRENT }]));
+    expect(cell.badge?.classList.contains('dpnb-mod-out-of-date')).toBe(false);
+    expect(cell.metadata).toEqual({ dpnb: SAVED });
+    expect(cell.changes).toBe(1);
   });
 
   it('save nothing that the kernel has not confirmed', async () => {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 
 import { clock, message, percent, roundedUp, statusLine } from '../../dom/format';
 import type { LedgerView } from '../../kernel/tokens';
-import { sharedSession, sharedSnapshot } from '../fixture';
+import { CURRENT, LOST, sharedSession, sharedSnapshot } from '../fixture';
 
 const live = (sessions = sharedSnapshot().sessions): LedgerView => ({
   kind: 'live',
@@ -97,6 +97,11 @@ describe('statusLine', () => {
 
   it('says what is left in the session used last', () => {
     expect(statusLine(live())).toBe('dpnb 83.3% left');
+  });
+
+  it('adds that the figures are out of date, and only then', () => {
+    expect(statusLine(live([sharedSession(0, { connection: LOST })]))).toBe('dpnb 83.3% left · out of date');
+    expect(statusLine(live([sharedSession(0, { connection: CURRENT })]))).toBe('dpnb 83.3% left');
   });
 
   it('says loudly that a rehearsal is not real', () => {

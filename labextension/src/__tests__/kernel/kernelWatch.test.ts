@@ -33,6 +33,14 @@ describe('asking', () => {
     expect(kernel.sent).toEqual([{ method: 'request_snapshot' }]);
   });
 
+  it('lets the sessions reconnect when the reader wants it', async () => {
+    kernel.commId = 'abc';
+    const watched = watch();
+    await settle();
+    watched.reconnect();
+    expect(kernel.sent).toEqual([{ method: 'request_snapshot' }, { method: 'reconnect' }]);
+  });
+
   it('asks again after the connection was lost', async () => {
     kernel.commId = 'abc';
     watch();

@@ -1,8 +1,9 @@
 import type { RenderProps } from '@anywidget/types';
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 
 import widget from '../../widgets/gauges';
-import { sharedSession } from '../fixture';
+import { found } from '../fakeModel';
+import { LOST, sharedSession } from '../fixture';
 
 /** A widget's kernel side with one trait. */
 class FakeModel {
@@ -26,6 +27,8 @@ class FakeModel {
   off(_: string, listener: () => void): void {
     this.listeners.delete(listener);
   }
+
+  readonly send = vi.fn();
 
   get listening(): number {
     return this.listeners.size;
@@ -85,4 +88,10 @@ it('stops listening when its output is cleared', () => {
   const { model, close } = rendered(sharedSession());
   close();
   expect(model.listening).toBe(0);
+});
+
+it('asks its kernel to reconnect', () => {
+  const { model, el } = rendered(sharedSession(0, { connection: LOST }));
+  found(el, '.dpnb-connection-button').click();
+  expect(model.send).toHaveBeenCalledWith({ method: 'reconnect' });
 });

@@ -3,6 +3,7 @@ import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { PickerView } from '../../picker/picker';
 import { type IPickerState, type IOption, isPickerState } from '../../protocol/picker';
 import { found, press, texts } from '../fakeModel';
+import { CURRENT, LOST } from '../fixture';
 
 const option = (mu: string, remaining: number, error_value: number | null): IOption => ({
   target: { mu },
@@ -46,6 +47,8 @@ function state(changes: Partial<IPickerState> = {}): IPickerState {
 /** The id of the release that was asked for last: the kernel gives it back. */
 const lastId = (): string => String(release.mock.lastCall?.[1]);
 
+const lastCountId = (): string => String(releaseCount.mock.lastCall?.[1]);
+
 const ANSWERED: Partial<IPickerState> = {
   phase: 'answered',
   current: '2.0% of the budget (mu 0.2)',
@@ -55,6 +58,7 @@ const ANSWERED: Partial<IPickerState> = {
 const release = vi.fn();
 const releaseCount = vi.fn();
 const refresh = vi.fn();
+const reconnect = vi.fn();
 let view: PickerView;
 
 const get = (name: string): HTMLElement => found(view.node, `.dpnb-picker-${name}`);
@@ -67,7 +71,7 @@ const slide = (place: number): void => {
 
 beforeEach(() => {
   vi.clearAllMocks();
-  view = new PickerView({ release, releaseCount, refresh });
+  view = new PickerView({ release, releaseCount, refresh, reconnect });
   document.body.replaceChildren(view.node);
   view.update(state());
 });
@@ -251,13 +255,13 @@ it('goes on waiting when something else arrives first', () => {
 
 it('remembers choice and wait when it is redrawn', () => {
   const memory = { chosen: null, pending: null };
-  const first = new PickerView({ release, releaseCount, refresh }, memory);
+  const first = new PickerView({ release, releaseCount, refresh, reconnect }, memory);
   document.body.replaceChildren(first.node);
   first.update(state());
   found<HTMLInputElement>(first.node, '.dpnb-picker-slider').value = '1';
   found(first.node, '.dpnb-picker-slider').dispatchEvent(new Event('input'));
   found(first.node, '.dpnb-picker-release').click();
-  const second = new PickerView({ release, releaseCount, refresh }, memory);
+  const second = new PickerView({ release, releaseCount, refresh, reconnect }, memory);
   second.update(state());
   found(second.node, '.dpnb-picker-release').click();
   expect(release).toHaveBeenCalledOnce();
@@ -269,8 +273,8 @@ it('remembers choice and wait when it is redrawn', () => {
 it('waits no longer in any view once one of them has heard of the outcome', () => {
   vi.useFakeTimers();
   const memory = { chosen: null, pending: null };
-  const first = new PickerView({ release, releaseCount, refresh }, memory);
-  const views = [first, new PickerView({ release, releaseCount, refresh }, memory)];
+  const first = new PickerView({ release, releaseCount, refresh, reconnect }, memory);
+  const views = [first, new PickerView({ release, releaseCount, refresh, reconnect }, memory)];
   views.forEach(one => one.update(state()));
   found(first.node, '.dpnb-picker-release').click();
   views.forEach(one => one.update(state())); // drawn while the release is under way
@@ -472,4 +476,61 @@ it('reads what the kernel writes and nothing else', () => {
     { ...state(), presets: 3 }
   ];
   expect(broken.map(isPickerState)).toEqual(broken.map(() => false));
+});
+
+describe('PickerView, with a table elsewhere,', () => {
+  const button = (): HTMLElement => found(view.node, '.dpnb-picker-release');
+  const question = (): HTMLElement => found(view.node, '.dpnb-picker-buttons .dpnb-picker-question');
+  const confirm = (): HTMLElement => found(view.node, '.dpnb-picker-buttons .dpnb-picker-confirm');
+
+  it('releases without a confirmation while it is up to date', () => {
+    view.showConnection(CURRENT);
+    button().click();
+    expect(release).toHaveBeenCalledOnce();
+  });
+
+  it('has a release confirmed while it is out of date, which confirms no large cost', () => {
+    view.showConnection(LOST);
+    button().click();
+    expect(release).not.toHaveBeenCalled();
+    expect(question().textContent).toBe('The figures are out of date: cost and expected error may differ. Release?');
+    confirm().click();
+    expect(release).toHaveBeenCalledWith({ mu: '0.1' }, lastId(), false);
+  });
+
+  it('asks for both at once', () => {
+    view.update(state({ options: [{ ...option('0.5', 0.5, 1), confirm: 'Release for 50% of the budget?' }] }));
+    view.showConnection(LOST);
+    button().click();
+    expect(question().textContent).toMatch(/out of date.*Release for 50% of the budget\?$/);
+    confirm().click();
+    expect(release).toHaveBeenCalledWith({ mu: '0.5' }, lastId(), true);
+  });
+
+  it('closes a confirmation whose words no longer apply', () => {
+    view.showConnection(LOST);
+    button().click();
+    view.showConnection(CURRENT);
+    expect(button().hidden).toBe(false);
+    button().click();
+    expect(release).toHaveBeenCalledOnce();
+  });
+
+  it('asks the same before the count', () => {
+    const step = { text: 'unknown', label: 'Release the count', loss: 'mu 0.1', target: { mu: '0.1' }, confirm: null };
+    view.update(state({ count_step: step }));
+    view.showConnection(LOST);
+    found(view.node, '.dpnb-picker-count-release').click();
+    expect(releaseCount).not.toHaveBeenCalled();
+    found(view.node, '.dpnb-picker-count .dpnb-picker-confirm').click();
+    expect(releaseCount).toHaveBeenCalledWith({ mu: '0.1' }, lastCountId(), false);
+  });
+
+  it('keeps the reader’s choice, and reconnects on request', () => {
+    slide(2);
+    view.showConnection(LOST);
+    expect(slider().value).toBe('2');
+    found(view.node, '.dpnb-connection-button').click();
+    expect(reconnect).toHaveBeenCalledOnce();
+  });
 });
