@@ -27,7 +27,8 @@ from dpnb.frame.column_expr import ColumnExpr
 from dpnb.frame.column_methods import ColumnMethods
 from dpnb.frame.named_operators import NamedOperators
 from dpnb.frame.series import GroupedSeries
-from dpnb.session.declaration import COLUMN_TYPES, NOT_STATED
+from dpnb.session.declaration import COLUMN_TYPES
+from dpnb.session.toml_file import NOT_STATED
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -125,7 +126,7 @@ def _returned(member: Any) -> str:
 # --- docstrings ------------------------------------------------------------------------------------------------------
 
 MADE_BY_DPNB = re.compile(
-    r"dpnb\.(Answer|Batch|Frame|GroupBy|LargestGroups|MarginsQuery|Preview|Query|Series|(frame|results|session\.base)\..+"
+    r"dpnb\.(Answer|Batch|Frame|GroupBy|LargestGroups|MarginsQuery|Preview|Query|Series|(frame|remote|results|session\.base)\..+"
     r"|interactive\.(descent|noise_reduction|partition|threshold\.scan)\..+)"
 )
 """Classes whose objects are returned by methods; nobody calls their constructors."""
@@ -233,24 +234,31 @@ def declaration_keys() -> str:
 def commands() -> dict[str, argparse.ArgumentParser]:
     """The parser of each command."""
     subparsers = next(each for each in _parser()._actions if isinstance(each, argparse._SubParsersAction))
-    for parser in subparsers.choices.values():
-        parser.color = False  # Python 3.14 colours the usage on a terminal
     return dict(subparsers.choices)
 
 
 def command_options(parser: argparse.ArgumentParser) -> str:
-    """Usage, description and arguments of a command."""
-    indented = parser.format_usage().replace("usage: ", " " * len("usage: "), 1)
-    usage = textwrap.dedent(indented).rstrip()
-    rows = []
-    for action in parser._actions:
+    """Usage, description and arguments of a command, also those of its parts, such as ``token new``."""
+    parts = [
+        part
+        for action in parser._actions
+        if isinstance(action, argparse._SubParsersAction)
+        for part in action.choices.values()
+    ] or [parser]
+    rows: dict[tuple[str, str], None] = {}
+    for action in (action for part in parts for action in part._actions):
         if not isinstance(action, argparse._HelpAction):
             shown = ", ".join(action.option_strings) or str(action.metavar)
             value = f" {action.metavar or '{' + ','.join(map(str, action.choices or ())) + '}'}"
             meaning = html.escape(action.help or "", quote=False) + _required(action)
-            rows.append((f"`{shown}{value if action.option_strings else ''}`", meaning))
-    description = (parser.description or "").strip()
+            rows[f"`{shown}{value if action.option_strings and action.nargs != 0 else ''}`", meaning] = None
+    usage, description = "\n".join(map(_usage, parts)), (parser.description or "").strip()
     return f"```text\n{usage}\n```\n\n{description}\n\n{_table(('Argument', 'Meaning'), rows)}"
+
+
+def _usage(parser: argparse.ArgumentParser) -> str:
+    parser.color = False  # Python 3.14 colours the usage on a terminal
+    return textwrap.dedent(parser.format_usage().replace("usage: ", " " * len("usage: "), 1)).rstrip()
 
 
 def _required(action: argparse.Action) -> str:
