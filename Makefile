@@ -9,7 +9,7 @@ ENV := PATH="$(CURDIR)/$(BIN):$$PATH"
 export OLDEST
 
 .DEFAULT_GOAL := help
-.PHONY: help lab docs test test-all checks lint layers types typescript pytest pytest-all repeat soak coverage oldest bench format dist \
+.PHONY: help lab serve docs test test-all checks lint layers types typescript pytest pytest-all repeat soak coverage oldest bench format dist \
   clean
 
 help:  ## list these targets
@@ -18,6 +18,9 @@ help:  ## list these targets
 
 lab: set-up-lab  ## set up, then open JupyterLab on the quickstart notebook (PORT=, LAB_FLAGS= pass through)
 	@$(ENV) PORT="$(PORT)" LAB_FLAGS="$(LAB_FLAGS)" $(PY) .ci/lab.py
+
+serve: set-up-serve  ## set up, then serve the RAND table to a notebook that never gets it, and print what to type there
+	@$(ENV) $(PY) .ci/serve.py
 
 docs: set-up-docs  ## set up, then build the documentation into build/docs/html and check its links
 	@$(ENV) $(PY) .ci/docs.py

@@ -11,6 +11,9 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urldefrag, urlsplit
@@ -92,10 +95,37 @@ def environment() -> dict[str, str]:
     }
 
 
+@contextmanager
+def service() -> Iterator[dict[str, str]]:
+    """Run the service of the examples, for the page of analysts who connect; yields their environment.
+
+    It is not a cell's task: the commands of a curator refuse to run in a kernel.  The folder is a temporary one, since
+    the path of a Unix socket must be short.
+    """
+    import statsmodels
+
+    with tempfile.TemporaryDirectory(prefix="dpnb-") as temporary:
+        shutil.copy(ROOT / "examples" / "rand-hie.toml", temporary)
+        folder = Path(shutil.copytree(ROOT / "examples" / "curator", Path(temporary) / "curator"))
+        shutil.copy(Path(statsmodels.__file__).parent / "datasets" / "randhie" / "src" / "randhie.csv", folder)
+        dpnb = [sys.executable, "-m", "dpnb"]
+        new = subprocess.run([*dpnb, "token", "new", "ana"], cwd=folder, check=True, capture_output=True, text=True)
+        with subprocess.Popen([*dpnb, "serve"], cwd=folder, stdout=subprocess.PIPE, text=True) as running:
+            try:
+                print(running.stdout.readline() if running.stdout else "", end="", flush=True)
+                yield {"DPNB_SERVICE": f"unix://{folder}/run/dpnb.sock", "DPNB_TOKEN": new.stdout.strip()}
+            finally:
+                running.terminate()
+                running.communicate()
+
+
 def build() -> int:
     """Run Sphinx; its exit code."""
     command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-b", "html", "-d", BUILD / "doctrees"]
-    return subprocess.run([*command, *sys.argv[1:], SOURCE, HTML], cwd=ROOT, env=environment(), check=False).returncode
+    with service() as variables:
+        return subprocess.run(
+            [*command, *sys.argv[1:], SOURCE, HTML], cwd=ROOT, env={**environment(), **variables}, check=False
+        ).returncode
 
 
 class Page(HTMLParser):

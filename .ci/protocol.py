@@ -19,7 +19,7 @@ import msgspec
 from msgspec import inspect as shapes
 
 FOLDER = Path(__file__).parents[1] / "labextension" / "src" / "protocol"
-MODULES = ("glossary", "timeline", "snapshot", "picker", "messages")
+MODULES = ("glossary", "timeline", "connection", "snapshot", "picker", "messages")
 WIDTH = 120
 FIELD = re.compile(r"^    (\w+) : .*\n((?:        .*\n?)*)", re.MULTILINE)
 
@@ -47,7 +47,7 @@ def _source(module: ModuleType) -> str:
     blocks = [*constants, *(_interface(one) for one in structs)]
     # A message from the browser has a `method`: the browser sends it and never checks one.
     blocks += [_guard(one) for one in structs if not one.__struct_config__.tag]
-    blocks += [f"export type {name} = {' | '.join(members)};" for name, members in unions.items()]
+    blocks += [_union(name, members) for name, members in unions.items()]
     body = "\n\n".join(blocks)
     note = (
         f"// Generated from dpnb/_protocol/{module.__name__.rpartition('.')[2]}.py by .ci/protocol.py: edit that file."
@@ -94,6 +94,12 @@ def _guard(struct: type[msgspec.Struct]) -> str:
         if len(f"{head}{space}{line}".splitlines()[-1]) <= WIDTH:
             return f"{head}{space}{line}"
     return f"{head}\n" + " &&\n".join(f"  {one}" for one in checks) + ";"
+
+
+def _union(name: str, members: list[str]) -> str:
+    """A union, on a line of its own if it is long, as prettier does."""
+    head, members_text = f"export type {name} =", f"{' | '.join(members)};"
+    return f"{head} {members_text}" if len(f"{head} {members_text}") <= WIDTH else f"{head}\n  {members_text}"
 
 
 def _fields(struct: type[msgspec.Struct]) -> tuple[shapes.Field, ...]:

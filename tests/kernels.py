@@ -19,7 +19,7 @@ import pandas as pd
 
 import dpnb
 from dpnb._backends.memory import memory_backend
-from dpnb._core import releases
+from dpnb._core.execution import releases
 from dpnb.errors import BudgetExceeded, LedgerError
 from dpnb.ledger import sqlite_file
 from dpnb.results.answer import Answer

@@ -29,6 +29,15 @@ def pairwise(*factors: Iterable[Any], together: int = 2) -> set[tuple[int, ...]]
     return chosen
 
 
+def one_in(every: int, values: Iterable[Any]) -> list[Any]:
+    """Values for pytest.mark.parametrize of which the quick level runs one in `every`; the others are marked slow.
+
+    >>> [bool(param.marks) for param in one_in(3, "abcd")]
+    [False, True, True, False]
+    """
+    return [pytest.param(value, marks=pytest.mark.slow if at % every else ()) for at, value in enumerate(values)]
+
+
 def product(*factors: Iterable[Any], together: int = 2) -> list[Any]:
     """The full product for pytest.mark.parametrize; what is not in the pairwise part is marked slow.
 

@@ -25,7 +25,8 @@ from dpnb import progress
 from dpnb._backends.memory import memory_backend
 from dpnb._backends.memory.join_pairs import JoinedRows
 from dpnb._backends.memory.prepare import prepared_table
-from dpnb._core import registry, releases
+from dpnb._core import registry
+from dpnb._core.execution import releases
 from dpnb._core.pricing.pricer import QueryPricer
 from dpnb._core.unit_budgets import IndividualAccounting
 from dpnb.ledger import Ledger

@@ -5,6 +5,7 @@ Cells are executed when the site is built (``test_documentation.py``); commands,
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 import shlex
@@ -35,7 +36,7 @@ TESTED = ("{code-cell}", "console", "toml", "json")
 HEAD = "---\nfile_format: mystnb\nkernelspec:\n  name: python3\n  language: python\n"
 """How a page with cells begins: otherwise they are not executed, or not recognised as Python if nothing is executed."""
 
-CODE_IN_TEXT = re.compile(r"\bimport |dpnb\.|^[%$]", re.MULTILINE)
+CODE_IN_TEXT = re.compile(r"\bimport |dpnb\.(?!sock\b)|^[%$]", re.MULTILINE)
 CODE_IN_RST = re.compile(r"^\s*\.\. (code|code-block|sourcecode)::", re.MULTILINE)
 
 RUN, NOT_RUN = ("python",), ("pip", "make")
@@ -175,6 +176,15 @@ def test_the_code_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyP
         if name == "python":
             exec(code, names)
     assert any(isinstance(value, dpnb.Session) and value.headroom < 1 for value in names.values())
+
+
+def test_the_first_screen_of_the_readme_shows_both_ways_to_begin() -> None:
+    screen = source(README).partition("## ")[0]
+    assert "dpnb.Session(table, ...)" in screen
+    (arguments,) = re.findall(r"dpnb\.connect\((.*?)\)", screen)
+    call = eval(f"bind({arguments})", {"bind": inspect.signature(dpnb.connect).bind}).arguments
+    assert call["address"].startswith("https://")
+    assert call["table"] == tomllib.loads((EXAMPLES / "rand-hie.toml").read_text("utf-8"))["name"]
 
 
 def test_the_readme_fits_on_two_screens() -> None:

@@ -20,10 +20,11 @@ from dpnb._backends.memory.prepare.prepared_table import prepare
 from dpnb._compile import linear_query
 from dpnb._compile.explanation import contribution, explanation
 from dpnb._compile.features import CLIP_STEPS
+from dpnb._plan.checks import check_plan
 from dpnb._plan.expressions.nodes import Column, Compare, Literal
 from dpnb._plan.identity import query_key
 from dpnb._plan.measurements import CoefficientsView, Family, Gradient, ModelLoss, PlainView, RegressionModel
-from dpnb._plan.plan import GroupLevel, Plan, check_plan, describe_plan
+from dpnb._plan.plan import GroupLevel, Plan, describe_plan
 from dpnb._plan.privacy_unit import ContributionBounds, PrivacyUnit
 from dpnb._plan.regression import LARGEST, design
 from dpnb._plan.schema import Bounded, Categories, Schema, Text

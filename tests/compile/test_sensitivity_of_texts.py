@@ -31,6 +31,7 @@ from dpnb._plan.measurements import Count, CountUnits, Discovery, Mean, Quantile
 from dpnb._plan.plan import GroupLevel, Plan
 from dpnb._plan.privacy_unit import ContributionBounds, PrivacyUnit
 from dpnb._plan.schema import Bounded, Dates, Schema, Text
+from pairwise import product
 
 SCHEMA: Schema = {"x": Bounded(-3, 5), "t": Text(max_length=4), "d": Dates("2016-12-30", "2017-03-02")}
 X, T, D = Column("x"), Column("t"), Column("d")
@@ -82,8 +83,7 @@ def table(mine: tuple[tuple[Any, ...], ...], unit: PrivacyUnit) -> Any:
     return prepare(pd.DataFrame(rows, columns=["u", "x", "t", "d"], dtype=object), SCHEMA, unit)
 
 
-@pytest.mark.parametrize("unit", UNITS)
-@pytest.mark.parametrize("name", PLANS)
+@pytest.mark.parametrize(("name", "unit"), product(PLANS, UNITS, together=1))
 def test_one_units_texts_and_dates_change_sums_within_the_claim(name: str, unit: str) -> None:
     query = linear_query(PLANS[name], SCHEMA, UNITS[unit])
     before = execute(query, table((), UNITS[unit]), SCHEMA)

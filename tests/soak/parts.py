@@ -1,7 +1,7 @@
 """What a soak run does, round by round; each round checks what must hold, and raises where it does not.
 
-The tests have short forms of the same in test_crash.py, core/test_many_kernels.py, ledger/test_forks.py and
-test_interrupt_engines.py.
+The tests have short forms of the same in test_crash.py, core/test_many_kernels.py, ledger/test_forks.py,
+test_interrupt_engines.py and service/test_killed.py.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from ledger.rows import opened
 from ledger.test_forks import FORKS, REFUSED, busy, outcome
 from ledger.test_forks import reserve as charge
 from load import killed_in_turn, rows_of, spends_the_rest_exactly, told
+from service.killed import killed_while_clients_ask
 from test_interrupt_engines import interrupted_now_and_then, unharmed
 
 REQUESTS = 2_500
@@ -97,10 +98,17 @@ def interrupts(folder: Path, chance: random.Random) -> Counter[str]:
     return Counter(interrupts=2 * len(moments), charges=2 * len(moments))
 
 
+def service(folder: Path, chance: random.Random) -> Counter[str]:
+    """A service with eight clients of a hundred requests each, which is killed twenty times."""
+    shown = killed_while_clients_ask(folder, chance, clients=8, queries=100, kills=20)
+    return Counter(kills=20, requests=len(shown), charges=len(rows_of(folder / "clinic.dpnb")))
+
+
 PARTS: dict[str, Callable[[Path, random.Random], Counter[str]]] = {
     "crashes": crashes,
     "many": many,
     "load": load,
     "forks": forks,
     "interrupts": interrupts,
+    "service": service,
 }

@@ -29,9 +29,11 @@ from dpnb._backends.memory import memory_backend, unit_norms
 from dpnb._backends.memory.per_unit import per_unit_vectors
 from dpnb._backends.memory.prepare.prepared_table import PreparedTable
 from dpnb._backends.unit_vectors import UnitVectors
-from dpnb._core import releases, unit_budgets
+from dpnb._core import unit_budgets
+from dpnb._core.execution import releases
+from dpnb._core.execution.releases import FAILED, INTERRUPTED
 from dpnb._core.history import log as log_module
-from dpnb._core.releases import FAILED, INTERRUPTED
+from dpnb._core.releases import ReleasePipeline
 from dpnb._core.unit_budgets import IndividualAccounting, UnitChargeRecord, _State
 from dpnb.accounting.individual import IndividualFilter, UnitAdmission
 from dpnb.accounting.individual import admission as till_module
@@ -225,7 +227,7 @@ def test_control_an_answer_that_tells_whether_anybody_took_part_is_caught(
         return found
 
     monkeypatch.setattr(UnitAdmission, "active", noted)
-    monkeypatch.setattr(releases.ReleasePipeline, "_population", lambda *_: None if all(last) else "nobody is left")
+    monkeypatch.setattr(ReleasePipeline, "_population", lambda *_: None if all(last) else "nobody is left")
     seen = [_watched(TABLES[name], tmp_path / "it.dpnb", "skip") for name in ("nobody is exhausted", "everybody is")]
     assert seen[0] != seen[1]
 

@@ -27,8 +27,8 @@ import pytest
 from scipy import stats
 
 import dpnb
-from dpnb._core import releases
 from dpnb._core.accountant.accountant import Accountant
+from dpnb._core.execution import releases
 from dpnb._core.releases import ReleasePipeline
 from dpnb._core.unit_budgets import IndividualAccounting
 from dpnb._plan.plan import Plan

@@ -18,6 +18,7 @@ import dpnb
 from dpnb._backends.lazy.engines.duckdb import DuckDB
 from dpnb._backends.lazy.engines.engine import Engine
 from dpnb._backends.lazy.engines.polars import Polars
+from pairwise import product
 
 pa = pytest.importorskip("pyarrow")
 pl = pytest.importorskip("polars")
@@ -91,8 +92,7 @@ def outcomes(container: str, rows: Any, folder: Path, unit: bool = False) -> dic
     return found
 
 
-@pytest.mark.parametrize("container", CONTAINERS)
-@pytest.mark.parametrize("column", ["t", "c"])
+@pytest.mark.parametrize(("container", "column"), product(CONTAINERS, ["t", "c"], together=1))
 def test_an_invalid_text_counts_as_a_missing_one(container: str, column: str, tmp_path: Path) -> None:
     missing = outcomes(container, table(column, None), tmp_path)
     assert not [name for name, found in missing.items() if isinstance(found, type)]
