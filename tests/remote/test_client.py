@@ -33,12 +33,7 @@ from remote.people import connected, people
 from remote.small_service import TOKEN, SmallService
 from waiting import wait_until
 
-pytestmark = [
-    pytest.mark.slow,
-    # httpcore leaves a socket open that could not connect, and a thread may end after its test.
-    pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
-    pytest.mark.filterwarnings("ignore:Exception ignored in. <socket:pytest.PytestUnraisableExceptionWarning"),
-]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture

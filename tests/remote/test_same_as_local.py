@@ -13,12 +13,7 @@ from contracts.session_contract import ACTIONS, SessionContract, outcome, refine
 from dpnb.remote import RemoteSession
 from remote.people import connected, people
 
-pytestmark = [
-    pytest.mark.slow,
-    # httpcore leaves a socket open that could not connect, and a thread may end after its test.
-    pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
-    pytest.mark.filterwarnings("ignore:Exception ignored in. <socket:pytest.PytestUnraisableExceptionWarning"),
-]
+pytestmark = pytest.mark.slow
 
 KINDS: dict[str, dict[str, Any]] = {
     "worst-case": {},

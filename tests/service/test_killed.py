@@ -10,11 +10,7 @@ import pytest
 from load import clinic
 from service.killed import Shown, check, figures, killed_while_clients_ask
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.filterwarnings("ignore:unclosed"),  # httpcore leaves a Unix socket that refuses to be collected
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-]
+pytestmark = pytest.mark.slow
 
 
 def test_a_killed_service_charges_and_answers_each_request_once(tmp_path: Path) -> None:
