@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import ssl
 import time
+from collections import deque
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
@@ -13,7 +14,7 @@ import httpx
 import msgspec
 
 from dpnb.copying import NotCopyable
-from dpnb.errors import AccessDenied, ServiceUnavailable
+from dpnb.errors import AccessDenied, DpnbError, ServiceUnavailable
 from dpnb.remote.failures import RETRIED, failure, refused_in, unreadable
 from dpnb.remote.origin import Origin
 from dpnb.remote.tokens import Token
@@ -58,7 +59,8 @@ class Channel(NotCopyable):
     """A service, as one session uses it.
 
     A request runs in a thread, so that an interrupt of the waiting thread leaves no lock of the HTTP library acquired.
-    After an interrupt, and in a fork, later requests use new connections.
+    No two threads use a connection at once, nor does one close a connection that another one reads: the number of the
+    socket would be free for another socket, of which the reader could then take bytes.  A fork uses new connections.
 
     Parameters
     ----------
@@ -73,7 +75,8 @@ class Channel(NotCopyable):
     def __init__(self, origin: Origin, token: Token, retry_seconds: float = RETRY_SECONDS) -> None:
         self.origin, self.where, self._retry_seconds = origin, f"service {origin.text}", retry_seconds
         self._auth = Bearer(token)
-        self._client: httpx.Client | None = None
+        # The methods of a deque need no lock, which a fork could inherit while it is acquired.
+        self._idle: deque[httpx.Client] = deque()
         self._process, self._is_closed = os.getpid(), False
 
     def __repr__(self) -> str:
@@ -133,11 +136,7 @@ class Channel(NotCopyable):
         while True:
             task = ThreadTask(lambda: self._attempt(method, path, body, query))
             task.start_or_run()
-            try:
-                outcome = task.result()
-            except BaseException:  # an interrupt: the attempt may go on, with connections that nothing else uses
-                self._client = None
-                raise
+            outcome = task.result()  # after an interrupt the attempt goes on, with a connection of its own
             if not isinstance(outcome, _Lost):
                 return outcome
             was_sent |= outcome.may_have_arrived and body is not None
@@ -148,7 +147,8 @@ class Channel(NotCopyable):
 
     def _attempt(self, method: str, path: str, body: bytes | None, query: dict[str, Any]) -> tuple[int, bytes] | _Lost:
         """One attempt: the status and content of the reply, or why there is none."""
-        client = self._open_client()
+        client = self._take_client()
+        outcome: tuple[int, bytes] | _Lost
         try:
             with client.stream(
                 method,
@@ -158,15 +158,19 @@ class Channel(NotCopyable):
                 headers={} if body is None else {"Content-Type": "application/json"},
             ) as response:
                 content = self._content(response)
+            outcome = response.status_code, content
+            if response.status_code in RETRIED:
+                outcome = _Lost(f"status {response.status_code}", True)
         except (httpx.HTTPError, OSError, ssl.SSLError) as error:
             never = isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | httpx.PoolTimeout)
-            return _Lost(_reason(error), not never)
-        finally:
-            if client is not self._client:  # closed, or interrupted: nothing uses the connection again
-                client.close()
-        if response.status_code in RETRIED:
-            return _Lost(f"status {response.status_code}", True)
-        return response.status_code, content
+            outcome = _Lost(_reason(error), not never)
+        except DpnbError:
+            client.close()
+            raise
+        self._idle.append(client)  # not after an interrupt, which may leave its locks acquired
+        if self._is_closed:
+            self._close_idle()
+        return outcome
 
     def _content(self, response: httpx.Response) -> bytes:
         """The content of a reply as it was sent, up to a limit of bytes and time.
@@ -232,12 +236,13 @@ class Channel(NotCopyable):
 
     # --- connections --------------------------------------------------------------------------------------------
 
-    def _open_client(self) -> httpx.Client:
-        if self._is_closed:
-            return self._new_client(REPLY_SECONDS)
-        if self._client is None or self._process != os.getpid():
-            self._client, self._process = self._new_client(REPLY_SECONDS), os.getpid()
-        return self._client
+    def _take_client(self) -> httpx.Client:
+        """A client that no other thread uses."""
+        if self._process != os.getpid():  # those of the process that was forked are its own
+            self._idle, self._process = deque(), os.getpid()
+        with suppress(IndexError):
+            return self._idle.pop()
+        return self._new_client(REPLY_SECONDS)
 
     def _new_client(self, reply_seconds: float) -> httpx.Client:
         timeout = httpx.Timeout(10.0, read=reply_seconds)
@@ -255,12 +260,20 @@ class Channel(NotCopyable):
         )
 
     def close(self) -> None:
-        """Close the connections; a later request uses one of its own, and closes it."""
+        """Close the connections, those in use when their requests have ended.
+
+        A later request uses a connection of its own, and closes it.
+        """
         self._is_closed = True
-        client, self._client = self._client, None
-        if client is not None and self._process == os.getpid():
-            with suppress(httpx.HTTPError, OSError):
-                client.close()
+        if self._process == os.getpid():
+            self._close_idle()
+
+    def _close_idle(self) -> None:
+        with suppress(IndexError):
+            while True:
+                client = self._idle.pop()
+                with suppress(httpx.HTTPError, OSError):
+                    client.close()
 
 
 class Stream:

@@ -10,6 +10,7 @@ import threading
 import traceback
 import weakref
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +22,14 @@ from dpnb._core import registry
 from dpnb.errors import (
     AccessDenied,
     BudgetExceeded,
+    DpnbError,
     InvalidValueError,
     LedgerError,
     ServiceError,
     ServiceUnavailable,
 )
 from dpnb.remote import RemoteSession, channel
-from dpnb.remote.origin import origin_of
+from dpnb.remote.origin import Origin, origin_of
 from dpnb.remote.tokens import Token
 from remote.people import connected, people
 from remote.small_service import TOKEN, SmallService
@@ -101,6 +103,62 @@ def test_an_interrupt_leaves_a_session_that_can_repeat(pair: tuple[RemoteSession
     answer = query.release(share=0.1)
     assert answer.description == "mean of age"
     assert spent(service) == 1
+
+
+class WatchedClient(httpx.Client):
+    """A client that notes whether it is used or closed by one thread while another one uses it."""
+
+    def __init__(self, origin: Origin, auth: httpx.Auth, disturbed: list[str], is_closed: list[bool]) -> None:
+        transport = httpx.HTTPTransport(uds=origin.socket)
+        super().__init__(base_url=origin.url, auth=auth, timeout=120, transport=transport)
+        self._users, self._disturbed, self._closed = 0, disturbed, is_closed
+
+    @contextmanager
+    def stream(self, *args: Any, **kwargs: Any) -> Iterator[httpx.Response]:
+        if self._users:
+            self._disturbed.append("used by two")
+        self._users += 1
+        try:
+            with super().stream(*args, **kwargs) as response:
+                yield response
+        finally:
+            self._users -= 1
+
+    def close(self) -> None:
+        if self._users:
+            self._disturbed.append("closed in use")
+        super().close()
+        self._closed.append(True)
+
+
+def test_no_connection_is_closed_or_used_by_another_thread(pair: tuple[RemoteSession, SmallService]) -> None:
+    """Its number would be free for another socket, from which the reading thread would take bytes."""
+    (remote, service), disturbed, is_closed = pair, list[str](), list[bool]()
+    made: list[WatchedClient] = []
+
+    class Watched(channel.Channel):
+        def _new_client(self, _: float) -> httpx.Client:
+            made.append(WatchedClient(self.origin, self._auth, disturbed, is_closed))
+            return made[-1]
+
+    used = Watched(origin_of(remote.address), Token(TOKEN, "token="))
+
+    def send() -> None:
+        with pytest.raises(DpnbError):  # it is no call
+            used.post("tables/people/requests", b"{}")
+
+    service.may_continue.clear()
+    threads = [threading.Thread(target=send) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    wait_until(lambda: sum(client._users for client in made) == 2, "both requests")
+    used.close()
+    assert not is_closed
+    service.may_continue.set()
+    for thread in threads:
+        thread.join()
+    assert not disturbed
+    assert len(is_closed) == len(made) == 2
 
 
 def test_refusals_have_their_type_and_text(pair: tuple[RemoteSession, SmallService]) -> None:
