@@ -67,6 +67,10 @@ def duckdb_plans() -> Plans:
         "row number": (con.sql("select row_number() over () as n, x from t"), "numbers of rows"),
         "now": (con.sql("select x from t where now() > '2020-01-01'"), "the current time"),
         "today": (con.sql("select x from t where current_date > '2020-01-01'"), "the current time"),
+        "age today": (
+            con.sql("select x from t where age(timestamp '2020-01-01') > interval 1 day"),
+            "the current time",
+        ),
     }
     stable = {
         "table": table,
@@ -77,6 +81,10 @@ def duckdb_plans() -> Plans:
         "words": con.sql("select x, 'random() limit 3' as w from t"),
         "a data frame": con.from_df(TABLE),
         "put there once": con.sql("select x + random() as x from t").materialize(),
+        "between times": con.sql(
+            "select x from t where age(timestamp '2020-01-01', timestamp '2019-01-01') is not null"
+        ),
+        "times with a time zone": con.sql("select x + year(timestamptz '2020-01-01 00:00:00+00') as x from t"),
         "functions": con.sql("select sqrt(x) as x, lower(s) as s, hash(s) as h from t"),
     }
     return unstable, stable

@@ -182,6 +182,8 @@ def _unstable_node(node: dict[str, Any], stability: dict[str, str]) -> str | Non
         name = node["function_name"].lower()
         if name in _ANY_ROW and not (node.get("order_bys") or {}).get("orders"):
             return ONE_OF_SEVERAL
+        if name == "age" and len(node["arguments"]) == 1:  # called consistent
+            return TIME
         if name not in _SETTINGS:
             return {"VOLATILE": RANDOM, "CONSISTENT_WITHIN_QUERY": TIME}.get(stability.get(name, ""))
     return None

@@ -31,8 +31,17 @@ def nodes(native: Any) -> Iterator[dict[str, Any]]:
 
 
 def stability(native: Any) -> dict[str, str]:
-    """The stability that DuckDB states for functions, by name; the least stable of several with one name."""
-    rows = _rows(native, "select lower(function_name), stability from duckdb_functions() where stability is not null")
+    """The stability that DuckDB states for functions, by name; the least stable of several with one name.
+
+    Functions of a time with a time zone are consistent within a query only, since they use the connection's setting of
+    the time zone.  The setting is the curator's, so they count as consistent.
+    """
+    rows = _rows(
+        native,
+        "select lower(function_name), case when stability = 'CONSISTENT_WITHIN_QUERY' and len(parameters) > 0 and "
+        "regexp_matches(concat_ws(' ', parameter_types::varchar, return_type), 'TIME ZONE|TIMESTAMPTZ') "
+        "then 'CONSISTENT' else stability end from duckdb_functions() where stability is not null",
+    )
     return dict(sorted(rows, key=lambda row: (row[1] == "VOLATILE", row[1] != "CONSISTENT")))
 
 
