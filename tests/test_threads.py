@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dis
+import gc
 import sys
 import threading
 import time
@@ -59,6 +60,7 @@ class InterruptAt:
 def outcome(act: Callable[[], object], occasion: int) -> tuple[str, bool]:
     """What came of `act`, and whether it ended before it was to be interrupted."""
     interrupt, before = InterruptAt(occasion), sys.gettrace()
+    gc.disable()  # the finalizer of another test's ledger would be interrupted instead
     sys.settrace(interrupt)
     try:
         act()
@@ -68,6 +70,7 @@ def outcome(act: Callable[[], object], occasion: int) -> tuple[str, bool]:
         return "done", interrupt.left > 0
     finally:
         sys.settrace(before)
+        gc.enable()
 
 
 def outcomes(make: Callable[[], Actions]) -> set[str]:
