@@ -104,7 +104,7 @@ def describe_guarantee(guarantee: PrivacyGuarantee, unit: str) -> str:
             f"about {unit}. What they have shown so far is bounded below."
         )
     change = f"Whether {unit} is in the table or not"
-    if budget.epsilon is None and budget.pure_epsilon:
+    if budget.epsilon is None and not budget.loss.mu_squared:
         return (
             f"{change} changes the probability of anything that all answers together may show by a factor of at most "
             f"{_factor(budget.pure_epsilon)}, however the queries are chosen."
@@ -114,13 +114,20 @@ def describe_guarantee(guarantee: PrivacyGuarantee, unit: str) -> str:
         return (
             f"{change} is at least as hard to infer from all answers together as it is to distinguish one draw of a "
             f"normal distribution with mean 0 from one with mean {mu}, both with standard deviation 1 (mu-Gaussian "
-            "differential privacy), however the queries are chosen."
+            f"differential privacy){_beside(budget)}, however the queries are chosen."
         )
     return (
         f"{change} changes the probability of anything that all answers together may show by a factor of at most "
         f"{_factor(budget.epsilon)}, plus at most {display_bound(budget.delta)} (delta), however the queries are "
         f"chosen. It is enforced as {guarantee.filter_guarantee}."
     )
+
+
+def _beside(budget: Budget) -> str:
+    """What a budget in GDP allows beside its mu, in words."""
+    reserve = f", beside a factor of at most {_factor(budget.pure_epsilon)}" if budget.pure_epsilon else ""
+    discovery = f", and but for at most {display_bound(budget.discovery_delta)}" if budget.discovery_delta else ""
+    return reserve + discovery
 
 
 def _factor(epsilon: Fraction) -> str:

@@ -108,39 +108,47 @@ class Budget(Frozen):
         )
 
     @classmethod
-    def gdp(cls, mu: Number) -> Budget:
+    def gdp(cls, mu: Number, discovery_delta: Number = 0, pure_epsilon: Number = 0) -> Budget:
         """A budget in Gaussian differential privacy; it has no delta, so ``release(epsilon=)`` is not available.
 
         Parameters
         ----------
         mu : Number
             Greater than 0: all releases together are mu-GDP.  A float means its shortest decimal.
+        discovery_delta : Number, default 0
+            For discovering groups: all releases together are then mu-GDP but for a part of this weight.
+        pure_epsilon : Number, default 0
+            A reserve for mechanisms in pure DP, in addition to mu.
 
         Raises
         ------
         InvalidValueError
-            mu is not a positive number.
+            mu is not a positive number, or another number is out of range.
 
         Examples
         --------
         >>> dpnb.Budget.gdp(0.5)
         Budget.gdp(mu=0.5)
+        >>> dpnb.Budget.gdp(0.5, discovery_delta=1e-8)
+        Budget.gdp(mu=0.5, discovery_delta=1e-08)
         """
-        return cls.from_mu_squared(positive(mu, name="mu") ** 2)
+        return cls.from_mu_squared(positive(mu, name="mu") ** 2, discovery_delta, pure_epsilon)
 
     @classmethod
-    def from_mu_squared(cls, mu_squared: Number) -> Budget:
+    def from_mu_squared(cls, mu_squared: Number, discovery_delta: Number = 0, pure_epsilon: Number = 0) -> Budget:
         """A GDP budget with mu squared given, so that mu may be irrational, for example for a share of another budget.
 
         Parameters
         ----------
         mu_squared : Number
             Greater than 0: all releases together are mu-GDP for its square root.
+        discovery_delta, pure_epsilon : Number, default 0
+            As for :meth:`gdp`.
 
         Raises
         ------
         InvalidValueError
-            mu_squared is not a positive number.
+            mu_squared is not a positive number, or another number is out of range.
 
         Examples
         --------
@@ -148,8 +156,18 @@ class Budget(Frozen):
         Budget.gdp(mu=0.5)
         """
         budget = object.__new__(cls)
-        loss = GDP.from_mu_squared(positive(mu_squared, name="mu_squared"))
-        budget._set(loss=loss, epsilon=None, delta=None, discovery_delta=Fraction(0), pure_epsilon=Fraction(0))
+        discovery = non_negative(discovery_delta, name="discovery_delta")
+        if discovery >= 1:
+            raise InvalidValueError(
+                f"discovery_delta must be below 1, got {shown(discovery_delta)}; give for example 1e-8"
+            )
+        budget._set(
+            loss=GDP.of(positive(mu_squared, name="mu_squared"), discovery),
+            epsilon=None,
+            delta=None,
+            discovery_delta=discovery,
+            pure_epsilon=non_negative(pure_epsilon, name="pure_epsilon"),
+        )
         return budget
 
     @classmethod
@@ -186,12 +204,11 @@ class Budget(Frozen):
         >>> dpnb.Budget(epsilon=1, delta=1e-6).to_json()
         {'epsilon': '1', 'delta': '1/1000000'}
         """
-        if self.epsilon is None or self.delta is None:
-            if self.pure_epsilon:
-                return {"pure_epsilon": to_text(self.pure_epsilon)}
-            return {"mu_squared": to_text(self.loss.mu_squared)}
         parts = {"discovery_delta": self.discovery_delta, "pure_epsilon": self.pure_epsilon}
         set_aside = {name: to_text(part) for name, part in parts.items() if part}
+        if self.epsilon is None or self.delta is None:
+            gaussian = {"mu_squared": to_text(self.loss.mu_squared)} if self.loss.mu_squared else {}
+            return {**gaussian, **set_aside}
         return {"epsilon": to_text(self.epsilon), "delta": to_text(self.delta), **set_aside}
 
     @classmethod
@@ -213,20 +230,20 @@ class Budget(Frozen):
         >>> dpnb.Budget.from_json(dpnb.Budget(epsilon=1, delta=1e-6).to_json())
         Budget(epsilon=1.0, delta=1e-06)
         """
+        discovery, reserve = (from_text(stored.get(name, "0")) for name in ("discovery_delta", "pure_epsilon"))
         if "mu_squared" in stored:
-            return cls.from_mu_squared(from_text(stored["mu_squared"]))
+            return cls.from_mu_squared(from_text(stored["mu_squared"]), discovery, reserve)
         if "epsilon" not in stored:
             return cls.pure(from_text(stored["pure_epsilon"]))
         epsilon, delta = from_text(stored["epsilon"]), from_text(stored["delta"])
-        discovery, reserve = (from_text(stored.get(name, "0")) for name in ("discovery_delta", "pure_epsilon"))
         return cls(epsilon, delta, discovery, reserve)
 
     @safe_repr
     def __repr__(self) -> str:
-        if self.epsilon is None or self.delta is None:
-            if self.pure_epsilon:
-                return f"Budget.pure(pure_epsilon={decimal_up(self.pure_epsilon)!r})"
-            return f"Budget.gdp(mu={self.loss.mu!r})"
         discovery = f", discovery_delta={decimal_up(self.discovery_delta)!r}" if self.discovery_delta else ""
         reserve = f", pure_epsilon={decimal_up(self.pure_epsilon)!r}" if self.pure_epsilon else ""
+        if self.epsilon is None or self.delta is None:
+            if not self.loss.mu_squared:
+                return f"Budget.pure(pure_epsilon={decimal_up(self.pure_epsilon)!r})"
+            return f"Budget.gdp(mu={self.loss.mu!r}{discovery}{reserve})"
         return f"Budget(epsilon={decimal_up(self.epsilon)!r}, delta={decimal_up(self.delta)!r}{discovery}{reserve})"

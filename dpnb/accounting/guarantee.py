@@ -134,7 +134,8 @@ class PrivacyGuarantee:
         if isinstance(self.budget, NoBudget):
             return enforced
         if self.budget.epsilon is None or self.budget.delta is None:
-            return enforced
+            discovery = self.budget.discovery_delta
+            return f"{enforced} but for a delta of {display_bound(discovery)}" if discovery else enforced
         return f"({display_bound(self.budget.epsilon)}, {display_bound(self.budget.delta)})-DP, enforced as {enforced}"
 
     @property
