@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpnb._core.accountant.accountant import Accountant
+from dpnb._core.accountant.grant import Grant
 from dpnb._core.accountant.tree import Launch
 from dpnb._core.batches import BatchPipeline
 from dpnb._core.connection import Connection
@@ -177,6 +178,25 @@ class SessionCore(NotCopyable):
         )
         part.on_change(self.changed)
         return part
+
+    def for_analyst(self, grant: Grant) -> SessionCore:
+        """The core of an analyst who has a part of this session's budget, at a service."""
+        account, individuals = self.account.for_analyst(grant), self.individuals
+        if individuals is not None and grant.mode == "reserved":
+            individuals = individuals.for_account(account)
+        analyst = SessionCore(
+            id=self._id_of(node_of(grant.id)),
+            name=self.name,
+            tables=self.tables,
+            account=account,
+            version=self.version,
+            public=self.pricer.public,
+            source=randomness.derived_source(self.source, grant.name),
+            notice=self.notice,
+            individuals=individuals,
+        )
+        analyst.on_change(self.changed)
+        return analyst
 
     def _id_of(self, node: str) -> str:
         return hashlib.sha256(f"{self.id} {node}".encode()).hexdigest()[:16]

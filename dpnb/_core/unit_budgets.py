@@ -108,6 +108,10 @@ class IndividualAccounting(NotCopyable):
         self.lock = ProcessLock(account.ledger.path)
         """Held from a charge to its answer, so that rows are answered in the order in which they were charged."""
 
+    def for_account(self, account: Accountant) -> IndividualAccounting:
+        """The same units with budgets of their own, for an analyst's part of the budget."""
+        return IndividualAccounting(self._tables, account, self._version, self._mode)
+
     def sums(self, charge: Charge, query: LinearQuery) -> Sums:
         """The exact sums of a row of the ledger, over the units that can pay for it."""
         sums: Sums = self._answered(charge, query)

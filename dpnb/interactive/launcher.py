@@ -20,7 +20,6 @@ from dpnb._core.accountant.tree import (
 )
 from dpnb._core.core import SessionCore
 from dpnb._plan.schema import encodable
-from dpnb.accounting.exact import shown
 from dpnb.accounting.grid import capped_up
 from dpnb.accounting.interleaving import interleaving_obstacle
 from dpnb.accounting.losses import Loss
@@ -112,7 +111,8 @@ class MechanismRegistry(NotCopyable, Generic[S, P]):
             if session is not None and session._core.account.root_node == node:
                 registry: MechanismRegistry[Any, Any] = session._mechanisms
                 return registry
-        raise RequestError(f"node: {shown(node)} is not a session, a sub-session or a part here")
+        # Without the node: its number in the ledger depends on the rows of other analysts, and so below.
+        raise RequestError("node: must be a session, a sub-session or a part here; got another one")
 
     def _here(self) -> list[Launch]:
         launches = self._account.tree.sync().values()
@@ -154,7 +154,7 @@ class MechanismRegistry(NotCopyable, Generic[S, P]):
         for one in self._here():
             if one.id == launch:
                 return self._of(one)
-        raise RequestError(f"launch: no mechanism of this session has the number {launch}")
+        raise RequestError("launch: must be a mechanism of this session; got another number")
 
     @property
     def core(self) -> SessionCore:

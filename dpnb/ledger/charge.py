@@ -24,8 +24,9 @@ from dpnb.ledger.readable import refuse_unreadable
 from dpnb.mechanisms.measurement import Measurement
 
 RELEASE, COMPARISON, SELECTION, LAUNCH, CLOSE = "release", "comparison", "selection", "launch", "close"
+GRANT, ACT = "grant", "act"
 TABLE_FILES = "table_files"
-KINDS = RELEASE, COMPARISON, SELECTION, LAUNCH, CLOSE, TABLE_FILES
+KINDS = RELEASE, COMPARISON, SELECTION, LAUNCH, CLOSE, GRANT, ACT, TABLE_FILES
 """Kinds of events."""
 
 QUERIES = RELEASE, COMPARISON, SELECTION
@@ -84,7 +85,7 @@ class Charge:
     time : str
         Time of the reservation; UTC, ISO 8601.
     kind : str
-        ``release``, ``comparison``, ``selection``, ``launch``, ``close`` or ``table_files``.
+        ``release``, ``comparison``, ``selection``, ``launch``, ``close``, ``grant``, ``act`` or ``table_files``.
     request_key : str
         Identity of the request: table version, plan and arguments.
     node : str
@@ -114,7 +115,7 @@ class Charge:
     cell_id : str or None
         Id of the notebook cell that first made the request; None outside a notebook.
     launch : mapping or None
-        Details of a launch, a close or a row about the table's files; None for a query.
+        Details of an event other than a query; None for a query.
     result : mapping or None
         What was released, if it is not a measurement.
     charged : PureGDP or None

@@ -167,6 +167,12 @@ class Ledger(NotCopyable):
         ((last,),) = self._file.run("SELECT id FROM head")
         return int(last)
 
+    @property
+    def head(self) -> str:
+        """The hash of the last row, which depends on all rows."""
+        ((head,),) = self._file.run("SELECT hash FROM head")
+        return str(head)
+
     def foreign_changes(self) -> int:
         """A number that changes when another connection, of this or another process, has changed the file."""
         ((version,),) = self._file.run("PRAGMA data_version")

@@ -1,10 +1,11 @@
-"""The node of a row of the ledger: the session itself, or an interactive mechanism that was launched in it.
+"""The node of a row of the ledger: the session itself, an analyst's part of it, or a mechanism launched in it.
 
-A launch is a row too, so a node is written with the number of the row that launched it:
+A launch is a row too, and so is the grant of a part of the budget to an analyst, so a node is written with the number
+of the row that made it:
 
 ==============  ==================================================================
 ``""``          the session that the ledger was created for
-``"7"``         the sub-session, scan, ... that row 7 launched
+``"7"``         the sub-session, scan, ... that row 7 launched, or the part of the budget that row 7 granted
 ``'7 ["a"]'``   the part with key ``"a"`` of the partition that row 7 launched
 ``" files"``    no session: a row that no filter, odometer, log or statement counts
 ==============  ==================================================================
@@ -24,7 +25,7 @@ _NODE = re.compile(r"([1-9][0-9]{0,18}( \[.*\])?)?")
 
 
 def node_of(launch: int, key: tuple[Any, ...] | None = None) -> str:
-    """The node of the mechanism that a row launched, or of one of its parts."""
+    """The node that a row made: a mechanism, or one of its parts, or a part of the budget."""
     return str(launch) if key is None else f"{launch} {json.dumps(key)}"
 
 
@@ -34,6 +35,6 @@ def is_node(text: str) -> bool:
 
 
 def parent_launch(node: str) -> tuple[int, str] | None:
-    """The row that launched a node, and the part's key as it is written there; None for the root."""
+    """The row that made a node, and the part's key as it is written there; None for the root."""
     number, _, part = node.partition(" ")
     return (int(number), part) if number else None

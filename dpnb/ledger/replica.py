@@ -129,7 +129,7 @@ class ReplicaLedger(Ledger):
             is_closing = charge.kind == row.CLOSE
             closes = (charge.launch or {})["closes"] if is_closing else None
         if parent is not None and parent[0] not in known:
-            self._refuse(f"row {number} has the node of a launch that is missing")
+            self._refuse(f"row {number} has the node of a launch or a grant that is missing")
         if is_closing and (type(closes) is not int or closes not in known):
             self._refuse(f"row {number} closes a launch that is missing")
         if any(one > number for one in charge.observations):
@@ -140,7 +140,7 @@ class ReplicaLedger(Ledger):
         self._file.run(INSERT, *(stored[name] for name in row.COLUMNS))
         self._file.run("UPDATE head SET id = ?, hash = ?", number, stored["hash"])
         self._reserved = ChainHead(number, stored["hash"])
-        if charge.kind == row.LAUNCH:
+        if charge.kind in (row.LAUNCH, row.GRANT):
             launches.add(number)
 
     def _update(self, known: Mapping[str, Any], stored: dict[str, Any]) -> bool:

@@ -34,13 +34,15 @@ def close_key(launch: int) -> str:
     return digest(["close", launch])
 
 
-def renumbered_key(stored: Mapping[str, Any], node: str, closes: tuple[int, int] | None) -> str:
+def renumbered_key(stored: Mapping[str, Any], number: int, node: str, closes: tuple[int, int] | None) -> str:
     """The request key of a row after its launches were renumbered.
 
     Parameters
     ----------
     stored : mapping
         The columns of the row before.
+    number : int
+        Its number afterwards.
     node : str
         Its node afterwards.
     closes : tuple of int, or None
@@ -49,9 +51,10 @@ def renumbered_key(stored: Mapping[str, Any], node: str, closes: tuple[int, int]
     Returns
     -------
     str
-        The key that a session over the renumbered rows computes for the same request.  Only the key of a batch cannot
-        be computed from its rows; in a renumbered node it becomes a digest that no session looks up, so that the same
-        batch is sent to the service again, which finds it.
+        The key that a session over the renumbered rows computes for the same request.  That of a batch, and of an act
+        of the curator, cannot be computed from its row; in a renumbered node it becomes a digest that no session looks
+        up, so that the same batch is sent to the service again, which finds it.  The key before is no part of that
+        digest, since it depends on the numbers of other analysts' rows.
     """
     key = str(stored["request_key"])
     before, after = (str(stored["node"]), 0), (node, 0)
@@ -60,7 +63,7 @@ def renumbered_key(stored: Mapping[str, Any], node: str, closes: tuple[int, int]
     if before == after:
         return key
     renumbered = _key(stored, *after) if _key(stored, *before) == key else None
-    return digest(["renumbered", key]) if renumbered is None else renumbered
+    return digest(["renumbered", number, node]) if renumbered is None else renumbered
 
 
 def _key(stored: Mapping[str, Any], node: str, closes: int) -> str | None:

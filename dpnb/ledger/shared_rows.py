@@ -2,7 +2,8 @@
 
 An analyst sees the rows of one node and of everything launched inside it, and nothing that depends on other rows: their
 rows are numbered 1, 2, ... among themselves, every reference to a row uses these numbers, and hashes, which chain a row
-to all earlier ones, are not shared; neither are rows about the table's files, nor the origins of requests.
+to all earlier ones, are not shared; neither are rows about the table's files, nor the ids of requests.  Analysts who
+share a budget also see who made each request.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from dpnb.ledger.origin import RequestOrigin
 from dpnb.ledger.readable import refuse_unreadable
 from dpnb.ledger.request_key import renumbered_key
 
-NOT_SHARED = {*row.ORIGIN_COLUMNS, "hash", "result_hash"}
-"""Columns that an analyst does not see."""
+NOT_SHARED = {"request_id", "request_digest", "hash", "result_hash"}
+"""Columns that no analyst sees."""
 
 SHARED_COLUMNS = tuple(name for name in row.COLUMNS if name not in NOT_SHARED)
 
@@ -41,13 +42,17 @@ class SharedRows(NotCopyable):
         The ledger.
     root : str, default ROOT
         The node of the analyst; for the analyst it is the root.
+    shows_actors : bool, default False
+        Whether the rows say who made each request.
     """
 
-    def __init__(self, ledger: Ledger, root: str = ROOT) -> None:
+    def __init__(self, ledger: Ledger, root: str = ROOT, *, shows_actors: bool = False) -> None:
         self._ledger, self._root = ledger, root
+        self._columns = tuple(name for name in SHARED_COLUMNS if shows_actors or name != "actor")
         self._ids: list[int] = []  # ids in the ledger of rows 1, 2, ...
         self._numbers: dict[int, int] = {}
         self._launches: set[int] = set()  # ids in the ledger
+        self._grants: set[int] = set()  # likewise; the acts about them have their nodes
         self._requests: dict[str, tuple[int, RequestOrigin]] = {}
         self._unreleased: set[int] = set()  # ids in the ledger, some of which may be released by now
         self._last_id = 0
@@ -155,6 +160,8 @@ class SharedRows(NotCopyable):
                 self._unreleased.add(charge.id)
                 if charge.kind == row.LAUNCH:
                     self._launches.add(charge.id)
+                elif charge.kind == row.GRANT:
+                    self._grants.add(charge.id)
                 if charge.origin is not None and charge.origin.id is not None:
                     self._requests.setdefault(charge.origin.id, (len(self._ids), charge.origin))
 
@@ -163,7 +170,9 @@ class SharedRows(NotCopyable):
         if charge.kind == row.TABLE_FILES:
             return False
         parent = parent_launch(charge.node)
-        return charge.node == self._root or (parent is not None and parent[0] in self._launches)
+        return charge.node == self._root or (
+            parent is not None and (parent[0] in self._launches or parent[0] in self._grants)
+        )
 
     def _read(self, ids: list[int]) -> list[SharedRow]:
         return [self._shared(stored) for part in _parts(ids) for stored in self._ledger.stored(part)]
@@ -179,12 +188,12 @@ class SharedRows(NotCopyable):
             changed = {
                 "id": self._number(stored["id"]),
                 "node": node,
-                "request_key": renumbered_key(stored, node, closes),
+                "request_key": renumbered_key(stored, self._number(stored["id"]), node, closes),
                 "observations": json.dumps([self._number(one) for one in json.loads(stored["observations"])]),
                 "details": details,
             }
         values = {**stored, **changed}
-        return {name: values[name] for name in SHARED_COLUMNS if values[name] is not None}
+        return {name: values[name] for name in self._columns if values[name] is not None}
 
     def _local_node(self, node: str) -> str:
         if node == self._root:

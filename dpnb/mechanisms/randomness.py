@@ -6,6 +6,7 @@ system's.  A seeded generator exists for tests, under a name that prevents accid
 
 from __future__ import annotations
 
+import hashlib
 import os
 from typing import Protocol, runtime_checkable
 
@@ -88,6 +89,7 @@ class NotPrivateSeededSource:
     """
 
     def __init__(self, seed: int) -> None:
+        self.seed = seed
         self._generator = np.random.PCG64(seed)
 
     @property
@@ -98,6 +100,30 @@ class NotPrivateSeededSource:
     def words(self, n: int) -> NDArray[np.uint64]:
         """Draw the next ``n`` words of the sequence; see `NoiseSource.words`."""
         return np.asarray(self._generator.random_raw(n), dtype=np.uint64)
+
+
+def derived_source(source: NoiseSource, name: str) -> NoiseSource:
+    """The source of one of several users of a source, whose words do not depend on what the others draw.
+
+    Parameters
+    ----------
+    source : NoiseSource
+        The source; only a seeded one has a sequence that several users would share.
+    name : str
+        Name of the user.
+
+    Examples
+    --------
+    >>> from dpnb.mechanisms import NotPrivateSeededSource
+    >>> from dpnb.mechanisms.randomness import derived_source
+    >>> ana, bob = (derived_source(NotPrivateSeededSource(7), name) for name in ("ana", "bob"))
+    >>> bool((ana.words(3) == bob.words(3)).any())
+    False
+    """
+    if not isinstance(source, NotPrivateSeededSource):
+        return source
+    text = f"{source.seed} {name}".encode()
+    return NotPrivateSeededSource(int.from_bytes(hashlib.sha256(text).digest(), "big"))
 
 
 def checked_words(source: NoiseSource, n: int) -> NDArray[np.uint64]:

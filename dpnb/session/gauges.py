@@ -27,17 +27,24 @@ def headroom_gauge(account: Accountant) -> Gauge:
         return _no_budget_gauge()
     headroom = account.filter.headroom
     left, (label, theorem) = format_percent_down(headroom), FILTERS[account.guarantee.filter_name]
+    limit = account.binding_limit
+    of, beside = ("the budget", "") if limit is None else (limit.words, _budget_left(account))
     return Gauge(
         id="headroom",
         label=participation.WORST_CASE if account.individual else "Headroom",
         kind="remaining",
         value=headroom,
-        text=participation.remaining_description(account) or f"{left} left",
+        text=participation.remaining_description(account) or f"{left} left{'' if limit is None else f' of {of}'}",
         end=None,
         note=None,
         description=participation.participation_description(account)
-        or f"The {label} filter has {left} of the budget left and refuses any query that exceeds it. {theorem}.",
+        or f"The {label} filter has {left} of {of} left and refuses any query that exceeds it. {beside}{theorem}.",
     )
+
+
+def _budget_left(account: Accountant) -> str:
+    """What is left of the budget within which a cap is."""
+    return f"Of the whole budget {format_percent_down(account.root.sync().filter.headroom)} is left. "
 
 
 def _no_budget_gauge() -> Gauge:

@@ -181,7 +181,7 @@ def test_a_branch_of_a_launch_that_is_not_there_is_a_fault_of_the_ledger(tmp_pat
     session = opened(tmp_path)
     with session.ledger.transaction():
         session.ledger.reserve(request_key="stray", node="7", table_version="1", query_key="", loss=GDP("0.1"))
-    with pytest.raises(dpnb.errors.LedgerError, match="launch 7, which is missing"):
+    with pytest.raises(dpnb.errors.LedgerError, match="row 7, which is missing"):
         _ = session.spent
 
 

@@ -94,7 +94,7 @@ BROKEN: dict[str, Callable[[list[Row]], object]] = {
     **{f"no {name}": without(name) for name in ("id", "time", "kind", "node", "request_key", "loss", "status", "plan")},
     "a hash": put(1, hash="a" * 64),
     "an unknown column": put(1, colour="red"),
-    "an origin": put(1, actor="ana"),
+    "the id of a request": put(1, request_id="a"),
     "a number as text": put(1, id="2"),
     "a bool as number": put(0, id=True),
     "a huge number": put(6, id=2**64),

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
 from dpnb._core.accountant.comparison import ChargeBatch, FilterComparison, partition_cost, step_filter
-from dpnb._core.accountant.parameters import computed_parameters, stored_parameters
+from dpnb._core.accountant.grant import Grant
+from dpnb._core.accountant.limit import Limit, as_amount, left_of
+from dpnb._core.accountant.parameters import computed_parameters, parameters_of, stored_parameters
 from dpnb._core.accountant.state import AccountantState, step_odometer
 from dpnb._core.accountant.timeline import Timeline
 from dpnb._core.accountant.tree import BudgetTree, Launch
 from dpnb._plan.schema import Key
 from dpnb.accounting.budget import Budget
 from dpnb.accounting.exact import decimal_sqrt_down
-from dpnb.accounting.filters import GDPReserveFilter, RogersFilter, UnboundedFilter
+from dpnb.accounting.filters import GDPReserveFilter, GDPResidueFilter, RogersFilter, UnboundedFilter
 from dpnb.accounting.guarantee import AnyFilter, PrivacyGuarantee, make_guarantee
 from dpnb.accounting.individual import WorstCaseFilter
 from dpnb.accounting.losses import GDP, Loss
-from dpnb.accounting.no_budget import NoBudget, budget_from_json
+from dpnb.accounting.no_budget import NoBudget
 from dpnb.accounting.odometers import MixtureOdometer, Odometer
 from dpnb.accounting.partition_cost import PartRef
 from dpnb.errors import BudgetExceeded
@@ -50,6 +52,10 @@ class Accountant:
         For a part, the accountant of the session that pays.
     part : PartRef, optional
         For a part, its position in that session.
+    limits : tuple of Limit, default ()
+        Caps within the budget, such as those of an analyst at a service.
+    whole : Accountant, optional
+        For an analyst's part of the budget of a table, the accountant of the table.
     """
 
     def __init__(
@@ -62,9 +68,11 @@ class Accountant:
         public_size: int | None = None,
         parent: Accountant | None = None,
         part: PartRef | None = None,
+        limits: tuple[Limit, ...] = (),
+        whole: Accountant | None = None,
     ) -> None:
         self.ledger, self.tree, self.root_node, self.guarantee = ledger, tree, root_node, guarantee
-        self._parent, self._part = parent, part
+        self._parent, self._part, self._limits, self._whole = parent, part, limits, whole
         self._initial_odometer, self._public_size = odometer, public_size
         self._cost_fractions: dict[int, float] = {}
         self._worst_cases: dict[int, Fraction] = {}  # under individual accounting, as mu squared
@@ -127,11 +135,45 @@ class Accountant:
         LedgerError
             If the metadata or the parameters cannot be read.
         """
-        metadata = ledger.metadata
-        with refuse_unreadable("the metadata"):
-            budget = budget_from_json(json.loads(metadata["budget"]))
-            guarantee = make_guarantee(metadata["filter"], budget, individual="on_exhausted" in metadata)
-        return cls(ledger, BudgetTree(ledger), ROOT, *stored_parameters(ledger.parameters, guarantee))
+        tree = BudgetTree(ledger)
+        guarantee, odometer, size = parameters_of(ledger)
+        return cls(ledger, tree, ROOT, guarantee, odometer, size, limits=(Limit(ledger, tree, guarantee, ROOT, ROOT),))
+
+    def for_analyst(self, grant: Grant) -> Accountant:
+        """The accountant of an analyst who has a part of this budget."""
+        node = node_of(grant.id)
+        if grant.mode == "reserved":
+            with refuse_unreadable(f"row {grant.id}"):
+                guarantee = make_guarantee("gdp", grant.budget, individual=self.individual)
+            guarantee, odometer, size = stored_parameters(grant.parameters, guarantee)
+            limits = (Limit(self.ledger, self.tree, guarantee, node, node, words="your cap"),)
+            return Accountant(self.ledger, self.tree, node, guarantee, odometer, size, limits=limits, whole=self)
+        return Accountant(
+            self.ledger,
+            self.tree,
+            ROOT,
+            self.guarantee,
+            self._initial_odometer,
+            self._public_size,
+            limits=self._limits_of(grant),
+        )
+
+    def _limits_of(self, grant: Grant) -> tuple[Limit, ...]:
+        """The caps of an analyst in pooled mode: their own, and that of their project."""
+
+        def limit(of: Grant, words: str, counts: Callable[[ChargeSummary], bool]) -> Limit:
+            return Limit(self.ledger, self.tree, self.guarantee, ROOT, node_of(of.id), counts, words)
+
+        def is_own(charge: ChargeSummary) -> bool:
+            return charge.origin is not None and charge.origin.actor == grant.name
+
+        def is_of_project(charge: ChargeSummary) -> bool:
+            member = None if charge.origin is None else self.tree.grant_named("analyst", charge.origin.actor)
+            return member is not None and member.node == grant.node
+
+        own = limit(grant, "your cap", is_own)
+        project = self.tree.grant_of(grant.node)
+        return (own,) if project is None else (own, limit(project, f"the cap of {project.name}", is_of_project))
 
     def for_sub_session(self, launch: Launch) -> Accountant:
         """The accountant of a sub-session that was launched in this ledger."""
@@ -150,6 +192,11 @@ class Accountant:
         )
 
     @property
+    def public_size(self) -> int | None:
+        """The public number of units."""
+        return self._public_size
+
+    @property
     def budget(self) -> Budget | NoBudget:
         """The total privacy budget, or that there is none."""
         return self.guarantee.budget
@@ -163,7 +210,9 @@ class Accountant:
         """
         with self.ledger.lock.checked():
             own = self.sync().filter
-            if self._parent is None or self._part is None or isinstance(own, RogersFilter | UnboundedFilter):
+            if self._parent is None:
+                return self._within_limits(own)
+            if self._part is None or isinstance(own, RogersFilter | UnboundedFilter):
                 return own
             outer = self._parent.filter
             if isinstance(outer, UnboundedFilter):  # a part has the guarantee of its session
@@ -173,6 +222,47 @@ class Accountant:
                 free = self._parent.sync().parts.free_loss(self._part, len(own.spent.parts))
                 budget = own.spent.with_parts(free) + budget
             return own.with_budget(budget).step(own.spent)
+
+    def _within_limits(self, own: AnyFilter) -> AnyFilter:
+        """The filter or cap that leaves the least mu squared, with the least that is left of every component."""
+        if not isinstance(own, GDPResidueFilter | GDPReserveFilter):
+            return own
+        for limit in self._limits:
+            capped = limit.filter
+            if capped is not None:
+                binding, spent = own, as_amount(own.spent)
+                left = [left_of(as_amount(own.budget), spent), left_of(capped.budget, capped.spent)]
+                least = [min(pair) for pair in zip(left[0].parts, left[1].parts, strict=True)]
+                if left[1].mu_squared < left[0].mu_squared:
+                    spent = capped.spent
+                n = len(binding.budget.parts)  # a filter without a reserve has no epsilon
+                total = [part + rest for part, rest in zip(spent.parts, least, strict=True)]
+                budget = binding.budget.with_parts(tuple(total[:n]))
+                own = binding.with_budget(budget).step(binding.spent.with_parts(spent.parts[:n]))
+        return own
+
+    @property
+    def limits(self) -> tuple[Limit, ...]:
+        """The caps within the budget that are set now."""
+        return tuple(limit for limit in self.root._limits if limit.cap is not None)
+
+    @property
+    def binding_limit(self) -> Limit | None:
+        """The cap that leaves less mu squared than the budget and the other caps; None if the budget leaves least."""
+        own = self.root.sync().filter
+        if not isinstance(own, GDPResidueFilter | GDPReserveFilter):
+            return None
+        least, binding = left_of(as_amount(own.budget), as_amount(own.spent)).mu_squared, None
+        for limit in self.limits:
+            capped = limit.filter
+            if capped is not None and (left := left_of(capped.budget, capped.spent).mu_squared) < least:
+                least, binding = left, limit
+        return binding
+
+    @property
+    def whole(self) -> Accountant | None:
+        """For an analyst's part of the budget of a table, the accountant of the table."""
+        return self.root._whole
 
     @property
     def odometer(self) -> Odometer:
@@ -263,7 +353,7 @@ class Accountant:
     @property
     def last_headroom(self) -> float | None:
         """The headroom when the ledger was last read; None for a part, whose headroom depends on other parts."""
-        return None if self._parent is not None else self._state.filter.headroom
+        return None if self._parent is not None or self.limits else self._state.filter.headroom
 
     def sync(self) -> AccountantState:
         """The state after all charges of all kernels."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 from fractions import Fraction
 
 from dpnb._core.accountant.accountant import Accountant
-from dpnb.accounting.exact import decimal_down, decimal_up, display_down
+from dpnb._core.accountant.limit import as_amount, left_of
+from dpnb.accounting.exact import decimal_down, decimal_sqrt_down, decimal_up, display_down
 from dpnb.accounting.filters import GDPReserveFilter, GDPResidueFilter, UnboundedFilter
 from dpnb.accounting.losses import GDP, Loss, PureDP, PureGDP
-from dpnb.errors import BudgetExceeded, ConversionError, CostIncreased, RequestError
+from dpnb.errors import BudgetExceeded, ConversionError, CostIncreased, LedgerError, RequestError
 from dpnb.render.numbers import format_percent_down, format_percent_up
 
 _HALVINGS = 20
@@ -35,7 +36,9 @@ def admit(account: Accountant, description: str, loss: GDP, known: GDP) -> None:
         If the loss exceeds the remaining budget; the message names the largest target that fits.
     """
     filter_ = account.filter
+    refuse_divided(account, description)
     if isinstance(filter_, UnboundedFilter) or filter_.admits(account.guarantee.to_filter_loss(loss)):
+        refuse_beyond_limits(account, description, loss)
         return
     largest = account.max_mu(known)
     total = GDP.from_mu_squared(known.mu_squared + loss.mu_squared)
@@ -93,6 +96,7 @@ def admit_launch(account: Accountant, description: str, loss: Loss) -> Loss:
         If the loss cannot be converted to the filter's kind of loss.
     """
     filter_ = account.filter
+    refuse_divided(account, description)
     try:
         counted = account.guarantee.to_filter_loss(loss)
         if isinstance(filter_, GDPResidueFilter | GDPReserveFilter):  # at the smallest budget that it enters
@@ -110,7 +114,55 @@ def admit_launch(account: Accountant, description: str, loss: Loss) -> Loss:
         raise BudgetExceeded(
             f"{description}: {requested}; {remedy}; {filter_.rule}; nothing was charged and the session continues"
         )
+    refuse_beyond_limits(account, description, counted)
     return counted
+
+
+def refuse_divided(account: Accountant, description: str) -> None:
+    """Refuse to charge a budget that is divided among analysts, each of whom has a guarantee at a fixed ceiling.
+
+    Raises
+    ------
+    BudgetExceeded
+    """
+    node = account.root.root_node
+    if any(grant.mode == "reserved" and grant.node == node for grant in account.tree.grants().values()):
+        raise BudgetExceeded(
+            f"{description}: the budget is divided among analysts, and only their sessions at the service can be "
+            "charged; nothing was charged; connect to the service as an analyst"
+        )
+
+
+def refuse_beyond_limits(account: Accountant, description: str, counted: Loss) -> None:
+    """Refuse what a cap does not admit, or, for a part of a table's budget, the table's filter.
+
+    Parameters
+    ----------
+    account : Accountant
+        The accountant that would be charged, whose own filter admits the loss.
+    description : str
+        The query in words, for the error.
+    counted : Loss
+        The loss as the filter counts it.
+
+    Raises
+    ------
+    BudgetExceeded
+        If it is beyond a cap.  Only under individual accounting: otherwise the filter includes the caps.
+    LedgerError
+        If it is beyond the budget of the table, which the ceilings exclude.
+    """
+    for limit in account.limits:
+        capped = limit.filter
+        if capped is not None and not capped.admits(as_amount(counted)):
+            left = decimal_sqrt_down(left_of(capped.budget, capped.spent).mu_squared)
+            raise BudgetExceeded(
+                f"{description}: requested {counted.format(up=True)}, and mu={left!r} is left of {limit.words}; "
+                "nothing was charged and the session continues"
+            )
+    whole = None if account.whole is None else account.whole.filter
+    if whole is not None and not whole.admits(counted):
+        raise LedgerError(f"{description}: the parts of the budget exceed it; nothing was charged; tell the curator")
 
 
 def recorded_charge(account: Accountant, loss: Loss, counted: Loss) -> PureGDP | None:

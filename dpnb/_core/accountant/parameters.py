@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from fractions import Fraction
 
 from dpnb.accounting.exact import from_text, to_text
-from dpnb.accounting.guarantee import PrivacyGuarantee
+from dpnb.accounting.guarantee import PrivacyGuarantee, make_guarantee
+from dpnb.accounting.no_budget import budget_from_json
 from dpnb.accounting.odometers import MixtureOdometer
-from dpnb.ledger import refuse_unreadable
+from dpnb.ledger import Ledger, refuse_unreadable
 
 ODOMETER_DELTA = Fraction(1, 10**6)
 """Probability that the statement of an odometer is wrong, for a budget without a delta."""
@@ -44,3 +46,18 @@ def stored_parameters(
         odometer = MixtureOdometer(gamma, from_text(parameters["odometer_delta"]), slack_delta=slack)
         size = int(parameters["public_size"]) if "public_size" in parameters else None
     return restored, odometer, size
+
+
+def parameters_of(ledger: Ledger) -> tuple[PrivacyGuarantee, MixtureOdometer, int | None]:
+    """The guarantee of the session that a ledger was created for, and the rest as for `stored_parameters`.
+
+    Raises
+    ------
+    LedgerError
+        If the metadata or the parameters cannot be read.
+    """
+    metadata = ledger.metadata
+    with refuse_unreadable("the metadata"):
+        budget = budget_from_json(json.loads(metadata["budget"]))
+        guarantee = make_guarantee(metadata["filter"], budget, individual="on_exhausted" in metadata)
+    return stored_parameters(ledger.parameters, guarantee)

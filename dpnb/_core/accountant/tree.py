@@ -1,4 +1,4 @@
-"""The launches of a ledger, as a tree of nodes."""
+"""The launches of a ledger, and the parts of its budget that analysts have, as a tree of nodes."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from dpnb._core.accountant.grant import Grant, amount_from_json
+from dpnb.accounting.losses import PureGDP
 from dpnb.accounting.partition_cost import PartRef
-from dpnb.errors import LedgerError, MechanismClosed
-from dpnb.ledger import ROOT, ChargeSummary, Ledger, parent_launch, refuse_unreadable
-from dpnb.ledger.charge import CLOSE, LAUNCH
+from dpnb.errors import LedgerError, MechanismClosed, RequestError
+from dpnb.ledger import ROOT, ChargeSummary, Ledger, node_of, parent_launch, refuse_unreadable
+from dpnb.ledger.charge import ACT, CLOSE, GRANT, LAUNCH
 
 PARTITION = "partition"
 SUB_SESSION = "sub-session"
@@ -45,6 +47,8 @@ class Launch:
         The ``arguments`` of the launch as written, and the ``resolved`` values that were fixed then.
     closed_by : int or None
         Id of the row that closed it; None if it was not closed.
+    actor : str or None
+        The analyst who launched it at a service; None in a local session.
     """
 
     id: int
@@ -54,6 +58,7 @@ class Launch:
     version: str
     details: Mapping[str, Any]
     closed_by: int | None = None
+    actor: str | None = None
 
     def continues_with(self, version: str) -> bool:
         """Whether it continues with that version of the table.
@@ -70,7 +75,7 @@ class Launch:
 
 
 class BudgetTree:
-    """The launches of all kernels in one ledger.
+    """The launches of all kernels in one ledger, and the parts of its budget that a service granted to analysts.
 
     Parameters
     ----------
@@ -81,6 +86,9 @@ class BudgetTree:
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
         self._launches: dict[int, Launch] = {}
+        self._grants: dict[int, Grant] = {}
+        self._caps: dict[str, PureGDP | None] = {}  # by node
+        self._frozen: str | None = None
         self._last_id = 0
 
     def sync(self) -> Mapping[int, Launch]:
@@ -100,8 +108,62 @@ class BudgetTree:
             kind, name = KINDS[details["mechanism"]], details["name"]
             if not isinstance(name, str):
                 raise ValueError
-            self._launches[charge.id] = Launch(charge.id, kind, name, charge.node, charge.table_version, details)
+            actor = None if charge.origin is None else charge.origin.actor
+            version = charge.table_version
+            self._launches[charge.id] = Launch(charge.id, kind, name, charge.node, version, details, actor=actor)
+        elif charge.kind == GRANT:
+            grant = self._grants[charge.id] = Grant.from_details(charge.id, charge.node, details)
+            self._caps[node_of(charge.id)] = grant.cap
+        elif charge.kind == ACT:
+            self._act(charge.node, details)
         self._last_id = charge.id
+
+    def _act(self, node: str, details: Mapping[str, Any]) -> None:
+        match details["act"]:
+            case "cap":
+                self._caps[node] = amount_from_json(details["cap"])
+            case "freeze":
+                self._frozen = str(details["why"])
+            case "unfreeze":
+                self._frozen = None
+            case "revoke" | "restore" as act:
+                number, _ = parent_launch(node) or (0, "")
+                self._grants[number] = replace(self._grants[number], is_revoked=act == "revoke")
+            case _:
+                raise ValueError
+
+    # --- parts of the budget ------------------------------------------------------------------------------------
+
+    def grants(self) -> Mapping[int, Grant]:
+        """The parts of the budget by the ids of their rows, in their current state."""
+        with self._ledger.lock.checked():
+            self.sync()
+            return dict(self._grants)
+
+    def grant_named(self, level: str, name: str) -> Grant | None:
+        """The part of the budget of a project or an analyst."""
+        return next((one for one in self.grants().values() if (one.level, one.name) == (level, name)), None)
+
+    def cap(self, node: str) -> PureGDP | None:
+        """What all charges of a node together are limited to, within its budget; None for no such limit."""
+        with self._ledger.lock.checked():
+            self.sync()
+            return self._caps.get(node)
+
+    @property
+    def frozen(self) -> str | None:
+        """Why the table is frozen; None if it is not."""
+        self.sync()
+        return self._frozen
+
+    def grant_of(self, node: str) -> Grant | None:
+        """The innermost part of the budget that contains a node; None for one outside all of them."""
+        grants = self.grants()
+        while (parent := parent_launch(node)) is not None:
+            if parent[0] in grants:
+                return grants[parent[0]]
+            node = self.sync()[parent[0]].node
+        return None
 
     def launches_in(self, root: str) -> list[Launch]:
         """The launches in a session and in the parts of its partitions, but not in its sub-sessions."""
@@ -140,24 +202,39 @@ class BudgetTree:
         """
         if node == root:
             return ()
-        parts, reached = [], False
-        for launch, part in self._upwards(node, root):
-            if launch.kind == SUB_SESSION:
-                return None
-            if launch.kind == PARTITION:
-                parts.append(PartRef(launch.id, part, int(launch.details["resolved"]["charged_parts_per_unit"])))
-            reached = launch.node == root
-        return tuple(parts) if reached else None
+        parts = []
+        for outer, part in self._outwards(node, root):
+            if isinstance(outer, Launch):
+                if outer.kind == SUB_SESSION:
+                    return None
+                if outer.kind == PARTITION:
+                    parts.append(PartRef(outer.id, part, int(outer.details["resolved"]["charged_parts_per_unit"])))
+            if outer.node == root:
+                return tuple(parts)
+        return None
 
     def refuse_ended(self, node: str, version: str) -> None:
         """Refuse new requests to a mechanism that is closed, or was launched for another version of the table.
 
+        Also while the table is frozen, and in a part of the budget that was revoked.
+
         Raises
         ------
-        MechanismClosed
+        MechanismClosed, RequestError
         """
         self.sync()
-        for launch, _ in self._upwards(node, ROOT):
+        if self._frozen is not None:
+            raise RequestError(
+                f"table: the curator has frozen it ({self._frozen}); nothing was charged; recorded answers stay free"
+            )
+        for launch, _ in self._outwards(node, ROOT):
+            if isinstance(launch, Grant):
+                if launch.is_revoked:
+                    raise RequestError(
+                        f"{launch.level} {launch.name}: the curator has revoked this part of the budget; nothing was "
+                        "charged; recorded answers stay free"
+                    )
+                continue
             if not launch.continues_with(version):
                 raise MechanismClosed(
                     f"{launch.name}: this {launch.kind} was launched for version {launch.version!r} of the table, and "
@@ -172,15 +249,23 @@ class BudgetTree:
 
     def _upwards(self, node: str, root: str) -> Iterator[tuple[Launch, str]]:
         """The launches between a node and the node `root`, each with the key of the part that the path contains."""
+        for outer, part in self._outwards(node, root):
+            if isinstance(outer, Launch):
+                yield outer, part
+
+    def _outwards(self, node: str, root: str) -> Iterator[tuple[Launch | Grant, str]]:
+        """What made the nodes between a node and the node `root`, innermost first."""
         while node != root:
             parent = parent_launch(node)
             if parent is None:
                 return
-            launch = self._launches.get(parent[0]) or self.sync().get(parent[0])
-            if launch is None:
+            number = parent[0]
+            outer = self._launches.get(number) or self._grants.get(number) or self.sync().get(number)
+            outer = outer or self._grants.get(number)
+            if outer is None:
                 raise LedgerError(
-                    f"ledger: a row has the node of launch {parent[0]}, which is missing; restore the file from a copy "
-                    "that has every charge"
+                    f"ledger: a row has the node of row {number}, which is missing; restore the file from a copy that "
+                    "has every charge"
                 )
-            yield launch, parent[1]
-            node = launch.node
+            yield outer, parent[1]
+            node = outer.node

@@ -1,15 +1,18 @@
-"""Descriptions of the rows of the ledger other than releases: launches, closes, comparisons and selections."""
+"""Descriptions of the rows of the ledger other than releases: of launches, selections, parts of the budget, ..."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from typing import Any
 
+from dpnb._core.accountant.grant import Grant, amount_from_json
 from dpnb._core.accountant.tree import KINDS
 from dpnb._plan.measurements import PlainView
 from dpnb._plan.plan import Plan, describe_plan
 from dpnb.accounting.exact import from_text
 from dpnb.ledger import Charge, refuse_unreadable
-from dpnb.ledger.charge import CLOSE, SELECTION
+from dpnb.ledger.charge import ACT, CLOSE, GRANT, SELECTION
 
 MAX_KEYS = 5
 """Number of selected keys that the log shows."""
@@ -18,10 +21,33 @@ MAX_KEYS = 5
 def of(charge: Charge) -> str:
     """The description of a row."""
     with refuse_unreadable(f"row {charge.id}"):
+        if charge.kind == GRANT:
+            return _grant(Grant.from_details(charge.id, charge.node, charge.launch or {}))
+        if charge.kind == ACT:
+            return _act(charge.launch or {})
         if charge.launch is not None:
             event = "end of" if charge.kind == CLOSE else "launch of"
             return f"{event} the {KINDS[charge.launch['mechanism']]} {charge.launch['name']!r}"
         return describe_selection(charge) if charge.kind == SELECTION else describe_comparison(charge)
+
+
+def _grant(grant: Grant) -> str:
+    amount = grant.ceiling or grant.cap
+    of = "" if amount is None else f", at most {amount.format(up=False)}"
+    return f"{grant.mode} part of the budget for the {grant.level} {grant.name}{of}"
+
+
+def _act(details: Mapping[str, Any]) -> str:
+    cap = amount_from_json(details.get("cap"))
+    match details["act"]:
+        case "cap":
+            return "cap removed" if cap is None else f"cap moved to {cap.format(up=False)}"
+        case "freeze":
+            return f"table frozen: {details['why']}"
+        case "unfreeze":
+            return "table no longer frozen"
+        case act:
+            return f"part of the budget {act}d"
 
 
 def describe_comparison(charge: Charge) -> str:

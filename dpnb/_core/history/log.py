@@ -28,7 +28,7 @@ from dpnb.accounting.exact import decimal_up, exact
 from dpnb.accounting.losses import GDP, RDP, Loss
 from dpnb.errors import ConversionError, DpnbError, PlanError, printable
 from dpnb.ledger import Charge, ChargeSummary
-from dpnb.ledger.charge import RELEASE, SELECTION
+from dpnb.ledger.charge import ACT, GRANT, RELEASE, SELECTION
 from dpnb.render.explanations import explanation_for
 from dpnb.render.numbers import format_cost_up
 
@@ -286,7 +286,7 @@ class RequestLog:
     def _sync(self) -> None:
         for charge in self._account.ledger.summaries(after=self._last_id):
             self._last_id = charge.id
-            if self._account.includes(charge.node):
+            if self._account.includes(charge.node) and charge.kind not in (ACT, GRANT):  # which are no requests
                 self._ids.append(charge.id)
                 if charge.cell_id is not None:
                     self._assign(charge, charge.cell_id)

@@ -1,0 +1,129 @@
+"""A part of a session's budget that a service grants to a project or an analyst: a row of the ledger.
+
+In reserved mode a part has a ceiling, fixed when it is made, and the ceilings inside a part add up to at most its own.
+An analyst's requests are charged to their own node, by a filter whose budget is the ceiling, and everything that the
+analyst receives is computed from the rows of that node.  So each analyst's answers have the guarantee of the ceiling,
+and all of them together that of the session: what the filters of the parts admit adds up to at most the sum of the
+ceilings, in each of the three components, and the filter of the session adds the same losses.
+
+In pooled mode all analysts use the session's own node.  They share answers, see each other's charges, and are charged
+by the session's filter; caps limit what one project or analyst can be charged, may add up to more than the budget, and
+only the session has a guarantee.
+
+Components add as in :mod:`dpnb.accounting.filters.gdp_reserve`: mu squared, the delta of discovered groups, and the
+epsilon of mechanisms in pure DP.  A launch is charged once, at the smallest residual of all filters that it enters,
+componentwise.  That is valid in each of them: if RR(e1) (x) G_s >= RR(p) (x) G_r with c = r^2 - s^2, then for every E
+>= p and R >= r RR(e1) (x) RR(E - p) (x) G_sqrt(R^2 - c) >= RR(E) (x) G_R, since composing both sides with G_sqrt(R^2 -
+r^2) and RR(E - p) keeps the order, and RR(p) (x) RR(E - p) >= RR(E).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from dpnb.accounting.budget import Budget
+from dpnb.accounting.losses import PureGDP, loss_from_json
+
+Mode = Literal["reserved", "pooled"]
+Level = Literal["project", "analyst"]
+
+
+@dataclass(frozen=True)
+class Grant:
+    """A part of the budget.
+
+    Parameters
+    ----------
+    id : int
+        Id of the row that made it.
+    level, name : str
+        ``project`` or ``analyst``, and its name.
+    mode : str
+        ``reserved`` or ``pooled``.
+    node : str
+        The node that it is a part of: the session's, or that of a project.
+    ceiling : PureGDP or None
+        In reserved mode the budget of the part.
+    cap : PureGDP or None
+        The limit of its charges when it was made; `BudgetTree.cap` is the current one.
+    parameters : mapping of str to str
+        The computed parameters of its filter and its odometer, in reserved mode.
+    is_revoked : bool
+        Whether it can no longer be charged.
+    """
+
+    id: int
+    level: Level
+    name: str
+    mode: Mode
+    node: str
+    ceiling: PureGDP | None
+    cap: PureGDP | None
+    parameters: Mapping[str, str]
+    is_revoked: bool = False
+
+    @property
+    def budget(self) -> Budget:
+        """The ceiling as a budget.
+
+        Raises
+        ------
+        ValueError
+            If there is none, as in pooled mode.
+        """
+        if self.ceiling is None:
+            raise ValueError(self.mode)
+        return budget_of(self.ceiling)
+
+    def to_details(self) -> dict[str, Any]:
+        """What the ledger stores."""
+        return {
+            "grant": self.level,
+            "name": self.name,
+            "mode": self.mode,
+            "ceiling": None if self.ceiling is None else self.ceiling.to_json(),
+            "cap": None if self.cap is None else self.cap.to_json(),
+            "parameters": dict(self.parameters),
+        }
+
+    @classmethod
+    def from_details(cls, number: int, node: str, details: Mapping[str, Any]) -> Grant:
+        """Read what `to_details` wrote.
+
+        Raises
+        ------
+        KeyError, TypeError, ValueError, DpnbError
+            If it cannot be read.
+        """
+        level, mode, name = details["grant"], details["mode"], details["name"]
+        if level not in get_args(Level) or mode not in get_args(Mode) or not isinstance(name, str):
+            raise ValueError
+        ceiling, cap = amount_from_json(details["ceiling"]), amount_from_json(details["cap"])
+        if (ceiling is None) != (mode == "pooled"):
+            raise ValueError
+        return cls(number, level, name, mode, node, ceiling, cap, dict(details["parameters"]))
+
+
+def budget_of(amount: PureGDP) -> Budget:
+    """An amount as a budget."""
+    if not amount.mu_squared:
+        return Budget.pure(amount.epsilon)
+    return Budget.from_mu_squared(amount.mu_squared, amount.delta, amount.epsilon)
+
+
+def amount_from_json(stored: Any) -> PureGDP | None:
+    """An amount that a ledger stores; None if it stores none.
+
+    Raises
+    ------
+    KeyError, TypeError, ValueError, DpnbError
+        If it cannot be read.
+    """
+    if stored is None:
+        return None
+    amount = loss_from_json(stored)
+    if not isinstance(amount, PureGDP):
+        raise TypeError(type(amount).__name__)
+    return amount

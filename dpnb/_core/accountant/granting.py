@@ -1,0 +1,243 @@
+"""Granting parts of a budget to projects and analysts, and the curator's acts: each is a row of the ledger."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from dpnb._core.accountant.accountant import Accountant
+from dpnb._core.accountant.grant import Grant, Level, Mode, budget_of
+from dpnb._core.accountant.limit import Limit, left_of
+from dpnb._core.accountant.parameters import computed_parameters
+from dpnb.accounting.budget import Budget
+from dpnb.accounting.guarantee import make_guarantee
+from dpnb.accounting.losses import GDP, PureGDP
+from dpnb.errors import InvalidValueError
+from dpnb.ledger import ROOT, node_of
+from dpnb.ledger.charge import ACT, GRANT, digest
+
+MAX_WHY = 500
+"""Characters of a reason."""
+
+
+def whole_of(account: Accountant) -> PureGDP:
+    """The budget of a session, as parts of it are taken from it.
+
+    Raises
+    ------
+    InvalidValueError
+        If the session has no budget, or a filter that does not add mu squared.
+    """
+    guarantee = account.guarantee
+    if guarantee.filter_name != "gdp" or not isinstance(guarantee.budget, Budget):
+        raise InvalidValueError(
+            f"budget: can be divided among analysts only with the filter 'gdp'; got {guarantee.filter_name!r}; leave "
+            "filter out of the declaration, or give the analysts no parts"
+        )
+    budget = guarantee.budget
+    return PureGDP.of(budget.loss.mu_squared, budget.loss.delta, budget.pure_epsilon)
+
+
+def grant(
+    account: Accountant,
+    level: Level,
+    name: str,
+    mode: Mode,
+    amount: PureGDP | None,
+    *,
+    version: str,
+    project: Grant | None = None,
+) -> Grant:
+    """Grant a part of a budget, or find the same grant in the ledger.
+
+    Parameters
+    ----------
+    account : Accountant
+        The accountant of the session.
+    level, name : str
+        ``project`` or ``analyst``, and its name, which no other part of that level has.
+    mode : str
+        ``reserved`` or ``pooled``, the same for all parts of a ledger.
+    amount : PureGDP or None
+        The ceiling in reserved mode; in pooled mode the cap, or None for none but that of the budget.
+    version : str
+        Version of the table.
+    project : Grant, optional
+        The project that the part is taken from; by default the whole budget.
+
+    Raises
+    ------
+    InvalidValueError
+        If it differs from what the ledger has, or the ceilings would add up to more than the budget.
+    """
+    with account.ledger.transaction():
+        node = ROOT if project is None else node_of(project.id)
+        known = account.tree.grant_named(level, name)
+        ceiling = amount if mode == "reserved" else None
+        if known is not None:
+            if (known.mode, known.node, known.ceiling) != (mode, node, ceiling):
+                raise InvalidValueError(
+                    f"{level} {name}: its mode, project and ceiling are fixed when it is made; the ledger has "
+                    f"{_words(known, account)}; write that, and lower the cap instead of the ceiling"
+                )
+            return known
+        others = [one for one in account.tree.grants().values() if one.mode != mode]
+        if others:
+            raise InvalidValueError(
+                f"{level} {name}: all parts of a budget have one mode, which cannot change; the ledger has the mode "
+                f"{others[0].mode!r}; got {mode!r}"
+            )
+        whole = whole_of(account)
+        parameters: dict[str, str] = {}
+        if amount is not None:
+            _refuse_too_large(account, level, name, amount, whole if project is None else project.ceiling or whole)
+        if ceiling is not None:
+            _refuse_excess(account, level, name, ceiling, project)
+            guarantee = make_guarantee("gdp", budget_of(ceiling), individual=account.individual)
+            parameters = computed_parameters(guarantee, account.public_size)
+        new = Grant(0, level, name, mode, node, ceiling, None if mode == "reserved" else amount, parameters)
+        row = account.ledger.reserve(
+            kind=GRANT,
+            request_key=digest(["grant", level, name]),
+            node=node,
+            table_version=version,
+            query_key=name,
+            loss=GDP(0),
+            launch=new.to_details(),
+        )
+    return account.tree.grants()[row.id]
+
+
+def move_cap(account: Accountant, part: Grant, cap: PureGDP | None, *, version: str) -> None:
+    """Move the cap of a part, unless it is there.
+
+    Parameters
+    ----------
+    account : Accountant
+        The accountant of the session.
+    part : Grant
+        The part.
+    cap : PureGDP or None
+        The new cap; None for none but that of the ceiling, or of the budget.
+    version : str
+        Version of the table.
+
+    Raises
+    ------
+    InvalidValueError
+        If it is above the ceiling, or is that of a project in reserved mode, within which what one analyst could be
+        charged would depend on what the others were charged.
+    """
+    if account.tree.cap(node_of(part.id)) == cap:
+        return
+    if cap is not None:
+        _refuse_too_large(account, part.level, part.name, cap, part.ceiling or whole_of(account))
+        if part.mode == "reserved" and part.level == "project":
+            raise InvalidValueError(
+                f"project {part.name}: has no cap in reserved mode, since what one analyst could be charged would "
+                "depend on what the others were charged; lower the caps of its analysts"
+            )
+    _act(account, node_of(part.id), version, {"act": "cap", "cap": None if cap is None else cap.to_json()})
+
+
+def revoke(account: Accountant, part: Grant, *, version: str) -> None:
+    """Refuse all further charges of a part, unless it is revoked."""
+    if not account.tree.grants()[part.id].is_revoked:
+        _act(account, node_of(part.id), version, {"act": "revoke"})
+
+
+def restore(account: Accountant, part: Grant, *, version: str) -> None:
+    """Accept charges of a part again, if it is revoked."""
+    if account.tree.grants()[part.id].is_revoked:
+        _act(account, node_of(part.id), version, {"act": "restore"})
+
+
+def freeze(account: Accountant, why: str, *, version: str) -> None:
+    """Refuse all further charges of the whole budget.
+
+    Raises
+    ------
+    InvalidValueError
+        If the reason, which analysts see, is empty, too long or not printable.
+    """
+    if not why or len(why) > MAX_WHY or not why.isprintable():
+        raise InvalidValueError(
+            f"why: must be 1 to {MAX_WHY} printable characters, which analysts see; got another text"
+        )
+    if account.tree.frozen != why:
+        _act(account, ROOT, version, {"act": "freeze", "why": why})
+
+
+def unfreeze(account: Accountant, *, version: str) -> None:
+    """Accept charges again, if the budget is frozen."""
+    if account.tree.frozen is not None:
+        _act(account, ROOT, version, {"act": "unfreeze"})
+
+
+def _act(account: Accountant, node: str, version: str, details: dict[str, Any]) -> None:
+    with account.ledger.transaction():
+        account.ledger.reserve(
+            kind=ACT,
+            request_key=digest(["act", node, account.ledger.count]),
+            node=node,
+            table_version=version,
+            query_key=str(details["act"]),
+            loss=GDP(0),
+            launch=details,
+        )
+
+
+def _refuse_too_large(account: Accountant, level: Level, name: str, amount: PureGDP, outer: PureGDP) -> None:
+    if not amount.within(outer):
+        raise InvalidValueError(
+            f"{level} {name}: must have at most {outer.format(up=False, with_delta=True)} in each component; got "
+            f"{amount.format(up=True, with_delta=True)}; lower it"
+        )
+    if not (amount.mu_squared or amount.epsilon):
+        raise InvalidValueError(f"{level} {name}: must have a part of the budget; got none; revoke its access instead")
+
+
+def _refuse_excess(account: Accountant, level: Level, name: str, ceiling: PureGDP, project: Grant | None) -> None:
+    """Refuse ceilings that add up to more than what they are taken from."""
+    node = ROOT if project is None else node_of(project.id)
+    taken = [one.ceiling for one in account.tree.grants().values() if one.node == node and one.ceiling is not None]
+    outer, spent = whole_of(account), None
+    if project is not None:
+        outer = project.ceiling or outer
+    else:
+        spent = _spent_outside(account)
+        if account.individual and spent.mu_squared:
+            raise InvalidValueError(
+                f"{level} {name}: a budget cannot be divided after a charge under individual accounting, since each "
+                "unit may have paid all of it; start a new ledger"
+            )
+    left = outer if spent is None else left_of(outer, spent)
+    for one in taken:
+        left = left_of(left, one)
+    if not ceiling.within(left):
+        raise InvalidValueError(
+            f"{level} {name}: the ceilings must add up to at most {outer.format(up=False, with_delta=True)}; "
+            f"{left.format(up=False, with_delta=True)} is left, and it has {ceiling.format(up=True, with_delta=True)}; "
+            "lower it"
+        )
+
+
+def _spent_outside(account: Accountant) -> PureGDP:
+    """What was charged before, outside all parts."""
+    tree = account.tree
+    outside = Limit(
+        account.ledger, tree, account.guarantee, ROOT, ROOT, counts=lambda charge: tree.grant_of(charge.node) is None
+    )
+    return outside.spent
+
+
+def _words(part: Grant, account: Accountant) -> str:
+    outer = account.tree.grant_of(part.node)
+    of = "" if outer is None else f" of the project {outer.name!r}"
+    ceiling = "" if part.ceiling is None else f" with the ceiling {part.ceiling.format(up=False, with_delta=True)}"
+    return f"a {part.mode} part{of}{ceiling}"
+
+
+def share_of(outer: PureGDP, share: Fraction) -> PureGDP:
+    """A share of each component of an amount."""
+    return PureGDP.of(*(part * share for part in outer.parts))

@@ -1,0 +1,108 @@
+"""A cap on some of the charges of a ledger, within the budget of their session."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+
+from dpnb._core.accountant.comparison import partition_cost
+from dpnb._core.accountant.tree import BudgetTree
+from dpnb.accounting.filters import GDPReserveFilter
+from dpnb.accounting.guarantee import PrivacyGuarantee
+from dpnb.accounting.losses import GDP, Loss, PureGDP
+from dpnb.accounting.partition_cost import NO_PARTS
+from dpnb.copying import NotCopyable
+from dpnb.ledger import ChargeSummary, Ledger, refuse_unreadable
+
+NOTHING = PureGDP.of(Fraction(0), Fraction(0), Fraction(0))
+
+
+class Limit(NotCopyable):
+    """A cap, and what was charged of it.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        The list of charges.
+    tree : BudgetTree
+        Its launches and parts.
+    guarantee : PrivacyGuarantee
+        The guarantee of the session, which says how a GDP filter counted a row.
+    node : str
+        The node whose charges are counted, including those that reach it through partitions.
+    cap_node : str
+        The node whose cap it is.
+    counts : callable, optional
+        Whether a row of the node counts; by default all rows do.
+    words : str
+        Whose cap it is, in words.
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        tree: BudgetTree,
+        guarantee: PrivacyGuarantee,
+        node: str,
+        cap_node: str,
+        counts: Callable[[ChargeSummary], bool] = lambda charge: True,
+        words: str = "the cap of this session",
+    ) -> None:
+        self._ledger, self._tree, self._guarantee = ledger, tree, guarantee
+        self._node, self._cap_node, self._counts, self.words = node, cap_node, counts, words
+        self._spent, self._parts, self._last_id = NOTHING, NO_PARTS, 0
+
+    @property
+    def cap(self) -> PureGDP | None:
+        """The cap; None if there is none now."""
+        return self._tree.cap(self._cap_node)
+
+    @property
+    def spent(self) -> PureGDP:
+        """What was charged, whether or not it is within the current cap."""
+        with self._ledger.lock.checked():
+            for charge in self._ledger.summaries(after=self._last_id):
+                with refuse_unreadable(f"row {charge.id}"):
+                    self._add(charge)
+                self._last_id = charge.id
+            return self._spent
+
+    def _add(self, charge: ChargeSummary) -> None:
+        self._tree.sync()
+        path = self._tree.path(charge.node, self._node)
+        if path is None or not self._counts(charge):
+            return
+        loss = as_amount(self._guarantee.recorded_loss(charge.loss, charge.charged))
+        self._parts, cost = partition_cost(_UNLIMITED, self._parts, path, loss)
+        self._spent = self._spent + as_amount(cost)
+
+    @property
+    def filter(self) -> GDPReserveFilter | None:
+        """A filter with the cap as its budget, in its current state; None if there is no cap.
+
+        A cap that was moved below what had been charged leaves nothing.
+        """
+        cap = self.cap
+        if cap is None:
+            return None
+        spent = self.spent
+        budget = PureGDP.of(*(max(pair) for pair in zip(cap.parts, spent.parts, strict=True)))
+        return GDPReserveFilter.from_loss(budget).step(spent)
+
+
+def as_amount(loss: Loss) -> PureGDP:
+    """A loss that a GDP filter counts, in the three components of a cap."""
+    if isinstance(loss, PureGDP):
+        return loss
+    if isinstance(loss, GDP):
+        return PureGDP.of(loss.mu_squared, loss.delta, Fraction(0))
+    raise TypeError(type(loss).__name__)
+
+
+def left_of(budget: PureGDP, spent: PureGDP) -> PureGDP:
+    """What is left of each component."""
+    return PureGDP.of(*(max(whole - part, Fraction(0)) for whole, part in zip(budget.parts, spent.parts, strict=True)))
+
+
+_UNLIMITED = GDPReserveFilter.from_loss(PureGDP.of(Fraction(1), Fraction(1), Fraction(1)))
+"""How a cap counts losses in parts of partitions; its budget is not used."""
