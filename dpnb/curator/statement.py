@@ -177,9 +177,14 @@ def statement(
         frames = read_tables(files_of(tables, tables_.schemas, "--table"), "--table")
         tables_.read(UnreadTables(frames))
         number = _number(unit, unit_type, frames, tables_)
-        paid = IndividualAccounting(tables_, account, version, mode).paid_by(number)
+        paid = [
+            (record, payer)
+            for payer in _payers(account)
+            for record in IndividualAccounting(tables_, payer, version, mode).paid_by(number)
+        ]
+        paid.sort(key=lambda one: one[0].charge.id)
         budget = account.guarantee.initial_filter.unit_budget  # type: ignore[union-attr]  # individual, so it is a worst case
-        entries = tuple(_entries(paid, account, budget))
+        entries = tuple(_entries(paid, budget))
         return Statement(_unit(unit, tables_), copied.path, version, metadata, account, mode, budget, entries)
     finally:
         copied.close()
@@ -227,13 +232,23 @@ def _unit(unit: str, tables: PrivateTables) -> str:
     return f"row {unit} of the file" if column is None else f"{column} {unit}"
 
 
-def _entries(paid: list[UnitChargeRecord], account: Accountant, budget: Fraction) -> Iterator[StatementEntry]:
-    tracker, worst_case = UnitTracker(budget), Fraction(0)
-    for record in paid:
-        tracker = tracker.step(record.paid)
-        worst_case = min(worst_case + account.worst_case(record.charge.id)[0], budget)
+def _payers(account: Accountant) -> list[Accountant]:
+    """The accountants within which each unit has a budget: those of the analysts who have reserved parts, or one."""
+    parts = account.tree.grants().values()
+    analysts = [one for one in parts if (one.level, one.mode) == ("analyst", "reserved")]
+    return [account.for_analyst(one) for one in analysts] or [account]
+
+
+def _entries(paid: list[tuple[UnitChargeRecord, Accountant]], budget: Fraction) -> Iterator[StatementEntry]:
+    tracker, spent = UnitTracker(budget), Fraction(0)
+    worst_cases: dict[str, Fraction] = {}  # by the node that has the unit's budget
+    for record, payer in paid:
+        tracker, spent = tracker.step(record.paid), spent + record.paid
+        whole: Fraction = payer.guarantee.initial_filter.unit_budget  # type: ignore[union-attr]  # as above
+        before, node = worst_cases.get(payer.root_node, Fraction(0)), payer.root_node
+        worst_cases[node] = min(before + payer.worst_case(record.charge.id)[0], whole)
         # Every bound that is at least the sum of the charges holds, so the last increment need not exceed the budget.
-        yield _entry(record, min(tracker.bound, max(budget, record.spent)), worst_case)
+        yield _entry(record, min(tracker.bound, max(budget, spent)), sum(worst_cases.values(), Fraction(0)))
 
 
 def _entry(paid: UnitChargeRecord, tracked: Fraction, worst_case: Fraction) -> StatementEntry:

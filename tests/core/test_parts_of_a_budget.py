@@ -1,0 +1,167 @@
+"""Parts of a budget and caps, in the accountant: what is admitted, and what is left."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import dpnb
+from dpnb._core.accountant.grant import Mode
+from dpnb._core.accountant.granting import grant, move_cap, share_of, whole_of
+from dpnb.accounting.guarantee import make_guarantee
+from dpnb.accounting.losses import PureGDP
+from dpnb.curator.audit import audit
+from dpnb.errors import BudgetExceeded, InvalidValueError
+from dpnb.ledger import RequestOrigin, requested_by
+from dpnb.session.base import BaseSession
+
+BUDGET = dpnb.Budget(epsilon=2, delta=1e-5, discovery_delta=1e-6, pure_epsilon=0.2)
+
+
+def opened(**changes: object) -> dpnb.Session:
+    options: dict[str, object] = {"budget": BUDGET, "ledger": ":memory:", **changes}
+    return dpnb.Session(  # type: ignore[call-overload,no-any-return]
+        pd.DataFrame({"x": range(50), "g": ["a", "b"] * 25}),
+        name="clinic",
+        schema={"x": dpnb.Bounded(0, 50), "g": dpnb.Text(max_length=3)},
+        not_private_test_seed=25,
+        **options,
+    )
+
+
+def analyst(session: dpnb.Session, name: str, mode: Mode, share: object = "1/2") -> BaseSession:
+    core = session._core
+    part = share_of(whole_of(core.account), Fraction(str(share)))
+    return BaseSession(core.for_analyst(grant(core.account, "analyst", name, mode, part, version="1")))
+
+
+@pytest.mark.parametrize(
+    "budget",
+    [
+        dpnb.Budget.gdp(0.5),
+        dpnb.Budget.gdp(0.5, discovery_delta=1e-8),
+        dpnb.Budget.gdp(0.5, pure_epsilon=0.1),
+        dpnb.Budget.gdp(0.5, 1e-8, 0.1),
+        dpnb.Budget.pure(0.1),
+    ],
+)
+def test_a_budget_in_gdp_has_three_components(budget: dpnb.Budget) -> None:
+    assert dpnb.Budget.from_json(budget.to_json()) == budget
+    assert eval(repr(budget), {"Budget": dpnb.Budget}) == budget
+    limit = make_guarantee("gdp", budget).initial_filter.budget
+    assert limit is not None
+    assert (limit.delta, budget.loss.mu_squared) == (budget.discovery_delta, limit.parts[0])
+    with pytest.raises(InvalidValueError, match="discovery_delta must be below 1"):
+        dpnb.Budget.gdp(0.5, discovery_delta=1)
+
+
+@pytest.mark.parametrize("mode", ["reserved", "pooled"])
+def test_each_component_is_limited(mode: Mode) -> None:
+    session = opened()
+    ana, bob = (analyst(session, name, mode) for name in ("ana", "bob"))
+    with requested_by(RequestOrigin("ana")):
+        ana.frame["x"].mean().release(share=1)
+        with pytest.raises(BudgetExceeded):
+            ana.frame["x"].sum().release(mu=1e-3)
+        ana.above_threshold(20, epsilon=0.1, name="scan")  # from the reserve
+        with pytest.raises(BudgetExceeded):
+            ana.above_threshold(20, epsilon=0.001, name="another")
+    with requested_by(RequestOrigin("bob")):
+        bob.frame.discover("g", discovery_delta=3e-7).release(mu=0.01)
+        with pytest.raises(BudgetExceeded, match="its mu fits, its delta does not"):
+            bob.frame.discover("g", discovery_delta=2.5e-7).release(mu=0.02)
+    whole = whole_of(session._core.account)
+    assert session._core.account.filter.spent.parts[0] < whole.mu_squared
+
+
+def test_a_part_cannot_take_what_another_one_has() -> None:
+    session = opened()
+    ana, bob = (analyst(session, name, "reserved") for name in ("ana", "bob"))
+    before = bob._core.account.filter
+    ana.frame["x"].mean().release(share=1)
+    assert bob._core.account.filter == before
+    assert (ana.headroom, bob.headroom) == (0, 1)
+
+
+def test_a_cap_under_individual_accounting_limits_the_worst_cases() -> None:
+    session = opened(accounting="individual", budget=dpnb.Budget.gdp(1))
+    ana = analyst(session, "ana", "pooled", "1/10")
+    with requested_by(RequestOrigin("ana")):
+        ana.frame["x"].sum().release(mu=0.3)
+        with pytest.raises(BudgetExceeded, match="left of your cap"):
+            ana.frame["x"].mean().release(mu=0.3)
+    session.frame["x"].mean().release(mu=0.3)  # the table itself refuses nothing
+
+
+def test_what_cannot_be_granted_is_refused() -> None:
+    for options in ({"filter": "zcdp", "budget": dpnb.Budget(epsilon=1, delta=1e-6)}, {"budget": None}):
+        with pytest.raises(InvalidValueError, match="only with the filter 'gdp'"):
+            analyst(opened(**options), "ana", "reserved")
+    session = opened()
+    core = session._core
+    ana = grant(
+        core.account, "analyst", "ana", "reserved", share_of(whole_of(core.account), Fraction(1, 2)), version="1"
+    )
+    for cap in (whole_of(core.account), PureGDP.of(Fraction(0), Fraction(0), Fraction(0))):
+        with pytest.raises(InvalidValueError):
+            move_cap(core.account, ana, cap, version="1")
+    project = grant(
+        core.account, "project", "p", "reserved", share_of(whole_of(core.account), Fraction(1, 4)), version="1"
+    )
+    with pytest.raises(InvalidValueError, match="has no cap in reserved mode"):
+        move_cap(core.account, project, project.ceiling, version="1")
+    each = opened(accounting="individual", budget=dpnb.Budget.gdp(1))
+    each.frame["x"].sum().release(mu=0.3)
+    with pytest.raises(InvalidValueError, match="individual accounting"):
+        analyst(each, "ana", "reserved")
+
+
+def test_what_was_charged_before_is_not_granted_again() -> None:
+    session = opened(budget=dpnb.Budget.gdp(1))
+    session.frame["x"].sum().release(share="1/2")
+    analyst(session, "ana", "reserved", "1/2")
+    with pytest.raises(InvalidValueError, match="add up to at most"):
+        analyst(session, "bob", "reserved", "1/1000")
+
+
+RELEASES = st.lists(
+    st.tuples(st.sampled_from(["ana", "bob"]), st.integers(1, 8), st.sampled_from(["mean", "scan", "cap", "part"])),
+    max_size=12,
+)
+
+
+@given(RELEASES, st.sampled_from(["reserved", "pooled"]))
+def test_no_order_of_requests_exceeds_a_part_or_the_budget(
+    tmp_path_factory: pytest.TempPathFactory, requests: list[tuple[str, int, str]], mode: Mode
+) -> None:
+    """The audit adds the charges up without the filters."""
+    session = opened(ledger=tmp_path_factory.mktemp("l") / "clinic.dpnb")
+    share = "1/2" if mode == "reserved" else "3/4"
+    people = {name: analyst(session, name, mode, share) for name in ("ana", "bob")}
+    account = session._core.account
+    for number, (name, size, kind) in enumerate(requests):
+        one, part = people[name], account.tree.grant_named("analyst", name)
+        assert part is not None
+        with requested_by(RequestOrigin(name)):
+            try:
+                match kind:
+                    case "mean":
+                        one.frame[one.frame["x"] > number]["x"].mean().release(share=f"{size}/8")
+                    case "scan":
+                        one.above_threshold(20, epsilon=f"{size}/100", name=f"{name} {number}")
+                    case "cap":
+                        limit = part.ceiling or whole_of(account)
+                        move_cap(account, part, share_of(limit, Fraction(size, 8)), version="1")
+                    case "part":
+                        inside = one.partition(dpnb.cut(one.frame["x"], [0, 20, 50]), name=f"{name} parts")
+                        first = next(iter(inside))
+                        inside[first].frame["x"].sum().release(mu=f"{size}/40")
+            except BudgetExceeded:
+                pass
+    result = audit(session.ledger.path)
+    assert result.is_fine, result.problems
+    session.ledger.close()
