@@ -1,4 +1,4 @@
-"""The curator's command line: ``python -m dpnb draft``, ``check``, ``statement``, ``serve`` and ``token``."""
+"""The curator's command line: ``draft``, ``check``, ``statement``, ``audit``, ``serve`` and ``token``."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 
+from dpnb.curator.audit import audit, audit_text
 from dpnb.curator.check import check
 from dpnb.curator.check_text import check_text
 from dpnb.curator.draft import draft
@@ -14,7 +15,10 @@ from dpnb.curator.kernel import refuse_in_kernel
 from dpnb.curator.statement import statement
 from dpnb.curator.statement_text import statement_text
 from dpnb.errors import CheckError, DpnbError
+from dpnb.remote.curating import change, history
 from dpnb.service.commands import list_tokens, make_token, revoke, run_service
+from dpnb.service.tokens import ROLES
+from dpnb.wire.acts import Freeze, Unfreeze
 
 ABOUT = "The curator's command line. The commands refuse to run in a notebook kernel: their output is not for analysts."
 
@@ -63,6 +67,24 @@ Make, list and revoke the access tokens of a service, in the file that its setti
 file has only its hash. A revoked token is refused from the next request on, also by a running service.
 """
 
+ABOUT_AUDIT = """\
+Audit a ledger from its rows alone: that its chain of hashes is intact, that the ceilings add up to at most the budget,
+and that every charge was within the budget, the ceilings and the caps that held when it was made, by somebody who could
+make it. The ledger is only read.
+
+The exit status is 0 if no problem was found, 1 if one was, and 2 if the ledger cannot be read or was altered.
+"""
+
+ABOUT_HISTORY = """\
+Show who requested what of a table of a running service, when, and what it cost; never what was answered. For a token
+with the role auditor, curator or owner, in DPNB_TOKEN or at the prompt.
+"""
+
+ABOUT_FREEZE = """\
+Freeze a table of a running service: every further charge is refused, with the reason, until unfreeze. Recorded answers
+stay free. Both are rows of the ledger. For a token with the role curator or owner, in DPNB_TOKEN or at the prompt.
+"""
+
 SETTINGS = "curator.toml"
 
 INTERRUPTED = 130
@@ -101,6 +123,23 @@ def _draft(options: argparse.Namespace) -> tuple[str, int]:
     return draft_text(draft(options.table, options.output)), 0
 
 
+def _audit(options: argparse.Namespace) -> tuple[str, int]:
+    result = audit(options.ledger)
+    return audit_text(result), 0 if result.is_fine else 1
+
+
+def _history(options: argparse.Namespace) -> tuple[str, int]:
+    return history(options.address, options.table), 0
+
+
+def _freeze(options: argparse.Namespace) -> tuple[str, int]:
+    return change(options.address, options.table, Freeze(options.why)), 0
+
+
+def _unfreeze(options: argparse.Namespace) -> tuple[str, int]:
+    return change(options.address, options.table, Unfreeze()), 0
+
+
 def _serve(options: argparse.Namespace) -> tuple[str, int]:
     if not options.check:
         refuse_in_kernel("serve", "analysts can read the memory of what they start", CheckError)
@@ -113,7 +152,7 @@ def _token(options: argparse.Namespace) -> tuple[str, int]:
         return list_tokens(options.settings)
     if options.action == "revoke":
         return revoke(options.settings, options.name)
-    return make_token(options.settings, options.name, options.expires)
+    return make_token(options.settings, options.name, options.expires, options.role)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -164,18 +203,35 @@ def _parser() -> argparse.ArgumentParser:
     )
     three.add_argument("--output", metavar="FILE", help="the file to write; by default <table>.toml in this folder")
 
+    six = command("audit", _audit, 2, ABOUT_AUDIT, "audit a ledger: whether every charge was within the budgets")
+    six.add_argument("ledger", metavar="LEDGER", help="the session's ledger, <name>.dpnb")
+
     four = command("serve", _serve, 2, ABOUT_SERVE, "serve tables to analysts, who connect from their notebooks")
     four.add_argument("settings", nargs="?", default=SETTINGS, metavar="SETTINGS", help="by default curator.toml")
     four.add_argument("--check", action="store_true", help="only check the settings and declarations, and open nothing")
+
+    for name, run, about, short in (
+        ("history", _history, ABOUT_HISTORY, "show who requested what of a service, without answers"),
+        ("freeze", _freeze, ABOUT_FREEZE, "refuse all further charges of a table of a service"),
+        ("unfreeze", _unfreeze, ABOUT_FREEZE, "accept charges of a table again"),
+    ):
+        one = command(name, run, 2, about, short)
+        one.add_argument("address", metavar="ADDRESS", help="the address of the service, as for dpnb.connect")
+        one.add_argument("table", metavar="TABLE", help="name of the table")
+        if name == "freeze":
+            one.add_argument("--why", required=True, metavar="TEXT", help="the reason, which analysts see")
 
     five = command("token", _token, 2, ABOUT_ACCESS, "make, list and revoke the access tokens of a service")
     actions = five.add_subparsers(required=True, dest="action", metavar="action")
     for action, short in (("new", "make a token and show it"), ("list", "list them"), ("revoke", "revoke them")):
         one = actions.add_parser(action, help=short, allow_abbrev=False)
         if action != "list":
-            one.add_argument("name", metavar="NAME", help="name of the analyst, which the ledger records")
+            one.add_argument("name", metavar="NAME", help="name of the person, which the ledger records")
         if action == "new":
             one.add_argument("--expires", metavar="WHEN", help="a date, or a period such as 12h, 30d or 8w")
+            one.add_argument(
+                "--role", choices=ROLES, default="analyst", help="what the person may do; an analyst by default"
+            )
         one.add_argument("--settings", default=SETTINGS, metavar="SETTINGS", help="by default curator.toml")
     return parser
 

@@ -15,7 +15,7 @@ import msgspec
 
 from dpnb.copying import NotCopyable
 from dpnb.errors import AccessDenied, DpnbError, ServiceUnavailable
-from dpnb.remote.failures import RETRIED, failure, refused_in, unreadable
+from dpnb.remote.failures import RETRIED, TOO_MANY_REQUESTS, failure, refused_in, unreadable
 from dpnb.remote.origin import Origin
 from dpnb.remote.tokens import Token
 from dpnb.threads import ThreadTask
@@ -118,6 +118,16 @@ class Channel(NotCopyable):
         refused = None if status in (200, 401) else refused_in(content)
         return self._decoded(status, content, Done) if refused is None else refused
 
+    def send(self, path: str, body: bytes, reply: type[T]) -> T:
+        """The reply to an act, which may be sent twice.
+
+        Raises
+        ------
+        ServiceUnavailable, DpnbError
+            As for `get`.
+        """
+        return self._decoded(*self._request("POST", path, body, None, {}), reply)
+
     def _decoded(self, status: int, body: bytes, reply: type[T]) -> T:
         if status != 200:
             raise failure(self.where, status, body)
@@ -161,6 +171,8 @@ class Channel(NotCopyable):
             outcome = response.status_code, content
             if response.status_code in RETRIED:
                 outcome = _Lost(f"status {response.status_code}", True)
+            elif response.status_code == TOO_MANY_REQUESTS:
+                outcome = _Lost("it has too many requests of yours", False)
         except (httpx.HTTPError, OSError, ssl.SSLError) as error:
             never = isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | httpx.PoolTimeout)
             outcome = _Lost(_reason(error), not never)

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from dpnb.errors import InvalidValueError, RequestError
-from dpnb.remote.origin import origin_of
+from dpnb.remote.origin import Origin, origin_of
 from dpnb.remote.tokens import Token, ask_for_token, find_token, offer_to_keep
 from dpnb.wire.replies import Table
 
@@ -68,19 +68,12 @@ def connect(address: str, table: str | None = None, *, token: str | None = None)
     given = None if token is None else Token(token, "token=")
     token = None  # tracebacks of what follows show this frame
     origin = origin_of(address)
-    try:
-        from dpnb.remote.channel import Channel
-        from dpnb.remote.session import RemoteSession
-    except ModuleNotFoundError as error:
-        if error.name != "httpx":
-            raise
-        raise RequestError(
-            'connect: needs the package httpx; it is not installed; pip install "dpnb[remote]"'
-        ) from None
-    name = None if table is None else _checked_name(table)
+    name = None if table is None else checked_table(table)
     found = given or find_token(origin)
     used = found or ask_for_token(origin)
-    channel = Channel(origin, used)
+    channel = open_channel(origin, used)
+    from dpnb.remote.session import RemoteSession  # after the check that httpx is installed
+
     try:
         path = f"tables/{_offered(channel, name)}"
         session = RemoteSession(channel, path, channel.get(path, Table, retry_seconds=0))
@@ -90,6 +83,25 @@ def connect(address: str, table: str | None = None, *, token: str | None = None)
     if found is None:
         offer_to_keep(used, origin)
     return session
+
+
+def open_channel(origin: Origin, token: Token) -> Channel:
+    """The connection to a service.
+
+    Raises
+    ------
+    RequestError
+        If an extra is not installed.
+    """
+    try:
+        from dpnb.remote.channel import Channel
+    except ModuleNotFoundError as error:
+        if error.name != "httpx":
+            raise
+        raise RequestError(
+            'connect: needs the package httpx; it is not installed; pip install "dpnb[remote]"'
+        ) from None
+    return Channel(origin, token)
 
 
 def _offered(channel: Channel, name: str | None) -> str:
@@ -103,10 +115,17 @@ def _offered(channel: Channel, name: str | None) -> str:
         )
     if name is not None and name not in names:
         raise InvalidValueError(f"table: must be one of {channel.where}; got {name!r}; {shown}")
-    return _checked_name(names[0] if name is None else name)
+    return checked_table(names[0] if name is None else name)
 
 
-def _checked_name(table: object) -> str:
+def checked_table(table: object) -> str:
+    """The name of a table, as an address may contain it.
+
+    Raises
+    ------
+    InvalidValueError
+        If it has other characters.
+    """
     if not isinstance(table, str) or _NAME.fullmatch(table) is None or not table.strip("."):
         raise InvalidValueError(
             f"table: must be the name of a table of the service, of letters, digits, '.', '_' and '-'; got {table!r}"

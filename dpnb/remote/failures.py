@@ -14,6 +14,9 @@ from dpnb.wire.replies import AnyReply, Refused
 RETRIED = (502, 503, 504)
 """Replies of a proxy or a service that is starting; the request is sent again."""
 
+TOO_MANY_REQUESTS = 429
+"""A limit of the service; the request was not executed, and is sent again."""
+
 _KINDS: dict[str, type[DpnbError]] = {
     name: kind
     for name, kind in vars(errors).items()

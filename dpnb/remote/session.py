@@ -51,19 +51,26 @@ class RemoteSession(BaseSession):
         copy = LedgerCopy(channel, path, table, ledger)
         copy.fetch()
         metadata = LedgerMetadata.from_dict(table.metadata, address)
+        account = Accountant.from_ledger(ledger)
+        if table.part:
+            part = account.tree.grants().get(table.part)
+            if part is None:
+                raise unreadable(channel.where)
+            account = account.for_analyst(part)
         self._channel, self._copy = channel, copy
         self._connection = ServiceConnection(copy)
         core = SessionCore(
             id=hashlib.sha256(address.encode()).hexdigest()[:16],
             name=metadata.name,
             tables=metadata.tables.arranged(table.columns),
-            account=Accountant.from_ledger(ledger),
+            account=account,
             version=table.version,
             public=PublicSizes(table.public_size, table.public_rows),
             source=SystemNoiseSource(),  # never drawn from: the service adds the noise
             notice=None if table.notice is None else printable(table.notice[:MAX_SHOWN]),
             remote=ServiceCalls(copy),
             connection=self._connection,
+            guarantee=_guarantee(account, metadata.tables.words, table),
         )
         super().__init__(core)
         core.on_change(lambda: registry.note_use(self))
@@ -85,3 +92,11 @@ class RemoteSession(BaseSession):
         self._copy.close()
         self._channel.close()
         self._core.changed()
+
+
+def _guarantee(account: Accountant, unit: str, table: Table) -> str | None:
+    """The guarantee in words, if the budget is divided; None otherwise."""
+    words = f"{account.guarantee.words}, for {unit}"
+    if table.mode == "reserved":
+        return f"{words}; your own part of the budget, whatever other analysts do"
+    return f"{words}; of all analysts together" if table.part else None

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import re
 from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -22,14 +23,19 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from dpnb.copying import NotCopyable
-from dpnb.errors import DpnbError
+from dpnb.errors import DpnbError, InvalidValueError
+from dpnb.service.acts import act, audit_page
 from dpnb.service.events import ChangeFeed
+from dpnb.service.grid import TimeGrid, assumed_rows
+from dpnb.service.limits import RequestRate
 from dpnb.service.log import log, log_login
-from dpnb.service.opening import OpenTable
+from dpnb.service.metrics import Metrics
+from dpnb.service.opening import AnalystSession, OpenTable
 from dpnb.service.requests import UNAUTHORIZED, RequestRunner
-from dpnb.service.settings import is_loopback
-from dpnb.service.tokens import LONGEST_TOKEN, TokenStore
+from dpnb.service.settings import Limits, is_loopback
+from dpnb.service.tokens import LONGEST_TOKEN, ROLES, Identity, Role, TokenStore
 from dpnb.wire import VERSION
+from dpnb.wire.acts import AnyAct
 from dpnb.wire.decoding import decode_request
 from dpnb.wire.limits import MAX_BODY, MAX_INTEGER, MAX_PENDING
 from dpnb.wire.replies import Changed, Refused
@@ -49,25 +55,112 @@ NO_ROUTE = "Not Found"
 
 Valid = Callable[[], bool]
 
+TOO_OFTEN = (
+    429,
+    Refused("RequestError", "request: too many in the last minute; nothing was charged; wait, and send it again"),
+)
 
-class ServedTable(NotCopyable):
-    """A table with its running requests and streams.
+ANALYSTS: tuple[Role, ...] = ("analyst",)
+AUDITORS: tuple[Role, ...] = ("auditor", "curator", "owner")
+CURATORS: tuple[Role, ...] = ("curator", "owner")
+MAX_ACT = 10_000
+"""Bytes of an act."""
+
+
+@dataclass(frozen=True)
+class Rules:
+    """How requests are limited, timed and counted.
+
+    Parameters
+    ----------
+    limits : Limits
+        How much one analyst may ask.
+    has_grid : bool
+        Whether replies leave at the points of a time grid.
+    metrics : Metrics
+        The curator's figures.
+    """
+
+    limits: Limits = field(default_factory=Limits)
+    has_grid: bool = False
+    metrics: Metrics = field(default_factory=Metrics)
+
+    def grid(self, table: OpenTable) -> TimeGrid | None:
+        """The time grid of a table."""
+        if not self.has_grid:
+            return None
+        return TimeGrid(assumed_rows(table.session._core), self.metrics.missed(table.name))
+
+
+class ServedAnalyst(NotCopyable):
+    """An analyst's session on a table, with its running requests and streams.
 
     Parameters
     ----------
     table : OpenTable
         The table.
+    session : AnalystSession
+        The session.
+    changed : callable
+        Called after every request.
+    rules : Rules
+        How requests are limited, timed and counted.
     """
 
-    def __init__(self, table: OpenTable) -> None:
-        self.table = table
-        self.feed = ChangeFeed(self._state, table.session.ledger.foreign_changes)
-        self.runner = RequestRunner(table, self.feed.notify)
-        table.session._core.on_change(self.feed.notify)
+    def __init__(self, table: OpenTable, session: AnalystSession, changed: Callable[[], None], rules: Rules) -> None:
+        self.session = session
+        grid = rules.grid(table)
+        self.feed = ChangeFeed(self._state, table.session.ledger.foreign_changes, rules.limits.streams, grid)
+        self.runner = RequestRunner(table, session, changed, rules.limits, rules.metrics, grid)
 
     def _state(self) -> Changed:
-        rows = self.table.rows
+        rows = self.session.rows
         return Changed(rows.count, rows.answered)
+
+
+class ServedTable(NotCopyable):
+    """A table and the analysts who have used it.
+
+    Parameters
+    ----------
+    table : OpenTable
+        The table.
+    rules : Rules
+        How requests are limited, timed and counted.
+    """
+
+    def __init__(self, table: OpenTable, rules: Rules) -> None:
+        self.table, self._rules = table, rules
+        self._analysts: dict[str, ServedAnalyst] = {}
+        rules.metrics.follow(
+            table.name,
+            running=lambda: sum(one.runner.running for one in list(self._analysts.values())),
+            streams=lambda: sum(one.feed.streams for one in list(self._analysts.values())),
+            left=lambda: table.session._core.account.filter.headroom,
+        )
+        table.session._core.on_change(self._notify)
+
+    def analyst(self, name: str) -> ServedAnalyst:
+        """An analyst who may open the table; call in the event loop."""
+        if name not in self._analysts:
+            session = self.table.for_analyst(name)
+            self._analysts[name] = ServedAnalyst(self.table, session, self._notify, self._rules)
+        return self._analysts[name]
+
+    def _notify(self) -> None:
+        """Let every stream look for new rows; only those of its analyst cause an event."""
+        for one in list(self._analysts.values()):
+            one.feed.notify()
+
+    def end_revoked(self) -> None:
+        """End the sessions of analysts who may no longer open the table."""
+        for name in [name for name in self._analysts if not self.table.may_open(name)]:
+            self._analysts.pop(name).feed.end()
+
+    def end(self) -> None:
+        """End all streams."""
+        for one in self._analysts.values():
+            one.feed.end()
 
 
 class Service(NotCopyable):
@@ -79,26 +172,29 @@ class Service(NotCopyable):
         The tokens.
     hosts : tuple of str
         Names that requests may be addressed to; all if empty, as on a Unix socket, which no web page can reach.
+    rules : Rules, optional
+        How requests are limited, timed and counted.
     """
 
-    def __init__(self, tokens: TokenStore, hosts: tuple[str, ...] = ()) -> None:
-        self.tokens, self._hosts = tokens, hosts
+    def __init__(self, tokens: TokenStore, hosts: tuple[str, ...] = (), rules: Rules | None = None) -> None:
+        self.tokens, self._hosts, self._rules = tokens, hosts, rules or Rules()
         self.tables: dict[str, ServedTable] = {}
+        self._rates: dict[str, RequestRate] = {}
 
     def add(self, table: OpenTable) -> None:
         """Serve a table; call in the event loop."""
-        self.tables[table.name] = ServedTable(table)
+        self.tables[table.name] = ServedTable(table, self._rules)
 
     async def remove(self, name: str) -> None:
         """Serve a table no longer, after its running requests."""
         served = self.tables.pop(name)
-        served.feed.end()
+        served.end()
         await asyncio.to_thread(served.table.close)
 
     def end_streams(self) -> None:
         """End all streams of events, so that the service can stop."""
         for served in self.tables.values():
-            served.feed.end()
+            served.end()
 
     async def close(self) -> None:
         """Finish the running requests and close the tables."""
@@ -110,11 +206,13 @@ class Service(NotCopyable):
         base = f"/v{VERSION}"
         routes = [
             Route(f"{base}/health", _health, methods=["GET"]),
-            Route(f"{base}/tables", self._authenticated(self._names), methods=["GET"]),
-            Route(f"{base}/tables/{{table}}", self._authenticated(self._table), methods=["GET"]),
-            Route(f"{base}/tables/{{table}}/requests", self._authenticated(self._requests), methods=["POST"]),
-            Route(f"{base}/tables/{{table}}/rows", self._authenticated(self._rows), methods=["GET"]),
-            Route(f"{base}/tables/{{table}}/events", self._authenticated(self._events), methods=["GET"]),
+            Route(f"{base}/tables", self._authenticated(self._names, ROLES), methods=["GET"]),
+            Route(f"{base}/tables/{{table}}", self._authenticated(self._table, ANALYSTS), methods=["GET"]),
+            Route(f"{base}/tables/{{table}}/requests", self._authenticated(self._requests, ANALYSTS), methods=["POST"]),
+            Route(f"{base}/tables/{{table}}/rows", self._authenticated(self._rows, ANALYSTS), methods=["GET"]),
+            Route(f"{base}/tables/{{table}}/events", self._authenticated(self._events, ANALYSTS), methods=["GET"]),
+            Route(f"{base}/tables/{{table}}/audit", self._authenticated(self._audit, AUDITORS), methods=["GET"]),
+            Route(f"{base}/tables/{{table}}/acts", self._authenticated(self._act, CURATORS), methods=["POST"]),
         ]
         hosts = [Middleware(TrustedHostMiddleware, allowed_hosts=list(self._hosts), www_redirect=False)]
 
@@ -134,62 +232,107 @@ class Service(NotCopyable):
 
     # --- authentication -----------------------------------------------------------------------------------------
 
-    def _authenticated(self, answer: Callable[[HttpRequest, str, Valid], Any]) -> Callable[[HttpRequest], Any]:
-        """A route that answers only with a valid token."""
+    def _authenticated(
+        self, answer: Callable[[HttpRequest, Identity, Valid], Any], roles: tuple[Role, ...]
+    ) -> Callable[[HttpRequest], Any]:
+        """A route that answers only with a valid token of one of the roles."""
 
         async def route(request: HttpRequest) -> Response:
             scheme, _, token = request.headers.get("authorization", "").partition(" ")
             token = token if scheme.lower() == "bearer" and len(token) <= LONGEST_TOKEN else ""
-            actor = self.tokens.owner(token)
-            if actor is None:
+            person = self.tokens.identity(token)
+            if person is None:
                 log_login("login_refused", client=_client(request), fault=self.tokens.fault)
+                self._rules.metrics.login_refused()
                 return _reply(*UNAUTHORIZED, headers={"WWW-Authenticate": "Bearer"})
-            response: Response = await answer(request, actor, lambda: self.tokens.owner(token) == actor)
+            if person.role not in roles:
+                log_login("role_refused", actor=person.name, role=person.role, client=_client(request))
+                return _reply(403, Refused("AccessDenied", _needs(roles, person.role)))
+            rate = self._rates.setdefault(person.name, RequestRate(self._rules.limits.requests_per_minute))
+            if seconds := rate.wait():
+                self._rules.metrics.limited("requests_per_minute")
+                return _reply(*TOO_OFTEN, headers={"Retry-After": str(seconds)})
+            response: Response = await answer(request, person, lambda: self.tokens.identity(token) == person)
             return response
 
         return route
 
-    def _served(self, request: HttpRequest) -> ServedTable:
+    def _served(self, request: HttpRequest, person: Identity) -> ServedAnalyst:
+        served = self.tables.get(request.path_params["table"])
+        if served is None or not served.table.may_open(person.name):
+            raise HTTPException(404, NO_TABLE)
+        return served.analyst(person.name)
+
+    def _any_table(self, request: HttpRequest) -> OpenTable:
+        """A table, for those who may see all of them."""
         served = self.tables.get(request.path_params["table"])
         if served is None:
             raise HTTPException(404, NO_TABLE)
-        return served
+        return served.table
 
     # --- routes -------------------------------------------------------------------------------------------------
 
-    async def _names(self, request: HttpRequest, actor: str, is_valid: Valid) -> Response:
-        log_login("login", actor=actor, client=_client(request))
-        return _reply(200, sorted(self.tables))
+    async def _names(self, request: HttpRequest, person: Identity, is_valid: Valid) -> Response:
+        log_login("login", actor=person.name, role=person.role, client=_client(request))
+        sees_all = person.role in AUDITORS
+        return _reply(
+            200, sorted(name for name, one in self.tables.items() if sees_all or one.table.may_open(person.name))
+        )
 
-    async def _table(self, request: HttpRequest, actor: str, is_valid: Valid) -> Response:
-        table = self._served(request).table
-        log_login("login", actor=actor, client=_client(request), table=table.name)
-        return _reply(200, await asyncio.to_thread(lambda: table.description))
+    async def _table(self, request: HttpRequest, person: Identity, is_valid: Valid) -> Response:
+        session = self._served(request, person).session
+        log_login("login", actor=person.name, client=_client(request), table=request.path_params["table"])
+        return _reply(200, await asyncio.to_thread(lambda: session.description))
 
-    async def _requests(self, request: HttpRequest, actor: str, is_valid: Valid) -> Response:
-        served = self._served(request)
+    async def _requests(self, request: HttpRequest, person: Identity, is_valid: Valid) -> Response:
+        served = self._served(request, person)
         body = await _body(request)
         try:
             decoded = decode_request(body)
         except DpnbError as error:
-            log("refused", actor=actor, table=served.table.name, refusal=type(error).__name__)
+            log("refused", actor=person.name, table=request.path_params["table"], refusal=type(error).__name__)
             return _reply(400, Refused("RequestError", str(error)))
-        return _reply(*await served.runner.run(decoded, actor, is_valid))
+        return _reply(*await served.runner.run(decoded, is_valid))
 
-    async def _rows(self, request: HttpRequest, actor: str, is_valid: Valid) -> Response:
-        served = self._served(request)
+    async def _rows(self, request: HttpRequest, person: Identity, is_valid: Valid) -> Response:
+        served = self._served(request, person)
         after, pending = (_numbers(request.query_params.get(name, "")) for name in ("after", "pending"))
         if len(after) > 1 or len(pending) > MAX_PENDING:
             raise HTTPException(400, "rows: must have one number after=, and a limited list of numbers pending=")
         first = after[0] if after else 0
-        return _reply(200, await asyncio.to_thread(served.runner.rows, first, pending))
+        return _reply(200, await served.runner.next_rows(first, pending))
 
-    async def _events(self, request: HttpRequest, actor: str, is_valid: Valid) -> Response:
-        feed = self._served(request).feed
+    async def _events(self, request: HttpRequest, person: Identity, is_valid: Valid) -> Response:
+        feed = self._served(request, person).feed
         if feed.is_full:
             raise HTTPException(429, "events: too many open streams; close other sessions of this table")
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
         return StreamingResponse(feed.stream(is_valid), media_type="text/event-stream", headers=headers)
+
+    async def _audit(self, request: HttpRequest, person: Identity, is_valid: Valid) -> Response:
+        table, after = self._any_table(request), _numbers(request.query_params.get("after", ""))
+        log_login("audit", actor=person.name, role=person.role, client=_client(request), table=table.name)
+        return _reply(200, await asyncio.to_thread(audit_page, table, after[0] if after else 0))
+
+    async def _act(self, request: HttpRequest, person: Identity, is_valid: Valid) -> Response:
+        table = self._any_table(request)
+        try:
+            one = msgspec.json.decode((await _body(request))[:MAX_ACT], type=AnyAct)
+            await asyncio.get_running_loop().run_in_executor(table.worker, act, table, person.name, one)
+        except (msgspec.MsgspecError, RecursionError):
+            return _reply(400, Refused("RequestError", "act: must be freeze, with a reason, or unfreeze"))
+        except InvalidValueError as error:
+            return _reply(422, Refused("InvalidValueError", str(error)))
+        log("act", actor=person.name, role=person.role, table=table.name, act=type(one).__name__.lower())
+        return _reply(200, await asyncio.to_thread(audit_page, table, table.session.ledger.count))
+
+
+def _needs(roles: tuple[Role, ...], role: Role) -> str:
+    """Why a route is refused, in words."""
+    return (
+        f"token: must have the role {' or '.join(roles)} for this; it has {role}; ask the owner of the service for "
+        "another token"
+    )
 
 
 async def _health(request: HttpRequest) -> Response:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from dpnb.errors import InvalidValueError
 from dpnb.service.settings import read_settings
-from dpnb.service.tokens import new_token, now, read_tokens, revoke_tokens
+from dpnb.service.tokens import Role, new_token, now, read_tokens, revoke_tokens
 
-LIBRARIES = ("starlette", "uvicorn")
+LIBRARIES = ("starlette", "uvicorn", "pyrate_limiter", "prometheus_client")
 
 
 def run_service(path: str, *, check_only: bool) -> tuple[str, int]:
@@ -34,9 +34,9 @@ def run_service(path: str, *, check_only: bool) -> tuple[str, int]:
     return "dpnb: stopped", code
 
 
-def make_token(path: str, name: str, expires: str | None) -> tuple[str, int]:
+def make_token(path: str, name: str, expires: str | None, role: Role) -> tuple[str, int]:
     """Make a token; returns it with the instructions."""
-    token = new_token(read_settings(path).tokens, name, expires)
+    token = new_token(read_settings(path).tokens, name, expires, role)
     sys.stderr.write(
         f"The token of {name}, which is not shown again. Send it to {name} as you would send a password. It is given "
         "in the environment variable DPNB_TOKEN or at the prompt of dpnb.connect, never in a notebook:\n"
@@ -48,7 +48,7 @@ def list_tokens(path: str) -> tuple[str, int]:
     """The tokens, without their hashes."""
     time = now()
     lines = [
-        f"{one.name}: "
+        f"{one.name}, {one.role}: "
         + (
             f"revoked {one.revoked}"
             if one.revoked is not None

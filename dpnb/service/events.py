@@ -13,6 +13,7 @@ from contextlib import suppress
 import msgspec
 
 from dpnb.copying import NotCopyable
+from dpnb.service.grid import TimeGrid
 from dpnb.wire.replies import Changed
 
 HEARTBEAT_SECONDS = 15.0
@@ -21,12 +22,9 @@ HEARTBEAT_SECONDS = 15.0
 POLL_SECONDS = 1.0
 """Time after which changes that other processes made to the ledger are looked for."""
 
-MAX_STREAMS = 100
-"""Streams of one table that may be open at once."""
-
 
 class ChangeFeed(NotCopyable):
-    """The events of one table.
+    """The events of one table for one analyst.
 
     Parameters
     ----------
@@ -34,10 +32,16 @@ class ChangeFeed(NotCopyable):
         The event for the current state of the ledger; called in another thread.
     foreign : callable
         A number that changes when another process has changed the ledger.
+    most : int
+        Streams that may be open at once.
+    grid : TimeGrid or None
+        When events leave; None at once.
     """
 
-    def __init__(self, count: Callable[[], Changed], foreign: Callable[[], int]) -> None:
-        self._count, self._foreign = count, foreign
+    def __init__(
+        self, count: Callable[[], Changed], foreign: Callable[[], int], most: int, grid: TimeGrid | None
+    ) -> None:
+        self._count, self._foreign, self._most, self._grid = count, foreign, most, grid
         self._loop = asyncio.get_running_loop()
         self._streams: set[asyncio.Event] = set()
         self._ended = False
@@ -50,7 +54,7 @@ class ChangeFeed(NotCopyable):
     @property
     def is_full(self) -> bool:
         """Whether no further stream may be opened."""
-        return len(self._streams) >= MAX_STREAMS
+        return len(self._streams) >= self._most
 
     def notify(self) -> None:
         """Send an event to every stream; may be called in any thread."""
@@ -83,6 +87,8 @@ class ChangeFeed(NotCopyable):
             while not self._ended and is_valid():
                 if woken.is_set():
                     woken.clear()
+                    if self._grid is not None:
+                        await self._grid.next_point()
                     now = await asyncio.to_thread(self._count)
                     if now != sent:
                         sent, quiet = now, 0.0

@@ -1,22 +1,30 @@
-"""Opens the tables of the settings: each as an ordinary session, whose ledger no other service uses."""
+"""Opens the tables of the settings: each as an ordinary session, whose ledger no other service uses.
+
+Each analyst has a session of their own over the same table and ledger: in reserved mode on their own node, of which
+alone they see rows; in pooled mode on the node of the table, within their caps.
+"""
 
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import runpy
 from concurrent.futures import ThreadPoolExecutor
 from typing import IO, Any
 
+from dpnb._core.accountant.grant import Grant
 from dpnb._core.accountant.tree import ABOVE_THRESHOLD
 from dpnb.copying import NotCopyable
-from dpnb.errors import DpnbError, InvalidValueError, LedgerError
+from dpnb.errors import DpnbError, InvalidValueError, LedgerError, RequestError
 from dpnb.interactive.closing import close_launch
 from dpnb.interactive.threshold.hidden_noise import hidden_noise
-from dpnb.ledger import MEMORY
+from dpnb.ledger import MEMORY, node_of, parent_launch
 from dpnb.ledger.shared_rows import SharedRows
 from dpnb.service.log import described, log
+from dpnb.service.parts import apply_division
 from dpnb.service.settings import TableSettings
+from dpnb.session.base import BaseSession
 from dpnb.session.declaration import read_declaration
 from dpnb.session.session import Session
 from dpnb.session.table_files import read_tables
@@ -45,32 +53,49 @@ class OpenTable(NotCopyable):
     ----------
     worker : ThreadPoolExecutor
         One thread, which executes the requests one after the other.
-    rows : SharedRows
-        The rows of the ledger as the analyst may see them.
     """
 
     def __init__(self, settings: TableSettings, session: Session) -> None:
         self.settings, self.session, self.name = settings, session, settings.name
         self._lock = _lock_ledger(session.ledger.path)
-        self.rows = SharedRows(session.ledger)
+        self._pooled_rows = SharedRows(session.ledger, shows_actors=True)
+        self._analysts: dict[str, AnalystSession] = {}
         self.worker = ThreadPoolExecutor(1, thread_name_prefix=f"dpnb-{self.name}")
-        self._close_lost_scans()
+        try:
+            self.divide(settings)
+            self._close_lost_scans()
+        except BaseException:
+            self._lock.close()
+            raise
 
-    @property
-    def description(self) -> Table:
-        """The table as an analyst may know it."""
-        core, ledger = self.session._core, self.session.ledger
-        public = core.pricer.public
-        return Table(
-            core.name,
-            core.version,
-            ledger.metadata,
-            ledger.parameters,
-            core.tables.columns,
-            public.units,
-            dict(public.rows),
-            core.notice,
-        )
+    def divide(self, settings: TableSettings) -> None:
+        """Divide the budget as the settings say now; see `apply_division`.
+
+        Raises
+        ------
+        InvalidValueError
+            If the ledger has another division, which cannot be changed into this one.
+        """
+        core = self.session._core
+        parts = apply_division(core.account, settings.division, core.version)
+        analysts = {name: one for name, one in self._analysts.items() if name in parts or not settings.division.parts}
+        for name, part in parts.items():
+            if name not in analysts:
+                rows = self._pooled_rows
+                if part.mode == "reserved":
+                    rows = SharedRows(self.session.ledger, node_of(part.id))
+                analysts[name] = AnalystSession(name, BaseSession(core.for_analyst(part)), rows, part)
+        self.settings, self._analysts = settings, analysts
+
+    def may_open(self, analyst: str) -> bool:
+        """Whether an analyst may open the table."""
+        return not self.settings.division.parts or analyst in self._analysts
+
+    def for_analyst(self, analyst: str) -> AnalystSession:
+        """The session of an analyst who may open the table."""
+        if analyst not in self._analysts:
+            self._analysts[analyst] = AnalystSession(analyst, self.session, self._pooled_rows, None)
+        return self._analysts[analyst]
 
     def _close_lost_scans(self) -> None:
         """Close the above-threshold mechanisms whose hidden noise is lost; they stay charged.
@@ -88,6 +113,97 @@ class OpenTable(NotCopyable):
         self.worker.shutdown(wait=True)
         self.session.ledger.close()
         self._lock.close()
+
+
+class AnalystSession(NotCopyable):
+    """The session of one analyst on a table.
+
+    Parameters
+    ----------
+    name : str
+        Name of the analyst.
+    session : BaseSession
+        The session that executes the analyst's requests.
+    rows : SharedRows
+        The rows of the ledger that the analyst may see.
+    part : Grant or None
+        The analyst's part of the budget; None if the whole budget is for all.
+    """
+
+    def __init__(self, name: str, session: BaseSession, rows: SharedRows, part: Grant | None) -> None:
+        self.name, self.session, self.rows, self._part = name, session, rows, part
+        self._is_reserved = part is not None and part.mode == "reserved"
+
+    @property
+    def description(self) -> Table:
+        """The table as the analyst may know it."""
+        core = self.session._core
+        public, ledger = core.pricer.public, core.account.ledger
+        metadata, parameters = ledger.metadata, ledger.parameters
+        number = 0
+        if self._part is not None and self._is_reserved:
+            metadata = {**metadata, "budget": json.dumps(self._part.budget.to_json())}
+            parameters = dict(self._part.parameters)
+        elif self._part is not None:
+            (number,) = self.rows.by_ids((self._part.id,))
+        return Table(
+            core.name,
+            core.version,
+            metadata,
+            parameters,
+            core.tables.columns,
+            public.units,
+            dict(public.rows),
+            core.notice,
+            self.name,
+            "reserved" if self._is_reserved else "pooled",
+            number,
+        )
+
+    def refuse_foreign(self, node: str, launch: int | None = None, name: str | None = None) -> None:
+        """Refuse a request to a mechanism that another analyst launched, or a launch under the name of one.
+
+        Parameters
+        ----------
+        node : str
+            The node of the request, in the ledger.
+        launch : int, optional
+            Id of the launch that it is about.
+        name : str, optional
+            Name of the mechanism that it would launch.
+
+        Raises
+        ------
+        RequestError
+            If it belongs to another analyst, in pooled mode: in reserved mode nobody else has the node.
+        """
+        tree = self.session._core.account.tree
+        launches = tree.sync()
+        concerned = [launches[launch]] if launch is not None and launch in launches else []
+        if name is not None:
+            concerned += [one for one in launches.values() if (one.node, one.name) == (node, name)]
+        while (parent := parent_launch(node)) is not None and parent[0] in launches:
+            concerned.append(launches[parent[0]])
+            node = concerned[-1].node
+        if any(one.actor not in (None, self.name) for one in concerned):
+            raise RequestError(
+                "launch: belongs to another analyst, who alone can use it; nothing was charged; launch one under "
+                "another name"
+            )
+
+    def refuse_revoked(self) -> None:
+        """Refuse requests of an analyst whose part of the budget was revoked.
+
+        Raises
+        ------
+        RequestError
+        """
+        tree = self.session._core.account.tree
+        if self._part is not None and tree.grants()[self._part.id].is_revoked:
+            raise RequestError(
+                "table: the curator has revoked your part of the budget; nothing was charged; recorded answers stay "
+                "free"
+            )
 
 
 def open_table(settings: TableSettings) -> OpenTable:

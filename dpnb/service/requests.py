@@ -18,7 +18,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass
 from itertools import count
-from time import perf_counter
+from time import monotonic, perf_counter
 from typing import Any
 
 import msgspec
@@ -38,9 +38,12 @@ from dpnb.errors import (
 )
 from dpnb.interactive.calls import execute_call
 from dpnb.ledger.origin import RequestOrigin, requested_by
+from dpnb.service.grid import TimeGrid
 from dpnb.service.log import log
-from dpnb.service.opening import OpenTable
-from dpnb.wire.calls import AnyCall, CloseMechanism, Compare, Release, Request
+from dpnb.service.metrics import Metrics
+from dpnb.service.opening import AnalystSession, OpenTable
+from dpnb.service.settings import Limits
+from dpnb.wire.calls import AnyCall, CloseMechanism, Compare, LaunchMechanism, Release, Request
 from dpnb.wire.errors import WireError
 from dpnb.wire.replies import AnyReply, Done, LedgerRow, Refused, Rows
 
@@ -68,6 +71,11 @@ CONFLICT = (
     409,
     Refused("RequestError", "request: the id was used before for another call; nothing was charged; use a new id"),
 )
+TOO_MANY = (
+    429,
+    Refused("RequestError", "request: too many run or wait at once; nothing was charged; wait for one of them"),
+)
+WAITED = 503, Refused("ServiceUnavailable", "request: waited too long for others; nothing was charged; send it again")
 _cell: ContextVar[str | None] = ContextVar("cell", default=None)
 _ENCODER = msgspec.json.Encoder(order="deterministic")
 
@@ -85,80 +93,123 @@ class _Executed:
 
 
 class RequestRunner(NotCopyable):
-    """Executes the requests of one table.
+    """Executes the requests of one analyst about one table.
 
     Parameters
     ----------
     table : OpenTable
         The table.
+    analyst : AnalystSession
+        The analyst's session on it.
     changed : callable
         Called after every request.
+    limits : Limits
+        How much the analyst may ask.
+    metrics : Metrics
+        The curator's figures.
+    grid : TimeGrid or None
+        When replies leave; None as soon as they are ready.
     """
 
-    def __init__(self, table: OpenTable, changed: Callable[[], None]) -> None:
-        self._table, self._changed = table, changed
+    def __init__(
+        self,
+        table: OpenTable,
+        analyst: AnalystSession,
+        changed: Callable[[], None],
+        limits: Limits,
+        metrics: Metrics,
+        grid: TimeGrid | None,
+    ) -> None:
+        self._table, self._analyst, self._changed = table, analyst, changed
+        self._limits, self._metrics, self._grid = limits, metrics, grid
         self._running: dict[str, tuple[str, asyncio.Task[_Executed]]] = {}
         self._finished: OrderedDict[str, str] = OrderedDict()
         self._failures = count(1)
         registry.set_cell_provider(_cell.get)
 
-    async def run(self, request: Request, actor: str, is_valid: Callable[[], bool]) -> Outcome:
-        """Execute a request, or join it, and return the reply.
+    @property
+    def running(self) -> int:
+        """The number of requests that run or wait."""
+        return len(self._running)
+
+    async def run(self, request: Request, is_valid: Callable[[], bool]) -> Outcome:
+        """Execute a request, or join it, and return the reply at a point of the time grid.
 
         Parameters
         ----------
         request : Request
             The request, decoded.
-        actor : str
-            Name of the analyst.
         is_valid : callable
             Whether the analyst's token is still valid; called again just before the charge.
         """
+        received = 0.0 if self._grid is None else self._grid.time()
+        done = await self._run(request, is_valid)
+        if self._grid is not None:
+            await self._grid.hold(received, request.call)
+        if not isinstance(done, _Executed):
+            return done
+        return await asyncio.to_thread(self._reply, request, done)  # which reads the ledger
+
+    async def _run(self, request: Request, is_valid: Callable[[], bool]) -> _Executed | Outcome:
         digest = request_digest(request)
         known = self._running.get(request.id)
         if known is None:
+            if len(self._running) >= self._limits.running:
+                self._metrics.limited("running")
+                return TOO_MANY
             if self._finished.get(request.id, digest) != digest:
-                return self._conflict(request, actor)
-            task = asyncio.create_task(self._execute(request, actor, digest, is_valid))
+                return self._conflict(request)
+            task = asyncio.create_task(self._execute(request, digest, is_valid, monotonic()))
             self._running[request.id] = digest, task
             task.add_done_callback(lambda done: self._end(request.id, digest, done))
         else:
             running, task = known
             if running != digest:
-                return self._conflict(request, actor)
-        executed = await asyncio.shield(task)  # a client that disconnects ends its own waiting only
-        return await asyncio.to_thread(self._reply, request, executed)
+                return self._conflict(request)
+        return await asyncio.shield(task)  # a client that disconnects ends its own waiting only
 
     def _end(self, number: str, digest: str, done: asyncio.Task[_Executed]) -> None:
         del self._running[number]
-        if done.cancelled() or done.exception() is not None or done.result().status in (401, 409):
+        if done.cancelled() or done.exception() is not None or done.result().status in (401, 409, 503):
             return  # the id may belong to another call
         self._finished[number] = digest
         while len(self._finished) > MAX_REMEMBERED:
             self._finished.popitem(last=False)
 
-    async def _execute(self, request: Request, actor: str, digest: str, is_valid: Callable[[], bool]) -> _Executed:
+    async def _execute(self, request: Request, digest: str, is_valid: Callable[[], bool], received: float) -> _Executed:
         loop, worker = asyncio.get_running_loop(), self._table.worker
-        executed = await loop.run_in_executor(worker, self._executed, request, actor, digest, is_valid)
+        executed = await loop.run_in_executor(worker, self._timed, request, digest, is_valid, received)
         self._changed()
         return executed
 
     # --- in the worker's thread ---------------------------------------------------------------------------------
 
-    def _executed(self, request: Request, actor: str, digest: str, is_valid: Callable[[], bool]) -> _Executed:
-        started, facts = perf_counter(), self._facts(request, actor)
+    def _timed(self, request: Request, digest: str, is_valid: Callable[[], bool], received: float) -> _Executed:
+        started, facts = monotonic(), self._facts(request)
+        if started - received > self._limits.wait_seconds:
+            log("refused", **facts, refusal="waited too long")
+            self._metrics.limited("wait_seconds")
+            return _Executed(WAITED[0], refused=WAITED[1])
+        executed = self._executed(request, digest, is_valid)
+        self._metrics.executed(facts["table"], facts["call"], str(executed.status), monotonic() - started)
+        return executed
+
+    def _executed(self, request: Request, digest: str, is_valid: Callable[[], bool]) -> _Executed:
+        started, facts, rows = perf_counter(), self._facts(request), self._analyst.rows
         token = _cell.set(request.cell_id)
         try:
             if not is_valid():
                 log("refused", **facts, refusal="AccessDenied")
                 return _Executed(UNAUTHORIZED[0], refused=UNAUTHORIZED[1])
-            recorded = self._table.rows.request(request.id)
-            if recorded is not None and recorded[1].digest != digest:
+            recorded = rows.request(request.id)
+            if recorded is not None and (recorded[1].actor, recorded[1].digest) != (self._analyst.name, digest):
                 return _Executed(CONFLICT[0], refused=CONFLICT[1])
-            node = self._table.rows.node(request.node)
+            self._analyst.refuse_revoked()
+            node = rows.node(request.node)
             call = self._translated(request.call)
-            with requested_by(RequestOrigin(actor, request.id, digest)):
-                ids = execute_call(self._table.session._mechanisms.at(node), call)
+            self._refuse_foreign(node, call)
+            with requested_by(RequestOrigin(self._analyst.name, request.id, digest)):
+                ids = execute_call(self._analyst.session._mechanisms.at(node), call)
         except ExecutionError as error:  # its text is one of a few constants
             log("failed", logging.ERROR, **facts, refusal="ExecutionError")
             return _Executed(500, refused=Refused("ExecutionError", str(error)))
@@ -178,6 +229,17 @@ class RequestRunner(NotCopyable):
         )
         return _Executed(200, ids)
 
+    def _refuse_foreign(self, node: str, call: AnyCall) -> None:
+        """Refuse a call to a mechanism of another analyst."""
+        match call:
+            case Release(inside=inside) if inside:
+                self._analyst.refuse_foreign(inside)
+            case CloseMechanism() | Compare():
+                self._analyst.refuse_foreign(node, launch=call.launch)
+            case LaunchMechanism():
+                self._analyst.refuse_foreign(node, name=call.name)
+        self._analyst.refuse_foreign(node)
+
     def _failed(self, error: BaseException, facts: dict[str, Any]) -> _Executed:
         number = next(self._failures)
         log("failed", logging.ERROR, error, **facts, number=number)
@@ -188,18 +250,24 @@ class RequestRunner(NotCopyable):
         try:
             refused = executed.refused
             if refused is not None:
-                shows_rows = refused.error != "ServiceError" and executed.status not in (401, 409)
+                shows_rows = refused.error != "ServiceError" and executed.status not in (401, 409, 503)
                 rows = self.rows(request.after, request.pending) if shows_rows else Rows()
                 return executed.status, msgspec.structs.replace(refused, rows=rows)
             rows = self.rows(request.after, request.pending)
-            return executed.status, Done(self._table.rows.by_ids(executed.ids), rows)
+            return executed.status, Done(self._analyst.rows.by_ids(executed.ids), rows)
         except BaseException as error:  # noqa: BLE001  (as above)
             failed = self._failed(error, {"table": self._table.name})
             return failed.status, failed.refused or Refused("ServiceError", "")
 
+    async def next_rows(self, after: int, pending: tuple[int, ...]) -> Rows:
+        """Rows that the analyst does not have yet, at the next point of the time grid."""
+        if self._grid is not None:
+            await self._grid.next_point()
+        return await asyncio.to_thread(self.rows, after, pending)
+
     def rows(self, after: int, pending: tuple[int, ...]) -> Rows:
         """Rows that the analyst does not have yet."""
-        shared = self._table.rows
+        shared = self._analyst.rows
         new = shared.after(after, MAX_ROWS)
         changed = shared.changed(number for number in pending if number <= after)
         rows = tuple(LedgerRow(values) for values in (*changed, *new))
@@ -207,7 +275,7 @@ class RequestRunner(NotCopyable):
 
     def _translated(self, call: AnyCall) -> AnyCall:
         """The call with the ledger's own numbers of rows."""
-        rows = self._table.rows
+        rows = self._analyst.rows
         match call:
             case Release(inside=inside) if inside:
                 return msgspec.structs.replace(call, inside=rows.node(inside))
@@ -218,15 +286,21 @@ class RequestRunner(NotCopyable):
 
     # --- the log ------------------------------------------------------------------------------------------------
 
-    def _facts(self, request: Request, actor: str) -> dict[str, Any]:
+    def _facts(self, request: Request) -> dict[str, Any]:
         kind = str(type(request.call).__struct_config__.tag)
-        return {"actor": actor, "table": self._table.name, "node": request.node, "call": kind, "request": request.id}
+        return {
+            "actor": self._analyst.name,
+            "table": self._table.name,
+            "node": request.node,
+            "call": kind,
+            "request": request.id,
+        }
 
     def _costs(self, ids: tuple[int, ...]) -> list[Any]:
         return [row.loss.to_json() for row in self._table.session.ledger.by_id(ids)] if ids else []
 
-    def _conflict(self, request: Request, actor: str) -> Outcome:
-        log("refused", **self._facts(request, actor), refusal="conflict")
+    def _conflict(self, request: Request) -> Outcome:
+        log("refused", **self._facts(request), refusal="conflict")
         return CONFLICT
 
 

@@ -12,22 +12,28 @@ import logging
 import os
 import signal
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 
 import uvicorn
 
-from dpnb.errors import InvalidValueError
+from dpnb.errors import DpnbError, InvalidValueError
 from dpnb.service.address import Listening, listen
-from dpnb.service.app import Service, allowed_hosts
+from dpnb.service.app import Rules, ServedTable, Service, allowed_hosts
 from dpnb.service.log import log, set_up_log
+from dpnb.service.metrics import Metrics, MetricsServer
 from dpnb.service.opening import OpenTable, check_table, open_table
-from dpnb.service.settings import Certificate, PortAddress, Settings, read_settings
+from dpnb.service.settings import Certificate, PortAddress, Settings, TableSettings, read_settings
 from dpnb.service.tokens import TokenStore, read_tokens
 
 PRIVATE = 0o077
 """The mask of the files that a service creates, such as ledgers and logs: other users read none of them."""
+
+MOST_CONNECTIONS = 2000
+"""Connections and requests of all analysts together; those beyond are refused at once."""
 
 KILLED = 1
 """Exit code after a second signal."""
@@ -103,6 +109,17 @@ def _serve(settings: Settings, announce: Callable[[str], None], usual: int) -> i
         listening.remove(settings.address)
 
 
+@contextmanager
+def _metrics_served(path: Path | None, metrics: Metrics) -> Iterator[None]:
+    """Serve the curator's figures, if the settings name a socket."""
+    server = None if path is None else MetricsServer(path, metrics)
+    try:
+        yield
+    finally:
+        if server is not None:
+            server.close()
+
+
 def _open_all(settings: Settings) -> list[OpenTable]:
     tables: list[OpenTable] = []
     try:
@@ -123,7 +140,9 @@ class _Running(uvicorn.Server):
         self._settings, self._tables, self._listening = settings, tables, listening
         address = settings.address
         hosts = allowed_hosts(address.host, address.names) if isinstance(address, PortAddress) else ()
-        self._service = Service(TokenStore(settings.tokens), hosts)
+        self._metrics = Metrics()
+        rules = Rules(settings.limits, settings.time_grid, self._metrics)
+        self._service = Service(TokenStore(settings.tokens), hosts, rules)
         tls = address.tls if isinstance(address, PortAddress) else None
         config = uvicorn.Config(
             self._service.app(),
@@ -134,6 +153,7 @@ class _Running(uvicorn.Server):
             lifespan="on",
             ws="none",
             h11_max_incomplete_event_size=64 * 1024,
+            limit_concurrency=MOST_CONNECTIONS,
             ssl_certfile=None if tls is None else str(tls.certificate),
             ssl_keyfile=None if tls is None else str(tls.key),
         )
@@ -145,7 +165,8 @@ class _Running(uvicorn.Server):
     def run(self, announce: Callable[[str], None]) -> int:  # type: ignore[override]
         """Serve until a signal."""
         self._announce = announce
-        super().run(sockets=[self._listening.socket])
+        with _metrics_served(self._settings.metrics, self._metrics):
+            super().run(sockets=[self._listening.socket])
         if self.force_exit:
             log("stopped_at_once", logging.WARNING)
             os._exit(KILLED)  # the thread of a running request would be waited for
@@ -185,7 +206,7 @@ class _Running(uvicorn.Server):
         task.add_done_callback(self._background.discard)
 
     async def _reload(self) -> None:
-        """Add and remove tables; all of it or nothing."""
+        """Add and remove tables, all of it or nothing, and then divide the budgets of the others as the file says."""
         async with self._reloading:
             opened: list[OpenTable] = []
             try:
@@ -200,20 +221,37 @@ class _Running(uvicorn.Server):
                 log("reload_refused", logging.ERROR, error, why="the service keeps its settings")
                 return
             removed = sorted(self._settings.tables.keys() - new.tables.keys())
-            for table in opened:
-                self._service.add(table)
-            self._settings = new
             for name in removed:
                 await self._service.remove(name)
+            for table in opened:
+                self._service.add(table)
+            for name, served in self._service.tables.items():
+                if new.tables[name] != self._settings.tables.get(name, new.tables[name]):
+                    await self._divide(served, new.tables[name])
+            self._settings = new
             log("reloaded", added=sorted(table.name for table in opened), removed=removed)
+
+    async def _divide(self, served: ServedTable, settings: TableSettings) -> None:
+        """Divide a budget as the settings say now; the table keeps its division if that cannot be done."""
+        try:
+            await asyncio.get_running_loop().run_in_executor(served.table.worker, served.table.divide, settings)
+        except DpnbError as error:
+            log("division_refused", logging.ERROR, error, table=settings.name, why="the table keeps its division")
+        else:
+            log("divided", table=settings.name)
+        served.end_revoked()
 
     def _refuse_changes(self, new: Settings) -> None:
         """Refuse what only a restart can change."""
         old = self._settings
         changed = ["the address"] if old.address != new.address else []
-        changed += [key for key in ("tokens", "log") if getattr(old, key) != getattr(new, key)]
+        changed += [
+            key for key in ("tokens", "log", "metrics", "time_grid", "limits") if getattr(old, key) != getattr(new, key)
+        ]
         kept = old.tables.keys() & new.tables.keys()
-        changed += [f"tables.{name}" for name in sorted(kept) if old.tables[name] != new.tables[name]]
+        for name in sorted(kept):
+            if replace(old.tables[name], division=new.tables[name].division) != new.tables[name]:
+                changed.append(f"tables.{name}")
         if changed:
             raise InvalidValueError(
                 f"{new.path}: {', '.join(changed)}: can be changed by a restart only; nothing was changed; restart the "

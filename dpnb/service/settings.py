@@ -18,14 +18,23 @@ from typing import Any
 
 from dpnb._core.options import checked_name
 from dpnb.errors import DpnbError, InvalidValueError
+from dpnb.service.parts import Division, read_division
 from dpnb.session.table_files import FORMATS, format_of
 from dpnb.session.toml_file import TomlFile, read_toml
 from dpnb.session.toml_lines import Keys
 
 EXAMPLE = "curator.toml"
-SERVICE_KEYS = dict.fromkeys(("socket", "group", "host", "port", "names", "tls", "tokens", "log", "tables"), False)
+SERVICE_KEYS = dict.fromkeys(
+    (
+        *("socket", "group", "host", "port", "names", "tls", "tokens", "log", "metrics", "time_grid", "limits"),
+        "tables",
+    ),
+    False,
+)
 TLS_KEYS = dict.fromkeys(("certificate", "key"), True)
-TABLE_KEYS = dict.fromkeys(("declaration", "data", "session"), False)
+TABLE_KEYS = dict.fromkeys(("declaration", "data", "session", "mode", "projects", "analysts"), False)
+LIMIT_KEYS = dict.fromkeys(("requests_per_minute", "running", "streams", "wait_seconds"), False)
+LARGEST_LIMIT = 10**6
 LARGEST_PORT = 65535
 LONGEST_PATH = 100
 """Bytes of a Unix socket's path; the operating system allows little more."""
@@ -101,6 +110,28 @@ class PortAddress:
 
 
 @dataclass(frozen=True)
+class Limits:
+    """How much one analyst may ask.
+
+    Parameters
+    ----------
+    requests_per_minute : int
+        Requests in a minute.
+    running : int
+        Requests about one table that run or wait at once.
+    streams : int
+        Open streams of events about one table.
+    wait_seconds : int
+        How long a request may wait for others before it is refused, uncharged.
+    """
+
+    requests_per_minute: int = 1200
+    running: int = 16
+    streams: int = 20
+    wait_seconds: int = 600
+
+
+@dataclass(frozen=True)
 class TableSettings:
     """One table of the service.
 
@@ -116,6 +147,8 @@ class TableSettings:
         File of each table of the declaration; the name of a single one is empty.
     builder : tuple of (Path, str) or None
         Instead of both: a Python file, and the name of the function in it that returns a session.
+    division : Division
+        How the budget is divided among analysts.
     """
 
     name: str
@@ -123,6 +156,7 @@ class TableSettings:
     declaration: Path | None = None
     data: tuple[tuple[str, str], ...] = ()
     builder: tuple[Path, str] | None = None
+    division: Division = field(default_factory=Division)
 
 
 @dataclass(frozen=True)
@@ -141,6 +175,12 @@ class Settings:
         The log file; None for the standard error.
     tables : dict of str to TableSettings
         The tables by name.
+    metrics : Path or None
+        The socket of the curator's figures; None for none.
+    time_grid : bool
+        Whether replies leave at the points of a time grid.
+    limits : Limits
+        How much one analyst may ask.
     """
 
     path: Path
@@ -148,6 +188,9 @@ class Settings:
     tokens: Path
     log: Path | None
     tables: dict[str, TableSettings]
+    metrics: Path | None = None
+    time_grid: bool = True
+    limits: Limits = field(default_factory=Limits)
 
 
 def read_settings(path: str | os.PathLike[str]) -> Settings:
@@ -200,7 +243,28 @@ class _Reader:
             tokens=self._file_of(("tokens",), "tokens.json"),
             log=self._file_of(("log",)) if "log" in self._content else None,
             tables=self._tables(tables),
+            metrics=self._file_of(("metrics",)) if "metrics" in self._content else None,
+            time_grid=self._time_grid(),
+            limits=self._limits(),
         )
+
+    def _time_grid(self) -> bool:
+        value = self._content.get("time_grid", True)
+        if not isinstance(value, bool):
+            raise self._fault(("time_grid",), f"time_grid: must be true or false; got {value!r}")
+        return value
+
+    def _limits(self) -> Limits:
+        entry = self._content.get("limits", {})
+        if not isinstance(entry, dict):
+            raise self._fault(("limits",), f"limits: must be a table; got {entry!r}; write a line [limits]")
+        self._file.refuse_keys(entry, LIMIT_KEYS, ("limits",))
+        for key, value in entry.items():
+            if type(value) is not int or not 0 < value <= LARGEST_LIMIT:
+                raise self._fault(
+                    ("limits", key), f"{key}: must be a whole number from 1 to {LARGEST_LIMIT:,}; got {value!r}"
+                )
+        return Limits(**entry)
 
     # --- address ------------------------------------------------------------------------------------------------
 
@@ -295,17 +359,19 @@ class _Reader:
             raise self._fault(at, f"tables.{name}: must be a table with declaration and data; got {entry!r}")
         self._file.refuse_keys(entry, TABLE_KEYS, at)
         place = self._file.locate(*at)
+        division = read_division(self._file, entry, at)
         if "session" in entry:
             for key in ("declaration", "data"):
                 if key in entry:
                     raise self._fault(
                         (*at, key), f"tables.{name}.{key}: cannot be given with session, which builds the whole session"
                     )
-            return TableSettings(name, place, builder=self._builder((*at, "session")))
+            return TableSettings(name, place, builder=self._builder((*at, "session")), division=division)
         for key in ("declaration", "data"):
             if key not in entry:
                 raise self._fault(at, f"{key!r} is missing in tables.{name}; add it, or session")
-        return TableSettings(name, place, self._existing((*at, "declaration")), self._data((*at, "data")))
+        declaration, data = self._existing((*at, "declaration")), self._data((*at, "data"))
+        return TableSettings(name, place, declaration, data, division=division)
 
     def _data(self, at: Keys) -> tuple[tuple[str, str], ...]:
         entry = self._value(at)

@@ -15,9 +15,11 @@ import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import NamedTemporaryFile
+from typing import Literal, get_args
 
 import msgspec
 
@@ -30,9 +32,31 @@ PREFIX = "dpnb_"
 
 BYTES = 32
 LONGEST_TOKEN = 200
+MAX_NAME = MAX_ACTOR
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]*", re.ASCII)
 PERIOD = re.compile(r"([1-9][0-9]{0,4})([hdw])", re.ASCII)
 UNITS = {"h": "hours", "d": "days", "w": "weeks"}
+
+
+Role = Literal["owner", "curator", "auditor", "analyst"]
+ROLES: tuple[Role, ...] = get_args(Role)
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Who sends a request.
+
+    Parameters
+    ----------
+    name : str
+        Name of the person.
+    role : str
+        What they may do: an ``analyst`` asks queries; an ``auditor`` reads who asked what, and its cost, without
+        answers; a ``curator`` may also freeze tables; the ``owner`` too, and is the one who has the settings.
+    """
+
+    name: str
+    role: Role
 
 
 class Token(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -41,13 +65,15 @@ class Token(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     Parameters
     ----------
     name : str
-        Name of the analyst.
+        Name of the person.
     hash : str
         SHA-256 of the token, in hexadecimal.
     created : str
         When it was made; UTC, ISO 8601.
     expires, revoked : str or None
         When it expires, and when it was revoked.
+    role : str
+        What the person may do.
     """
 
     name: str
@@ -55,6 +81,7 @@ class Token(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     created: str
     expires: str | None = None
     revoked: str | None = None
+    role: Role = "analyst"
 
     def is_valid(self, now: datetime) -> bool:
         """Whether the token is neither revoked nor expired."""
@@ -97,7 +124,7 @@ def read_tokens(path: Path) -> tuple[Token, ...]:
     return tokens
 
 
-def new_token(path: Path, name: str, expires: str | None = None) -> str:
+def new_token(path: Path, name: str, expires: str | None = None, role: Role = "analyst") -> str:
     """Make a token and return it; the file keeps its hash only.
 
     Parameters
@@ -105,14 +132,16 @@ def new_token(path: Path, name: str, expires: str | None = None) -> str:
     path : Path
         The file, created if it does not exist.
     name : str
-        Name of the analyst, which the ledger records with every charge.
+        Name of the person, which the ledger records with every charge.
     expires : str, optional
         A date, or a period such as ``12h``, ``30d`` or ``8w``; by default never.
+    role : str, default "analyst"
+        ``"owner"``, ``"curator"``, ``"auditor"`` or ``"analyst"``; the same for all of a person's tokens.
 
     Raises
     ------
     InvalidValueError
-        If an argument is invalid, or another analyst has a valid token: a service has one analyst.
+        If an argument is invalid.
     """
     if not NAME.fullmatch(name) or len(name) > MAX_ACTOR:
         raise InvalidValueError(
@@ -122,13 +151,15 @@ def new_token(path: Path, name: str, expires: str | None = None) -> str:
     until = None if expires is None else _expiry(expires)
     token = PREFIX + secrets.token_urlsafe(BYTES)
     with _changed(path) as tokens:
-        others = sorted({one.name for one in tokens if one.name != name and one.is_valid(now())})
-        if others:
+        other = next(
+            (one.role for one in tokens if one.name == name and one.role != role and one.is_valid(now())), None
+        )
+        if other is not None:
             raise InvalidValueError(
-                f"name: {name!r} would be a second analyst, beside {others[0]!r}, and would see and spend the same "
-                f"budget; a service has one analyst so far; revoke the token of {others[0]!r} first"
+                f"role: {name!r} has a valid token with the role {other!r}, and a person has one role; got {role!r}; "
+                "revoke it first"
             )
-        tokens.append(Token(name, _hash(token), _stamp(now()), until))
+        tokens.append(Token(name, _hash(token), _stamp(now()), until, role=role))
     return token
 
 
@@ -168,16 +199,16 @@ class TokenStore(NotCopyable):
         self.fault = ""
         """Why the file cannot be used, for the curator's log; empty if it can."""
 
-    def owner(self, token: str) -> str | None:
-        """Name of the analyst who has a token; None if it is unknown, expired or revoked.
+    def identity(self, token: str) -> Identity | None:
+        """Who has a token; None if it is unknown, expired or revoked.
 
         Takes the same time for every token: all hashes are compared, each in constant time.
         """
-        presented, time, name = _hash(token[:LONGEST_TOKEN]), now(), None
+        presented, time, found = _hash(token[:LONGEST_TOKEN]), now(), None
         for one in self._tokens():
             if hmac.compare_digest(one.hash, presented) and one.is_valid(time):
-                name = one.name
-        return name
+                found = Identity(one.name, one.role)
+        return found
 
     def _tokens(self) -> tuple[Token, ...]:
         try:

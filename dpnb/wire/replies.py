@@ -95,6 +95,12 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
         Public numbers of rows by table name.
     notice : str or None
         A warning that answers are not real or not private.
+    analyst : str
+        Name of the analyst who asked.
+    mode : str
+        How the budget is divided: ``reserved`` or ``pooled``.
+    part : int
+        Number of the row that granted the analyst's part, in pooled mode with caps; 0 for none.
     """
 
     name: str
@@ -105,6 +111,9 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     public_size: int | None = None
     public_rows: dict[str, int] = {}
     notice: str | None = None
+    analyst: str = ""
+    mode: str = "pooled"
+    part: int = 0
 
 
 class Changed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

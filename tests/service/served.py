@@ -15,8 +15,9 @@ import pandas as pd
 import dpnb
 from dpnb.service.app import Service
 from dpnb.service.opening import OpenTable
+from dpnb.service.parts import Division
 from dpnb.service.settings import TableSettings
-from dpnb.service.tokens import TokenStore, new_token
+from dpnb.service.tokens import Role, TokenStore, new_token
 from dpnb.wire.calls import AnyCall, Release, Request, TargetArguments
 from dpnb.wire.decoding import encode_request
 
@@ -43,9 +44,11 @@ def open_people(ledger: Path | str, **changes: Any) -> dpnb.Session:
 class Served:
     """A service with one table, an analyst's token and a client without one."""
 
-    def __init__(self, folder: Path, client: httpx.AsyncClient, service: Service) -> None:
+    def __init__(
+        self, folder: Path, client: httpx.AsyncClient, service: Service, name: str = "ana", role: Role = "analyst"
+    ) -> None:
         self.tokens, self.client, self.service = folder / "tokens.json", client, service
-        self.token = new_token(self.tokens, "ana")
+        self.token = new_token(self.tokens, name, role=role)
 
     @property
     def session(self) -> dpnb.Session:
@@ -54,6 +57,10 @@ class Served:
     @property
     def headers(self) -> dict[str, str]:
         return {"Authorization": f"Bearer {self.token}"}
+
+    def of(self, name: str, role: Role = "analyst") -> Served:
+        """The same service with the token of another person."""
+        return Served(self.tokens.parent, self.client, self.service, name, role)
 
     async def get(self, path: str, **headers: str) -> httpx.Response:
         return await self.client.get(path, headers={**self.headers, **headers})
@@ -76,13 +83,18 @@ class Served:
 
 
 def run_served(
-    folder: Path, scenario: Callable[[Served], Awaitable[None]], session: dpnb.Session | None = None, **options: Any
+    folder: Path,
+    scenario: Callable[[Served], Awaitable[None]],
+    session: dpnb.Session | None = None,
+    division: Division | None = None,
+    **options: Any,
 ) -> None:
     """Run a scenario against a service."""
 
     async def run() -> None:
         service = Service(TokenStore(folder / "tokens.json"), **options)
-        service.add(OpenTable(TableSettings("people", "here"), session or open_people(folder / "people.dpnb")))
+        settings = TableSettings("people", "here", division=division or Division())
+        service.add(OpenTable(settings, session or open_people(folder / "people.dpnb")))
         transport = httpx.ASGITransport(service.app(), raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
             try:

@@ -22,7 +22,12 @@ from dpnb.wire.limits import MAX_BODY
 from service.served import REQUESTS, SECRET, Served, content, open_people, run_served
 from waiting import LIMIT
 
-ROUTES = ["/v1/tables", "/v1/tables/people", "/v1/tables/people/rows", "/v1/tables/people/events"]
+ROUTES = [
+    "/v1/tables",
+    *(f"/v1/tables/people{path}" for path in ("", "/rows", "/events", "/audit")),
+]
+
+POSTED = [REQUESTS, "/v1/tables/people/acts"]
 
 
 def test_every_route_but_health_needs_a_token(tmp_path: Path) -> None:
@@ -31,8 +36,9 @@ def test_every_route_but_health_needs_a_token(tmp_path: Path) -> None:
         for given in ({}, {"Authorization": "Bearer dpnb_wrong"}, {"Authorization": f"Basic {served.token}"}):
             for path in ROUTES:
                 assert (await served.client.get(path, headers=given)).status_code == 401
-            reply = await served.client.post(REQUESTS, content=served.count("a"), headers=given)
-            assert reply.status_code == 401
+            for path in POSTED:
+                reply = await served.client.post(path, content=served.count("a"), headers=given)
+                assert reply.status_code == 401
         assert served.charges == 0
         assert (await served.post(served.count("a"))).status_code == 200
         assert content(await served.get("/v1/tables")) == ["people"]
@@ -55,7 +61,7 @@ def test_another_version_is_told_from_a_table_that_is_not_there(tmp_path: Path) 
 def test_every_route_of_the_application_is_tested_for_a_token(tmp_path: Path) -> None:
     async def scenario(served: Served) -> None:
         paths = {route.path.replace("{table}", "people") for route in served.service.app().routes}  # type: ignore[attr-defined]
-        assert paths == {*ROUTES, REQUESTS, "/v1/health"}
+        assert paths == {*ROUTES, *POSTED, "/v1/health"}
 
     run_served(tmp_path, scenario)
 
@@ -68,7 +74,7 @@ def test_a_request_is_charged_and_answered_once(tmp_path: Path) -> None:
         assert first["ids"] == [1]
         (row,) = first["rows"]["rows"]
         assert row["values"]["status"] == "released"
-        assert not {"hash", "result_hash", "actor", "request_id"} & row["values"].keys()
+        assert not {"hash", "result_hash", "request_id", "request_digest"} & row["values"].keys()
         assert served.charges == 1
         origin = served.session.ledger.by_id((1,))[0].origin
         assert origin is not None
@@ -122,7 +128,7 @@ def test_a_revoked_token_stops_before_the_next_charge(tmp_path: Path, monkeypatc
         await asyncio.to_thread(entered.wait, LIMIT)
         waiting = asyncio.create_task(served.post(served.count("b", mu="1/5")))
         assert (await served.get("/v1/tables")).status_code == 200  # other routes answer meanwhile
-        while len(served.service.tables["people"].runner._running) < 2:
+        while len(served.service.tables["people"].analyst("ana").runner._running) < 2:
             await asyncio.sleep(0)
         revoke_tokens(served.tokens, "ana")
         leave.set()
@@ -298,7 +304,7 @@ def test_a_failed_read_says_the_same_for_every_table(tmp_path: Path, monkeypatch
 
 def test_a_feed_sends_the_state_and_each_change_and_ends(tmp_path: Path) -> None:
     async def scenario(served: Served) -> None:
-        feed: ChangeFeed = served.service.tables["people"].feed
+        feed: ChangeFeed = served.service.tables["people"].analyst("ana").feed
         streams = [feed.stream(lambda: True) for _ in range(3)]
         for stream in streams:
             assert await anext(stream) == b'data: {"rows":0,"answered":0}\n\n'
@@ -319,7 +325,7 @@ def test_a_feed_sends_the_state_and_each_change_and_ends(tmp_path: Path) -> None
 
 def test_a_feed_ends_when_the_token_is_revoked(tmp_path: Path) -> None:
     async def scenario(served: Served) -> None:
-        feed = served.service.tables["people"].feed
+        feed = served.service.tables["people"].analyst("ana").feed
         stream = feed.stream(lambda: served.service.tables["people"].table.name == "people" and not revoked)
         await anext(stream)
         revoked.append(True)
@@ -331,7 +337,7 @@ def test_a_feed_ends_when_the_token_is_revoked(tmp_path: Path) -> None:
 
 def test_a_charge_of_another_process_is_an_event(tmp_path: Path) -> None:
     async def scenario(served: Served) -> None:
-        stream = served.service.tables["people"].feed.stream(lambda: True)
+        stream = served.service.tables["people"].analyst("ana").feed.stream(lambda: True)
         await anext(stream)
         other = open_people(tmp_path / "people.dpnb")
         other.frame.count().release(mu=0.1)

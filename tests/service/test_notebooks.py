@@ -47,7 +47,9 @@ def test_a_notebook_runs_with_one_cell_changed(name: str, folder: Path, monkeypa
     opening = cell.source.removesuffix("session").rstrip()
     body = "\n".join(f"    {line}" for line in opening.splitlines())
     (folder / "table.py").write_text(f"{IMPORTS}\ndef open_session():\n{body}\n    return session\n", "utf-8")
-    (folder / "curator.toml").write_text('[tables.table]\nsession = "table.py:open_session"\n', "utf-8")
+    (folder / "curator.toml").write_text(
+        'time_grid = false\n[tables.table]\nsession = "table.py:open_session"\n', "utf-8"
+    )
     token = new_token(folder / "tokens.json", "ana")
 
     table = [line for line in opening.splitlines() if line.startswith(("table =", "plans ="))]

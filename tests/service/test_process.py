@@ -56,7 +56,9 @@ class Curator:
         self.token = new_token(folder / "tokens.json", "ana")
 
     def write(self, *tables: str) -> None:
-        self.settings.write_text('log = "service.log"\n' + "".join(map(TABLE.format, tables)), "utf-8")
+        self.settings.write_text(
+            'log = "service.log"\ntime_grid = false\n' + "".join(map(TABLE.format, tables)), "utf-8"
+        )
 
     @contextmanager
     def served(self, point: str = "") -> Iterator[subprocess.Popen[str]]:

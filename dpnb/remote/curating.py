@@ -1,0 +1,74 @@
+"""What auditors and curators ask a running service: who requested what, and freezing a table."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from dpnb.errors import printable
+from dpnb.remote.connect import checked_table, open_channel
+from dpnb.remote.origin import origin_of
+from dpnb.remote.tokens import ask_for_token, find_token
+from dpnb.wire.acts import AnyAct, AuditPage, AuditRow
+
+if TYPE_CHECKING:
+    from dpnb.remote.channel import Channel
+
+
+def history(address: str, table: str) -> str:
+    """Who requested what of a table, in words, oldest first; never what was answered.
+
+    Parameters
+    ----------
+    address, table : str
+        As for `dpnb.connect`.
+
+    Raises
+    ------
+    DpnbError
+        As for `dpnb.connect`; the token must have the role ``auditor``, ``curator`` or ``owner``.
+    """
+    lines: list[str] = []
+    with closing(_channel(address)) as channel:
+        after, page = 0, AuditPage((), more=True)
+        while page.more:
+            page = channel.get(f"tables/{checked_table(table)}/audit", AuditPage, after=after)
+            lines += map(_line, page.rows)
+            after = page.rows[-1].id if page.rows else after
+    return "\n".join([*lines, *_state(page)])
+
+
+def change(address: str, table: str, act: AnyAct) -> str:
+    """Freeze or unfreeze a table, and return its state in words.
+
+    Parameters
+    ----------
+    address, table : str
+        As for `dpnb.connect`.
+    act : Freeze or Unfreeze
+        What to do.
+
+    Raises
+    ------
+    DpnbError
+        As for `dpnb.connect`; the token must have the role ``curator`` or ``owner``.
+    """
+    with closing(_channel(address)) as channel:
+        page = channel.send(f"tables/{checked_table(table)}/acts", msgspec.json.encode(act), AuditPage)
+        return "\n".join(_state(page))
+
+
+def _channel(address: str) -> Channel:
+    origin = origin_of(address)
+    return open_channel(origin, find_token(origin) or ask_for_token(origin))
+
+
+def _line(row: AuditRow) -> str:
+    return printable(f"{row.id:>6}  {row.time[:19]}Z  {row.actor or 'local'}: {row.words}; {row.cost}; {row.status}")
+
+
+def _state(page: AuditPage) -> list[str]:
+    frozen = "not frozen" if page.frozen is None else f"frozen: {page.frozen}"
+    return [printable(page.spent), printable(frozen)]

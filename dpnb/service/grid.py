@@ -1,0 +1,109 @@
+"""The points in time at which replies leave, so that exact durations, which depend on rows, are not seen.
+
+A request has a slot of 0.25 s times a power of two, which is chosen before anything is executed, from public figures
+and the call.  Its reply leaves at the end of the slot, or, if it is not ready then, after twice the time, four times,
+...  A slot that was missed is counted and shown to the curator, and never to an analyst.
+
+The time is counted from the receipt of a request, which includes the time that it waited for others: counted from its
+execution, it would show how long the others' requests take to the millisecond.  All replies leave at multiples of 0.25
+s of one clock, and what they show of the ledger is read after that point; so are rows that are asked for alone, and
+events.  Otherwise an analyst could find out when a request ended by repeating it, or asking for its row, at many
+moments.  What is left to see is coarse, and outside the guarantee, as all timing is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from dpnb._backends.memory.memory_backend import MemoryBackend
+from dpnb._core.core import SessionCore
+from dpnb.copying import NotCopyable
+from dpnb.wire.calls import AnyCall, LaunchMechanism, ReleaseBatch
+
+POINT = 0.25
+"""Seconds between two points."""
+
+ROWS_PER_POINT = 500_000
+"""Rows that a release reads within one point; a public figure, of no exact meaning."""
+
+UNKNOWN_ROWS = 2_000_000
+"""Assumed of a table in an engine whose number of rows is not public."""
+
+
+def assumed_rows(core: SessionCore) -> int:
+    """The public number of rows of a table; without one, few if the table is in memory, and many in an engine."""
+    public = core.pricer.public
+    known = [*public.rows.values(), *([] if public.units is None else [public.units])]
+    return max(known, default=0 if isinstance(core.tables.opened, MemoryBackend) else UNKNOWN_ROWS)
+
+
+class TimeGrid(NotCopyable):
+    """The grid of a table.
+
+    Parameters
+    ----------
+    rows : int
+        The public number of rows, or what is assumed of it.
+    missed : callable
+        Called with the number of slots that a reply missed.
+    now, sleep : callable
+        The clock, in seconds, and how to wait; others only in tests.
+    """
+
+    def __init__(
+        self,
+        rows: int,
+        missed: Callable[[int], None],
+        now: Callable[[], float] | None = None,
+        sleep: Callable[[float], Awaitable[Any]] = asyncio.sleep,
+    ) -> None:
+        self._rows, self._missed, self._now, self._sleep = rows, missed, now, sleep
+
+    def slot(self, call: AnyCall) -> float:
+        """The first time after its receipt at which the reply to a call may leave, in seconds."""
+        work = self._rows / ROWS_PER_POINT
+        if isinstance(call, ReleaseBatch):
+            work *= max(len(call.queries), 1)
+        if isinstance(call, LaunchMechanism) and call.mechanism == "gradient_descent":
+            work *= 16
+        slot = POINT
+        while slot < POINT * work:
+            slot *= 2
+        return slot
+
+    async def hold(self, received: float, call: AnyCall) -> None:
+        """Wait until the reply to a request may leave that is ready now.
+
+        Parameters
+        ----------
+        received : float
+            When the request was received, by the clock of `time`.
+        call : wire call
+            What was executed.
+        """
+        slot, missed = self.slot(call), 0
+        while self.time() > _point_at(received + slot):
+            slot, missed = 2 * slot, missed + 1
+        if missed:
+            self._missed(missed)
+        await self._until(_point_at(received + slot))
+
+    async def next_point(self) -> None:
+        """Wait for the next point, after which the state of the ledger may be read or told."""
+        await self._until(_point_at(self.time()))
+
+    async def _until(self, moment: float) -> None:
+        while (rest := moment - self.time()) > 0:  # a timer may end slightly early
+            await self._sleep(rest)
+
+    def time(self) -> float:
+        """The time by the clock."""
+        return asyncio.get_running_loop().time() if self._now is None else self._now()
+
+
+def _point_at(time: float) -> float:
+    """The first point that is not before a time."""
+    return math.ceil(time / POINT) * POINT

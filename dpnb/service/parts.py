@@ -1,0 +1,240 @@
+"""How a table's budget is divided among its analysts: read from the settings, and written into the ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, get_args
+
+from dpnb._core.accountant.accountant import Accountant
+from dpnb._core.accountant.grant import Grant, Level, Mode
+from dpnb._core.accountant.granting import grant, move_cap, restore, revoke, share_of, whole_of
+from dpnb.accounting.exact import exact
+from dpnb.accounting.losses import PureGDP
+from dpnb.errors import DpnbError, InvalidValueError
+from dpnb.ledger import node_of
+from dpnb.ledger.origin import RequestOrigin, requested_by
+from dpnb.service.tokens import MAX_NAME, NAME
+from dpnb.session.toml_file import TomlFile
+from dpnb.session.toml_lines import Keys
+
+SETTINGS_ACTOR = "(settings)"
+"""Who made a part of a budget, in the ledger; no analyst has such a name."""
+
+COMPONENTS = ("mu", "discovery_delta", "pure_epsilon")
+PART_KEYS = {"project": dict.fromkeys(("ceiling", "cap"), False)}
+PART_KEYS["analyst"] = {"project": False, **PART_KEYS["project"]}
+
+
+@dataclass(frozen=True)
+class Amount:
+    """A part of a budget, as the settings state it.
+
+    Parameters
+    ----------
+    share : Fraction or None
+        The share of each component of what the part is taken from.
+    amount : PureGDP or None
+        Instead, the components.
+    """
+
+    share: Fraction | None = None
+    amount: PureGDP | None = None
+
+    def of(self, outer: PureGDP) -> PureGDP:
+        """The amount, taken from another one."""
+        if self.amount is not None:
+            return self.amount
+        return share_of(outer, self.share or Fraction(0))
+
+
+@dataclass(frozen=True)
+class Part:
+    """The part of one project or analyst.
+
+    Parameters
+    ----------
+    level, name : str
+        ``project`` or ``analyst``, and its name.
+    project : str or None
+        The project of an analyst.
+    ceiling, cap : Amount or None
+        The ceiling, in reserved mode, and the cap.
+    place : str
+        File and line in the settings, for errors.
+    """
+
+    level: Level
+    name: str
+    project: str | None = None
+    ceiling: Amount | None = None
+    cap: Amount | None = None
+    place: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True)
+class Division:
+    """How a budget is divided.
+
+    Parameters
+    ----------
+    mode : str
+        ``reserved`` or ``pooled``.
+    parts : tuple of Part
+        The projects, and then the analysts; without any, every analyst may use the whole budget, in pooled mode.
+    """
+
+    mode: Mode = "pooled"
+    parts: tuple[Part, ...] = ()
+
+    @property
+    def analysts(self) -> tuple[str, ...]:
+        """The names of the analysts."""
+        return tuple(one.name for one in self.parts if one.level == "analyst")
+
+
+def read_division(file: TomlFile, entry: dict[str, Any], at: Keys) -> Division:
+    """Read the keys ``mode``, ``projects`` and ``analysts`` of a table of the settings.
+
+    Raises
+    ------
+    InvalidValueError
+        If something is invalid; the message begins with the file and the line.
+    """
+    return _Reader(file, at).division(entry)
+
+
+class _Reader:
+    def __init__(self, file: TomlFile, at: Keys) -> None:
+        self._file, self._at = file, at
+
+    def division(self, entry: dict[str, Any]) -> Division:
+        mode = entry.get("mode", "pooled")
+        if mode not in get_args(Mode):
+            raise self._fault(("mode",), f"mode: must be 'reserved' or 'pooled'; got {mode!r}")
+        projects = self._parts(entry, "projects", "project", mode, ())
+        analysts = self._parts(entry, "analysts", "analyst", mode, tuple(one.name for one in projects))
+        if (projects or mode == "reserved") and not analysts:
+            raise self._fault(
+                ("mode",) if "mode" in entry else ("projects",),
+                "analysts: must be given where a budget is reserved or has projects; got none; add for example "
+                f"[{'.'.join(self._at)}.analysts.ana]",
+            )
+        return Division(mode, (*projects, *analysts))
+
+    def _parts(
+        self, entry: dict[str, Any], key: str, level: Level, mode: Mode, projects: tuple[str, ...]
+    ) -> tuple[Part, ...]:
+        entries = entry.get(key, {})
+        if not isinstance(entries, dict) or not all(isinstance(one, dict) for one in entries.values()):
+            raise self._fault((key,), f"{key}: must be a table for each {level}; got {entries!r}")
+        return tuple(self._part(level, name, one, (key, name), mode, projects) for name, one in entries.items())
+
+    def _part(
+        self, level: Level, name: str, entry: dict[str, Any], at: Keys, mode: Mode, projects: tuple[str, ...]
+    ) -> Part:
+        if not NAME.fullmatch(name) or len(name) > MAX_NAME:
+            raise self._fault(at, f"{level}: must have a name of letters, digits, '.', '_', '@' and '-'; got {name!r}")
+        self._file.refuse_keys(entry, PART_KEYS[level], (*self._at, *at))
+        project = entry.get("project")
+        if project is not None and project not in projects:
+            known = ", ".join(map(repr, projects)) or "there are none"
+            raise self._fault(
+                (*at, "project"), f"project: must be one of the table's projects; got {project!r}; {known}"
+            )
+        if (mode == "reserved") != ("ceiling" in entry):
+            needs = (
+                "must be given in reserved mode" if mode == "reserved" else "is only for mode = 'reserved'; give cap"
+            )
+            raise self._fault(at, f"ceiling: {needs}; for example {{ share = 0.25 }}")
+        if mode == "reserved" and level == "project" and "cap" in entry:
+            raise self._fault(
+                (*at, "cap"),
+                "cap: a project has none in reserved mode, since what one analyst could be charged would depend on "
+                "what the others were charged; give the analysts caps",
+            )
+        ceiling, cap = (self._amount(entry[key], (*at, key)) if key in entry else None for key in ("ceiling", "cap"))
+        return Part(level, name, project, ceiling, cap, self._file.locate(*self._at, *at))
+
+    def _amount(self, entry: Any, at: Keys) -> Amount:
+        example = "{ share = 0.25 } or { mu = 0.1, discovery_delta = 1e-8, pure_epsilon = 0.05 }"
+        if not isinstance(entry, dict) or not entry or not (entry.keys() == {"share"} or "share" not in entry):
+            raise self._fault(at, f"{at[-1]}: must be a share or amounts; got {entry!r}; for example {example}")
+        self._file.refuse_keys(entry, dict.fromkeys(("share", *COMPONENTS), False), (*self._at, *at))
+        try:
+            numbers = {key: exact(value, name=key) for key, value in entry.items()}
+            if not all(number >= 0 for number in numbers.values()) or not 0 < numbers.get("share", 1) <= 1:
+                raise InvalidValueError(f"{at[-1]}: must have amounts of at least 0, and a share of at most 1")
+            amount = PureGDP(*(numbers.get(key, Fraction(0)) for key in ("pure_epsilon", "mu", "discovery_delta")))
+        except DpnbError as error:
+            message = str(error)
+        else:
+            return Amount(numbers["share"]) if "share" in numbers else Amount(amount=amount)
+        raise self._fault(at, f"{message}; for example {example}")
+
+    def _fault(self, at: Keys, message: str) -> DpnbError:
+        return self._file.fault(InvalidValueError, (*self._at, *at), message)
+
+
+def apply_division(account: Accountant, division: Division, version: str) -> dict[str, Grant]:
+    """Write a division into the ledger, as far as it differs from what the ledger has.
+
+    An analyst or project that the settings no longer have is revoked, and restored when they have it again.
+
+    Parameters
+    ----------
+    account : Accountant
+        The accountant of the table.
+    division : Division
+        What the settings say.
+    version : str
+        Version of the table.
+
+    Returns
+    -------
+    dict of str to Grant
+        The analysts' parts by name.
+
+    Raises
+    ------
+    InvalidValueError
+        If the ledger has another division, or the ceilings add up to more than the budget; the message begins with the
+        file and the line.
+    """
+    with requested_by(RequestOrigin(SETTINGS_ACTOR)):
+        projects: dict[str | None, Grant] = {}
+        analysts: dict[str, Grant] = {}
+        for part in division.parts:
+            made = _located(part, lambda part=part: _granted(account, division.mode, part, projects, version))  # type: ignore[misc]
+            if part.level == "project":
+                projects[part.name] = made
+            else:
+                analysts[part.name] = made
+        kept = {one.id for one in (*projects.values(), *analysts.values())}
+        for known in account.tree.grants().values():
+            if known.id not in kept:
+                revoke(account, known, version=version)
+    return analysts
+
+
+def _granted(account: Accountant, mode: Mode, part: Part, projects: dict[str | None, Grant], version: str) -> Grant:
+    project = projects.get(part.project)
+    outer = None if project is None else project.ceiling or account.tree.cap(node_of(project.id))
+    outer = outer or whole_of(account)
+    ceiling = None if part.ceiling is None else part.ceiling.of(outer)
+    cap = None if part.cap is None else part.cap.of(outer if ceiling is None else ceiling)
+    made = grant(
+        account, part.level, part.name, mode, cap if ceiling is None else ceiling, version=version, project=project
+    )
+    restore(account, made, version=version)
+    move_cap(account, made, cap, version=version)
+    return made
+
+
+def _located(part: Part, work: Callable[[], Grant]) -> Grant:
+    try:
+        return work()
+    except InvalidValueError as error:
+        message = str(error)
+    raise InvalidValueError(f"{part.place}: {message}")
