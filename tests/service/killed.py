@@ -14,7 +14,10 @@ from pathlib import Path
 from typing import TypeVar
 
 import dpnb
+from dpnb._core.accountant.grant import Mode
+from dpnb.curator.audit import Audit, audit
 from dpnb.errors import MechanismClosed, ServiceUnavailable
+from dpnb.service.parts import SETTINGS_ACTOR
 from dpnb.service.server import serve
 from dpnb.service.tokens import new_token
 from kernels import Kernel
@@ -24,6 +27,7 @@ from waiting import LIMIT, wait_until
 
 SETTINGS = """\
 socket = "s"
+time_grid = false
 [tables.clinic]
 session = "clinic.py:opened"
 """
@@ -84,18 +88,30 @@ def ask(session: dpnb.Session, first: int, queries: int, shown: Shown) -> None:
                 persistently(lambda scan=scan, number=number: scan.ask(count(session, number)))  # type: ignore[misc]
 
 
-def killed_while_clients_ask(folder: Path, chance: random.Random, *, clients: int, queries: int, kills: int) -> Shown:
-    """Kill the service that many times at random moments; then everything must have been charged and answered once."""
+def divided(mode: Mode, names: list[str]) -> str:
+    """The settings of a division in which everybody has the same part."""
+    amount = f"ceiling = {{ share = {1 / len(names)} }}" if mode == "reserved" else "cap = { share = 0.5 }"
+    return f'mode = "{mode}"\n' + "".join(f"[tables.clinic.analysts.{name}]\n{amount}\n" for name in names)
+
+
+def killed_while_clients_ask(
+    folder: Path, chance: random.Random, *, clients: int, queries: int, kills: int, mode: Mode | None = None
+) -> Shown:
+    """Kill the service that many times at random moments; then everything must have been charged and answered once.
+
+    With a mode each client is an analyst of its own; otherwise all of them have the token of one.
+    """
     settings, ledger, shown = folder / "curator.toml", folder / "clinic.dpnb", Shown()
-    settings.write_text(SETTINGS, "utf-8")
+    names = ["ana"] if mode is None else [f"ana{number}" for number in range(clients)]
+    settings.write_text(SETTINGS + ("" if mode is None else divided(mode, names)), "utf-8")
     (folder / "clinic.py").write_text(OPENING, "utf-8")
-    token = new_token(folder / "tokens.json", "ana")
+    tokens = [new_token(folder / "tokens.json", name) for name in names]
     address, total = f"unix://{folder / 's'}", clients * queries
     kernels, faults = [started(settings)], []
 
     def asking(one: int) -> None:
         try:
-            client(address, token, 1000 * one, queries, shown)
+            client(address, tokens[one % len(tokens)], 1000 * one, queries, shown)
         except BaseException:
             faults.append(one)
             raise
@@ -107,18 +123,53 @@ def killed_while_clients_ask(folder: Path, chance: random.Random, *, clients: in
             time.sleep(chance.uniform(0, 0.02))  # whatever it does then
             kernels[0].kill()
             assert kernels[0].end() == -signal.SIGKILL
-            audited(ledger)
+            (audited if mode is None else is_fine)(ledger)
             kernels[0] = started(settings)
 
     try:
         found = at_once(kill, *(partial(asking, one) for one in range(clients)))
         assert not found, "\n".join(found)
+        assert len(shown) == total
+        if mode is not None:
+            check_divided(ledger, shown, address, tokens)
     finally:
         kernels[0].kill()
         kernels[0].end()
-    assert len(shown) == total
-    check(ledger, shown)
+    if mode is None:
+        check(ledger, shown)
     return shown
+
+
+def is_fine(ledger: Path) -> Audit:
+    """The audit of a ledger without a problem."""
+    result = audit(str(ledger))
+    assert result.is_fine, result.problems
+    return result
+
+
+def check_divided(ledger: Path, shown: Shown, address: str, tokens: list[str]) -> None:
+    """As `check`, while the service runs: each analyst gets the same answers again, and nothing is charged."""
+    refuse_repeated(ledger, {f"ana{number}" for number in range(len(tokens))})
+    before = {one.name: one.requests for one in is_fine(ledger).sums}
+    for one, token in enumerate(tokens):
+        with closing(dpnb.connect(address, "clinic", token=token)) as session:
+            own = [number for number in shown if number // 1000 == one]
+            assert own
+            for number in own:
+                assert figures(session, number) == shown[number]
+        assert before[f"analyst ana{one}"] >= len(own)
+    assert {one.name: one.requests for one in is_fine(ledger).sums} == before
+
+
+def refuse_repeated(ledger: Path, names: set[str]) -> None:
+    """Refuse rows that are nobody's, and requests that wrote two rows in a node."""
+    with closing(sqlite3.connect(ledger)) as file:
+        origins = file.execute("SELECT actor, request_id, kind, node FROM events").fetchall()
+    own = [row for row in origins if row[0] is None]  # a service closes, when it starts, the scans that a crash ended
+    assert {kind for _, _, kind, _ in own} <= {"close"}, own
+    asked = [row for row in origins if row[0] not in (None, SETTINGS_ACTOR)]
+    repeated = [row for row in asked if row[0] not in names or row[1] is None]
+    assert not repeated, repeated
 
 
 def check(ledger: Path, shown: Shown) -> None:
@@ -127,12 +178,7 @@ def check(ledger: Path, shown: Shown) -> None:
     releases = [row for row in rows if not row.branch and not row.launch and row.cost]
     assert len(releases) == len(shown), (len(releases), len(shown))
     assert {row.state for row in rows} == {"released"}
-    with closing(sqlite3.connect(ledger)) as file:
-        origins = file.execute("SELECT actor, request_id, kind, node FROM events").fetchall()
-    own = [row for row in origins if row[0] is None]  # a service closes, when it starts, the scans that a crash ended
-    assert {kind for _, _, kind, _ in own} <= {"close"}, own
-    repeated = [row for row in origins if row[0] is not None and (row[0] != "ana" or row[1] is None)]
-    assert not repeated, repeated  # no request wrote two rows in a node
+    refuse_repeated(ledger, {"ana"})
     session = opened_again(ledger, rows)
     with closing(session.ledger):
         for number, seen in shown.items():

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.service.bodies import mutated, neighbours, outcome, valid_bodies
+from service.bodies import mutated, neighbours, outcome, valid_bodies
 
 
 def fuzz(folder: Path, number: int, seed: int) -> Counter[str]:

@@ -12,16 +12,19 @@ from collections.abc import Callable
 from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, get_args
 
 from crashes import BUDGET, Shown, all_shown_answers_stand, killed_at_some_moment
+from dpnb._core.accountant.grant import Mode
 from dpnb.accounting.losses import GDP
 from kernels import Kernel, ask, kernels, open_session
 from ledger.rows import opened
 from ledger.test_forks import FORKS, REFUSED, busy, outcome
 from ledger.test_forks import reserve as charge
 from load import killed_in_turn, rows_of, spends_the_rest_exactly, told
+from service.idle import idle_analysts
 from service.killed import killed_while_clients_ask
+from service.test_fuzz import fuzz
 from test_interrupt_engines import interrupted_now_and_then, unharmed
 
 REQUESTS = 2_500
@@ -101,7 +104,28 @@ def interrupts(folder: Path, chance: random.Random) -> Counter[str]:
 def service(folder: Path, chance: random.Random) -> Counter[str]:
     """A service with eight clients of a hundred requests each, which is killed twenty times."""
     shown = killed_while_clients_ask(folder, chance, clients=8, queries=100, kills=20)
-    return Counter(kills=20, requests=len(shown), charges=len(rows_of(folder / "clinic.dpnb")))
+    return Counter(kills=20, requests=len(shown), charges=len(shown))
+
+
+def analysts(folder: Path, chance: random.Random) -> Counter[str]:
+    """A service with eight analysts of a thousand requests each, which is killed two hundred times."""
+    mode = chance.choice(get_args(Mode))
+    shown = killed_while_clients_ask(folder, chance, clients=8, queries=1000, kills=200, mode=mode)
+    return Counter(kills=200, requests=len(shown), charges=len(shown))
+
+
+def fuzzed(folder: Path, chance: random.Random) -> Counter[str]:
+    """Ten thousand random and mutated bodies, on two neighbouring tables: the same outcome, and no failure."""
+    kinds = fuzz(folder, 10_000, chance.randrange(10**9))
+    return Counter(requests=10_000, charges=kinds["answer"])
+
+
+def idle(folder: Path, chance: random.Random) -> Counter[str]:
+    """Fifty analysts whose sessions are connected while one asks: all of them follow, and the service stays small."""
+    before, after, seconds = idle_analysts(folder, chance, analysts=50, requests=200)
+    print(f"idle: {before:.0f} MB before, {after:.0f} MB after, {seconds:.1f} CPU seconds", flush=True)
+    assert after < 2 * before + 200
+    return Counter(requests=200, charges=200)
 
 
 PARTS: dict[str, Callable[[Path, random.Random], Counter[str]]] = {
@@ -111,4 +135,7 @@ PARTS: dict[str, Callable[[Path, random.Random], Counter[str]]] = {
     "forks": forks,
     "interrupts": interrupts,
     "service": service,
+    "analysts": analysts,
+    "fuzz": fuzzed,
+    "idle": idle,
 }
