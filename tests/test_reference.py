@@ -156,7 +156,9 @@ def test_tables_are_made_of_what_the_code_reads() -> None:
     assert '`"max_repetitions"`' in reference.settings()
     assert "Export the Log of Releases as CSV" in reference.lab_commands()
     assert "New Private Analysis" in reference.lab_commands()
-    assert set(reference.commands()) == {"draft", "check", "statement", "serve", "token"}
+    assert set(reference.commands()) == {
+        *("draft", "check", "statement", "audit", "serve", "token", "history", "freeze", "unfreeze")
+    }
 
 
 def test_the_page_of_the_service_has_every_key_and_limit() -> None:
