@@ -20,6 +20,7 @@ import jsonschema
 import pytest
 
 import dpnb
+from dpnb.service.settings import SERVICE_KEYS, read_settings
 from waiting import LIMIT
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -42,8 +43,13 @@ CODE_IN_RST = re.compile(r"^\s*\.\. (code|code-block|sourcecode)::", re.MULTILIN
 RUN, NOT_RUN = ("python",), ("pip", "make")
 """Programs of commands: test_wheel.py installs, and this test is a part of what the Makefile does."""
 
-CHANGING = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d|(?<=in the ledger)\s.*?(?=\w+\.dpnb)", re.DOTALL)
-"""Times, and the folder of a ledger, which may fill several lines."""
+EXAMPLE_TABLE = '[tables.rand-hie]\ndeclaration = "rand-hie.toml"\ndata = "randhie.csv"\n'
+
+CHANGING = re.compile(
+    r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d|(?<=ledger)\s.*?(?=[\w-]+\.dpnb)|(?<=head )[0-9a-f]{64}",
+    re.DOTALL | re.IGNORECASE,
+)
+"""Times, the folder of a ledger, which may fill several lines, and the hash of its last row."""
 
 
 def source(page: str) -> str:
@@ -145,7 +151,9 @@ def test_the_commands_of_a_page_run(page: str, tmp_path_factory: pytest.TempPath
                 assert not shown or CHANGING.sub("", shown) == CHANGING.sub("", printed)
 
 
-DECLARATIONS = [(page, code) for page in PAGES for name, code in blocks(source(page)) if name == "toml"]
+TOML = [(page, code) for page in PAGES for name, code in blocks(source(page)) if name == "toml"]
+OF_THE_SERVICE = [(page, code) for page, code in TOML if tomllib.loads(code).keys() <= SERVICE_KEYS.keys()]
+DECLARATIONS = [block for block in TOML if block not in OF_THE_SERVICE]
 
 
 @pytest.mark.parametrize(("page", "code"), DECLARATIONS)
@@ -153,6 +161,20 @@ def test_a_declaration_on_a_page_is_accepted(page: str, code: str, tmp_path: Pat
     path = tmp_path / "declaration.toml"
     path.write_text(code, encoding="utf-8")
     assert isinstance(dpnb.Session.from_toml(path, rehearse=True), dpnb.Session)
+
+
+@pytest.mark.parametrize(("page", "code"), OF_THE_SERVICE)
+def test_settings_of_the_service_on_a_page_are_accepted(page: str, code: str, tmp_path: Path) -> None:
+    content = tomllib.loads(code)
+    settings = tmp_path / "curator.toml"
+    settings.write_text(code if "tables" in content else f"{code}\n{EXAMPLE_TABLE}", encoding="utf-8")
+    for table in tomllib.loads(settings.read_text("utf-8"))["tables"].values():
+        for key in ("declaration", "data"):
+            (tmp_path / table[key]).touch()
+    read = read_settings(settings)
+    limits, analysts = content.get("limits", {}), content.get("tables", {}).get("rand-hie", {}).get("analysts", {})
+    assert {key: getattr(read.limits, key) for key in limits} == limits
+    assert set(read.tables["rand-hie"].division.analysts) == set(analysts)
 
 
 def test_the_declaration_that_curators_learn_from_is_the_example() -> None:

@@ -295,12 +295,14 @@ def audit_text(result: Audit) -> str:
     """The audit as the command prints it."""
     divided = "not divided" if result.mode is None else f"divided, in {result.mode} mode"
     lines = [
-        f"Ledger {result.ledger}: {result.rows} rows, the chain of hashes is intact; head {result.head}",
+        f"Ledger {result.ledger}: {result.rows} row{'s' if result.rows != 1 else ''}, the chain of hashes is intact; "
+        f"head {result.head}",
         f"Budget: {divided}",
     ]
     for one in result.sums:
         limit = "" if one.limit is None else f" of at most {one.limit.format(up=True)}"
-        lines.append(f"  {one.name}: {one.spent.format(up=True)}{limit}, in {one.requests} requests")
+        requests = f"{one.requests} request{'s' if one.requests != 1 else ''}"
+        lines.append(f"  {one.name}: {one.spent.format(up=True)}{limit}, in {requests}")
     lines += [f"Note: {note}" for note in result.notes]
     lines += [f"Problem: {problem}" for problem in result.problems] or ["No problem found."]
     return "\n".join(lines)

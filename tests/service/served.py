@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx
 import msgspec
@@ -20,6 +20,8 @@ from dpnb.service.settings import TableSettings
 from dpnb.service.tokens import Role, TokenStore, new_token
 from dpnb.wire.calls import AnyCall, Release, Request, TargetArguments
 from dpnb.wire.decoding import encode_request
+
+T = TypeVar("T")
 
 SECRET = "XAVIER-7Q"
 """A text in a row, which no reply and no line of the log may contain."""
@@ -102,8 +104,13 @@ def run_served(
             finally:
                 await service.close()
 
-    with ThreadPoolExecutor(1) as thread:  # this one may have a loop of another test's
-        thread.submit(lambda: asyncio.run(run())).result()
+    run_in_loop(run())
+
+
+def run_in_loop(work: Coroutine[Any, Any, T]) -> T:
+    """What `asyncio.run` returns, in another thread, since this one may have the loop of a browser test."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, work).result()
 
 
 def content(response: httpx.Response) -> Any:

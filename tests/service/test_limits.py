@@ -25,7 +25,7 @@ from dpnb.service.limits import RequestRate
 from dpnb.service.metrics import Metrics, MetricsServer
 from dpnb.service.settings import Limits
 from dpnb.wire.calls import AnyCall, CloseMechanism, LaunchMechanism
-from service.served import Served, content, open_people, run_served
+from service.served import Served, content, open_people, run_in_loop, run_served
 from waiting import LIMIT
 
 CALL = CloseMechanism(1)
@@ -55,7 +55,7 @@ def left_after(seconds: float, rows: int = 1000, call: AnyCall = CALL) -> tuple[
         await grid.hold(start, call)
         return clock.time - start
 
-    return asyncio.run(run()), sum(missed)
+    return run_in_loop(run()), sum(missed)
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_repeating_a_request_at_many_moments_shows_no_more_than_its_points() -> 
                 clock = Clock()
                 received = clock.time + number / 200
                 clock.time = max(received, 1000 + end)  # when the first request ends
-                asyncio.run(TimeGrid(0, lambda slots: None, clock.now, clock.sleep).hold(received, CALL))
+                run_in_loop(TimeGrid(0, lambda slots: None, clock.now, clock.sleep).hold(received, CALL))
                 left.append(clock.time)
         return left
 
