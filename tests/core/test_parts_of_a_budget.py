@@ -10,12 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dpnb
+from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.grant import Mode
 from dpnb._core.accountant.granting import grant, move_cap, share_of, whole_of
+from dpnb._core.accountant.limit import Limit, as_amount
 from dpnb.accounting.guarantee import make_guarantee
 from dpnb.accounting.losses import PureGDP
 from dpnb.curator.audit import audit
-from dpnb.errors import BudgetExceeded, InvalidValueError
+from dpnb.errors import BudgetExceeded, InvalidValueError, LedgerError
 from dpnb.ledger import RequestOrigin, requested_by
 from dpnb.session.base import BaseSession
 
@@ -85,6 +87,36 @@ def test_a_part_cannot_take_what_another_one_has() -> None:
     ana.frame["x"].mean().release(share=1)
     assert bob._core.account.filter == before
     assert (ana.headroom, bob.headroom) == (0, 1)
+
+
+def free_part(session: dpnb.Session, mode: Mode, *, is_bob_busy: bool = False) -> str:
+    """What happens to a request in a second part of a partition, which costs nothing more."""
+    ana, bob = (analyst(session, name, mode) for name in ("ana", "bob"))
+    if is_bob_busy:
+        bob.frame["x"].mean().release(share=1)
+    with requested_by(RequestOrigin("ana")):
+        low, high = ana.partition(dpnb.cut(ana.frame["x"], [0, 20, 50]), name="halves").values()
+        low.frame["x"].sum().release(share=1)
+        try:
+            high.frame["x"].sum().release(mu="1/2")
+        except (BudgetExceeded, LedgerError) as error:
+            return type(error).__name__
+    return "answered"
+
+
+def test_a_free_part_is_answered_whatever_the_others_spent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The filter of the table, and a cap, count what a partition grows by, as the filter of the part does."""
+
+    def happened() -> list[str]:
+        reserved = [
+            free_part(opened(budget=dpnb.Budget.gdp(1)), "reserved", is_bob_busy=busy) for busy in (False, True)
+        ]
+        return [*reserved, free_part(opened(budget=dpnb.Budget.gdp(1)), "pooled")]
+
+    assert happened() == ["answered"] * 3
+    monkeypatch.setattr(Accountant, "growth", lambda self, node, counted: counted)  # the control: the loss itself
+    monkeypatch.setattr(Limit, "growth", lambda self, node, counted: as_amount(counted))
+    assert happened() == ["answered", "LedgerError", "BudgetExceeded"]  # what ana receives depends on bob
 
 
 def test_a_cap_under_individual_accounting_limits_the_worst_cases() -> None:
@@ -158,8 +190,8 @@ def test_no_order_of_requests_exceeds_a_part_or_the_budget(
                         move_cap(account, part, share_of(limit, Fraction(size, 8)), version="1")
                     case "part":
                         inside = one.partition(dpnb.cut(one.frame["x"], [0, 20, 50]), name=f"{name} parts")
-                        first = next(iter(inside))
-                        inside[first].frame["x"].sum().release(mu=f"{size}/40")
+                        keys = list(inside)
+                        inside[keys[number % len(keys)]].frame["x"].sum().release(mu=f"{size}/40")
             except BudgetExceeded:
                 pass
     result = audit(session.ledger.path)
