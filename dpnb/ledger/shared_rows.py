@@ -166,13 +166,17 @@ class SharedRows(NotCopyable):
                     self._requests.setdefault(charge.origin.id, (len(self._ids), charge.origin))
 
     def _includes(self, charge: ChargeSummary) -> bool:
-        """Whether a row belongs to the subtree; a launch is written before everything inside it."""
+        """Whether a row belongs to the subtree; a launch is written before everything inside it.
+
+        Of a part of the budget that was granted there, only the acts about it: in reserved mode everything else in its
+        node is for its analyst alone.
+        """
         if charge.kind == row.TABLE_FILES:
             return False
         parent = parent_launch(charge.node)
-        return charge.node == self._root or (
-            parent is not None and (parent[0] in self._launches or parent[0] in self._grants)
-        )
+        if charge.node == self._root or parent is None:
+            return charge.node == self._root
+        return parent[0] in self._launches or (parent[0] in self._grants and charge.kind == row.ACT)
 
     def _read(self, ids: list[int]) -> list[SharedRow]:
         return [self._shared(stored) for part in _parts(ids) for stored in self._ledger.stored(part)]

@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import IO, Any
 
 from dpnb._core.accountant.grant import Grant
-from dpnb._core.accountant.tree import ABOVE_THRESHOLD
+from dpnb._core.accountant.tree import ABOVE_THRESHOLD, BudgetTree
 from dpnb.copying import NotCopyable
 from dpnb.errors import DpnbError, InvalidValueError, LedgerError, RequestError
 from dpnb.interactive.closing import close_launch
@@ -77,6 +77,7 @@ class OpenTable(NotCopyable):
             If the ledger has another division, which cannot be changed into this one.
         """
         core = self.session._core
+        _refuse_undivided(settings, core.account.tree)
         parts = apply_division(core.account, settings.division, core.version)
         analysts = {name: one for name, one in self._analysts.items() if name in parts or not settings.division.parts}
         for name, part in parts.items():
@@ -272,6 +273,15 @@ def _refuse_other_files(settings: TableSettings, declared: set[str]) -> None:
         shown = ", ".join(sorted(declared))
         raise InvalidValueError(
             f"{settings.place}: data: must have a file for each table of the declaration, which has {shown}; correct it"
+        )
+
+
+def _refuse_undivided(settings: TableSettings, tree: BudgetTree) -> None:
+    """Refuse to serve a ledger with reserved parts to all: everyone would see what each analyst alone received."""
+    if not settings.division.parts and any(one.mode == "reserved" for one in tree.grants().values()):
+        raise InvalidValueError(
+            f"{settings.place}: mode: the budget of this ledger is divided in reserved mode, in which an analyst alone "
+            "sees their answers; got no analysts; write mode = 'reserved' and the analysts again, or start a new ledger"
         )
 
 
