@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from dpnb.errors import InvalidValueError
-from dpnb.ledger import ChargeSummary, parent_launch
+from dpnb.ledger import ChargeSummary, RequestOrigin, parent_launch
+from dpnb.ledger import ledger as ledger_module
 from dpnb.ledger.shared_rows import SharedRows
-from dpnb.service import opening
+from dpnb.service import events, opening
+from dpnb.service import requests as service_requests
 from dpnb.service.opening import OpenTable
 from dpnb.service.parts import Division
 from dpnb.service.settings import TableSettings
 from service.served import Served, content, run_served
-from service.test_division import division, seeded
+from service.test_division import LAUNCHES, division, seeded
+from waiting import LIMIT
 
 
 async def kinds_seen_by_eve(served: Served, kinds: list[str]) -> None:
@@ -53,3 +58,60 @@ def test_a_ledger_in_reserved_mode_is_never_served_to_all(tmp_path: Path, monkey
 
     monkeypatch.setattr(SharedRows, "_includes", includes)
     assert "release" in seen()
+
+
+def clock(hour: int) -> type[datetime]:
+    class Clock(datetime):
+        @classmethod
+        def now(cls, tz: Any = None) -> Clock:
+            return cls(2026, 11, 24, hour, tzinfo=tz)
+
+    return Clock
+
+
+def test_the_time_of_a_row_tells_nothing_of_the_requests_before_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An attack: a request that waits is charged when the one before ends, and how long that takes depends on rows."""
+    monkeypatch.setattr(service_requests, "datetime", clock(1))  # when it is received
+    monkeypatch.setattr(ledger_module, "datetime", clock(2))  # when it is charged
+
+    def hours(name: str) -> set[str]:
+        seen: set[str] = set()
+
+        async def scenario(served: Served) -> None:
+            for body in (served.count("a"), served.body("b", LAUNCHES["scan"])):
+                assert (await served.post(body)).status_code == 200
+            rows = content(await served.get("/v1/tables/people/rows?after=0&pending="))["rows"]
+            seen.update(row["values"]["time"][11:13] for row in rows)
+
+        (tmp_path / name).mkdir()
+        run_served(tmp_path / name, scenario, seeded(tmp_path / name / "people.dpnb"), division("reserved"))
+        return seen
+
+    assert hours("received") == {"01"}
+    monkeypatch.setattr(service_requests, "RequestOrigin", lambda *of: RequestOrigin(*of[:3]))
+    assert hours("charged") == {"02"}  # the control
+
+
+def test_a_stream_shows_that_it_is_open_however_busy_the_others_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An attack: the moments of the comments in a stream told when another analyst asked something."""
+    monkeypatch.setattr(events, "HEARTBEAT_SECONDS", 0.05)
+
+    async def scenario(served: Served) -> None:
+        feed = served.service.tables["people"].analyst("ana").feed
+
+        async def others() -> None:
+            while True:
+                feed.notify()
+                await asyncio.sleep(0)
+
+        stream, busy = feed.stream(lambda: True), asyncio.create_task(others())
+        async with asyncio.timeout(LIMIT):
+            assert [(await anext(stream))[:4] for _ in range(4)] == [b"data", *[b": st"] * 3]
+        busy.cancel()
+        await stream.aclose()  # type: ignore[attr-defined]
+
+    run_served(tmp_path, scenario, seeded(tmp_path / "people.dpnb"), division("reserved"))
