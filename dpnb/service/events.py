@@ -81,6 +81,8 @@ class ChangeFeed(NotCopyable):
         is_valid : callable
             Whether the token is still valid.
         """
+        if self.is_full:  # others were opened since that was asked
+            return
         woken = asyncio.Event()
         woken.set()
         self._streams.add(woken)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -10,16 +11,19 @@ from typing import Any
 import pytest
 
 from dpnb.errors import InvalidValueError
+from dpnb.interactive import calls
 from dpnb.ledger import ChargeSummary, RequestOrigin, parent_launch
 from dpnb.ledger import ledger as ledger_module
 from dpnb.ledger.shared_rows import SharedRows
 from dpnb.service import events, opening
 from dpnb.service import requests as service_requests
+from dpnb.service.app import Rules
 from dpnb.service.opening import OpenTable
 from dpnb.service.parts import Division
-from dpnb.service.settings import TableSettings
+from dpnb.service.settings import Limits, TableSettings
 from service.served import Served, content, run_served
 from service.test_division import LAUNCHES, division, seeded
+from service.test_roles import JSON
 from waiting import LIMIT
 
 
@@ -115,3 +119,39 @@ def test_a_stream_shows_that_it_is_open_however_busy_the_others_are(
         await stream.aclose()  # type: ignore[attr-defined]
 
     run_served(tmp_path, scenario, seeded(tmp_path / "people.dpnb"), division("reserved"))
+
+
+def test_a_freeze_does_not_wait_behind_requests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    leave, execute = threading.Event(), calls.execute_call
+
+    def slow(*arguments: Any) -> tuple[int, ...]:
+        assert leave.wait(LIMIT)
+        return execute(*arguments)
+
+    monkeypatch.setattr(service_requests, "execute_call", slow)
+
+    async def scenario(served: Served) -> None:
+        kim = served.of("kim", "curator")
+        tasks = [asyncio.create_task(served.post(served.count(str(n), mu=f"1/{n + 20}"))) for n in range(2)]
+        while served.service.tables["people"].analyst("ana").runner.running < 2:
+            await asyncio.sleep(0.01)
+        body = {"content": b'{"act":"freeze","why":"an audit"}', "headers": {**kim.headers, **JSON}}
+        async with asyncio.timeout(LIMIT):
+            assert (await served.client.post("/v1/tables/people/acts", **body)).status_code == 200
+        leave.set()
+        for task in tasks:
+            assert "frozen it (an audit)" in content(await task)["message"]
+
+    run_served(tmp_path, scenario, seeded(tmp_path / "people.dpnb"), division("reserved"))
+
+
+def test_no_more_streams_than_allowed_are_opened_at_once(tmp_path: Path) -> None:
+    async def scenario(served: Served) -> None:
+        feed = served.service.tables["people"].analyst("ana").feed
+        streams = [feed.stream(lambda: True) for _ in range(5)]  # all were accepted before the first was counted
+        first = await asyncio.gather(*(anext(stream, b"") for stream in streams))
+        assert (first.count(b""), feed.streams) == (3, 2)
+        for stream in streams:
+            await stream.aclose()  # type: ignore[attr-defined]
+
+    run_served(tmp_path, scenario, rules=Rules(Limits(streams=2)))
