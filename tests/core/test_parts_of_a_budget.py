@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import pandas as pd
@@ -14,6 +15,7 @@ from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.grant import Mode
 from dpnb._core.accountant.granting import grant, move_cap, share_of, whole_of
 from dpnb._core.accountant.limit import Limit, as_amount
+from dpnb.accounting.filters import GDPResidueFilter
 from dpnb.accounting.guarantee import make_guarantee
 from dpnb.accounting.losses import PureGDP
 from dpnb.curator.audit import audit
@@ -152,6 +154,13 @@ def test_what_cannot_be_granted_is_refused() -> None:
         analyst(each, "ana", "reserved")
 
 
+def test_a_share_is_of_what_the_filter_enforces() -> None:
+    """The ledger stores its budget: another version of a library may compute another mu from epsilon and delta."""
+    account = opened(budget=dpnb.Budget(epsilon=1, delta=1e-6))._core.account
+    account.guarantee = replace(account.guarantee, initial_filter=GDPResidueFilter(mu="1/10"))
+    assert whole_of(account) == PureGDP.of(Fraction(1, 100), Fraction(0), Fraction(0))
+
+
 def test_what_was_charged_before_is_not_granted_again() -> None:
     session = opened(budget=dpnb.Budget.gdp(1))
     session.frame["x"].sum().release(share="1/2")
@@ -160,8 +169,9 @@ def test_what_was_charged_before_is_not_granted_again() -> None:
         analyst(session, "bob", "reserved", "1/1000")
 
 
+KINDS = ["mean", "scan", "cap", "part", "sub"]
 RELEASES = st.lists(
-    st.tuples(st.sampled_from(["ana", "bob"]), st.integers(1, 8), st.sampled_from(["mean", "scan", "cap", "part"])),
+    st.tuples(st.sampled_from(["ana", "bob"]), st.integers(1, 8), st.sampled_from(KINDS)),
     max_size=12,
 )
 
@@ -185,9 +195,13 @@ def test_no_order_of_requests_exceeds_a_part_or_the_budget(
                         one.frame[one.frame["x"] > number]["x"].mean().release(share=f"{size}/8")
                     case "scan":
                         one.above_threshold(20, epsilon=f"{size}/100", name=f"{name} {number}")
+                    case "sub":
+                        sub = one.delegate(name=f"{name} {number}", mu=f"{size}/40")
+                        sub.frame["x"].sum().release(share="1/2")
                     case "cap":
                         limit = part.ceiling or whole_of(account)
-                        move_cap(account, part, share_of(limit, Fraction(size, 8)), version="1")
+                        with requested_by(RequestOrigin("kim")):
+                            move_cap(account, part, share_of(limit, Fraction(size, 8)), version="1")
                     case "part":
                         inside = one.partition(dpnb.cut(one.frame["x"], [0, 20, 50]), name=f"{name} parts")
                         keys = list(inside)
