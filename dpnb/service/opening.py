@@ -313,7 +313,8 @@ def _lock_ledger(path: str) -> IO[str]:
     """A lock that belongs to this process until it ends, however it ends."""
     if path == MEMORY:
         raise LedgerError(IN_MEMORY)
-    lock = os.fdopen(os.open(f"{path}{LOCK_SUFFIX}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600), "r+")
+    file = os.path.realpath(path)  # a link to the ledger has the same lock
+    lock = os.fdopen(os.open(f"{file}{LOCK_SUFFIX}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600), "r+")
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
