@@ -230,8 +230,10 @@ class _Replay(NotCopyable):
         own = self._part_of(charge, actor)
         if self._frozen:
             self._problem(charge, "was charged while the table was frozen")
-        if own is not None and own.id in self._revoked:
-            self._problem(charge, f"was charged after the part of {own.name} was revoked")
+        for node in self._scopes(own):
+            number, _ = parent_launch(node) or (0, "")
+            if number in self._revoked:
+                self._problem(charge, f"was charged after the part of {self._grants[number].name} was revoked")
         if self._grants and own is None:
             self._problem(charge, f"was charged outside all parts of the budget, by {actor or 'a local session'}")
         if own is not None and own.level == "project":

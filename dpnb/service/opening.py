@@ -193,18 +193,22 @@ class AnalystSession(NotCopyable):
             )
 
     def refuse_revoked(self) -> None:
-        """Refuse requests of an analyst whose part of the budget was revoked.
+        """Refuse requests of an analyst whose part of the budget, or that of their project, was revoked.
 
         Raises
         ------
         RequestError
         """
+        if self._part is None:
+            return
         tree = self.session._core.account.tree
-        if self._part is not None and tree.grants()[self._part.id].is_revoked:
-            raise RequestError(
-                "table: the curator has revoked your part of the budget; nothing was charged; recorded answers stay "
-                "free"
-            )
+        project = tree.grant_of(self._part.node)
+        for part, whose in ((tree.grants()[self._part.id], "your part"), (project, "the part of your project")):
+            if part is not None and part.is_revoked:
+                raise RequestError(
+                    f"table: the curator has revoked {whose} of the budget; nothing was charged; recorded answers stay "
+                    "free"
+                )
 
 
 def open_table(settings: TableSettings) -> OpenTable:

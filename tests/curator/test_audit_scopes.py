@@ -13,7 +13,7 @@ import pytest
 
 import dpnb
 from dpnb._core.accountant.grant import Grant
-from dpnb._core.accountant.granting import grant, move_cap, share_of, whole_of
+from dpnb._core.accountant.granting import grant, move_cap, revoke, share_of, whole_of
 from dpnb.accounting.losses import GDP, Loss, PureDP, PureGDP
 from dpnb.curator.audit import Audit, audit, audit_text
 from dpnb.ledger import Ledger, RequestOrigin, node_of, requested_by
@@ -126,6 +126,14 @@ def to_a_project(session: dpnb.Session) -> None:
     forge(session.ledger, str(project), squared("1/1000"), "flu")
 
 
+def in_a_project_that_was_revoked(session: dpnb.Session) -> None:
+    project = forge_grant(session.ledger, "flu", amount("1/2"), level="project")
+    number = forge_grant(session.ledger, "ana", amount("1/2"), str(project))
+    account = session._core.account
+    revoke(account, account.tree.grants()[project], version="1")
+    forge(session.ledger, str(number), squared("1/1000"), "ana")
+
+
 def by_a_grant_of_an_analyst(session: dpnb.Session) -> None:
     forge_grant(session.ledger, "ana", amount("1/4"))
     forge_grant(session.ledger, "bob", amount("1/4"), actor="ana")
@@ -167,6 +175,7 @@ WRONG: dict[Callable[[dpnb.Session], None], str] = {
     in_a_node_that_is_made_later: "Row 2 cannot be read",
     to_a_node_of_nobody: "Row 2 cannot be read",
     to_a_project: "was charged to the project flu, and to no analyst",
+    in_a_project_that_was_revoked: "was charged after the part of flu was revoked",
     by_a_grant_of_an_analyst: "was made by ana, who is an analyst",
     by_an_act_of_an_analyst: "was made by ana, who is an analyst",
     by_a_second_part: "grants analyst ana a second part",

@@ -1,4 +1,4 @@
-"""What analysts could learn of each other from what they share: settings that change, times, streams, the queue."""
+"""What analysts share: settings that change, times, streams, the queue; and that they learn nothing of each other."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from typing import Any
 
 import pytest
 
+from dpnb._core.accountant.grant import Mode
+from dpnb._core.accountant.granting import restore, revoke
+from dpnb.curator.audit import audit
 from dpnb.errors import InvalidValueError
 from dpnb.interactive import calls
 from dpnb.ledger import ChargeSummary, RequestOrigin, parent_launch
@@ -19,10 +22,10 @@ from dpnb.service import events, opening
 from dpnb.service import requests as service_requests
 from dpnb.service.app import Rules
 from dpnb.service.opening import OpenTable
-from dpnb.service.parts import Division
+from dpnb.service.parts import Division, Part
 from dpnb.service.settings import Limits, TableSettings
 from service.served import Served, content, run_served
-from service.test_division import LAUNCHES, division, seeded
+from service.test_division import HALF, LAUNCHES, division, seeded
 from service.test_roles import JSON
 from waiting import LIMIT
 
@@ -155,3 +158,23 @@ def test_no_more_streams_than_allowed_are_opened_at_once(tmp_path: Path) -> None
             await stream.aclose()  # type: ignore[attr-defined]
 
     run_served(tmp_path, scenario, rules=Rules(Limits(streams=2)))
+
+
+@pytest.mark.parametrize("mode", ["reserved", "pooled"])
+def test_a_project_that_is_revoked_ends_its_analysts(mode: Mode, tmp_path: Path) -> None:
+    amount = {"ceiling": HALF} if mode == "reserved" else {"cap": HALF}
+    parts = Part("project", "flu", **amount), Part("analyst", "ana", "flu", **amount), Part("analyst", "bob", **amount)
+
+    async def scenario(served: Served) -> None:
+        account, bob = served.session._core.account, served.of("bob")
+        flu = account.tree.grant_named("project", "flu")
+        assert flu is not None
+        await asyncio.to_thread(revoke, account, flu, version="1")
+        refused = await served.post(served.count("a", mu="1/50"))
+        assert "revoked" in content(refused)["message"]
+        assert (await bob.post(bob.count("b", mu="1/40"))).status_code == 200
+        await asyncio.to_thread(restore, account, flu, version="1")
+        assert (await served.post(served.count("a", mu="1/50"))).status_code == 200
+
+    run_served(tmp_path, scenario, seeded(tmp_path / "people.dpnb"), Division(mode, parts))
+    assert audit(str(tmp_path / "people.dpnb")).is_fine
