@@ -6,23 +6,24 @@ deltas and caps only, since what each unit has paid depends on the rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
+from typing import Any
 
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.grant import Grant, amount_from_json
 from dpnb._core.accountant.limit import NOTHING, as_amount
 from dpnb._core.accountant.parameters import parameters_of
-from dpnb._core.accountant.tree import PARTITION, SUB_SESSION, BudgetTree, Launch
-from dpnb.accounting.budget import Budget
+from dpnb._core.accountant.tree import KINDS, PARTITION, SUB_SESSION, Launch
+from dpnb.accounting.guarantee import PrivacyGuarantee
 from dpnb.accounting.individual import WorstCaseFilter
 from dpnb.accounting.losses import PureGDP
-from dpnb.accounting.partition_cost import NO_PARTS, PartRef, PartSums
+from dpnb.accounting.partition_cost import PartRef
 from dpnb.copying import NotCopyable
+from dpnb.curator.audit_scopes import Scope, components_of, guarantee_of
 from dpnb.errors import DpnbError
 from dpnb.ledger import ROOT, ChargeSummary, Ledger, node_of, parent_launch
-from dpnb.ledger.charge import ACT, CLOSE, GRANT, TABLE_FILES
+from dpnb.ledger.charge import ACT, CLOSE, GRANT, LAUNCH, TABLE_FILES
 
 MAX_PROBLEMS = 100
 """Problems that a report lists."""
@@ -36,8 +37,8 @@ class AuditedSum:
     ----------
     name : str
         Whose charges they are, in words.
-    spent : PureGDP
-        Their sum.
+    spent : PureGDP or None
+        Their sum; None if the filter does not add mu squared.
     limit : PureGDP or None
         The budget, ceiling or cap that holds now; None for none.
     requests : int
@@ -45,7 +46,7 @@ class AuditedSum:
     """
 
     name: str
-    spent: PureGDP
+    spent: PureGDP | None
     limit: PureGDP | None
     requests: int
 
@@ -106,45 +107,34 @@ def audit(path: str) -> Audit:
         ledger.close()
 
 
-class _Sum:
-    """The charges of one scope, in three components."""
-
-    def __init__(self, name: str, limit: PureGDP | None) -> None:
-        self.name, self.limit, self.spent, self.requests = name, limit, NOTHING, 0
-        self._parts: PartSums = NO_PARTS
-
-    def add(self, amount: PureGDP, path: tuple[PartRef, ...]) -> None:
-        if path:
-            self._parts, growth = self._parts.after(path, amount.parts)
-            amount = amount.with_parts(growth)
-        self.spent, self.requests = self.spent + amount, self.requests + 1
-
-
 class _Replay(NotCopyable):
     """Reads the rows in order."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger, self._problems, self._notes = ledger, list[str](), list[str]()
         self._guarantee, *_ = parameters_of(ledger)
-        self._tree = BudgetTree(ledger)
+        self._launches: dict[int, Launch] = {}
         self._individual = isinstance(self._guarantee.initial_filter, WorstCaseFilter)
-        budget = self._guarantee.budget
-        limit = None
-        if self._guarantee.filter_name == "gdp" and isinstance(budget, Budget):
-            limit = PureGDP.of(budget.loss.mu_squared, budget.loss.delta, budget.pure_epsilon)
-        else:
+        budget = self._guarantee.initial_filter.budget
+        limit = as_amount(budget) if self._guarantee.filter_name == "gdp" and budget is not None else None
+        if limit is None:
             self._notes.append(
                 f"The filter {self._guarantee.filter_name!r} does not add mu squared: the session's own replay is the "
                 "audit of its budget."
             )
-            self._replay_filter()
+            self._replay_filters()
         if self._individual:
             self._notes.append("What each unit has paid depends on the rows; deltas and caps are audited.")
-        self._sums = {ROOT: _Sum("table", limit)}
+        self._adds = limit is not None
+        self._sums = {ROOT: Scope("table", "its budget", limit, is_per_unit=self._individual)}
         self._caps: dict[str, PureGDP | None] = {}
+        self._sub_sessions: dict[int, tuple[Scope, PrivacyGuarantee]] = {}
+        self._part_names: dict[int, set[str]] = {}
         self._grants: dict[int, Grant] = {}
         self._revoked: set[int] = set()
         self._frozen = False
+        self._before = NOTHING
+        """What was charged before the budget was divided."""
 
     def result(self) -> Audit:
         rows = self._ledger.summaries()
@@ -156,8 +146,8 @@ class _Replay(NotCopyable):
         self._check_ceilings()
         sums = []
         for node, one in self._sums.items():
-            cap = self._caps.get(node)
-            sums.append(AuditedSum(one.name, one.spent, one.limit if cap is None else cap, one.requests))
+            cap, spent = self._caps.get(node), one.spent if self._adds else None
+            sums.append(AuditedSum(one.name, spent, one.limit if cap is None else cap, one.requests))
         modes = {grant.mode for grant in self._grants.values()}
         return Audit(
             self._ledger.path,
@@ -169,11 +159,19 @@ class _Replay(NotCopyable):
             tuple(self._notes),
         )
 
-    def _replay_filter(self) -> None:
+    def _replay_filters(self) -> None:
+        """Replay the filter of the session and those of its sub-sessions."""
         try:
-            Accountant.from_ledger(self._ledger)
+            account = Accountant.from_ledger(self._ledger)
         except DpnbError as error:
             self._problems.append(f"The filter does not admit the charges: {error}")
+            return
+        for launch in account.tree.sync().values():
+            if launch.kind == SUB_SESSION:
+                try:
+                    account.for_sub_session(launch)
+                except DpnbError as error:
+                    self._problems.append(f"The filter of sub-session {launch.name!r} does not admit them: {error}")
 
     # --- rows ---------------------------------------------------------------------------------------------------
 
@@ -181,62 +179,98 @@ class _Replay(NotCopyable):
         if charge.kind == TABLE_FILES:
             return
         if charge.kind == GRANT:
-            self._grant(Grant.from_details(charge.id, charge.node, charge.launch or {}))
+            self._grant(charge)
         elif charge.kind == ACT:
             self._act(charge)
         elif charge.kind != CLOSE:
             self._charge(charge)
 
-    def _grant(self, grant: Grant) -> None:
-        node = node_of(grant.id)
+    def _grant(self, charge: ChargeSummary) -> None:
+        grant = Grant.from_details(charge.id, charge.node, charge.launch or {})
+        self._refuse_analyst(charge)
+        if not self._grants:
+            self._before = self._sums[ROOT].spent
+        elif any(one.mode != grant.mode for one in self._grants.values()):
+            self._problem(charge, "grants a part in another mode")
+        if any((one.level, one.name) == (grant.level, grant.name) for one in self._grants.values()):
+            self._problem(charge, f"grants {grant.level} {grant.name} a second part")
+        parent = parent_launch(grant.node)
+        if parent is not None and self._grants[parent[0]].level != "project":
+            self._problem(charge, "grants a part of the part of an analyst")
         self._grants[grant.id] = grant
-        self._sums[node] = _Sum(f"{grant.level} {grant.name}", grant.ceiling)
+        node, words = node_of(grant.id), f"{grant.level} {grant.name}"
+        self._sums[node] = Scope(words, "its ceiling", grant.ceiling, is_per_unit=self._individual)
         self._caps[node] = grant.cap
 
     def _act(self, charge: ChargeSummary) -> None:
-        details = charge.launch or {}
+        details, number = charge.launch or {}, (parent_launch(charge.node) or (0, ""))[0]
+        self._refuse_analyst(charge)
         match details["act"]:
             case "cap":
                 self._caps[charge.node] = amount_from_json(details["cap"])
             case "freeze" | "unfreeze" as act:
                 self._frozen = act == "freeze"
             case "revoke":
-                self._revoked.add((parent_launch(charge.node) or (0, ""))[0])
+                self._revoked.add(self._grants[number].id)
             case "restore":
-                self._revoked.discard((parent_launch(charge.node) or (0, ""))[0])
+                self._revoked.discard(self._grants[number].id)
             case _:
                 raise ValueError
+
+    def _refuse_analyst(self, charge: ChargeSummary) -> None:
+        """Find what an analyst did that only a curator may do."""
+        actor = None if charge.origin is None else charge.origin.actor
+        if any(
+            (one.level, one.name) == ("analyst", actor) and one.id not in self._revoked for one in self._grants.values()
+        ):
+            self._problem(charge, f"was made by {actor}, who is an analyst")
 
     def _charge(self, charge: ChargeSummary) -> None:
         actor = None if charge.origin is None else charge.origin.actor
         own = self._part_of(charge, actor)
         if self._frozen:
             self._problem(charge, "was charged while the table was frozen")
-        if own is not None and own.id in self._revoked:
-            self._problem(charge, f"was charged after the part of {own.name} was revoked")
+        for node in self._scopes(own):
+            number, _ = parent_launch(node) or (0, "")
+            if number in self._revoked:
+                self._problem(charge, f"was charged after the part of {self._grants[number].name} was revoked")
         if self._grants and own is None:
             self._problem(charge, f"was charged outside all parts of the budget, by {actor or 'a local session'}")
-        if own is not None and own.mode == "reserved" and actor != own.name:
+        if own is not None and own.level == "project":
+            self._problem(charge, f"was charged to the project {own.name}, and to no analyst")
+        elif own is not None and own.mode == "reserved" and actor != own.name:
             self._problem(charge, f"was charged to the part of {own.name} by {actor or 'a local session'}")
-        path = self._path(charge.node)
-        if path is None:
-            return  # paid for by the launch of its sub-session
-        amount = as_amount(self._guarantee.recorded_loss(charge.loss, charge.charged))
-        for node in self._scopes(own):
-            one = self._sums[node]
-            one.add(amount, path)
-            self._check(charge, node, one)
+        self._count(charge, own)
 
-    def _check(self, charge: ChargeSummary, node: str, one: _Sum) -> None:
-        names = ["mu squared", "delta", "epsilon in pure DP"]
-        whose = "its budget" if node == ROOT else "its ceiling"
-        for limit, what in ((one.limit, whose), (self._caps.get(node), "its cap")):
-            if limit is None:
-                continue
-            for name, spent, whole in zip(names, one.spent.parts, limit.parts, strict=True):
-                is_per_unit = self._individual and name == "mu squared" and what != "its cap"
-                if spent > whole and not is_per_unit and charge.loss:
-                    self._problem(charge, f"takes {one.name} beyond {what} in {name}")
+    def _count(self, charge: ChargeSummary, own: Grant | None) -> None:
+        """Count a charge in its sub-session, or else in the table and the parts of its budget."""
+        path, number = self._path(charge)
+        counted, guarantee = [(self._sums[node], self._caps.get(node)) for node in self._scopes(own)], self._guarantee
+        if number is not None:
+            inside, guarantee = self._sub_sessions[number]
+            counted = [(inside, None)]
+        if self._adds:
+            amount = as_amount(guarantee.recorded_loss(charge.loss, charge.charged))
+            for one, cap in counted:
+                for problem in one.add(charge.loss, amount, path, cap):
+                    self._problem(charge, problem)
+        else:
+            counted[0][0].requests += 1
+        if charge.kind == LAUNCH:
+            self._launched(charge, charge.launch or {})
+
+    def _launched(self, charge: ChargeSummary, details: Mapping[str, Any]) -> None:
+        kind, name = KINDS[details["mechanism"]], details["name"]
+        launch = Launch(charge.id, kind, name, charge.node, charge.table_version, details)
+        self._launches[charge.id] = launch
+        if launch.kind != SUB_SESSION:
+            return
+        guarantee = guarantee_of(launch)
+        budget = guarantee.initial_filter.budget
+        limit = as_amount(budget) if self._adds and budget is not None else None
+        self._sub_sessions[launch.id] = Scope(f"sub-session {launch.name!r}", "its budget", limit), guarantee
+        if limit is not None and not limit.within(components_of(charge.loss)):
+            self._problem(charge, "launched a sub-session with a larger budget than its loss")
 
     def _part_of(self, charge: ChargeSummary, actor: str | None) -> Grant | None:
         """The analyst's part that a row was charged to: by its node in reserved mode, by its actor in pooled mode."""
@@ -249,42 +283,51 @@ class _Replay(NotCopyable):
         )
 
     def _scopes(self, own: Grant | None) -> Iterator[str]:
-        """The nodes of the sums that a charge counts in."""
+        """The nodes of the scopes that a charge counts in."""
         yield ROOT
         while own is not None:
             yield node_of(own.id)
             parent = parent_launch(own.node)
             own = None if parent is None else self._grants.get(parent[0])
 
-    def _path(self, node: str) -> tuple[PartRef, ...] | None:
-        path = []
+    def _path(self, charge: ChargeSummary) -> tuple[tuple[PartRef, ...], int | None]:
+        """The parts of partitions around a charge, and the sub-session that pays; None for the table."""
+        path: list[PartRef] = []
+        node = charge.node
         while (parent := parent_launch(node)) is not None:
             number, part = parent
-            launch = self._launch(number)
+            launch = self._launches.get(number)  # of those before: what was made later raises a KeyError below
             if launch is not None and launch.kind == SUB_SESSION:
-                return None
+                return tuple(path), number
             if launch is not None and launch.kind == PARTITION:
+                if part not in self._parts_of(launch):
+                    self._problem(charge, "was charged to a part that its partition does not have")
                 path.append(PartRef(number, part, int(launch.details["resolved"]["charged_parts_per_unit"])))
             node = self._grants[number].node if launch is None else launch.node
-        return tuple(path)
+        return tuple(path), None
+
+    def _parts_of(self, launch: Launch) -> set[str]:
+        """The keys of the parts of a partition, as nodes contain them."""
+        if launch.id not in self._part_names:
+            keys = launch.details["resolved"]["keys"]
+            self._part_names[launch.id] = {node_of(launch.id, (key,)).partition(" ")[2] for key in keys}
+        return self._part_names[launch.id]
 
     def _outwards(self, node: str) -> Iterator[Launch | Grant]:
         while (parent := parent_launch(node)) is not None:
-            one = self._launch(parent[0]) or self._grants[parent[0]]
+            one = self._launches.get(parent[0]) or self._grants[parent[0]]
             yield one
             node = one.node
 
-    def _launch(self, number: int) -> Launch | None:
-        return self._tree.sync().get(number)
-
     def _check_ceilings(self) -> None:
-        """That the ceilings in each part add up to at most its own."""
+        """That the ceilings in each part add up to at most its own, or to what was left when the budget was divided."""
         reserved = [grant for grant in self._grants.values() if grant.ceiling is not None]
         for node in dict.fromkeys(grant.node for grant in reserved):
+            total = self._before if node == ROOT else NOTHING
+            for grant in reserved:
+                total = total + (grant.ceiling if grant.node == node and grant.ceiling is not None else NOTHING)
             outer = self._sums[node].limit
-            inside = [grant.ceiling for grant in reserved if grant.node == node and grant.ceiling is not None]
-            total = [sum((one.parts[part] for one in inside), Fraction(0)) for part in range(3)]
-            if outer is not None and any(part > whole for part, whole in zip(total, outer.parts, strict=True)):
+            if outer is not None and not total.within(outer):
                 self._problems.append(f"The ceilings in {self._sums[node].name} add up to more than its own.")
 
     def _problem(self, charge: ChargeSummary, what: str) -> None:
@@ -302,7 +345,8 @@ def audit_text(result: Audit) -> str:
     for one in result.sums:
         limit = "" if one.limit is None else f" of at most {one.limit.format(up=True)}"
         requests = f"{one.requests} request{'s' if one.requests != 1 else ''}"
-        lines.append(f"  {one.name}: {one.spent.format(up=True)}{limit}, in {requests}")
+        spent = "" if one.spent is None else f"{one.spent.format(up=True)}{limit}, in "
+        lines.append(f"  {one.name}: {spent}{requests}")
     lines += [f"Note: {note}" for note in result.notes]
     lines += [f"Problem: {problem}" for problem in result.problems] or ["No problem found."]
     return "\n".join(lines)

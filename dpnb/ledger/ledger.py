@@ -308,7 +308,7 @@ class Ledger(NotCopyable):
         self._unwritten = number if self._unwritten is None else self._unwritten
         stored: dict[str, Any] = {
             "id": number,
-            "time": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            "time": _time_of_row(),
             "kind": kind,
             "request_key": request_key,
             "node": node,
@@ -381,3 +381,14 @@ class Ledger(NotCopyable):
         if self.lock.is_own_process:  # a fork must not close it
             with self.lock.checked():
                 self._file.close()
+
+
+def _time_of_row() -> str:
+    """The time of a new row.
+
+    Of a request to a service, when it was received: the time of the charge would tell an analyst, to the millisecond,
+    when the requests before it ended, and how long that takes depends on rows.
+    """
+    origin = current_origin()
+    received = None if origin is None else origin.received
+    return (received or datetime.now(UTC)).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -10,7 +10,8 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
 
 from dpnb.errors import InvalidValueError
 
@@ -31,6 +32,8 @@ class RequestOrigin:
         that the request wrote in each node; the other rows of the request (of a batch, for example) have None.
     digest : str or None
         SHA-256 of the request's body, in hexadecimal; None exactly if `id` is.
+    received : datetime or None
+        When the service received the request, which is then the time of its rows; None for the time of the charge.
 
     Raises
     ------
@@ -41,6 +44,7 @@ class RequestOrigin:
     actor: str
     id: str | None = None
     digest: str | None = None
+    received: datetime | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         if not _is_text(self.actor, MAX_ACTOR):

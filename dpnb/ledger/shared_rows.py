@@ -78,24 +78,27 @@ class SharedRows(NotCopyable):
     def after(self, number: int, limit: int) -> list[SharedRow]:
         """The rows with a number larger than `number`, in order: the first `limit` of them, and the rest of a batch.
 
-        The tables of a batch are estimated together, so a copy must not end in the middle of one.
+        Fewer if they are large.  The tables of a batch are estimated together, so a copy must not end in the middle of
+        one.
         """
         with self._ledger.lock.checked():
             self._sync()
             start = max(number, 0)
-            end = start + max(limit, 1)
-            rows = self._read(self._ids[start:end])
+            rows = self._first(self._ids[start : start + max(limit, 1)])
             while rows and len(self._ids) > start + len(rows) and (missing := _missing_of_batch(rows[-1])):
                 rows += self._read(self._ids[start + len(rows) : start + len(rows) + missing])
             return rows
 
     def changed(self, pending: Iterable[int]) -> list[SharedRow]:
-        """Those of the rows with these numbers that are no longer reserved, in order; other numbers are ignored."""
+        """Those of the rows with these numbers that are no longer reserved, in order; other numbers are ignored.
+
+        If they are large only the newest of them, so that a copy asks for the others again.
+        """
         with self._ledger.lock.checked():
             self._sync()
-            known = sorted({number for number in pending if 0 < number <= len(self._ids)})
-            rows = self._read([self._ids[number - 1] for number in known])
-            return [row for row in rows if row["status"] != "reserved"]
+            known = sorted({number for number in pending if 0 < number <= len(self._ids)}, reverse=True)
+            rows = self._first([self._ids[number - 1] for number in known])
+            return sorted((one for one in rows if one["status"] != "reserved"), key=lambda one: one["id"])
 
     def by_ids(self, ids: Iterable[int]) -> tuple[int, ...]:
         """The numbers of rows with these ids in the ledger, in this order.
@@ -166,13 +169,29 @@ class SharedRows(NotCopyable):
                     self._requests.setdefault(charge.origin.id, (len(self._ids), charge.origin))
 
     def _includes(self, charge: ChargeSummary) -> bool:
-        """Whether a row belongs to the subtree; a launch is written before everything inside it."""
+        """Whether a row belongs to the subtree; a launch is written before everything inside it.
+
+        Of a part of the budget that was granted there, only the acts about it: in reserved mode everything else in its
+        node is for its analyst alone.
+        """
         if charge.kind == row.TABLE_FILES:
             return False
         parent = parent_launch(charge.node)
-        return charge.node == self._root or (
-            parent is not None and (parent[0] in self._launches or parent[0] in self._grants)
-        )
+        if charge.node == self._root or parent is None:
+            return charge.node == self._root
+        return parent[0] in self._launches or (parent[0] in self._grants and charge.kind == row.ACT)
+
+    def _first(self, ids: list[int]) -> list[SharedRow]:
+        """The first of the rows with these ids that are not too large together; at least some."""
+        rows: list[SharedRow] = []
+        size = 0
+        for start in range(0, len(ids), READ_AT_ONCE):
+            part = self._read(ids[start : start + READ_AT_ONCE])
+            rows += part if ids[0] <= ids[-1] else part[::-1]
+            size += sum(len(str(value)) for one in part for value in one.values())
+            if size >= MAX_CHARACTERS:
+                break
+        return rows
 
     def _read(self, ids: list[int]) -> list[SharedRow]:
         return [self._shared(stored) for part in _parts(ids) for stored in self._ledger.stored(part)]
@@ -207,6 +226,12 @@ class SharedRows(NotCopyable):
             raise LedgerError(f"ledger: row {row_id} must be one of the analyst's; it belongs to another node")
         return number
 
+
+READ_AT_ONCE = 20
+"""Rows that are read before their size is known."""
+
+MAX_CHARACTERS = 2**24
+"""Characters of the rows that are returned at once, apart from the last `READ_AT_ONCE` and the rest of a batch."""
 
 MAX_DIGITS = 19
 """Digits of a row's number, which SQLite stores in 64 bits."""

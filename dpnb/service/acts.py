@@ -20,7 +20,7 @@ MAX_ROWS = 200
 
 
 def act(table: OpenTable, actor: str, one: AnyAct) -> None:
-    """Do what a curator asks; call in the thread of the table.
+    """Do what a curator asks; in any thread, so that a request that waits in that of the table is not charged first.
 
     Raises
     ------

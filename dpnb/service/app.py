@@ -43,6 +43,9 @@ from dpnb.wire.replies import Changed, Refused
 BODY_SECONDS = 60.0
 """Time that a client has to send a body."""
 
+LARGE_BODY = 2**14
+"""Bytes of a body that is decoded in another thread."""
+
 NUMBERS = re.compile(r"(?:[0-9]{1,19}(?:,[0-9]{1,19})*)?", re.ASCII)
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]", "::1")
 
@@ -288,7 +291,8 @@ class Service(NotCopyable):
         served = self._served(request, person)
         body = await _body(request)
         try:
-            decoded = decode_request(body)
+            large = len(body) > LARGE_BODY  # which takes long enough to keep the others waiting
+            decoded = await asyncio.to_thread(decode_request, body) if large else decode_request(body)
         except DpnbError as error:
             log("refused", actor=person.name, table=request.path_params["table"], refusal=type(error).__name__)
             return _reply(400, Refused("RequestError", str(error)))
@@ -318,7 +322,7 @@ class Service(NotCopyable):
         table = self._any_table(request)
         try:
             one = msgspec.json.decode((await _body(request))[:MAX_ACT], type=AnyAct)
-            await asyncio.get_running_loop().run_in_executor(table.worker, act, table, person.name, one)
+            await asyncio.to_thread(act, table, person.name, one)  # before the requests that wait
         except (msgspec.MsgspecError, RecursionError):
             return _reply(400, Refused("RequestError", "act: must be freeze, with a reason, or unfreeze"))
         except InvalidValueError as error:

@@ -17,7 +17,10 @@ from dpnb.service.grid import TimeGrid
 from dpnb.wire.replies import Changed
 
 HEARTBEAT_SECONDS = 15.0
-"""Time after which a comment is sent, so that both sides notice a lost connection."""
+"""Time after the last event at which a comment is sent, so that both sides notice a lost connection.
+
+It does not depend on how often a stream looks for new rows, since it does so whenever another analyst asked something.
+"""
 
 POLL_SECONDS = 1.0
 """Time after which changes that other processes made to the ledger are looked for."""
@@ -78,28 +81,28 @@ class ChangeFeed(NotCopyable):
         is_valid : callable
             Whether the token is still valid.
         """
+        if self.is_full:  # others were opened since that was asked
+            return
         woken = asyncio.Event()
         woken.set()
         self._streams.add(woken)
         sent: Changed | None = None
-        seen, quiet = await asyncio.to_thread(self._foreign), 0.0
         try:
+            seen = await asyncio.to_thread(self._foreign)
+            beat = self._loop.time() + HEARTBEAT_SECONDS
             while not self._ended and is_valid():
-                if woken.is_set():
+                if woken.is_set() or self._loop.time() >= beat:
                     woken.clear()
                     if self._grid is not None:
                         await self._grid.next_point()
-                    now = await asyncio.to_thread(self._count)
-                    if now != sent:
-                        sent, quiet = now, 0.0
-                        yield b"data: " + msgspec.json.encode(now) + b"\n\n"
+                    now, is_due = await asyncio.to_thread(self._count), self._loop.time() >= beat
+                    if now != sent or is_due:
+                        beat = self._loop.time() + HEARTBEAT_SECONDS
+                        yield b": still here\n\n" if now == sent else b"data: " + msgspec.json.encode(now) + b"\n\n"
+                        sent = now
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(woken.wait(), POLL_SECONDS)
+                    await asyncio.wait_for(woken.wait(), min(POLL_SECONDS, max(beat - self._loop.time(), 0)))
                     continue
-                quiet += POLL_SECONDS
-                if quiet >= HEARTBEAT_SECONDS:
-                    quiet = 0.0
-                    yield b": still here\n\n"
                 foreign = await asyncio.to_thread(self._foreign)
                 if foreign != seen:
                     seen = foreign

@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import IO, Any
 
 from dpnb._core.accountant.grant import Grant
-from dpnb._core.accountant.tree import ABOVE_THRESHOLD
+from dpnb._core.accountant.tree import ABOVE_THRESHOLD, BudgetTree
 from dpnb.copying import NotCopyable
 from dpnb.errors import DpnbError, InvalidValueError, LedgerError, RequestError
 from dpnb.interactive.closing import close_launch
@@ -77,6 +77,7 @@ class OpenTable(NotCopyable):
             If the ledger has another division, which cannot be changed into this one.
         """
         core = self.session._core
+        _refuse_undivided(settings, core.account.tree)
         parts = apply_division(core.account, settings.division, core.version)
         analysts = {name: one for name, one in self._analysts.items() if name in parts or not settings.division.parts}
         for name, part in parts.items():
@@ -192,18 +193,22 @@ class AnalystSession(NotCopyable):
             )
 
     def refuse_revoked(self) -> None:
-        """Refuse requests of an analyst whose part of the budget was revoked.
+        """Refuse requests of an analyst whose part of the budget, or that of their project, was revoked.
 
         Raises
         ------
         RequestError
         """
+        if self._part is None:
+            return
         tree = self.session._core.account.tree
-        if self._part is not None and tree.grants()[self._part.id].is_revoked:
-            raise RequestError(
-                "table: the curator has revoked your part of the budget; nothing was charged; recorded answers stay "
-                "free"
-            )
+        project = tree.grant_of(self._part.node)
+        for part, whose in ((tree.grants()[self._part.id], "your part"), (project, "the part of your project")):
+            if part is not None and part.is_revoked:
+                raise RequestError(
+                    f"table: the curator has revoked {whose} of the budget; nothing was charged; recorded answers stay "
+                    "free"
+                )
 
 
 def open_table(settings: TableSettings) -> OpenTable:
@@ -275,6 +280,15 @@ def _refuse_other_files(settings: TableSettings, declared: set[str]) -> None:
         )
 
 
+def _refuse_undivided(settings: TableSettings, tree: BudgetTree) -> None:
+    """Refuse to serve a ledger with reserved parts to all: everyone would see what each analyst alone received."""
+    if not settings.division.parts and any(one.mode == "reserved" for one in tree.grants().values()):
+        raise InvalidValueError(
+            f"{settings.place}: mode: the budget of this ledger is divided in reserved mode, in which an analyst alone "
+            "sees their answers; got no analysts; write mode = 'reserved' and the analysts again, or start a new ledger"
+        )
+
+
 def _built(settings: TableSettings) -> Session:
     """The session that the curator's function returns."""
     file, function = settings.builder or ("", "")
@@ -303,7 +317,8 @@ def _lock_ledger(path: str) -> IO[str]:
     """A lock that belongs to this process until it ends, however it ends."""
     if path == MEMORY:
         raise LedgerError(IN_MEMORY)
-    lock = os.fdopen(os.open(f"{path}{LOCK_SUFFIX}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600), "r+")
+    file = os.path.realpath(path)  # a link to the ledger has the same lock
+    lock = os.fdopen(os.open(f"{file}{LOCK_SUFFIX}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600), "r+")
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:

@@ -17,6 +17,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from itertools import count
 from time import monotonic, perf_counter
 from typing import Any
@@ -81,6 +82,14 @@ _ENCODER = msgspec.json.Encoder(order="deterministic")
 
 Outcome = tuple[int, AnyReply]
 """Status and reply."""
+
+
+@dataclass(frozen=True)
+class _Received:
+    """When a request was received: by the clock that waiting is measured with, and as the time of its rows."""
+
+    monotonic: float
+    time: datetime
 
 
 @dataclass(frozen=True)
@@ -159,7 +168,8 @@ class RequestRunner(NotCopyable):
                 return TOO_MANY
             if self._finished.get(request.id, digest) != digest:
                 return self._conflict(request)
-            task = asyncio.create_task(self._execute(request, digest, is_valid, monotonic()))
+            received = _Received(monotonic(), datetime.now(UTC))
+            task = asyncio.create_task(self._execute(request, digest, is_valid, received))
             self._running[request.id] = digest, task
             task.add_done_callback(lambda done: self._end(request.id, digest, done))
         else:
@@ -176,7 +186,9 @@ class RequestRunner(NotCopyable):
         while len(self._finished) > MAX_REMEMBERED:
             self._finished.popitem(last=False)
 
-    async def _execute(self, request: Request, digest: str, is_valid: Callable[[], bool], received: float) -> _Executed:
+    async def _execute(
+        self, request: Request, digest: str, is_valid: Callable[[], bool], received: _Received
+    ) -> _Executed:
         loop, worker = asyncio.get_running_loop(), self._table.worker
         executed = await loop.run_in_executor(worker, self._timed, request, digest, is_valid, received)
         self._changed()
@@ -184,17 +196,17 @@ class RequestRunner(NotCopyable):
 
     # --- in the worker's thread ---------------------------------------------------------------------------------
 
-    def _timed(self, request: Request, digest: str, is_valid: Callable[[], bool], received: float) -> _Executed:
+    def _timed(self, request: Request, digest: str, is_valid: Callable[[], bool], received: _Received) -> _Executed:
         started, facts = monotonic(), self._facts(request)
-        if started - received > self._limits.wait_seconds:
+        if started - received.monotonic > self._limits.wait_seconds:
             log("refused", **facts, refusal="waited too long")
             self._metrics.limited("wait_seconds")
             return _Executed(WAITED[0], refused=WAITED[1])
-        executed = self._executed(request, digest, is_valid)
+        executed = self._executed(request, digest, is_valid, received.time)
         self._metrics.executed(facts["table"], facts["call"], str(executed.status), monotonic() - started)
         return executed
 
-    def _executed(self, request: Request, digest: str, is_valid: Callable[[], bool]) -> _Executed:
+    def _executed(self, request: Request, digest: str, is_valid: Callable[[], bool], received: datetime) -> _Executed:
         started, facts, rows = perf_counter(), self._facts(request), self._analyst.rows
         token = _cell.set(request.cell_id)
         try:
@@ -208,7 +220,7 @@ class RequestRunner(NotCopyable):
             node = rows.node(request.node)
             call = self._translated(request.call)
             self._refuse_foreign(node, call)
-            with requested_by(RequestOrigin(self._analyst.name, request.id, digest)):
+            with requested_by(RequestOrigin(self._analyst.name, request.id, digest, received)):
                 ids = execute_call(self._analyst.session._mechanisms.at(node), call)
         except ExecutionError as error:  # its text is one of a few constants
             log("failed", logging.ERROR, **facts, refusal="ExecutionError")

@@ -53,7 +53,10 @@ _PUNCTUATION = re.compile(r"[\[\]{},]")
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*", re.ASCII)
 _PATH = re.compile(r" - at `(\$[^`]*)`")
 
-Path = tuple[str | int, ...]
+Path = tuple[Any, str | int] | None
+"""The path of the list or object around a value, and its place there; None for the body.
+
+Nested, since a copy of the path for each value would take the depth times the memory of the body."""
 
 
 def encode_request(request: Request) -> bytes:
@@ -166,27 +169,27 @@ def _refuse_constant(text: str) -> float:
 
 def _values(sent: Any) -> Iterator[tuple[Path, Any]]:
     """Every value with its path; works at any depth.  The key of a field counts as a value of that path."""
-    waiting: list[tuple[Path, Any]] = [((), sent)]
+    waiting: list[tuple[Path, Any]] = [(None, sent)]
     while waiting:
         path, value = waiting.pop()
         yield path, value
         if isinstance(value, dict):
             for key in value:
                 yield path, key
-            waiting += [((*path, key), inner) for key, inner in value.items()]
+            waiting += [((path, key), inner) for key, inner in value.items()]
         elif isinstance(value, list):
-            waiting += [((*path, index), inner) for index, inner in enumerate(value)]
+            waiting += [((path, index), inner) for index, inner in enumerate(value)]
 
 
 def _refuse_differences(sent: Any, read: Any) -> None:
     """Refuse a body with anything that was not understood."""
-    waiting: list[tuple[Path, Any, Any]] = [((), sent, read)]
+    waiting: list[tuple[Path, Any, Any]] = [(None, sent, read)]
     while waiting:
         path, one, other = waiting.pop()
         if isinstance(one, dict) and isinstance(other, dict) and one.keys() == other.keys():
-            waiting += [((*path, key), inner, other[key]) for key, inner in one.items()]
+            waiting += [((path, key), inner, other[key]) for key, inner in one.items()]
         elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
-            waiting += [((*path, index), *both) for index, both in enumerate(zip(one, other, strict=True))]
+            waiting += [((path, index), *both) for index, both in enumerate(zip(one, other, strict=True))]
         elif isinstance(one, dict | list) or isinstance(one, bool) != isinstance(other, bool) or one != other:
             raise WireError(
                 f"{_shown(path)}: has a field that is not known, or one with its default value, which is left out"
@@ -195,14 +198,21 @@ def _refuse_differences(sent: Any, read: Any) -> None:
 
 def _shown(path: Path) -> str:
     """A path such as ``call.plan.where``, shortened, in printable ASCII."""
-    text = ".".join(re.sub(r"[^A-Za-z0-9_]", "?", str(part)[:MAX_SHOWN]) for part in path) or "body"
+    parts: list[str] = []
+    while path is not None:
+        path, part = path
+        parts.append(re.sub(r"[^A-Za-z0-9_]", "?", str(part)[:MAX_SHOWN]))
+    text = ".".join(reversed(parts)) or "body"
     return text if len(text) <= MAX_SHOWN else f"...{text[-MAX_SHOWN:]}"
 
 
 def _path_of(message: str) -> str:
     """The path in an error of msgspec."""
     found = _PATH.search(message)
-    return _shown(tuple(found[1].replace("[", ".").split(".")[1:])) if found else "body"
+    path: Path = None
+    for part in found[1].replace("[", ".").split(".")[1:] if found else ():
+        path = path, part
+    return _shown(path)
 
 
 # --- what the types do not say ----------------------------------------------------------------------------------------

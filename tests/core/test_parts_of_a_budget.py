@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import pandas as pd
@@ -10,12 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dpnb
+from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.grant import Mode
 from dpnb._core.accountant.granting import grant, move_cap, share_of, whole_of
+from dpnb._core.accountant.limit import Limit, as_amount
+from dpnb.accounting.filters import GDPResidueFilter
 from dpnb.accounting.guarantee import make_guarantee
 from dpnb.accounting.losses import PureGDP
 from dpnb.curator.audit import audit
-from dpnb.errors import BudgetExceeded, InvalidValueError
+from dpnb.errors import BudgetExceeded, InvalidValueError, LedgerError
 from dpnb.ledger import RequestOrigin, requested_by
 from dpnb.session.base import BaseSession
 
@@ -87,6 +91,36 @@ def test_a_part_cannot_take_what_another_one_has() -> None:
     assert (ana.headroom, bob.headroom) == (0, 1)
 
 
+def free_part(session: dpnb.Session, mode: Mode, *, is_bob_busy: bool = False) -> str:
+    """What happens to a request in a second part of a partition, which costs nothing more."""
+    ana, bob = (analyst(session, name, mode) for name in ("ana", "bob"))
+    if is_bob_busy:
+        bob.frame["x"].mean().release(share=1)
+    with requested_by(RequestOrigin("ana")):
+        low, high = ana.partition(dpnb.cut(ana.frame["x"], [0, 20, 50]), name="halves").values()
+        low.frame["x"].sum().release(share=1)
+        try:
+            high.frame["x"].sum().release(mu="1/2")
+        except (BudgetExceeded, LedgerError) as error:
+            return type(error).__name__
+    return "answered"
+
+
+def test_a_free_part_is_answered_whatever_the_others_spent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The filter of the table, and a cap, count what a partition grows by, as the filter of the part does."""
+
+    def happened() -> list[str]:
+        reserved = [
+            free_part(opened(budget=dpnb.Budget.gdp(1)), "reserved", is_bob_busy=busy) for busy in (False, True)
+        ]
+        return [*reserved, free_part(opened(budget=dpnb.Budget.gdp(1)), "pooled")]
+
+    assert happened() == ["answered"] * 3
+    monkeypatch.setattr(Accountant, "growth", lambda self, node, counted: counted)  # the control: the loss itself
+    monkeypatch.setattr(Limit, "growth", lambda self, node, counted: as_amount(counted))
+    assert happened() == ["answered", "LedgerError", "BudgetExceeded"]  # what ana receives depends on bob
+
+
 def test_a_cap_under_individual_accounting_limits_the_worst_cases() -> None:
     session = opened(accounting="individual", budget=dpnb.Budget.gdp(1))
     ana = analyst(session, "ana", "pooled", "1/10")
@@ -120,6 +154,13 @@ def test_what_cannot_be_granted_is_refused() -> None:
         analyst(each, "ana", "reserved")
 
 
+def test_a_share_is_of_what_the_filter_enforces() -> None:
+    """The ledger stores its budget: another version of a library may compute another mu from epsilon and delta."""
+    account = opened(budget=dpnb.Budget(epsilon=1, delta=1e-6))._core.account
+    account.guarantee = replace(account.guarantee, initial_filter=GDPResidueFilter(mu="1/10"))
+    assert whole_of(account) == PureGDP.of(Fraction(1, 100), Fraction(0), Fraction(0))
+
+
 def test_what_was_charged_before_is_not_granted_again() -> None:
     session = opened(budget=dpnb.Budget.gdp(1))
     session.frame["x"].sum().release(share="1/2")
@@ -128,8 +169,9 @@ def test_what_was_charged_before_is_not_granted_again() -> None:
         analyst(session, "bob", "reserved", "1/1000")
 
 
+KINDS = ["mean", "scan", "cap", "part", "sub"]
 RELEASES = st.lists(
-    st.tuples(st.sampled_from(["ana", "bob"]), st.integers(1, 8), st.sampled_from(["mean", "scan", "cap", "part"])),
+    st.tuples(st.sampled_from(["ana", "bob"]), st.integers(1, 8), st.sampled_from(KINDS)),
     max_size=12,
 )
 
@@ -153,13 +195,17 @@ def test_no_order_of_requests_exceeds_a_part_or_the_budget(
                         one.frame[one.frame["x"] > number]["x"].mean().release(share=f"{size}/8")
                     case "scan":
                         one.above_threshold(20, epsilon=f"{size}/100", name=f"{name} {number}")
+                    case "sub":
+                        sub = one.delegate(name=f"{name} {number}", mu=f"{size}/40")
+                        sub.frame["x"].sum().release(share="1/2")
                     case "cap":
                         limit = part.ceiling or whole_of(account)
-                        move_cap(account, part, share_of(limit, Fraction(size, 8)), version="1")
+                        with requested_by(RequestOrigin("kim")):
+                            move_cap(account, part, share_of(limit, Fraction(size, 8)), version="1")
                     case "part":
                         inside = one.partition(dpnb.cut(one.frame["x"], [0, 20, 50]), name=f"{name} parts")
-                        first = next(iter(inside))
-                        inside[first].frame["x"].sum().release(mu=f"{size}/40")
+                        keys = list(inside)
+                        inside[keys[number % len(keys)]].frame["x"].sum().release(mu=f"{size}/40")
             except BudgetExceeded:
                 pass
     result = audit(session.ledger.path)

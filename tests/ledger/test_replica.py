@@ -12,7 +12,7 @@ import pytest
 
 from dpnb.accounting.losses import GDP
 from dpnb.errors import LedgerError
-from dpnb.ledger import Ledger
+from dpnb.ledger import Ledger, shared_rows
 from dpnb.ledger.replica import ReplicaLedger
 from dpnb.ledger.shared_rows import SharedRows
 from ledger.rows import METADATA, NOISY, opened, reserve
@@ -131,6 +131,26 @@ BROKEN: dict[str, Callable[[list[Row]], object]] = {
     "another order": lambda rows: rows.reverse(),
     "a repeated request": lambda rows: rows[1].update(request_key=rows[0]["request_key"]),
 }
+
+
+def test_large_rows_are_sent_a_few_at_once(
+    ledger: Ledger, replica: ReplicaLedger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise an analyst with large answers could have the service hold all of them in memory at once."""
+    shared = SharedRows(ledger)
+    whole, answered = shared.after(0, 100), [row["id"] for row in shared.changed(range(1, 100))]
+    assert len(whole) == ledger.count  # the control: small ones are sent together
+    monkeypatch.setattr(shared_rows, "READ_AT_ONCE", 2)
+    monkeypatch.setattr(shared_rows, "MAX_CHARACTERS", 1)
+    parts = []
+    while replica.count < ledger.count:
+        parts.append(shared.after(replica.count, 100))
+        replica.append(parts[-1])
+    assert [len(part) for part in parts] == [2] * (len(whole) // 2) + [1] * (len(whole) % 2)
+    assert [row["id"] for row in shared.changed(range(1, 100))] == [
+        number for number in answered if number > len(whole) - 2
+    ]
+    assert contents(replica) == contents(ledger)
 
 
 @pytest.mark.parametrize("name", BROKEN)

@@ -350,14 +350,16 @@ def test_a_charge_of_another_process_is_an_event(tmp_path: Path) -> None:
 
 def test_a_ledger_has_one_service(tmp_path: Path) -> None:
     async def scenario(served: Served) -> None:
-        with pytest.raises(DpnbError, match="used by another service"):
-            run_in_thread(tmp_path)
+        (tmp_path / "link.dpnb").symlink_to(tmp_path / "people.dpnb")
+        for name in ("people.dpnb", "link.dpnb"):
+            with pytest.raises(DpnbError, match="used by another service"):
+                run_in_thread(tmp_path / name)
 
-    def run_in_thread(folder: Path) -> None:
+    def run_in_thread(path: Path) -> None:
         from dpnb.service.opening import OpenTable
         from dpnb.service.settings import TableSettings
 
-        session = open_people(folder / "people.dpnb")
+        session = open_people(path)
         try:
             OpenTable(TableSettings("people", "here"), session)
         finally:

@@ -25,6 +25,7 @@ from dpnb.ledger.origin import current_origin
 from dpnb.ledger.shared_rows import SharedRows
 from dpnb.mechanisms import randomness
 from dpnb.service import opening
+from dpnb.service import requests as service_requests
 from dpnb.service.opening import OpenTable
 from dpnb.service.parts import Amount, Division, Part
 from dpnb.service.settings import TableSettings
@@ -156,7 +157,8 @@ def received_by_ana(
 @pytest.fixture(autouse=True)
 def nothing_random(monkeypatch: pytest.MonkeyPatch) -> None:
     """And tokens of hidden noise, which are random, that depend on their analyst alone."""
-    monkeypatch.setattr(ledger_module, "datetime", StoppedClock)
+    for module in (ledger_module, service_requests):
+        monkeypatch.setattr(module, "datetime", StoppedClock)
 
     def token(_: int) -> str:
         origin = current_origin()

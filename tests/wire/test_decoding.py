@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import time
+import tracemalloc
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -18,6 +20,7 @@ from dpnb.wire.amounts import CAP, LOSS, THRESHOLD, amount_from_text, amount_to_
 from dpnb.wire.calls import CloseMechanism, LaunchMechanism, Release, ReleaseBatch, Request, TargetArguments
 from dpnb.wire.decoding import decode_request, encode_request
 from dpnb.wire.errors import WireError
+from dpnb.wire.limits import MAX_DEPTH
 
 PLAN = Plan(Sum(Column("x")), Compare(">", Column("x"), Literal(1.5)), (GroupLevel("g", Column("g")),))
 RELEASE = Request("r-1", Release(PLAN, PlainView(), TargetArguments("mu", "1/10")), cell_id="c", pending=(1, 2))
@@ -190,3 +193,29 @@ def test_a_batch_has_a_target_for_each_query() -> None:
     target = TargetArguments("mu", "1")
     for call in (ReleaseBatch((), ()), ReleaseBatch((query,), ()), ReleaseBatch((query,) * 257, (target,) * 257)):
         assert "queries" in refusal(msgspec.json.encode(Request("a", call)))
+
+
+def test_a_deep_and_wide_body_takes_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An attack: a path for every value of a list, each as long as the body is deep."""
+    body = b"[" * (MAX_DEPTH - 1) + b"[" + b"0," * 20_000 + b"0]" + b"]" * (MAX_DEPTH - 1)
+
+    def memory() -> int:
+        tracemalloc.start()
+        try:
+            assert "body" in refusal(body)
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    assert memory() < 150 * len(body)
+
+    def values(sent: Any) -> Iterator[tuple[Any, Any]]:
+        waiting: list[tuple[tuple[Any, ...], Any]] = [((), sent)]
+        while waiting:
+            path, value = waiting.pop()
+            yield None, value
+            if isinstance(value, list):
+                waiting += [((*path, index), inner) for index, inner in enumerate(value)]
+
+    monkeypatch.setattr(decoding, "_values", values)  # the control: whole paths
+    assert memory() > 500 * len(body)

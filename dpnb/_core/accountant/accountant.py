@@ -479,6 +479,12 @@ class Accountant:
         _, growth = self._parent.sync().parts.after((self._part,), counted.parts)
         return self._parent.forecast(counted.with_parts(growth))
 
+    def growth(self, node: str, counted: Loss) -> Loss:
+        """What a loss in a node inside would add here: in a part of a partition less than it, and perhaps nothing."""
+        with self.ledger.lock.checked():
+            state = self.sync()
+            return partition_cost(state.filter, state.parts, self.tree.path(node, self.root_node) or (), counted)[1]
+
     def includes(self, node: str) -> bool:
         """Whether the charges of a node are counted here."""
         return self.tree.path(node, self.root_node) is not None

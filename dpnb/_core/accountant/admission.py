@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from dpnb._core.accountant.accountant import Accountant
-from dpnb._core.accountant.limit import as_amount, left_of
+from dpnb._core.accountant.limit import left_of
 from dpnb.accounting.exact import decimal_down, decimal_sqrt_down, decimal_up, display_down
 from dpnb.accounting.filters import GDPReserveFilter, GDPResidueFilter, UnboundedFilter
 from dpnb.accounting.losses import GDP, Loss, PureDP, PureGDP
@@ -154,14 +154,14 @@ def refuse_beyond_limits(account: Accountant, description: str, counted: Loss) -
     """
     for limit in account.limits:
         capped = limit.filter
-        if capped is not None and not capped.admits(as_amount(counted)):
+        if capped is not None and not capped.admits(limit.growth(account.root_node, counted)):
             left = decimal_sqrt_down(left_of(capped.budget, capped.spent).mu_squared)
             raise BudgetExceeded(
                 f"{description}: requested {counted.format(up=True)}, and mu={left!r} is left of {limit.words}; "
                 "nothing was charged and the session continues"
             )
-    whole = None if account.whole is None else account.whole.filter
-    if whole is not None and not whole.admits(counted):
+    whole = account.whole
+    if whole is not None and not whole.filter.admits(whole.growth(account.root_node, counted)):
         raise LedgerError(f"{description}: the parts of the budget exceed it; nothing was charged; tell the curator")
 
 

@@ -7,9 +7,8 @@ from typing import Any
 
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.grant import Grant, Level, Mode, budget_of
-from dpnb._core.accountant.limit import Limit, left_of
+from dpnb._core.accountant.limit import Limit, as_amount, left_of
 from dpnb._core.accountant.parameters import computed_parameters
-from dpnb.accounting.budget import Budget
 from dpnb.accounting.guarantee import make_guarantee
 from dpnb.accounting.losses import GDP, PureGDP
 from dpnb.errors import InvalidValueError
@@ -28,14 +27,13 @@ def whole_of(account: Accountant) -> PureGDP:
     InvalidValueError
         If the session has no budget, or a filter that does not add mu squared.
     """
-    guarantee = account.guarantee
-    if guarantee.filter_name != "gdp" or not isinstance(guarantee.budget, Budget):
+    guarantee, whole = account.guarantee, account.guarantee.initial_filter.budget
+    if guarantee.filter_name != "gdp" or whole is None:
         raise InvalidValueError(
             f"budget: can be divided among analysts only with the filter 'gdp'; got {guarantee.filter_name!r}; leave "
             "filter out of the declaration, or give the analysts no parts"
         )
-    budget = guarantee.budget
-    return PureGDP.of(budget.loss.mu_squared, budget.loss.delta, budget.pure_epsilon)
+    return as_amount(whole)  # of the filter, as the ledger stores it: another version may compute another mu
 
 
 def grant(

@@ -76,6 +76,13 @@ class Limit(NotCopyable):
         self._parts, cost = partition_cost(_UNLIMITED, self._parts, path, loss)
         self._spent = self._spent + as_amount(cost)
 
+    def growth(self, node: str, counted: Loss) -> PureGDP:
+        """What a loss in a node inside would add: in a part of a partition less than the loss, and perhaps nothing."""
+        with self._ledger.lock.checked():
+            _ = self.spent  # which reads the ledger
+            path = self._tree.path(node, self._node) or ()
+            return as_amount(partition_cost(_UNLIMITED, self._parts, path, as_amount(counted))[1])
+
     @property
     def filter(self) -> GDPReserveFilter | None:
         """A filter with the cap as its budget, in its current state; None if there is no cap.

@@ -1,0 +1,122 @@
+"""What an audit adds up: the charges of the table, of each part of its budget, and of each sub-session."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+from dpnb._core.accountant.limit import NOTHING, as_amount, left_of
+from dpnb._core.accountant.parameters import stored_parameters
+from dpnb._core.accountant.tree import Launch
+from dpnb.accounting.budget import Budget
+from dpnb.accounting.conversions import residue_charge
+from dpnb.accounting.convert import convert
+from dpnb.accounting.guarantee import PrivacyGuarantee, make_guarantee
+from dpnb.accounting.losses import GDP, EpsilonLoss, Loss, PureDP, PureGDP
+from dpnb.accounting.partition_cost import NO_PARTS, PartRef, PartSums
+
+ROUNDING = 1 + Fraction(1, 2**40)
+"""What a launch is charged is rounded up, relatively by less than this."""
+
+COMPONENTS = ("mu squared", "delta", "epsilon in pure DP")
+
+
+class Scope:
+    """The charges of one scope, in three components.
+
+    Parameters
+    ----------
+    name : str
+        Whose charges they are, in words.
+    limit_name : str
+        What limits them, in words: a budget or a ceiling.
+    limit : PureGDP or None
+        That budget or ceiling; None for none.
+    is_per_unit : bool, default False
+        Whether each unit has the limit's mu squared for itself, so that the sum says nothing.
+    """
+
+    def __init__(self, name: str, limit_name: str, limit: PureGDP | None, *, is_per_unit: bool = False) -> None:
+        self.name, self.limit = name, limit
+        self.spent, self.requests = NOTHING, 0
+        self._limit_name, self._is_per_unit = limit_name, is_per_unit
+        self._parts: PartSums = NO_PARTS
+
+    def add(self, loss: Loss, amount: PureGDP, path: tuple[PartRef, ...], cap: PureGDP | None) -> Iterator[str]:
+        """Count a charge, and say what is wrong with it.
+
+        Parameters
+        ----------
+        loss : Loss
+            The loss of the row.
+        amount : PureGDP
+            What was charged for it.
+        path : tuple of PartRef
+            The parts of partitions through which it reaches this scope.
+        cap : PureGDP or None
+            The cap that holds; None for none.
+        """
+        if (
+            self.limit is not None
+            and not path
+            and ROUNDING * amount.mu_squared < least_charge(loss, amount, self._left)
+        ):
+            yield f"was charged less than its launch costs {self.name}"
+        if path:
+            self._parts, growth = self._parts.after(path, amount.parts)
+            amount = amount.with_parts(growth)
+        self.spent, self.requests = self.spent + amount, self.requests + 1
+        for limit, what in ((self.limit, self._limit_name), (cap, "its cap")):
+            if limit is None:
+                continue
+            for name, added, spent, whole in zip(COMPONENTS, amount.parts, self.spent.parts, limit.parts, strict=True):
+                is_sum = not self._is_per_unit or name != COMPONENTS[0] or what == "its cap"
+                if added and spent > whole and is_sum:
+                    yield f"takes {self.name} beyond {what} in {name}"
+
+    @property
+    def _left(self) -> PureGDP:
+        return NOTHING if self.limit is None else left_of(self.limit, self.spent)
+
+
+def least_charge(loss: Loss, amount: PureGDP, left: PureGDP) -> Fraction:
+    """The least mu squared that covers a launch in pure DP beside the epsilon that it was charged; 0 for other rows.
+
+    A charge that was computed where less is left is larger, and covers it too: see
+    :func:`~dpnb.accounting.conversions.residue_charge`.
+
+    Parameters
+    ----------
+    loss : Loss
+        The loss of the row.
+    amount : PureGDP
+        What was charged for it.
+    left : PureGDP
+        What was left before.
+    """
+    if not isinstance(loss, EpsilonLoss | PureGDP):
+        return Fraction(0)
+    rest = loss.mu_squared if isinstance(loss, PureGDP) else Fraction(0)
+    if loss.epsilon <= amount.epsilon:
+        return rest
+    charge = residue_charge(loss.epsilon, mu_squared=left.mu_squared, pure_epsilon=amount.epsilon)
+    alone = convert(loss, GDP).mu_squared
+    return alone if charge is None else min(charge + rest, alone)
+
+
+def guarantee_of(launch: Launch) -> PrivacyGuarantee:
+    """The guarantee of a sub-session, as its launch stores it.
+
+    Raises
+    ------
+    KeyError, TypeError, ValueError, DpnbError
+        If it cannot be read.
+    """
+    resolved = launch.details["resolved"]
+    guarantee = make_guarantee(str(resolved["filter"]), Budget.from_json(resolved["budget"]))
+    return stored_parameters(resolved["parameters"], guarantee)[0]
+
+
+def components_of(loss: Loss) -> PureGDP:
+    """A loss in the three components, without a conversion."""
+    return PureGDP.of(Fraction(0), Fraction(0), loss.epsilon) if isinstance(loss, PureDP) else as_amount(loss)
