@@ -187,6 +187,13 @@ class CostIncreased(RequestError):  # noqa: N818
     """A release by mouse would cost more than was displayed, as the budget changed meanwhile; nothing was charged."""
 
 
+class ChargesStopped(RequestError):  # noqa: N818
+    """The curator has frozen the table, or revoked this part of its budget; nothing was charged.
+
+    Answers that were recorded before stay free.
+    """
+
+
 class MechanismClosed(DpnbError):  # noqa: N818
     """An interactive mechanism is closed, exhausted, or was started in a kernel that has ended; nothing was charged.
 

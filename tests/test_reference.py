@@ -213,7 +213,15 @@ def test_methods_that_need_no_example_have_none() -> None:
 
 
 WITHOUT_EXAMPLE = {
-    *("AccessDenied", "CheckError", "ConfirmationRequired", "CostIncreased", "ExecutionError", "RemoteSession"),
+    *(
+        "AccessDenied",
+        "ChargesStopped",
+        "CheckError",
+        "ConfirmationRequired",
+        "CostIncreased",
+        "ExecutionError",
+        "RemoteSession",
+    ),
     *("ServiceError", "StatementError", "TablesSchema"),
 }
 """What only a service, a second table, a terminal, the mouse or a failing engine brings about."""

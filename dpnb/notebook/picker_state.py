@@ -310,4 +310,5 @@ def _relative(preview: Preview, best: Answer | None) -> str | None:
     finite = ratios[np.isfinite(ratios)]
     if not finite.size:
         return None
-    return f"{'at most ' if finite.size > 1 else ''}{100 * finite.max():.2g}% of the current answer"
+    percent = float(f"{100 * finite.max():.2g}")  # 870, and not 8.7e+02
+    return f"{'at most ' if finite.size > 1 else ''}{percent:,g}% of the current answer"

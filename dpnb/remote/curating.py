@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from dpnb.errors import printable
+from dpnb.ledger.charge import ACT, GRANT
 from dpnb.remote.connect import checked_table, open_channel
 from dpnb.remote.origin import origin_of
 from dpnb.remote.tokens import ask_for_token, find_token
@@ -66,7 +67,10 @@ def _channel(address: str) -> Channel:
 
 
 def _line(row: AuditRow) -> str:
-    return printable(f"{row.id:>6}  {row.time[:19]}Z  {row.actor or 'local'}: {row.words}; {row.cost}; {row.status}")
+    of_a_request = (
+        "" if row.kind in (ACT, GRANT) else f"; {row.cost}; {row.status}"
+    )  # a change of the budget has no cost
+    return printable(f"{row.id:>6}  {row.time[:19]}Z  {row.actor or 'local'}: {row.words}{of_a_request}")
 
 
 def _state(page: AuditPage) -> list[str]:

@@ -101,6 +101,13 @@ _ERRORS: dict[type[errors.DpnbError], ErrorExplanation] = {
         "Another kernel or analyst released or spent something after the cost was computed, so that the release would "
         "now cost more than was displayed; nothing was charged, and the displayed costs are now up to date.",
     ),
+    errors.ChargesStopped: ErrorExplanation(
+        "charges-stopped",
+        "Stopped by the curator",
+        "The curator has frozen the table, or revoked this part of its budget, so that queries with a cost are refused "
+        "until the curator allows them again; nothing was charged.",
+        "Previews, recorded answers, the log and the gauges remain available at no cost.",
+    ),
     errors.RequestError: ErrorExplanation(
         "request",
         "Invalid request",

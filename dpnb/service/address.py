@@ -89,11 +89,15 @@ def _make_folder(folder: Path, group: int | None) -> None:
     except OSError as error:
         fault = str(error.strerror)
     if fault:
-        raise InvalidValueError(f"socket: {str(folder)!r} must be a folder of the curator's; {fault}; correct it")
+        raise InvalidValueError(
+            f"socket: {str(folder)!r} must be a folder of the account that runs the service, or one that this account "
+            f"can make; {fault}; make it as root with this account as its owner, or use another path"
+        )
     if status.st_uid != os.geteuid() or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise InvalidValueError(
-            f"socket: {str(folder)!r} must be a folder that only the curator can change, so that nobody else can put a "
-            "socket there; other users can; use another folder, which the service makes"
+            f"socket: {str(folder)!r} must belong to the account that runs the service, and only this account may "
+            "change it, so that nobody else can put a socket there; other accounts can; correct its owner and mode, or "
+            "use another path, whose folder the service makes"
         )
 
 

@@ -273,7 +273,8 @@ class BaseSession(Launches["SubSession", "PartSession"], Batches):
             accounting, of a unit that the query affects in full); ``estimate``, the released answer in words: a number
             with its interval, or how many groups there are; ``error``, the half-width of its intervals in words;
             ``status``; ``time``; and ``cell_id``, the id of the notebook cell that made the request.  A request without
-            an answer has neither ``estimate`` nor ``error``.
+            an answer has neither ``estimate`` nor ``error``.  Where the analysts of a service share a budget and see
+            each other's requests, ``analyst`` is the name of the one who made the request.
 
         Examples
         --------

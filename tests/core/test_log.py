@@ -14,6 +14,7 @@ from dpnb._compile import linear as compiling
 from dpnb._core import registry
 from dpnb._plan.expressions import dtypes, rules
 from dpnb.errors import BudgetExceeded
+from dpnb.ledger.origin import RequestOrigin, requested_by
 from dpnb.render.numbers import describe_error
 from dpnb.session import snapshot
 
@@ -261,3 +262,13 @@ def test_launch_has_no_estimate(made: Made) -> None:
     session.delegate(mu=0.1, name="colleague")
     assert session.log()["estimate"].tolist() == [None]
     assert session.log()["cost_fraction"].iloc[0] > 0
+
+
+def test_log_names_the_analysts_of_a_service_and_is_otherwise_without_them(made: Made) -> None:
+    session = made()
+    assert "analyst" not in session.log()
+    for name in ("ana", "bob"):
+        with requested_by(RequestOrigin(name)):
+            session.frame[session.frame["g"] == name[0]].count().release(mu=0.1)
+    session.frame.count().release(mu=0.1)
+    assert session.log()["analyst"].fillna("").tolist() == ["ana", "bob", ""]

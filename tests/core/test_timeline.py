@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import dpnb
-from dpnb._core.accountant import timeline
+from dpnb._core.accountant import granting, timeline
 from dpnb._core.accountant.timeline import TimelineEntry
 from dpnb._protocol.timeline import TimelinePoint
 from dpnb.session import snapshot
@@ -147,3 +147,15 @@ def test_however_many_rows_there_are_few_points_are_kept_and_both_ends(
     for name in points[-1].bounds:
         bounds = [point.bounds[name] for point in points]
         assert bounds == sorted(bounds)
+
+
+def test_changes_of_the_division_are_no_points(tmp_path: Path) -> None:
+    session = made(tmp_path)
+    account, version = session._core.account, session._core.version
+    granting.freeze(account, "an audit", version=version)
+    granting.unfreeze(account, version=version)
+    ask(session, 2)
+    granting.freeze(account, "another audit", version=version)
+    assert [point.id for point in points(session)] == [0, 3, 4]
+    assert points(made(tmp_path)) == points(session)
+    assert points(session)[-1].spent == pytest.approx(1 - session.headroom)

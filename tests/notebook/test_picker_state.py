@@ -7,14 +7,17 @@ import math
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 
 import msgspec
+import numpy as np
 import pandas as pd
 import pytest
 
 import dpnb
 from dpnb._core.query import Query
 from dpnb._protocol.picker import PickerState
+from dpnb.notebook import picker_state
 from dpnb.notebook.picker_state import DECADES, PRESETS, make_state
 from dpnb.render.numbers import format_percent_down, format_percent_up
 
@@ -121,7 +124,13 @@ def test_known_answer_is_shown_and_every_budget_refines_it(session: dpnb.Session
     for option in told["options"][:-1:9]:
         preview = query.preview(mu=float(option["target"]["mu"]))
         share = preview.expected_error / abs(answer.estimate)
-        assert option["relative_error"] == f"{100 * share:.2g}% of the current answer"
+        assert option["relative_error"] == f"{float(f'{100 * share:.2g}'):,g}% of the current answer"
+
+
+def test_large_relative_error_is_written_without_an_exponent() -> None:
+    preview = SimpleNamespace(half_widths=np.array([8.71, 0.5]), error_unit="x")
+    best = SimpleNamespace(arrays=SimpleNamespace(value=np.array([1.0, 2.0])))
+    assert picker_state._relative(preview, best) == "at most 870% of the current answer"  # type: ignore[arg-type]
 
 
 def test_error_that_nobody_knows_is_said_to_be_unknown(tmp_path: Path) -> None:

@@ -151,6 +151,7 @@ def test_a_frozen_table_charges_nothing_and_keeps_what_is_recorded(tmp_path: Pat
         assert content(await act(FREEZE))["frozen"] == "an audit"
         charges = served.charges
         refused = content(await served.post(served.count("b", mu="1/2")))
+        assert refused["error"] == "ChargesStopped"
         assert "frozen it (an audit)" in refused["message"]
         assert content(await served.post(served.count("a2")))["ids"] == [1]  # recorded, and free
         assert served.charges == charges

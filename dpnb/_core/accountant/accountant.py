@@ -26,6 +26,10 @@ from dpnb.accounting.odometers import MixtureOdometer, Odometer
 from dpnb.accounting.partition_cost import PartRef
 from dpnb.errors import BudgetExceeded
 from dpnb.ledger import ROOT, Charge, ChargeSummary, Ledger, node_of, refuse_unreadable
+from dpnb.ledger.charge import ACT, GRANT
+
+NO_REQUESTS = (ACT, GRANT)
+"""Kinds of rows that change how the budget is divided, and charge nothing."""
 
 MAX_NAMED = 3
 """Number of open mechanisms that are named before "and more"."""
@@ -325,15 +329,18 @@ class Accountant:
         own = [
             (charge, path) for charge in charges if (path := self.tree.path(charge.node, self.root_node)) is not None
         ]
-        indices = self._timeline.required_indices(len(own))
+        requests = sum(charge.kind not in NO_REQUESTS for charge, _ in own)
+        indices = self._timeline.required_indices(requests) if requests else set()
         batch: list[tuple[int, GDP]] = []
-        rows = 0
-        for index, (charge, path) in enumerate(own):
+        rows = index = 0
+        for charge, path in own:
+            is_request = charge.kind not in NO_REQUESTS
             plain = charge.launch is None and isinstance(charge.loss, GDP) and not charge.loss.delta
             if plain and not path:
                 batch.append((charge.id, charge.loss))  # type: ignore[arg-type]  # it is GDP
-            is_point, rows = index in indices or not plain, rows + 1  # after such a row the odometers may pause
-            if batch and (is_point or path):
+            is_point = is_request and (index in indices or not plain)  # after such a row the odometers may pause
+            index, rows = index + is_request, rows + is_request
+            if batch and (is_point or path or not plain):
                 self._comparison, batch = self._comparison.after_batch(ChargeBatch(batch)), []
             if path or not plain:
                 self._comparison = self._comparison.after(charge.id, charge.loss, path, charge.charged)

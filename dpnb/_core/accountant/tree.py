@@ -9,7 +9,7 @@ from typing import Any
 from dpnb._core.accountant.grant import Grant, amount_from_json
 from dpnb.accounting.losses import PureGDP
 from dpnb.accounting.partition_cost import PartRef
-from dpnb.errors import LedgerError, MechanismClosed, RequestError
+from dpnb.errors import ChargesStopped, LedgerError, MechanismClosed
 from dpnb.ledger import ROOT, ChargeSummary, Ledger, node_of, parent_launch, refuse_unreadable
 from dpnb.ledger.charge import ACT, CLOSE, GRANT, LAUNCH
 
@@ -220,17 +220,17 @@ class BudgetTree:
 
         Raises
         ------
-        MechanismClosed, RequestError
+        ChargesStopped, MechanismClosed
         """
         self.sync()
         if self._frozen is not None:
-            raise RequestError(
+            raise ChargesStopped(
                 f"table: the curator has frozen it ({self._frozen}); nothing was charged; recorded answers stay free"
             )
         for launch, _ in self._outwards(node, ROOT):
             if isinstance(launch, Grant):
                 if launch.is_revoked:
-                    raise RequestError(
+                    raise ChargesStopped(
                         f"{launch.level} {launch.name}: the curator has revoked this part of the budget; nothing was "
                         "charged; recorded answers stay free"
                     )

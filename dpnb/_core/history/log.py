@@ -64,6 +64,8 @@ class LogEntry:
         Id of the notebook cell that made the request: the latest one in this kernel, otherwise the first one.
     is_from_reserve : bool
         Whether it was charged to the reserve for pure losses.
+    analyst : str or None
+        Who requested it, where analysts of a service see each other's requests; otherwise None.
     """
 
     id: int
@@ -76,6 +78,7 @@ class LogEntry:
     status: str
     cell_id: str | None
     is_from_reserve: bool = False
+    analyst: str | None = None
 
     @property
     def mu(self) -> float:
@@ -281,6 +284,8 @@ class RequestLog:
             "time": pd.to_datetime([entry.time for entry in entries], utc=True),
             "cell_id": [entry.cell_id for entry in entries],
         }
+        if any(entry.analyst is not None for entry in entries):
+            columns["analyst"] = [entry.analyst for entry in entries]
         return pd.DataFrame(columns, index=pd.Index([entry.id for entry in entries], name="id"))
 
     def _sync(self) -> None:
@@ -333,6 +338,7 @@ class RequestLog:
             status=charge.status,
             cell_id=self._cell_ids.get(charge.id),
             is_from_reserve=self._account.reserve_fraction(charge) > 0,
+            analyst=None if charge.origin is None else charge.origin.actor,
         )
         if answer is not None:
             self._released[charge.id] = entry
