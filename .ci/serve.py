@@ -59,9 +59,10 @@ def main() -> int:
         token = new_token(settings.tokens, ANALYST)
         print(
             "In a notebook, for example of `make lab` in another terminal:\n\n"
+            "    %load_ext dpnb\n"
             "    import dpnb\n"
             f'    session = dpnb.connect("{settings.address.url}", table="rand-hie")\n\n'
-            f"It asks for the access token, once:\n\n    {token}\n\n"
+            f"It asks for the access token, which is new at each start:\n\n    {token}\n\n"
             f"The log is {FOLDER / 'service.log'}.\n",
             flush=True,
         )

@@ -234,17 +234,17 @@ class _Replay(NotCopyable):
             number, _ = parent_launch(node) or (0, "")
             if number in self._revoked:
                 self._problem(charge, f"was charged after the part of {self._grants[number].name} was revoked")
-        if self._grants and own is None:
+        path, inside = self._path(charge)
+        if self._grants and own is None and inside is None and charge.loss:  # else it was paid for by a launch before
             self._problem(charge, f"was charged outside all parts of the budget, by {actor or 'a local session'}")
         if own is not None and own.level == "project":
             self._problem(charge, f"was charged to the project {own.name}, and to no analyst")
         elif own is not None and own.mode == "reserved" and actor != own.name:
             self._problem(charge, f"was charged to the part of {own.name} by {actor or 'a local session'}")
-        self._count(charge, own)
+        self._count(charge, own, path, inside)
 
-    def _count(self, charge: ChargeSummary, own: Grant | None) -> None:
+    def _count(self, charge: ChargeSummary, own: Grant | None, path: tuple[PartRef, ...], number: int | None) -> None:
         """Count a charge in its sub-session, or else in the table and the parts of its budget."""
-        path, number = self._path(charge)
         counted, guarantee = [(self._sums[node], self._caps.get(node)) for node in self._scopes(own)], self._guarantee
         if number is not None:
             inside, guarantee = self._sub_sessions[number]

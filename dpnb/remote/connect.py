@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from dpnb.errors import InvalidValueError, RequestError
+from dpnb.errors import AccessDenied, InvalidValueError, RequestError
 from dpnb.remote.origin import Origin, origin_of
-from dpnb.remote.tokens import Token, ask_for_token, find_token, offer_to_keep
+from dpnb.remote.tokens import Token, ask_for_token, can_prompt, find_token, offer_to_keep
 from dpnb.wire.replies import Table
 
 if TYPE_CHECKING:
@@ -34,8 +34,8 @@ def connect(address: str, table: str | None = None, *, token: str | None = None)
     token : str, optional
         The access token that the curator made.  By default it is taken from the environment variable ``DPNB_TOKEN``
         (for the address in ``DPNB_SERVICE``; without that variable, for the first address used), or from a file that
-        only this user can read, or else prompted for.  Do not write it in a notebook.  It is sent to this address only,
-        and redirections are not followed.
+        only this user can read, or else prompted for, also if the one in the file is refused.  Do not write it in a
+        notebook.  It is sent to this address only, and redirections are not followed.
 
     Returns
     -------
@@ -70,19 +70,28 @@ def connect(address: str, table: str | None = None, *, token: str | None = None)
     origin = origin_of(address)
     name = None if table is None else checked_table(table)
     found = given or find_token(origin)
-    used = found or ask_for_token(origin)
-    channel = open_channel(origin, used)
+    if found is not None:
+        try:
+            return _opened(origin, found, name)
+        except AccessDenied as error:
+            if not (found.is_kept and can_prompt()):
+                raise AccessDenied(f"{error}; the refused one is from: {found.source}") from None
+    typed = ask_for_token(origin, refused=found)
+    session = _opened(origin, typed, name)
+    offer_to_keep(typed, origin)
+    return session
+
+
+def _opened(origin: Origin, token: Token, name: str | None) -> RemoteSession:
+    channel = open_channel(origin, token)
     from dpnb.remote.session import RemoteSession  # after the check that httpx is installed
 
     try:
         path = f"tables/{_offered(channel, name)}"
-        session = RemoteSession(channel, path, channel.get(path, Table, retry_seconds=0))
+        return RemoteSession(channel, path, channel.get(path, Table, retry_seconds=0))
     except BaseException:
         channel.close()
         raise
-    if found is None:
-        offer_to_keep(used, origin)
-    return session
 
 
 def open_channel(origin: Origin, token: Token) -> Channel:

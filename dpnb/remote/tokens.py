@@ -37,6 +37,8 @@ class Token(NotCopyable):
         The token.
     source : str
         Where it was found, for errors.
+    is_kept : bool, default False
+        Whether it is from the file of its origin.
 
     Raises
     ------
@@ -44,17 +46,17 @@ class Token(NotCopyable):
         If it cannot be a token.
     """
 
-    __slots__ = ("_text", "source")
+    __slots__ = ("_text", "is_kept", "source")
     _not_copied = "it is a secret; it is read again from where it is kept"
 
-    def __init__(self, text: object, source: str) -> None:
+    def __init__(self, text: object, source: str, *, is_kept: bool = False) -> None:
         if not isinstance(text, str) or _TEXT.fullmatch(text.strip()) is None:
             problem = "it is empty" if text == "" else "it has other characters"
             raise InvalidValueError(
                 f"token: must be one that the curator made, of letters, digits and ._~+/=-; {problem} ({source}); "
                 "give it without quotes or spaces"
             ) from None
-        self._text, self.source = text.strip(), source
+        self._text, self.source, self.is_kept = text.strip(), source, is_kept
 
     def __repr__(self) -> str:
         return "<Token>"
@@ -130,23 +132,24 @@ def _from_file(path: Path) -> Token | None:
                 f"token file {str(path)!r}: must be a file of yours that only you can read; it is not; "
                 f"run chmod 600 on it, and have the curator replace the token if others may have read it"
             )
-        return Token(file.read(4200), f"file {path}")
+        return Token(file.read(4200), f"file {path}", is_kept=True)
 
 
-def ask_for_token(origin: Origin) -> Token:
-    """Prompt for the token of a service.
+def ask_for_token(origin: Origin, *, refused: Token | None = None) -> Token:
+    """Prompt for the token of a service, instead of one that it has refused.
 
     Raises
     ------
     RequestError
         If nobody can be prompted, as in a script.
     """
-    if not _can_prompt():
+    if not can_prompt():
         raise RequestError(
             f"service {origin.text}: needs an access token, and none was found; give token=, set {VARIABLE}, or "
             f"connect once in a terminal or notebook, which offers to keep the token in {str(token_file(origin))!r}"
         )
-    return Token(getpass.getpass(f"Access token for {origin.text}: "), "prompt")
+    why = "" if refused is None else f"The service refused the token from {refused.source}. "
+    return Token(getpass.getpass(f"{why}Access token for {origin.text}: "), "prompt")
 
 
 def offer_to_keep(token: Token, origin: Origin) -> None:
@@ -157,7 +160,7 @@ def offer_to_keep(token: Token, origin: Origin) -> None:
             token.keep(origin)
 
 
-def _can_prompt() -> bool:
+def can_prompt() -> bool:
     """Whether a user can type: in a terminal, or in a kernel, which replaces `getpass.getpass`."""
     if getpass.getpass.__module__ != "getpass":
         return True

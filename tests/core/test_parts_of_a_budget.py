@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dpnb
+from dpnb._core.accountant import granting
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.grant import Mode
 from dpnb._core.accountant.granting import grant, move_cap, share_of, whole_of
@@ -119,6 +120,19 @@ def test_a_free_part_is_answered_whatever_the_others_spent(monkeypatch: pytest.M
     monkeypatch.setattr(Accountant, "growth", lambda self, node, counted: counted)  # the control: the loss itself
     monkeypatch.setattr(Limit, "growth", lambda self, node, counted: as_amount(counted))
     assert happened() == ["answered", "LedgerError", "BudgetExceeded"]  # what ana receives depends on bob
+
+
+def test_the_filter_of_the_table_refuses_what_the_parts_would_exceed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has the last word, although ceilings that add up to at most the budget never need it."""
+    session = opened(budget=dpnb.Budget.gdp(1))
+    monkeypatch.setattr(granting, "_refuse_excess", lambda *_: None)
+    people = [analyst(session, name, "reserved") for name in ("ana", "bob", "eve")]
+    for one in people[:2]:
+        one.frame["x"].mean().release(share=1)
+    with pytest.raises(LedgerError, match="the parts of the budget exceed it"):
+        people[2].frame["x"].mean().release(mu="1/100")
+    with pytest.raises(LedgerError, match="the parts of the budget exceed it"):
+        people[2].delegate(name="sub", mu="1/100")
 
 
 def test_a_cap_under_individual_accounting_limits_the_worst_cases() -> None:

@@ -238,6 +238,17 @@ def test_so_is_that_of_an_analyst(tmp_path: Path) -> None:
     assert problems == ("Row 3 was made by ana, who is an analyst.",)  # the act of this test
 
 
+def test_a_sub_session_from_before_the_division_goes_on(tmp_path: Path) -> None:
+    session = opened(tmp_path / "c.dpnb")
+    sub = session.delegate(name="sub", mu="1/10")
+    half = share_of(whole_of(session._core.account), Fraction(1, 2))
+    grant(session._core.account, "analyst", "ana", "reserved", half, version="1")
+    sub.frame["x"].sum().release(share=1)  # its launch paid for it
+    session.partition("g", name="free")
+    session.ledger.close()
+    assert audit(session.ledger.path).problems == ()
+
+
 @pytest.mark.parametrize("filter_", ["zcdp", "rdp", "approx-dp", "basic", "rogers"])
 def test_a_ledger_of_another_filter_is_replayed(filter_: str, tmp_path: Path) -> None:
     session = opened(tmp_path / "c.dpnb", budget=dpnb.Budget(1, 1e-6), filter=filter_)

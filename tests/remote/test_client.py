@@ -241,6 +241,25 @@ def test_another_version_of_the_table_is_noticed(tmp_path: Path) -> None:
         wait_until(lambda: "another table" in connection.text, "the table to be compared", lambda: connection.text)
 
 
+def test_kept_token_that_is_refused_is_replaced_at_a_prompt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.delenv("DPNB_TOKEN", raising=False)
+    service = SmallService({"people": people()})
+    with service.served(tmp_path / "s") as address:
+        kept = Token("revoked-token", "test").keep(origin_of(address))
+        monkeypatch.setattr("sys.stdin", None)
+        with pytest.raises(AccessDenied, match=r"refused the access token.*is from: file "):
+            dpnb.connect(address, "people")  # nobody can be prompted
+        prompts: list[str] = []
+        monkeypatch.setattr("getpass.getpass", lambda prompt: prompts.append(prompt) or TOKEN)  # as in a kernel
+        monkeypatch.setattr("builtins.input", lambda prompt: "y")
+        assert dpnb.connect(address, "people").name == "people"
+        assert f"refused the token from file {kept}. " in prompts[0]
+        assert kept.read_text("ascii").strip() == TOKEN
+        with pytest.raises(AccessDenied, match="is from: token="):
+            dpnb.connect(address, "people", token="wrong-token")
+
+
 def test_tokens_and_addresses(tmp_path: Path) -> None:
     service = SmallService({"people": people(), "others": people(name="others")})
     with service.served(tmp_path / "s") as address:

@@ -8,6 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from dpnb._core.accountant.grant import Mode
@@ -178,3 +179,43 @@ def test_a_project_that_is_revoked_ends_its_analysts(mode: Mode, tmp_path: Path)
 
     run_served(tmp_path, scenario, seeded(tmp_path / "people.dpnb"), Division(mode, parts))
     assert audit(str(tmp_path / "people.dpnb")).is_fine
+
+
+def test_failures_and_ids_of_requests_are_an_analyst_s_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    execute, is_broken = calls.execute_call, threading.Event()
+
+    def sometimes(*arguments: Any) -> tuple[int, ...]:
+        if is_broken.is_set():
+            raise RuntimeError
+        return execute(*arguments)
+
+    monkeypatch.setattr(service_requests, "execute_call", sometimes)
+
+    async def scenario(served: Served) -> None:
+        bob = served.of("bob")
+        is_broken.set()
+        for one, number in ((bob, 1), (bob, 2), (served, 1)):
+            reply = content(await one.post(one.count(f"failing {number}".replace(" ", "-"))))
+            assert reply["message"] == f"failed, number {number}; the curator's log has the details"
+        is_broken.clear()
+        assert (await bob.post(bob.count("same", mu="1/9"))).status_code == 200
+        assert (await served.post(served.count("same", mu="1/8"))).status_code == 200  # as if the id were new
+
+    run_served(tmp_path, scenario, seeded(tmp_path / "people.dpnb"), division("reserved"))
+
+
+@pytest.mark.parametrize("mode", ["reserved", "pooled"])
+def test_events_tell_of_an_analyst_s_own_rows_only(mode: Mode, tmp_path: Path) -> None:
+    async def scenario(served: Served) -> None:
+        bob, feed = served.of("bob"), served.service.tables["people"].analyst("ana").feed
+        stream = feed.stream(lambda: True)
+        before = msgspec.json.decode((await anext(stream))[len("data: ") :])["rows"]
+        assert (await bob.post(bob.count("b", mu="1/9"))).status_code == 200
+        if mode == "reserved":
+            assert (await served.post(served.count("a", mu="1/8"))).status_code == 200
+        async with asyncio.timeout(LIMIT):
+            rows = msgspec.json.decode((await anext(stream))[len("data: ") :])["rows"]
+        assert rows == before + 1  # the next event is of ana's own row, or, in pooled mode, of bob's
+        await stream.aclose()  # type: ignore[attr-defined]
+
+    run_served(tmp_path, scenario, seeded(tmp_path / "people.dpnb"), division(mode))
