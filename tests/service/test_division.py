@@ -224,7 +224,10 @@ def test_ceilings_add_up_to_at_most_the_budget(tmp_path: Path) -> None:
 
     with pytest.raises(InvalidValueError, match="add up to at most"):
         opened(division("reserved", HALF, Amount(Fraction(51, 100))))
-    opened(division("reserved", HALF, HALF)).close()  # ana's part was made already, with the same ceiling
+    few = division("reserved", Amount(Fraction(99, 100)))
+    with pytest.raises(InvalidValueError, match="analyst bob: the ceilings must add up"):
+        opened(few)  # ana's part, which fits and is a mistake, would be fixed if it were made
+    opened(division("reserved", HALF, HALF)).close()
     for wrong, words in ((division("reserved", Amount(Fraction(1, 4))), "fixed"), (division("pooled"), "fixed")):
         with pytest.raises(InvalidValueError, match=words):
             opened(wrong)
