@@ -398,6 +398,9 @@ def test_an_analyst_who_is_taken_out_of_the_settings_is_revoked_until_they_are_b
         assert content(await served.get("/v1/tables")) == []
         await asyncio.to_thread(table.divide, TableSettings("people", "here", division=whole))
         assert (await served.post(served.count("c", mu="1/30"))).status_code == 200
+        rows = content(await served.of("eve", "auditor").get("/v1/tables/people/audit"))["rows"]
+        words = [row["words"] for row in rows if row["kind"] == "act"]
+        assert words == ["analyst ana: part of the budget revoked", "analyst ana: part of the budget restored"]
 
     run_served(tmp_path, scenario, seeded(tmp_path / "people.dpnb"), division(mode))
     result = audit(str(tmp_path / "people.dpnb"))
