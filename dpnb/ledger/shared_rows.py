@@ -54,6 +54,7 @@ class SharedRows(NotCopyable):
         self._launches: set[int] = set()  # ids in the ledger
         self._grants: set[int] = set()  # likewise; the acts about them have their nodes
         self._requests: dict[str, tuple[int, RequestOrigin]] = {}
+        self._versions: dict[str, str] = {}  # of the table, by the id of a request
         self._unreleased: set[int] = set()  # ids in the ledger, some of which may be released by now
         self._last_id = 0
 
@@ -118,6 +119,12 @@ class SharedRows(NotCopyable):
             self._sync()
             return self._requests.get(request_id)
 
+    def version_of(self, request_id: str) -> str | None:
+        """The version of the table for which a request wrote its first row; None if it has not written any."""
+        with self._ledger.lock.checked():
+            self._sync()
+            return self._versions.get(request_id)
+
     # --- the analyst's references -------------------------------------------------------------------------------
 
     def launch(self, number: int) -> int:
@@ -167,6 +174,7 @@ class SharedRows(NotCopyable):
                     self._grants.add(charge.id)
                 if charge.origin is not None and charge.origin.id is not None:
                     self._requests.setdefault(charge.origin.id, (len(self._ids), charge.origin))
+                    self._versions.setdefault(charge.origin.id, charge.table_version)
 
     def _includes(self, charge: ChargeSummary) -> bool:
         """Whether a row belongs to the subtree; a launch is written before everything inside it.

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from dpnb._core.accountant.granting import freeze, unfreeze
 from dpnb._core.history import launch_text
 from dpnb._core.pricing.stored_request import plan_of, request_of
 from dpnb._plan.measurements import PlainView
 from dpnb._plan.plan import describe_plan
 from dpnb.errors import printable
-from dpnb.ledger import Charge
-from dpnb.ledger.charge import COMPARISON, RELEASE, TABLE_FILES
+from dpnb.ledger import Charge, node_of
+from dpnb.ledger.charge import ACT, COMPARISON, RELEASE, TABLE_FILES
 from dpnb.ledger.origin import RequestOrigin, requested_by
 from dpnb.render.numbers import format_cost_up, format_percent_down
 from dpnb.service.opening import OpenTable
@@ -45,22 +47,24 @@ def audit_page(table: OpenTable, after: int) -> AuditPage:
     ids = [one.id for one in account.ledger.summaries(after=after)]
     page = ids[:MAX_ROWS]
     hashes = {stored["id"]: str(stored["hash"]) for stored in account.ledger.stored(page)}
+    parts = {node_of(one.id): f"{one.level} {one.name}: " for one in account.tree.grants().values()}
     return AuditPage(
-        tuple(_row(charge, hashes[charge.id]) for charge in account.ledger.by_id(tuple(page))),
+        tuple(_row(charge, hashes[charge.id], parts) for charge in account.ledger.by_id(tuple(page))),
         more=len(ids) > MAX_ROWS,
         spent=f"{format_percent_down(account.filter.headroom)} of the budget is left",
         frozen=account.tree.frozen,
     )
 
 
-def _row(charge: Charge, chained: str) -> AuditRow:
+def _row(charge: Charge, chained: str, parts: Mapping[str, str]) -> AuditRow:
+    whose = parts.get(charge.node, "") if charge.kind == ACT else ""
     return AuditRow(
         charge.id,
         charge.time,
         charge.kind,
         charge.node,
         charge.status,
-        printable(_words(charge)),
+        printable(whose + _words(charge)),
         format_cost_up(charge.loss) if charge.loss else "free",
         chained,
         None if charge.origin is None else charge.origin.actor,

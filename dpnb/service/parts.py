@@ -5,11 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, get_args
+from functools import partial
+from typing import Any, TypeVar, get_args
 
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.grant import Grant, Level, Mode
-from dpnb._core.accountant.granting import grant, move_cap, restore, revoke, share_of, whole_of
+from dpnb._core.accountant.granting import (
+    grant,
+    move_cap,
+    refuse_excess,
+    restore,
+    revoke,
+    share_of,
+    unreserved,
+    whole_of,
+)
+from dpnb._core.accountant.limit import left_of
 from dpnb.accounting.exact import exact
 from dpnb.accounting.losses import PureGDP
 from dpnb.errors import DpnbError, InvalidValueError
@@ -21,6 +32,8 @@ from dpnb.session.toml_lines import Keys
 
 SETTINGS_ACTOR = "(settings)"
 """Who made a part of a budget, in the ledger; no analyst has such a name."""
+
+T = TypeVar("T")
 
 COMPONENTS = ("mu", "discovery_delta", "pure_epsilon")
 PART_KEYS = {"project": dict.fromkeys(("ceiling", "cap"), False)}
@@ -202,6 +215,8 @@ def apply_division(account: Accountant, division: Division, version: str) -> dic
         If the ledger has another division, or the ceilings add up to more than the budget; the message begins with the
         file and the line.
     """
+    if division.mode == "reserved":
+        _refuse_excess(account, division)
     with requested_by(RequestOrigin(SETTINGS_ACTOR)):
         projects: dict[str | None, Grant] = {}
         analysts: dict[str, Grant] = {}
@@ -218,6 +233,27 @@ def apply_division(account: Accountant, division: Division, version: str) -> dic
     return analysts
 
 
+def _refuse_excess(account: Accountant, division: Division) -> None:
+    """Refuse ceilings that add up to too much before one of them is written, since it is fixed then.
+
+    What else is wrong with a part is found when it is written.
+    """
+    known = {(one.level, one.name): one for one in account.tree.grants().values()}
+    outer: dict[str | None, PureGDP] = {}
+    left: dict[str | None, PureGDP] = {}
+    for part in division.parts:
+        if not outer:
+            outer[None], left[None] = _located(part, lambda: (whole_of(account), unreserved(account)))
+        made, project = known.get((part.level, part.name)), part.project
+        ceiling = (part.ceiling or Amount()).of(outer[project])
+        if made is None:
+            _located(part, partial(refuse_excess, part.level, part.name, ceiling, outer[project], left[project]))
+            left[project] = left_of(left[project], ceiling)
+        if part.level == "project":
+            outer[part.name] = ceiling if made is None else made.ceiling or ceiling
+            left[part.name] = ceiling if made is None else unreserved(account, made)
+
+
 def _granted(account: Accountant, mode: Mode, part: Part, projects: dict[str | None, Grant], version: str) -> Grant:
     project = projects.get(part.project)
     outer = None if project is None else project.ceiling or account.tree.cap(node_of(project.id))
@@ -232,7 +268,7 @@ def _granted(account: Accountant, mode: Mode, part: Part, projects: dict[str | N
     return made
 
 
-def _located(part: Part, work: Callable[[], Grant]) -> Grant:
+def _located(part: Part, work: Callable[[], T]) -> T:
     try:
         return work()
     except InvalidValueError as error:

@@ -216,6 +216,7 @@ class RequestRunner(NotCopyable):
             recorded = rows.request(request.id)
             if recorded is not None and (recorded[1].actor, recorded[1].digest) != (self._analyst.name, digest):
                 return _Executed(CONFLICT[0], refused=CONFLICT[1])
+            self._refuse_other_version(request)
             self._analyst.refuse_revoked()
             node = rows.node(request.node)
             call = self._translated(request.call)
@@ -240,6 +241,15 @@ class RequestRunner(NotCopyable):
             milliseconds=round(1000 * (perf_counter() - started)),
         )
         return _Executed(200, ids)
+
+    def _refuse_other_version(self, request: Request) -> None:
+        """Refuse a request that was charged for another version of the table: it would be charged again."""
+        charged, version = self._analyst.rows.version_of(request.id), self._analyst.session._core.version
+        if charged not in (None, version):
+            raise RequestError(
+                f"request: was charged for version {charged!r} of the table, and this is version {version!r}; nothing "
+                "more was charged; connect again, and make a new request"
+            )
 
     def _refuse_foreign(self, node: str, call: AnyCall) -> None:
         """Refuse a call to a mechanism of another analyst."""

@@ -224,7 +224,10 @@ def test_ceilings_add_up_to_at_most_the_budget(tmp_path: Path) -> None:
 
     with pytest.raises(InvalidValueError, match="add up to at most"):
         opened(division("reserved", HALF, Amount(Fraction(51, 100))))
-    opened(division("reserved", HALF, HALF)).close()  # ana's part was made already, with the same ceiling
+    few = division("reserved", Amount(Fraction(99, 100)))
+    with pytest.raises(InvalidValueError, match="analyst bob: the ceilings must add up"):
+        opened(few)  # ana's part, which fits and is a mistake, would be fixed if it were made
+    opened(division("reserved", HALF, HALF)).close()
     for wrong, words in ((division("reserved", Amount(Fraction(1, 4))), "fixed"), (division("pooled"), "fixed")):
         with pytest.raises(InvalidValueError, match=words):
             opened(wrong)
@@ -400,6 +403,9 @@ def test_an_analyst_who_is_taken_out_of_the_settings_is_revoked_until_they_are_b
         assert content(await served.get("/v1/tables")) == []
         await asyncio.to_thread(table.divide, TableSettings("people", "here", division=whole))
         assert (await served.post(served.count("c", mu="1/30"))).status_code == 200
+        rows = content(await served.of("eve", "auditor").get("/v1/tables/people/audit"))["rows"]
+        words = [row["words"] for row in rows if row["kind"] == "act"]
+        assert words == ["analyst ana: part of the budget revoked", "analyst ana: part of the budget restored"]
 
     run_served(tmp_path, scenario, seeded(tmp_path / "people.dpnb"), division(mode))
     result = audit(str(tmp_path / "people.dpnb"))

@@ -219,3 +219,26 @@ def test_events_tell_of_an_analyst_s_own_rows_only(mode: Mode, tmp_path: Path) -
         await stream.aclose()  # type: ignore[attr-defined]
 
     run_served(tmp_path, scenario, seeded(tmp_path / "people.dpnb"), division(mode))
+
+
+def test_a_request_that_is_repeated_for_another_version_charges_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The curator replaced the table while a client waited for its reply."""
+
+    def charged(version: str) -> tuple[int, int]:
+        """The status of the reply, and the number of charges."""
+        seen: list[tuple[int, int]] = []
+
+        async def scenario(served: Served) -> None:
+            before, reply = served.charges, await served.post(served.count("a"))
+            seen.append((reply.status_code, served.charges - before))
+
+        session = seeded(tmp_path / "people.dpnb", version=version)
+        run_served(tmp_path, scenario, session, division("reserved"))
+        return seen[0]
+
+    assert charged("1") == (200, 1)
+    assert charged("2") == (422, 0)
+    monkeypatch.setattr(SharedRows, "version_of", lambda self, number: None)  # the control
+    assert charged("2") == (200, 1)

@@ -195,29 +195,51 @@ def _refuse_too_large(account: Accountant, level: Level, name: str, amount: Pure
         raise InvalidValueError(f"{level} {name}: must have a part of the budget; got none; revoke its access instead")
 
 
-def _refuse_excess(account: Accountant, level: Level, name: str, ceiling: PureGDP, project: Grant | None) -> None:
-    """Refuse ceilings that add up to more than what they are taken from."""
+def unreserved(account: Accountant, project: Grant | None = None) -> PureGDP:
+    """What is left of a budget, or of the part of a project, for further ceilings.
+
+    Parameters
+    ----------
+    account : Accountant
+        The accountant of the session.
+    project : Grant, optional
+        The project; by default the whole budget.
+    """
     node = ROOT if project is None else node_of(project.id)
     taken = [one.ceiling for one in account.tree.grants().values() if one.node == node and one.ceiling is not None]
-    outer, spent = whole_of(account), None
-    if project is not None:
-        outer = project.ceiling or outer
-    else:
-        spent = _spent_outside(account)
-        if account.individual and spent.mu_squared:
-            raise InvalidValueError(
-                f"{level} {name}: a budget cannot be divided after a charge under individual accounting, since each "
-                "unit may have paid all of it; start a new ledger"
-            )
-    left = outer if spent is None else left_of(outer, spent)
+    left = left_of(whole_of(account), _spent_outside(account)) if project is None else _outer(account, project)
     for one in taken:
         left = left_of(left, one)
+    return left
+
+
+def refuse_excess(level: Level, name: str, ceiling: PureGDP, outer: PureGDP, left: PureGDP) -> None:
+    """Refuse a ceiling that is more than what is left of what it is taken from.
+
+    Raises
+    ------
+    InvalidValueError
+    """
     if not ceiling.within(left):
         raise InvalidValueError(
             f"{level} {name}: the ceilings must add up to at most {outer.format(up=False, with_delta=True)}; "
             f"{left.format(up=False, with_delta=True)} is left, and it has {ceiling.format(up=True, with_delta=True)}; "
             "lower it"
         )
+
+
+def _refuse_excess(account: Accountant, level: Level, name: str, ceiling: PureGDP, project: Grant | None) -> None:
+    """Refuse ceilings that add up to more than what they are taken from."""
+    if project is None and account.individual and _spent_outside(account).mu_squared:
+        raise InvalidValueError(
+            f"{level} {name}: a budget cannot be divided after a charge under individual accounting, since each "
+            "unit may have paid all of it; start a new ledger"
+        )
+    refuse_excess(level, name, ceiling, _outer(account, project), unreserved(account, project))
+
+
+def _outer(account: Accountant, project: Grant | None) -> PureGDP:
+    return (None if project is None else project.ceiling) or whole_of(account)
 
 
 def _spent_outside(account: Accountant) -> PureGDP:
