@@ -219,7 +219,7 @@ class HubIdentities(NotCopyable):
             return _Known(
                 time,
                 refusal="name: that of the user of JupyterHub must be letters, digits, '.', '_', '@' and '-', and "
-                "begin with a letter or digit; it is another; ask the administrator of JupyterHub for another user name",
+                "begin with a letter or digit; it is another; ask the administrator of JupyterHub for another name",
             )
         is_curator = self._settings.curator_scope in user.scopes
         return _Known(time, Identity(user.name, "curator" if is_curator else "analyst"))
