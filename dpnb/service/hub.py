@@ -1,6 +1,6 @@
 """Identities from JupyterHub: whose token a token is, and what its scopes allow.
 
-A token is described by the Hub to whoever presents it, so the service needs no token of its own.  What
+The Hub describes a token to anyone who presents it, so the service needs no token of its own.  What
 ``jupyterhub.services.auth`` does beyond this one request is for services with pages; it needs Tornado and has no limits
 on the time and size of a reply.
 """

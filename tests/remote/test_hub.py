@@ -97,7 +97,7 @@ def test_it_is_neither_shown_nor_copied_nor_stored(fake: FakeHub, tmp_path: Path
     "scopes", [(ACCESS, "tokens!user=ana"), ("inherit",), ("self",), (ACCESS, "access:servers!user=ana"), ADDED, ()]
 )
 def test_a_token_that_can_do_more_or_less_is_not_used(scopes: tuple[str, ...], fake: FakeHub) -> None:
-    """Attack: whoever holds the service would hold what the user may do in the Hub."""
+    """Attack: the service could do in the Hub what the user may do there."""
     fake.reply = lambda asked: httpx.Response(201, json={"token": "made-wide", "scopes": scopes})
     with pytest.raises(ServiceError, match="not sent to the service") as refused:
         fake.token().header()
