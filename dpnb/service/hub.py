@@ -11,6 +11,7 @@ import asyncio
 import hashlib
 import re
 import ssl
+import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
@@ -121,6 +122,7 @@ class HubIdentities(NotCopyable):
             headers={"User-Agent": "dpnb", "Accept-Encoding": "identity"},
         )
         self._known: OrderedDict[bytes, _Known] = OrderedDict()
+        self._lock = threading.Lock()
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="dpnb-hub")
         self._waiting: set[bytes] = set()
         self._numbers = count()
@@ -197,12 +199,15 @@ class HubIdentities(NotCopyable):
         asked = self._now()
         user = self._reply(token)
         known = _Known(asked) if user is None else self._judged(asked, user)
-        key = _key(token)
-        self._known[key] = known
-        self._known.move_to_end(key)
-        while len(self._known) > MAX_REMEMBERED:
-            self._known.popitem(last=False)
+        self._remember(_key(token), known)
         return known.result()
+
+    def _remember(self, key: bytes, known: _Known) -> None:
+        with self._lock:
+            self._known[key] = known
+            self._known.move_to_end(key)
+            while len(self._known) > MAX_REMEMBERED:
+                self._known.popitem(last=False)
 
     def _judged(self, time: float, user: HubUser) -> _Known:
         """Whether a user of the Hub may connect, and as what."""

@@ -405,3 +405,14 @@ def test_behind_a_prefix_there_are_no_other_routes(tmp_path: Path) -> None:
             assert (await served.get(path)).status_code == 404
 
     run_served(tmp_path, scenario, prefix="/services/dpnb")
+
+
+def test_a_limited_number_of_replies_is_kept_and_no_token(fake: FakeHub, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_REMEMBERED", 3)
+    with fake.identities() as hub:
+        for number in range(10):
+            assert hub.ask(f"invented-{number}") is None
+        assert hub.ask(TOKEN) is not None
+        assert len(hub._known) == 3
+        assert TOKEN not in repr(vars(hub))
+        assert TOKEN.encode() not in b"".join(hub._known)

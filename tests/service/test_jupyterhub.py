@@ -92,7 +92,7 @@ def test_nothing_of_one_analyst_reaches_the_other_in_reserved_mode(hub: Hub) -> 
     assert received("reserved") == before
     assert bob.run("print(session)") == shown
     own = hub.running.fetch("tables/reserved/rows?after=0&pending=", hub.running.token("ana", ACCESS))
-    (answer,) = (row["values"]["released"] for row in json.loads(own)["rows"])
+    (answer,) = (row["values"]["result"] for row in json.loads(own)["rows"])
     noisy = json.loads(answer)["values"]
     assert len("".join(noisy)) > 8  # what is not found is not short
     for number in noisy:
