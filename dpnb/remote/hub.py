@@ -140,50 +140,59 @@ class HubToken(NotCopyable):
         return True
 
     def _new(self) -> Token:
-        """Have the Hub make a token."""
+        """Have the Hub make a token; no frame of a traceback, which a notebook may show, holds a secret."""
+        outcome = self._outcome()
+        if isinstance(outcome, DpnbError):
+            raise outcome
+        return outcome
+
+    def _outcome(self) -> Token | DpnbError:
+        """The token that the Hub makes, or why it makes none."""
         status, body = self._reply()
+        if status is None:
+            return ServiceUnavailable(
+                "JupyterHub: cannot be reached, to make a token for the service; nothing was charged; try again, and "
+                "ask its administrator if that does not help"
+            )
         if status in (400, 401, 403, 404):
-            raise AccessDenied(
+            return AccessDenied(
                 f"JupyterHub: gives this user no token for the service (status {status}); nothing was charged; ask the "
                 f"administrator of JupyterHub for a role with {' and '.join(self._scopes)}, and restart the notebook "
                 "server; it also needs 'tokens!user' among its own scopes"
             )
         if status not in (200, 201):
-            raise ServiceUnavailable(f"JupyterHub: made no token (status {status}); nothing was charged; try again")
+            return ServiceUnavailable(f"JupyterHub: made no token (status {status}); nothing was charged; try again")
         try:
             made = msgspec.json.decode(body, type=_Made)
             more = [one for one in made.scopes if one not in self._scopes and IDENTIFYING.fullmatch(one) is None]
-            token = None if more or not set(self._scopes) <= set(made.scopes) else Token(made.token, self.source)
+            if not more and set(self._scopes) <= set(made.scopes):
+                return Token(made.token, self.source)
         except (msgspec.MsgspecError, RecursionError, DpnbError):
-            token = None
-        if token is None:  # one that can do more must not leave this process
-            raise ServiceError(
-                "JupyterHub: made a token with other scopes than were asked for, or sent what cannot be read; it was "
-                "not sent to the service; dpnb needs JupyterHub 4 or newer"
-            )
-        return token
+            pass
+        return ServiceError(  # a token that can do more must not leave this process
+            "JupyterHub: made a token with other scopes than were asked for, or sent what cannot be read; it was not "
+            "sent to the service; dpnb needs JupyterHub 4 or newer"
+        )
 
-    def _reply(self) -> tuple[int, bytes]:
+    def _reply(self) -> tuple[int | None, bytes]:
+        """Status and body of the Hub's reply; None as status if there is none."""
         import httpx  # an extra
 
-        url = f"{os.environ[API_VARIABLE].rstrip('/')}/users/{quote(os.environ[USER_VARIABLE], safe='')}/tokens"
         asked = {"expires_in": VALID_SECONDS, "scopes": self._scopes, "note": "dpnb.connect"}
-        headers = {"Authorization": f"Bearer {os.environ[TOKEN_VARIABLE]}", "Content-Type": "application/json"}
-        transport = self._transport or httpx.HTTPTransport()
         body = bytearray()
         try:
+            url = f"{os.environ[API_VARIABLE].rstrip('/')}/users/{quote(os.environ[USER_VARIABLE], safe='')}/tokens"
+            headers = {"Authorization": f"Bearer {os.environ[TOKEN_VARIABLE]}", "Content-Type": "application/json"}
             with (
-                httpx.Client(transport=transport, timeout=TIMEOUT_SECONDS, follow_redirects=False) as client,
+                httpx.Client(
+                    transport=self._transport or httpx.HTTPTransport(), timeout=TIMEOUT_SECONDS, follow_redirects=False
+                ) as client,
                 client.stream("POST", url, content=msgspec.json.encode(asked), headers=headers) as response,
             ):
                 for part in response.iter_raw():
                     body += part
                     if len(body) > MAX_REPLY:
-                        raise httpx.ReadError("the reply is too long")
+                        return None, b""
                 return response.status_code, bytes(body)
         except (httpx.HTTPError, httpx.InvalidURL, OSError, KeyError, ValueError):
-            pass
-        raise ServiceUnavailable(
-            "JupyterHub: cannot be reached, to make a token for the service; nothing was charged; try again, and ask "
-            "its administrator if that does not help"
-        )
+            return None, b""

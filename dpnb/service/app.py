@@ -30,7 +30,7 @@ from dpnb.service.events import ChangeFeed
 from dpnb.service.grid import TimeGrid, assumed_rows
 from dpnb.service.hosts import is_loopback
 from dpnb.service.hub import HubIdentities
-from dpnb.service.identities import Identities
+from dpnb.service.identities import Identities, Valid
 from dpnb.service.limits import RequestRate
 from dpnb.service.log import log, log_login
 from dpnb.service.metrics import Metrics
@@ -56,32 +56,6 @@ NO_TABLE = (
 )
 NO_ROUTE = "Not Found"
 """How Starlette describes an address without a route, such as one of another version."""
-
-
-class Valid:
-    """Whether the token of a request is still valid.
-
-    Parameters
-    ----------
-    identities : Identities
-        Who has which token.
-    token : str
-        The token.
-    person : Identity
-        Whose it was when the request arrived.
-    """
-
-    def __init__(self, identities: Identities, token: str, person: Identity) -> None:
-        self._identities, self._token, self._person = identities, token, person
-
-    def __call__(self) -> bool:
-        """Whether it is valid now; may wait for JupyterHub."""
-        return self._identities.confirm(self._token, self._person)
-
-    def last_known(self) -> bool:
-        """Whether it is valid as far as is known without waiting."""
-        return self._identities.last_known(self._token, self._person)
-
 
 TOO_OFTEN = (
     429,

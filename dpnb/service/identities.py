@@ -78,3 +78,28 @@ class Identities(NotCopyable):
                 "the service"
             )
         return person
+
+
+class Valid:
+    """Whether the token of a request is still valid.
+
+    Parameters
+    ----------
+    identities : Identities
+        Who has which token.
+    token : str
+        The token.
+    person : Identity
+        Whose it was when the request arrived.
+    """
+
+    def __init__(self, identities: Identities, token: str, person: Identity) -> None:
+        self._identities, self._token, self._person = identities, token, person
+
+    def __call__(self) -> bool:
+        """Whether it is valid now; may wait for JupyterHub."""
+        return self._identities.confirm(self._token, self._person)
+
+    def last_known(self) -> bool:
+        """Whether it is valid as far as is known without waiting."""
+        return self._identities.last_known(self._token, self._person)

@@ -24,6 +24,7 @@ c.Authenticator.allow_all = True
 # a machine, that they cannot reach other than through the proxy.
 c.JupyterHub.spawner_class = "simple"
 c.Spawner.cmd = [sys.executable, "-m", "jupyterhub.singleuser"]
+c.Spawner.default_url = "/lab"
 
 # --- the service ---
 # An external service: the curator starts it, and the Hub's administrators do not get its files.  With a `command` here,
