@@ -50,12 +50,9 @@ class Bearer(httpx.Auth):
         self._token = token
 
     def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
-        """Add the header; once more with another token, if the service refuses one that can be replaced."""
+        """Add the header."""
         request.headers["Authorization"] = self._token.header()
-        response = yield request
-        if response.status_code == 401 and self._token.renew():
-            request.headers["Authorization"] = self._token.header()
-            yield request
+        yield request
 
 
 class Channel(NotCopyable):
@@ -77,7 +74,7 @@ class Channel(NotCopyable):
 
     def __init__(self, origin: Origin, token: Credential, retry_seconds: float = RETRY_SECONDS) -> None:
         self.origin, self.where, self._retry_seconds = origin, f"service {origin.text}", retry_seconds
-        self._auth = Bearer(token)
+        self._token, self._auth = token, Bearer(token)
         # The methods of a deque need no lock, which a fork could inherit while it is acquired.
         self._idle: deque[httpx.Client] = deque()
         self._process, self._is_closed = os.getpid(), False
@@ -145,13 +142,16 @@ class Channel(NotCopyable):
         self, method: str, path: str, body: bytes | None, retry_seconds: float | None, query: dict[str, Any]
     ) -> tuple[int, bytes]:
         deadline = time.monotonic() + (self._retry_seconds if retry_seconds is None else retry_seconds)
-        pause, was_sent = FIRST_PAUSE, False
+        pause, was_sent, was_renewed = FIRST_PAUSE, False, False
         while True:
             task = ThreadTask(lambda: self._attempt(method, path, body, query))
             task.start_or_run()
             outcome = task.result()  # after an interrupt the attempt goes on, with a connection of its own
             if not isinstance(outcome, _Lost):
-                return outcome
+                if outcome[0] != 401 or was_renewed or not self._token.renew():
+                    return outcome
+                was_renewed = True
+                continue
             was_sent |= outcome.may_have_arrived and body is not None
             if time.monotonic() + pause > deadline:
                 raise self._unavailable(outcome.reason, was_sent)
@@ -243,6 +243,7 @@ class Channel(NotCopyable):
                 client.stream("GET", f"/v{VERSION}/{path}", headers={"Accept": "text/event-stream"}) as response,
             ):
                 if response.status_code in (401, 403):
+                    self._token.renew()  # for the next attempt
                     raise AccessDenied(str(failure(self.where, response.status_code, b"")))
                 if response.status_code == 404:
                     raise failure(self.where, response.status_code, response.read())

@@ -300,3 +300,17 @@ def test_a_service_that_cannot_ask_the_hub_is_shown_with_its_words(
     assert "service: cannot ask ?[2JJupyterHub" in str(shown.value)
     assert "nothing was charged" in str(shown.value)
     session.ledger.close()
+
+
+def test_a_stream_of_events_is_opened_again_with_another_token(tmp_path: Path) -> None:
+    session = people()
+    service = SmallService({"people": session})
+    with service.served(tmp_path / "s") as address:
+        channel = Channel(origin_of(address), Replaced("expired", TOKEN))
+        with pytest.raises(AccessDenied), channel.stream("tables/people/events"):
+            raise AssertionError("the service has accepted an expired token")
+        with channel.stream("tables/people/events") as stream:
+            assert next(stream.lines()) == ": a comment"
+            stream.cut()
+        channel.close()
+    session.ledger.close()
