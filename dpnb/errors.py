@@ -288,7 +288,10 @@ class ServiceUnavailable(DpnbError):  # noqa: N818
 
 
 class AccessDenied(DpnbError):  # noqa: N818
-    """The curator's service refused the access token, or the token gives no access to a table; nothing was charged."""
+    """The curator's service refused the access token, or the token gives no access to a table; nothing was charged.
+
+    On a JupyterHub also: the Hub makes no token for the service, since the user has no role with its scope.
+    """
 
 
 class ServiceError(DpnbError):

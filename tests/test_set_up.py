@@ -54,6 +54,7 @@ def setup(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
     monkeypatch.setattr(module, "install_packages", lambda needed, recipe: module.done.append("packages"))
     monkeypatch.setattr(module, "build_bundle", build_bundle)
     monkeypatch.setattr(module, "install_dpnb", lambda: module.done.append("dpnb"))
+    monkeypatch.setattr(module, "install_proxy", lambda package: module.done.append("proxy"))
     monkeypatch.setattr(module, "missing_programs", lambda command: {})
     return module
 
@@ -73,6 +74,13 @@ def test_each_command_installs_what_it_needs_and_no_more(setup: ModuleType) -> N
     for name in ("pyspark", "dask", "dp-accounting", "notebook>=", "sphinx>="):
         assert name not in test
         assert name in thorough
+
+
+def test_the_proxy_of_jupyterhub_is_for_the_thorough_tests_only(setup: ModuleType) -> None:
+    assert done(setup, "thorough") == ["environment", "packages", "bundle", "dpnb", "proxy"]
+    assert done(setup, "thorough") == []
+    assert "proxy" not in done(setup, "test")
+    assert "jupyterhub" not in " ".join(setup.requirements("test", RECIPE))
 
 
 def test_a_stage_is_repeated_only_when_its_inputs_have_changed(

@@ -4,6 +4,7 @@
 ``session``      the session
 ``origin``       the address of a service
 ``tokens``       access tokens: where they are found and kept
+``hub``          tokens that JupyterHub makes for the service
 ``channel``      requests and replies over HTTP
 ``failures``     what failed replies mean, as errors
 ``calls``        calls that the service executes, with their rows in the copy of the ledger

@@ -15,9 +15,9 @@ import msgspec
 
 from dpnb.copying import NotCopyable
 from dpnb.errors import AccessDenied, DpnbError, ServiceUnavailable
-from dpnb.remote.failures import RETRIED, TOO_MANY_REQUESTS, failure, refused_in, unreadable
+from dpnb.remote.failures import RETRIED, TOO_MANY_REQUESTS, failure, refusal_text, refused_in, unreadable
 from dpnb.remote.origin import Origin
-from dpnb.remote.tokens import Token
+from dpnb.remote.tokens import Credential
 from dpnb.threads import ThreadTask
 from dpnb.wire import VERSION
 from dpnb.wire.replies import AnyReply, Done
@@ -46,7 +46,7 @@ T = TypeVar("T")
 class Bearer(httpx.Auth):
     """Adds the token to each request; no object that is shown holds it."""
 
-    def __init__(self, token: Token) -> None:
+    def __init__(self, token: Credential) -> None:
         self._token = token
 
     def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
@@ -66,15 +66,15 @@ class Channel(NotCopyable):
     ----------
     origin : Origin
         The address of the service.
-    token : Token
+    token : Credential
         Sent with each request, to this origin only.
     retry_seconds : float, default RETRY_SECONDS
         Time for which a request is repeated after the connection was lost.
     """
 
-    def __init__(self, origin: Origin, token: Token, retry_seconds: float = RETRY_SECONDS) -> None:
+    def __init__(self, origin: Origin, token: Credential, retry_seconds: float = RETRY_SECONDS) -> None:
         self.origin, self.where, self._retry_seconds = origin, f"service {origin.text}", retry_seconds
-        self._auth = Bearer(token)
+        self._token, self._auth = token, Bearer(token)
         # The methods of a deque need no lock, which a fork could inherit while it is acquired.
         self._idle: deque[httpx.Client] = deque()
         self._process, self._is_closed = os.getpid(), False
@@ -142,13 +142,16 @@ class Channel(NotCopyable):
         self, method: str, path: str, body: bytes | None, retry_seconds: float | None, query: dict[str, Any]
     ) -> tuple[int, bytes]:
         deadline = time.monotonic() + (self._retry_seconds if retry_seconds is None else retry_seconds)
-        pause, was_sent = FIRST_PAUSE, False
+        pause, was_sent, was_renewed = FIRST_PAUSE, False, False
         while True:
             task = ThreadTask(lambda: self._attempt(method, path, body, query))
             task.start_or_run()
             outcome = task.result()  # after an interrupt the attempt goes on, with a connection of its own
             if not isinstance(outcome, _Lost):
-                return outcome
+                if outcome[0] != 401 or was_renewed or not self._token.renew():
+                    return outcome
+                was_renewed = True
+                continue
             was_sent |= outcome.may_have_arrived and body is not None
             if time.monotonic() + pause > deadline:
                 raise self._unavailable(outcome.reason, was_sent)
@@ -170,12 +173,15 @@ class Channel(NotCopyable):
                 content = self._content(response)
             outcome = response.status_code, content
             if response.status_code in RETRIED:
-                outcome = _Lost(f"status {response.status_code}", True)
+                refused = refused_in(content)  # of the service itself, which says that nothing was charged
+                outcome = _Lost(refusal_text(refused) if refused else f"status {response.status_code}", not refused)
             elif response.status_code == TOO_MANY_REQUESTS:
                 outcome = _Lost("it has too many requests of yours", False)
         except (httpx.HTTPError, OSError, ssl.SSLError) as error:
             never = isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | httpx.PoolTimeout)
             outcome = _Lost(_reason(error), not never)
+        except ServiceUnavailable as error:  # JupyterHub, which makes the tokens
+            outcome = _Lost(str(error), False)
         except DpnbError:
             client.close()
             raise
@@ -237,6 +243,7 @@ class Channel(NotCopyable):
                 client.stream("GET", f"/v{VERSION}/{path}", headers={"Accept": "text/event-stream"}) as response,
             ):
                 if response.status_code in (401, 403):
+                    self._token.renew()  # for the next attempt
                     raise AccessDenied(str(failure(self.where, response.status_code, b"")))
                 if response.status_code == 404:
                     raise failure(self.where, response.status_code, response.read())

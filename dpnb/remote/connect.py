@@ -6,8 +6,18 @@ import re
 from typing import TYPE_CHECKING
 
 from dpnb.errors import AccessDenied, InvalidValueError, RequestError
-from dpnb.remote.origin import Origin, origin_of
-from dpnb.remote.tokens import Token, ask_for_token, can_prompt, find_token, offer_to_keep
+from dpnb.remote.hub import hub_address, hub_token
+from dpnb.remote.origin import EXAMPLES, Origin, origin_of
+from dpnb.remote.tokens import (
+    SERVICE_VARIABLE,
+    Credential,
+    Token,
+    ask_for_token,
+    can_prompt,
+    find_token,
+    offer_to_keep,
+    token_of_environment,
+)
 from dpnb.wire.replies import Table
 
 if TYPE_CHECKING:
@@ -17,7 +27,7 @@ if TYPE_CHECKING:
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,200}")
 
 
-def connect(address: str, table: str | None = None, *, token: str | None = None) -> RemoteSession:
+def connect(address: str | None = None, table: str | None = None, *, token: str | None = None) -> RemoteSession:
     """Open a session on a table that a curator's service holds.
 
     The session has the same methods as a `Session`, but neither the table nor the ledger is in this process: the
@@ -26,14 +36,17 @@ def connect(address: str, table: str | None = None, *, token: str | None = None)
 
     Parameters
     ----------
-    address : str
+    address : str, optional
         The address of the service: ``https://host:port``, ``unix:///path/to/socket`` for a service on this machine, or
-        ``http://localhost:port``, for example through an SSH tunnel.  Plain HTTP to another machine is refused.
+        ``http://localhost:port``, for example through an SSH tunnel.  Plain HTTP to another machine is refused.  By
+        default it is taken from the environment variable ``DPNB_SERVICE``; in a notebook server of JupyterHub, it may
+        also follow from the public address of the Hub.
     table : str, optional
         Name of the table; it may be omitted if the token gives access to one table only.
     token : str, optional
         The access token that the curator made.  By default it is taken from the environment variable ``DPNB_TOKEN``
-        (for the address in ``DPNB_SERVICE``; without that variable, for the first address used), or from a file that
+        (for the address in ``DPNB_SERVICE``; without that variable, for the first address used), or in a notebook
+        server of JupyterHub made by the Hub, for the address that the Hub's configuration names, or from a file that
         only this user can read, or else prompted for, also if the one in the file is refused.  Do not write it in a
         notebook.  It is sent to this address only, and redirections are not followed.
 
@@ -44,13 +57,13 @@ def connect(address: str, table: str | None = None, *, token: str | None = None)
     Raises
     ------
     InvalidValueError
-        If the address is invalid or is plain HTTP to another machine, or there is no such table.
+        If the address is invalid, missing or is plain HTTP to another machine, or there is no such table.
     RequestError
         If there is no token, or an extra is not installed.
     AccessDenied
-        If the service refuses the token.
+        If the service refuses the token, or JupyterHub makes none.
     ServiceUnavailable
-        If the service cannot be reached.
+        If the service or JupyterHub cannot be reached.
     ServiceError
         If the service uses another version of the messages.
 
@@ -67,14 +80,14 @@ def connect(address: str, table: str | None = None, *, token: str | None = None)
     """
     given = None if token is None else Token(token, "token=")
     token = None  # tracebacks of what follows show this frame
-    origin = origin_of(address)
+    origin = origin_of(_known_address() if address is None else address)
     name = None if table is None else checked_table(table)
-    found = given or find_token(origin)
+    found = given or find_credential(origin)
     if found is not None:
         try:
             return _opened(origin, found, name)
         except AccessDenied as error:
-            if not (found.is_kept and can_prompt()):
+            if not (isinstance(found, Token) and found.is_kept and can_prompt()):
                 raise AccessDenied(f"{error}; the refused one is from: {found.source}") from None
     typed = ask_for_token(origin, refused=found)
     session = _opened(origin, typed, name)
@@ -82,7 +95,7 @@ def connect(address: str, table: str | None = None, *, token: str | None = None)
     return session
 
 
-def _opened(origin: Origin, token: Token, name: str | None) -> RemoteSession:
+def _opened(origin: Origin, token: Credential, name: str | None) -> RemoteSession:
     channel = open_channel(origin, token)
     from dpnb.remote.session import RemoteSession  # after the check that httpx is installed
 
@@ -94,7 +107,34 @@ def _opened(origin: Origin, token: Token, name: str | None) -> RemoteSession:
         raise
 
 
-def open_channel(origin: Origin, token: Token) -> Channel:
+def _known_address() -> str:
+    """The address that the environment names.
+
+    Raises
+    ------
+    InvalidValueError
+    """
+    address = hub_address()
+    if address is None:
+        raise InvalidValueError(
+            f"address: required where the environment does not name the service; got None; use {EXAMPLES}, or set "
+            f"{SERVICE_VARIABLE}"
+        )
+    return address
+
+
+def find_credential(origin: Origin) -> Credential | None:
+    """The token of an origin: from the environment, from JupyterHub or from its file; None without one.
+
+    Raises
+    ------
+    RequestError
+        If other users could read or change the file.
+    """
+    return token_of_environment(origin) or hub_token(origin) or find_token(origin)
+
+
+def open_channel(origin: Origin, token: Credential) -> Channel:
     """The connection to a service.
 
     Raises

@@ -30,7 +30,12 @@ MAX_SHOWN = 4000
 
 def refusal(reply: Refused) -> DpnbError:
     """The refusal of the service, as a local session would raise it."""
-    return _KINDS.get(reply.error, ServiceError)(printable(reply.message[:MAX_SHOWN]))
+    return _KINDS.get(reply.error, ServiceError)(refusal_text(reply))
+
+
+def refusal_text(reply: Refused) -> str:
+    """The message of a refusal, as it may be shown."""
+    return printable(reply.message[:MAX_SHOWN])
 
 
 def printable(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from urllib.parse import SplitResult, unquote, urlsplit
@@ -11,6 +12,9 @@ from dpnb.errors import InvalidValueError
 
 SOCKET_URL = "http://localhost"
 """The base of the addresses that are requested through a Unix socket; the host is not used."""
+
+PREFIX = re.compile(r"(?:/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*", re.ASCII)
+"""The path under which a proxy forwards requests to the service."""
 
 EXAMPLES = "'https://host', 'http://localhost:port' or 'unix:///path/to/socket'"
 
@@ -22,7 +26,8 @@ class Origin:
     Parameters
     ----------
     text : str
-        The address in its normal form, such as ``https://host:8443`` or ``unix:///run/dpnb.sock``.
+        The address in its normal form, such as ``https://host:8443``, ``https://host/services/dpnb`` for a service
+        behind a proxy, or ``unix:///run/dpnb.sock``.
     url : str
         The base of the addresses that are requested.
     socket : str or None
@@ -63,8 +68,12 @@ def origin_of(address: object) -> Origin:
     if parts.scheme == "unix":
         return _socket_origin(parts, address)
     host = (parts.hostname or "").lower()
-    if not host or parts.path.strip("/"):
-        raise InvalidValueError(f"address: must be a host and a port without a path; got {address!r}; use {EXAMPLES}")
+    prefix = parts.path.rstrip("/")
+    if not host or PREFIX.fullmatch(prefix) is None:
+        raise InvalidValueError(
+            f"address: must be a host and a port, and for a service behind a proxy a path of letters, digits and ._~-; "
+            f"got {address!r}; use {EXAMPLES}, or 'https://host/services/dpnb'"
+        )
     if parts.scheme == "http" and not _is_loopback(host):
         raise InvalidValueError(
             f"address: plain http would show the token and the answers to the network; got {address!r}; use https, or "
@@ -72,7 +81,7 @@ def origin_of(address: object) -> Origin:
         )
     name = f"[{host}]" if ":" in host else host
     standard = 443 if parts.scheme == "https" else 80
-    text = f"{parts.scheme}://{name}" + (f":{port}" if port not in (None, standard) else "")
+    text = f"{parts.scheme}://{name}" + (f":{port}" if port not in (None, standard) else "") + prefix
     return Origin(text, text)
 
 

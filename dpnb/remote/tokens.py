@@ -14,6 +14,7 @@ import sys
 import tempfile
 from contextlib import suppress
 from pathlib import Path
+from typing import Protocol
 from urllib.parse import quote
 
 from dpnb.copying import NotCopyable
@@ -26,6 +27,23 @@ SERVICE_VARIABLE = "DPNB_SERVICE"
 
 _TEXT = re.compile(r"[A-Za-z0-9._~+/=-]{1,4096}")  # the characters of a bearer token, RFC 6750
 _used_at: list[str] = []  # the origin to which this process has sent the token of its environment
+
+
+class Credential(Protocol):
+    """What is sent to a service for it to know the sender: a token, or one that is replaced in time."""
+
+    @property
+    def source(self) -> str:
+        """Where it was found, for errors."""
+        ...
+
+    def header(self) -> str:
+        """The value of the header ``Authorization``."""
+        ...
+
+    def renew(self) -> bool:
+        """Whether another token can be made after the service has refused this one."""
+        ...
 
 
 class Token(NotCopyable):
@@ -65,6 +83,10 @@ class Token(NotCopyable):
         """The value of the header ``Authorization``."""
         return f"Bearer {self._text}"
 
+    def renew(self) -> bool:
+        """Whether another token can be made after the service has refused this one."""
+        return False
+
     def keep(self, origin: Origin) -> Path:
         """Write the token to the file of its origin, which only this user can read."""
         path = token_file(origin)
@@ -96,10 +118,13 @@ def find_token(origin: Origin) -> Token | None:
     RequestError
         If other users could read or change the file.
     """
+    return token_of_environment(origin) or _from_file(token_file(origin))
+
+
+def token_of_environment(origin: Origin) -> Token | None:
+    """The token of the environment; None if there is none, or it is for another origin."""
     text = os.environ.get(VARIABLE)
-    if text and _is_meant_for(origin):
-        return Token(text, f"environment variable {VARIABLE}")
-    return _from_file(token_file(origin))
+    return Token(text, f"environment variable {VARIABLE}") if text and _is_meant_for(origin) else None
 
 
 def _is_meant_for(origin: Origin) -> bool:
@@ -135,7 +160,7 @@ def _from_file(path: Path) -> Token | None:
         return Token(file.read(4200), f"file {path}", is_kept=True)
 
 
-def ask_for_token(origin: Origin, *, refused: Token | None = None) -> Token:
+def ask_for_token(origin: Origin, *, refused: Credential | None = None) -> Token:
     """Prompt for the token of a service, instead of one that it has refused.
 
     Raises

@@ -3,6 +3,7 @@
 ``settings``  the curator's file, ``curator.toml``
 ``opening``   opens the tables of the settings
 ``tokens``    the access tokens: only their hashes are stored
+``identities``  who sends a request: a holder of a token, or a user of JupyterHub (``hub``)
 ``app``       the routes, with authentication
 ``requests``  executes requests, each charged once
 ``events``    tells connected sessions that rows were added or answered

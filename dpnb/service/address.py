@@ -11,7 +11,7 @@ import os
 import socket
 import stat
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dpnb.errors import InvalidValueError
@@ -140,5 +140,5 @@ def _listen_on_port(address: PortAddress) -> Listening:
             fault = error.strerror
         else:
             port = opened.getsockname()[1]
-            return Listening(opened, PortAddress(address.host, port, address.names, address.tls).url)
+            return Listening(opened, replace(address, port=port).url)
     raise InvalidValueError(f"host: {address.host} with port {address.port} must be free to listen on; {fault}")

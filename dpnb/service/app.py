@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import re
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
@@ -23,16 +24,19 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from dpnb.copying import NotCopyable
-from dpnb.errors import DpnbError, InvalidValueError
+from dpnb.errors import AccessDenied, DpnbError, InvalidValueError, ServiceUnavailable
 from dpnb.service.acts import act, audit_page
 from dpnb.service.events import ChangeFeed
 from dpnb.service.grid import TimeGrid, assumed_rows
+from dpnb.service.hosts import is_loopback
+from dpnb.service.hub import HubIdentities
+from dpnb.service.identities import Identities, Valid
 from dpnb.service.limits import RequestRate
 from dpnb.service.log import log, log_login
 from dpnb.service.metrics import Metrics
 from dpnb.service.opening import AnalystSession, OpenTable
 from dpnb.service.requests import UNAUTHORIZED, RequestRunner
-from dpnb.service.settings import Limits, is_loopback
+from dpnb.service.settings import Limits
 from dpnb.service.tokens import LONGEST_TOKEN, ROLES, Identity, Role, TokenStore
 from dpnb.wire import VERSION
 from dpnb.wire.acts import AnyAct
@@ -55,8 +59,6 @@ NO_TABLE = (
 )
 NO_ROUTE = "Not Found"
 """How Starlette describes an address without a route, such as one of another version."""
-
-Valid = Callable[[], bool]
 
 TOO_OFTEN = (
     429,
@@ -177,12 +179,24 @@ class Service(NotCopyable):
         Names that requests may be addressed to; all if empty, as on a Unix socket, which no web page can reach.
     rules : Rules, optional
         How requests are limited, timed and counted.
+    hub : HubIdentities, optional
+        The JupyterHub whose users may connect.
+    prefix : str
+        Path below which all routes are.
     """
 
-    def __init__(self, tokens: TokenStore, hosts: tuple[str, ...] = (), rules: Rules | None = None) -> None:
+    def __init__(
+        self,
+        tokens: TokenStore,
+        hosts: tuple[str, ...] = (),
+        rules: Rules | None = None,
+        hub: HubIdentities | None = None,
+        prefix: str = "",
+    ) -> None:
         self.tokens, self._hosts, self._rules = tokens, hosts, rules or Rules()
         self.tables: dict[str, ServedTable] = {}
         self._rates: dict[str, RequestRate] = {}
+        self._hub, self._prefix, self.identities = hub, prefix, Identities(tokens, hub)
 
     def add(self, table: OpenTable) -> None:
         """Serve a table; call in the event loop."""
@@ -203,10 +217,12 @@ class Service(NotCopyable):
         """Finish the running requests and close the tables."""
         for name in list(self.tables):
             await self.remove(name)
+        if self._hub is not None:
+            self._hub.close()
 
     def app(self) -> Starlette:
         """The ASGI application."""
-        base = f"/v{VERSION}"
+        base = f"{self._prefix}/v{VERSION}"
         routes = [
             Route(f"{base}/health", _health, methods=["GET"]),
             Route(f"{base}/tables", self._authenticated(self._names, ROLES), methods=["GET"]),
@@ -243,7 +259,15 @@ class Service(NotCopyable):
         async def route(request: HttpRequest) -> Response:
             scheme, _, token = request.headers.get("authorization", "").partition(" ")
             token = token if scheme.lower() == "bearer" and len(token) <= LONGEST_TOKEN else ""
-            person = self.tokens.identity(token)
+            try:
+                person = await self.identities.find(token)
+            except AccessDenied as error:
+                log_login("login_refused", client=_client(request), fault=str(error))
+                self._rules.metrics.login_refused()
+                return _reply(403, Refused("AccessDenied", str(error)))
+            except ServiceUnavailable as error:
+                log("jupyterhub_unavailable", logging.WARNING, client=_client(request))
+                return _reply(503, Refused("ServiceUnavailable", str(error)))
             if person is None:
                 log_login("login_refused", client=_client(request), fault=self.tokens.fault)
                 self._rules.metrics.login_refused()
@@ -255,7 +279,7 @@ class Service(NotCopyable):
             if seconds := rate.wait():
                 self._rules.metrics.limited("requests_per_minute")
                 return _reply(*TOO_OFTEN, headers={"Retry-After": str(seconds)})
-            response: Response = await answer(request, person, lambda: self.tokens.identity(token) == person)
+            response: Response = await answer(request, person, Valid(self.identities, token, person))
             return response
 
         return route
@@ -311,7 +335,7 @@ class Service(NotCopyable):
         if feed.is_full:
             raise HTTPException(429, "events: too many open streams; close other sessions of this table")
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-        return StreamingResponse(feed.stream(is_valid), media_type="text/event-stream", headers=headers)
+        return StreamingResponse(feed.stream(is_valid.last_known), media_type="text/event-stream", headers=headers)
 
     async def _audit(self, request: HttpRequest, person: Identity, is_valid: Valid) -> Response:
         table, after = self._any_table(request), _numbers(request.query_params.get("after", ""))

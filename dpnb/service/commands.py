@@ -10,7 +10,7 @@ from dpnb.errors import InvalidValueError
 from dpnb.service.settings import read_settings
 from dpnb.service.tokens import Role, new_token, now, read_tokens, revoke_tokens
 
-LIBRARIES = ("starlette", "uvicorn", "pyrate_limiter", "prometheus_client")
+LIBRARIES = ("starlette", "uvicorn", "pyrate_limiter", "prometheus_client", "httpx")
 
 
 def run_service(path: str, *, check_only: bool) -> tuple[str, int]:

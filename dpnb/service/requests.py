@@ -36,6 +36,7 @@ from dpnb.errors import (
     PlanError,
     RequestError,
     SchemaError,
+    ServiceUnavailable,
 )
 from dpnb.interactive.calls import execute_call
 from dpnb.ledger.origin import RequestOrigin, requested_by
@@ -149,7 +150,7 @@ class RequestRunner(NotCopyable):
         request : Request
             The request, decoded.
         is_valid : callable
-            Whether the analyst's token is still valid; called again just before the charge.
+            Whether the analyst's token is still valid; called just before the charge, in the thread of the table.
         """
         received = 0.0 if self._grid is None else self._grid.time()
         done = await self._run(request, is_valid)
@@ -223,6 +224,9 @@ class RequestRunner(NotCopyable):
             self._refuse_foreign(node, call)
             with requested_by(RequestOrigin(self._analyst.name, request.id, digest, received)):
                 ids = execute_call(self._analyst.session._mechanisms.at(node), call)
+        except ServiceUnavailable as error:  # JupyterHub cannot say whether the token is still valid
+            log("refused", logging.WARNING, **facts, refusal="ServiceUnavailable")
+            return _Executed(503, refused=Refused("ServiceUnavailable", str(error)))
         except ExecutionError as error:  # its text is one of a few constants
             log("failed", logging.ERROR, **facts, refusal="ExecutionError")
             return _Executed(500, refused=Refused("ExecutionError", str(error)))

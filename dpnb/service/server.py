@@ -23,6 +23,7 @@ import uvicorn
 from dpnb.errors import DpnbError, InvalidValueError
 from dpnb.service.address import Listening, listen
 from dpnb.service.app import Rules, ServedTable, Service, allowed_hosts
+from dpnb.service.hub import HubIdentities
 from dpnb.service.log import log, set_up_log
 from dpnb.service.metrics import Metrics, MetricsServer
 from dpnb.service.opening import OpenTable, check_table, open_table
@@ -142,7 +143,9 @@ class _Running(uvicorn.Server):
         hosts = allowed_hosts(address.host, address.names) if isinstance(address, PortAddress) else ()
         self._metrics = Metrics()
         rules = Rules(settings.limits, settings.time_grid, self._metrics)
-        self._service = Service(TokenStore(settings.tokens), hosts, rules)
+        hub = None if settings.jupyterhub is None else HubIdentities(settings.jupyterhub)
+        prefix = address.prefix if isinstance(address, PortAddress) else ""
+        self._service = Service(TokenStore(settings.tokens), hosts, rules, hub, prefix)
         tls = address.tls if isinstance(address, PortAddress) else None
         config = uvicorn.Config(
             self._service.app(),
@@ -246,7 +249,9 @@ class _Running(uvicorn.Server):
         old = self._settings
         changed = ["the address"] if old.address != new.address else []
         changed += [
-            key for key in ("tokens", "log", "metrics", "time_grid", "limits") if getattr(old, key) != getattr(new, key)
+            key
+            for key in ("tokens", "log", "metrics", "time_grid", "limits", "jupyterhub")
+            if getattr(old, key) != getattr(new, key)
         ]
         kept = old.tables.keys() & new.tables.keys()
         for name in sorted(kept):

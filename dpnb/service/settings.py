@@ -8,7 +8,6 @@ Relative paths are resolved against the file's folder.
 from __future__ import annotations
 
 import grp
-import ipaddress
 import os
 import re
 from contextlib import suppress
@@ -18,6 +17,8 @@ from typing import Any
 
 from dpnb._core.options import checked_name
 from dpnb.errors import DpnbError, InvalidValueError
+from dpnb.service.hosts import is_loopback as is_loopback
+from dpnb.service.hub_settings import HubSettings, read_hub, read_prefix
 from dpnb.service.parts import Division, read_division
 from dpnb.session.table_files import FORMATS, format_of
 from dpnb.session.toml_file import TomlFile, read_toml
@@ -28,6 +29,7 @@ SERVICE_KEYS = dict.fromkeys(
     (
         *("socket", "group", "host", "port", "names", "tls", "tokens", "log", "metrics", "time_grid", "limits"),
         "tables",
+        *("prefix", "jupyterhub"),
     ),
     False,
 )
@@ -94,19 +96,22 @@ class PortAddress:
         The names by which analysts address the service; requests to other names are refused.
     tls : Certificate or None
         None for plain HTTP, on the loopback only.
+    prefix : str
+        Path below which all routes are, for a proxy that forwards requests under it.
     """
 
     host: str
     port: int
     names: tuple[str, ...] = ()
     tls: Certificate | None = None
+    prefix: str = ""
 
     @property
     def url(self) -> str:
         """What an analyst passes to `dpnb.connect`."""
         name = self.names[0] if self.names else self.host
         shown = f"[{name}]" if ":" in name else name
-        return f"{'http' if self.tls is None else 'https'}://{shown}:{self.port}"
+        return f"{'http' if self.tls is None else 'https'}://{shown}:{self.port}{self.prefix}"
 
 
 @dataclass(frozen=True)
@@ -181,6 +186,8 @@ class Settings:
         Whether replies leave at the points of a time grid.
     limits : Limits
         How much one analyst may ask.
+    jupyterhub : HubSettings or None
+        The JupyterHub whose users may connect; None for none.
     """
 
     path: Path
@@ -191,6 +198,7 @@ class Settings:
     metrics: Path | None = None
     time_grid: bool = True
     limits: Limits = field(default_factory=Limits)
+    jupyterhub: HubSettings | None = None
 
 
 def read_settings(path: str | os.PathLike[str]) -> Settings:
@@ -246,6 +254,7 @@ class _Reader:
             metrics=self._file_of(("metrics",)) if "metrics" in self._content else None,
             time_grid=self._time_grid(),
             limits=self._limits(),
+            jupyterhub=read_hub(self._file),
         )
 
     def _time_grid(self) -> bool:
@@ -271,7 +280,7 @@ class _Reader:
     def _address(self) -> SocketAddress | PortAddress:
         entries = self._content
         if "host" not in entries:
-            for key in ("port", "names", "tls"):
+            for key in ("port", "names", "tls", "prefix"):
                 if key in entries:
                     raise self._fault((key,), f"{key}: is used only with host; got no host; add it, or remove {key}")
             path = self._file_of(("socket",), "run/dpnb.sock")
@@ -318,7 +327,7 @@ class _Reader:
                 f"host: without TLS must be an address of this machine alone; got {host!r}; add a table [tls] with "
                 "certificate and key, or listen on '127.0.0.1' or on a Unix socket",
             )
-        return PortAddress(host, port, tuple(names), tls)
+        return PortAddress(host, port, tuple(names), tls, read_prefix(self._file))
 
     def _tls(self) -> Certificate:
         entry = self._content["tls"]
@@ -428,13 +437,3 @@ class _Reader:
 
     def _fault(self, at: Keys, message: str) -> DpnbError:
         return self._file.fault(InvalidValueError, at, message)
-
-
-def is_loopback(host: str) -> bool:
-    """Whether an address can be reached from this machine only."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

@@ -210,6 +210,11 @@ class TokenStore(NotCopyable):
                 found = Identity(one.name, one.role)
         return found
 
+    def role_of(self, name: str) -> Role | None:
+        """The role of a person who has a valid token; None without one."""
+        time = now()
+        return next((one.role for one in self._tokens() if one.name == name and one.is_valid(time)), None)
+
     def _tokens(self) -> tuple[Token, ...]:
         try:
             status = os.stat(self._path)

@@ -75,14 +75,14 @@ class SmallService:
         if request.headers.get("Authorization") != f"Bearer {TOKEN}":
             return Response(status_code=401)
         name = request.path_params.get("table")
-        return None if name is None or name in self.sessions else _refused(404, "RequestError", "table: unknown")
+        return None if name is None or name in self.sessions else refused(404, "RequestError", "table: unknown")
 
     def _tables(self, request: Request) -> Response:
         return self._checked(request) or _json(tuple(self.sessions))
 
     def _table(self, request: Request) -> Response:
-        if (refused := self._checked(request)) is not None:
-            return refused
+        if (denied := self._checked(request)) is not None:
+            return denied
         name = request.path_params["table"]
         core = self.sessions[name]._core
         public, ledger = core.pricer.public, core.account.ledger
@@ -107,15 +107,15 @@ class SmallService:
         return Rows(tuple(map(LedgerRow, [*shared.changed(pending), *new])), more)
 
     def _rows(self, request: Request) -> Response:
-        if (refused := self._checked(request)) is not None:
-            return refused
+        if (denied := self._checked(request)) is not None:
+            return denied
         numbers = request.query_params["pending"]
         pending = tuple(map(int, numbers.split(","))) if numbers else ()
         return _json(self.rows_after(request.path_params["table"], int(request.query_params["after"]), pending))
 
     async def _requests(self, request: Request) -> Response:
-        if (refused := self._checked(request)) is not None:
-            return refused
+        if (denied := self._checked(request)) is not None:
+            return denied
         body, fault = await request.body(), self.faults.pop(0) if self.faults else ""
         if fault.isdigit():
             return Response(status_code=int(fault))
@@ -148,8 +148,8 @@ class SmallService:
         return reply
 
     async def _events(self, request: Request) -> Response:
-        refused = self._checked(request)
-        return refused or StreamingResponse(self._changes(request.path_params["table"]), media_type="text/event-stream")
+        denied = self._checked(request)
+        return denied or StreamingResponse(self._changes(request.path_params["table"]), media_type="text/event-stream")
 
     async def _changes(self, name: str) -> AsyncIterator[str]:
         last, beats = None, 0
@@ -200,5 +200,5 @@ def _json(value: Any, status: int = 200) -> Response:
     return Response(msgspec.json.encode(value), status, media_type="application/json")
 
 
-def _refused(status: int, error: str, message: str) -> Response:
+def refused(status: int, error: str, message: str) -> Response:
     return _json(Refused(error, message), status)

@@ -8,6 +8,7 @@ import pytest
 
 from dpnb.__main__ import main
 from dpnb.errors import InvalidValueError
+from dpnb.service.hub_settings import HubSettings
 from dpnb.service.settings import PortAddress, SocketAddress, read_settings
 
 ROOT = Path(__file__).parents[2]
@@ -20,6 +21,7 @@ data = "people.csv"
 """
 DECLARATION = 'name = "people"\nbudget = { mu = 1 }\n[schema]\nage = { type = "bounded", low = 0, high = 9 }\n'
 
+HUB = '[jupyterhub]\napi_url = "http://127.0.0.1:8081/hub/api"\n'
 TABLE = '[tables.first]\ndeclaration = "people.toml"\ndata = "people.csv"\n'
 FAULTS = {
     "no TOML": ("socket =", "socket", 1, "must be TOML"),
@@ -42,6 +44,17 @@ FAULTS = {
     "two tables, one ledger": ("[tables", f"{TABLE}[tables", 7, "must be a file of this table only"),
     "a table's name": ("tables.people", 'tables."a/b"', 3, "tables: name"),
     "two ways": ("data =", 'session = "a.py:f"\ndata =', 4, "cannot be given with session"),
+    "a prefix of a socket": ("socket", 'prefix = "/a"\nsocket', 1, "prefix: is used only with host"),
+    "a prefix without a slash": ('socket = "run/dpnb.sock"', 'host = "::1"\nprefix = "a"', 2, "prefix: must be"),
+    "a prefix with dots": ('socket = "run/dpnb.sock"', 'host = "::1"\nprefix = "/a/../b"', 2, "prefix: must be"),
+    "a prefix with a slash": ('socket = "run/dpnb.sock"', 'host = "::1"\nprefix = "/a/"', 2, "prefix: must be"),
+    "a hub that is no table": ("socket", "jupyterhub = 3\nsocket", 1, "jupyterhub: must be a table"),
+    "a hub without address": ("[tables", "[jupyterhub]\n[tables", 3, "'api_url' is missing in jupyterhub"),
+    "a key of a hub": ("[tables", f"{HUB}api_token = 'a'\n[tables", 5, "'api_token' is not a key in jupyterhub"),
+    "a hub elsewhere": ("[tables", HUB.replace("127.0.0.1", "hub.local") + "[tables", 4, "plain http to another"),
+    "a hub with a secret": ("[tables", HUB.replace("127", "a:b@127") + "[tables", 4, "it has a user name"),
+    "no address": ("[tables", HUB.replace("http:", "") + "[tables", 4, "api_url: must be the address"),
+    "a name of a service": ("[tables", f"{HUB}service = 'a=b'\n[tables", 5, "service: must be the name of the service"),
     "no function": ('declaration = "people.toml"\ndata = "people.csv"', 'session = "a.py"', 4, "a function in it"),
 }  # fmt: skip
 
@@ -82,6 +95,45 @@ def test_an_address_on_the_loopback_or_with_tls(file: Path) -> None:
     changed = GOOD.replace('socket = "run/dpnb.sock"', 'host = "0.0.0.0"').replace("[tables.people]", tls)
     file.write_text(changed, "utf-8")
     assert read_settings(file).address.url == "https://0.0.0.0:8443"
+
+
+def test_a_hub_and_a_prefix(file: Path) -> None:
+    assert read_settings(file).jupyterhub is None
+    for host in ("https://hub.example.org", "http://127.0.0.1:8081", "http://localhost:8081"):
+        given = f'prefix = "/services/dpnb"\n[jupyterhub]\napi_url = "{host}/hub/api/"\n[tables.people]'
+        text = GOOD.replace('socket = "run/dpnb.sock"', 'host = "127.0.0.1"\nport = 9').replace(
+            "[tables.people]", given
+        )
+        file.write_text(text, "utf-8")
+        settings = read_settings(file)
+        assert settings.address.url == "http://127.0.0.1:9/services/dpnb"
+        assert settings.jupyterhub == HubSettings(f"{host}/hub/api")
+    assert settings.jupyterhub.access_scope == "access:services!service=dpnb"
+
+
+def test_the_example_for_jupyterhub_is_fine_and_its_configuration_names_the_same(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "jupyterhub"
+    folder.mkdir()
+    example = ROOT / "examples" / "jupyterhub"
+    (tmp_path / "rand-hie.toml").write_bytes((ROOT / "examples" / "rand-hie.toml").read_bytes())
+    (folder / "curator.toml").write_bytes((example / "curator.toml").read_bytes())
+    (folder / "randhie.csv").write_text("mdvis\n", "utf-8")
+    assert main(["serve", str(folder / "curator.toml"), "--check"]) == 0
+    settings = read_settings(folder / "curator.toml")
+    text = (example / "jupyterhub_config.py").read_text("utf-8")
+    assert isinstance(settings.address, PortAddress)
+    assert settings.jupyterhub is not None
+    for named in (
+        f'"name": "{settings.jupyterhub.service}", "url": "http://127.0.0.1:{settings.address.port}"',
+        f"hub_port = {settings.jupyterhub.api_url.split(':')[2].split('/')[0]}",
+        f'"DPNB_SERVICE": "http://127.0.0.1:8000{settings.address.prefix}"',
+        settings.jupyterhub.access_scope,
+        settings.jupyterhub.curator_scope,
+        *settings.tables["rand-hie"].division.analysts,
+    ):
+        assert named in text
 
 
 def test_a_check_reads_settings_and_declarations_and_writes_nothing(
