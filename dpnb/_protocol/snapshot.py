@@ -288,7 +288,7 @@ class BudgetRequest(Record, frozen=True):
     queries: list[str]
     cost: str
     why: str
-    status: Literal["pending", "approved", "approved in part", "declined", "lapsed"]
+    status: Literal["pending", "approved", "approved-in-part", "declined", "lapsed"]
     decision: str | None
     time: str
     analyst: str | None

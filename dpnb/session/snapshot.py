@@ -130,7 +130,7 @@ def _budget_requests(account: Accountant) -> list[protocol.BudgetRequest]:
             queries=[printable(f"{query.words} at {query.target}: {query.error}") for query in one.queries],
             cost=one.total.format(up=True),
             why=printable(one.why),
-            status=one.status(now),
+            status="approved-in-part" if (status := one.status(now)) == "approved in part" else status,
             decision=_decision(one),
             time=one.time,
             analyst=printable(one.analyst) or None,

@@ -2,59 +2,30 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
-from contextlib import closing
-from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 import dpnb
 from dpnb.errors import BudgetExceeded, RequestError
-from dpnb.service.acts import act
 from dpnb.service.app import Service
-from dpnb.service.parts import Amount, Division, Part
-from dpnb.service.tokens import new_token
 from dpnb.session.snapshot import snapshot
 from dpnb.wire.acts import Approve, Components, Decline
-from service.running import running
+from remote.asking import POOLED, RESERVED, asking, decide
 from service.served import open_people
 from waiting import wait_until
 
-SMALL, HALF = Amount(Fraction(1, 100)), Amount(Fraction(1, 2))
-RESERVED = Division("reserved", tuple(Part("analyst", name, ceiling=HALF, cap=SMALL) for name in ("ana", "bob")))
-POOLED = Division("pooled", tuple(Part("analyst", name, cap=SMALL) for name in ("ana", "bob")))
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="dpnb-") as short:  # paths of sockets must be short
-        yield Path(short)
-
 
 @pytest.fixture(params=[RESERVED, POOLED], ids=["reserved", "pooled"])
-def asking(request: pytest.FixtureRequest, folder: Path) -> Iterator[tuple[Any, Service]]:
-    session = open_people(folder / "people.dpnb", budget=dpnb.Budget.gdp(1), not_private_test_seed=26)
-    token = new_token(folder / "tokens.json", "ana")
-    with running(folder, session, request.param) as (address, service):
-        remote = dpnb.connect(address, "people", token=token)
-        with closing(remote):
-            yield remote, service
-
-
-def decide(service: Service, kind: type, **changes: Any) -> None:
-    """What a curator does about the oldest pending request."""
-    table = service.tables["people"].table
-    requests = table.session._core.account.tree.budget_requests().values()
-    one = next(one for one in requests if one.decision is None)
-    table.worker.submit(act, table, "carl", kind(one.id, one.digest, **changes)).result()
+def analyst(request: pytest.FixtureRequest) -> Iterator[tuple[Any, Service]]:
+    with asking(request.param) as opened:
+        yield opened
 
 
 @pytest.mark.waits
-def test_an_answer_arrives_without_a_further_call(asking: tuple[Any, Service]) -> None:
-    session, service = asking
+def test_an_answer_arrives_without_a_further_call(analyst: tuple[Any, Service]) -> None:
+    session, service = analyst
     query = session.frame.count()
     with pytest.raises(BudgetExceeded):
         query.release(mu=0.25)
@@ -73,8 +44,8 @@ def test_an_answer_arrives_without_a_further_call(asking: tuple[Any, Service]) -
 
 
 @pytest.mark.waits
-def test_all_requests_as_a_table(asking: tuple[Any, Service]) -> None:
-    session, service = asking
+def test_all_requests_as_a_table(analyst: tuple[Any, Service]) -> None:
+    session, service = analyst
     df = session.frame
     session.request_budget(df.count(), df["age"].mean(), mu=[0.25, 0.125], why="one")
     session.request_budget(df.count(), within=5, why="two")
@@ -90,12 +61,12 @@ def test_all_requests_as_a_table(asking: tuple[Any, Service]) -> None:
     assert table["queries"].iloc[0] == "count of rows at mu=0.25; mean of age at mu=0.125"
     assert len(session.log()) == 0  # they are no requests for answers
     shown = snapshot(session).budget_requests
-    assert [one.status for one in shown] == ["pending", "declined", "approved in part"]
+    assert [one.status for one in shown] == ["pending", "declined", "approved-in-part"]
 
 
 @pytest.mark.waits
-def test_what_is_not_a_request_is_refused_before_it_is_sent(asking: tuple[Any, Service]) -> None:
-    session, _ = asking
+def test_what_is_not_a_request_is_refused_before_it_is_sent(analyst: tuple[Any, Service]) -> None:
+    session, _ = analyst
     query = session.frame.count()
     other = open_people(":memory:")
     cases: list[tuple[tuple[Any, ...], dict[str, Any], str]] = [

@@ -160,7 +160,7 @@ export interface IBudgetRequest {
   cost: string;
   /** The analyst's reason. */
   why: string;
-  status: 'pending' | 'lapsed' | 'declined' | 'approved in part' | 'approved';
+  status: 'pending' | 'lapsed' | 'declined' | 'approved-in-part' | 'approved';
   /** What was decided, in words: what was granted, until when, and the curator's reason; null while it is pending. */
   decision: string | null;
   /** ISO 8601, UTC. */
@@ -325,7 +325,7 @@ export const isBudgetRequest = (value: unknown): value is IBudgetRequest =>
   listOf(isText)(value.queries) &&
   isText(value.cost) &&
   isText(value.why) &&
-  oneOf('pending', 'lapsed', 'declined', 'approved in part', 'approved')(value.status) &&
+  oneOf('pending', 'lapsed', 'declined', 'approved-in-part', 'approved')(value.status) &&
   orNull(isText)(value.decision) &&
   isText(value.time) &&
   orNull(isText)(value.analyst);
