@@ -127,10 +127,6 @@ class BudgetRequests:
             The session is not one of a service; an argument is invalid; nothing can be granted, since no cap limits you
             or it is as high as it can be; a query costs nothing; or ten requests are pending.
 
-        See Also
-        --------
-        budget_requests : All requests, with their status.
-
         Examples
         --------
         >>> import textwrap
