@@ -7,10 +7,12 @@ deltas and caps only, since what each unit has paid depends on the rows.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dpnb._core.accountant.accountant import Accountant
+from dpnb._core.accountant.budget_request import BudgetRequest, Decision, actor_of
+from dpnb._core.accountant.caps import Cap
 from dpnb._core.accountant.grant import Grant, amount_from_json
 from dpnb._core.accountant.limit import NOTHING, as_amount
 from dpnb._core.accountant.parameters import parameters_of
@@ -23,7 +25,7 @@ from dpnb.copying import NotCopyable
 from dpnb.curator.audit_scopes import Scope, components_of, guarantee_of
 from dpnb.errors import DpnbError
 from dpnb.ledger import ROOT, ChargeSummary, Ledger, node_of, parent_launch
-from dpnb.ledger.charge import ACT, CLOSE, GRANT, LAUNCH, TABLE_FILES
+from dpnb.ledger.charge import ACT, BUDGET_REQUEST, CLOSE, GRANT, LAUNCH, TABLE_FILES
 
 MAX_PROBLEMS = 100
 """Problems that a report lists."""
@@ -127,9 +129,11 @@ class _Replay(NotCopyable):
             self._notes.append("What each unit has paid depends on the rows; deltas and caps are audited.")
         self._adds = limit is not None
         self._sums = {ROOT: Scope("table", "its budget", limit, is_per_unit=self._individual)}
-        self._caps: dict[str, PureGDP | None] = {}
+        self._caps: dict[str, Cap] = {}
         self._sub_sessions: dict[int, tuple[Scope, PrivacyGuarantee]] = {}
         self._part_names: dict[int, set[str]] = {}
+        self._requests: dict[int, BudgetRequest] = {}
+        self._times = ledger.times()
         self._grants: dict[int, Grant] = {}
         self._revoked: set[int] = set()
         self._frozen = False
@@ -146,7 +150,7 @@ class _Replay(NotCopyable):
         self._check_ceilings()
         sums = []
         for node, one in self._sums.items():
-            cap, spent = self._caps.get(node), one.spent if self._adds else None
+            cap, spent = self._cap(node, self._ledger.time), one.spent if self._adds else None
             sums.append(AuditedSum(one.name, spent, one.limit if cap is None else cap, one.requests))
         modes = {grant.mode for grant in self._grants.values()}
         return Audit(
@@ -182,6 +186,8 @@ class _Replay(NotCopyable):
             self._grant(charge)
         elif charge.kind == ACT:
             self._act(charge)
+        elif charge.kind == BUDGET_REQUEST:
+            self._request(charge)
         elif charge.kind != CLOSE:
             self._charge(charge)
 
@@ -200,30 +206,65 @@ class _Replay(NotCopyable):
         self._grants[grant.id] = grant
         node, words = node_of(grant.id), f"{grant.level} {grant.name}"
         self._sums[node] = Scope(words, "its ceiling", grant.ceiling, is_per_unit=self._individual)
-        self._caps[node] = grant.cap
+        self._caps[node] = Cap(grant.cap, grant.ceiling)
 
     def _act(self, charge: ChargeSummary) -> None:
         details, number = charge.launch or {}, (parent_launch(charge.node) or (0, ""))[0]
         self._refuse_analyst(charge)
         match details["act"]:
             case "cap":
-                self._caps[charge.node] = amount_from_json(details["cap"])
+                known = self._caps.get(charge.node, Cap(None))
+                self._caps[charge.node] = known.set_to(amount_from_json(details["cap"]))
             case "freeze" | "unfreeze" as act:
                 self._frozen = act == "freeze"
             case "revoke":
                 self._revoked.add(self._grants[number].id)
             case "restore":
                 self._revoked.discard(self._grants[number].id)
+            case "approve" | "decline":
+                self._decision(charge, details)
             case _:
                 raise ValueError
 
     def _refuse_analyst(self, charge: ChargeSummary) -> None:
         """Find what an analyst did that only a curator may do."""
-        actor = None if charge.origin is None else charge.origin.actor
+        actor = actor_of(charge)
         if any(
             (one.level, one.name) == ("analyst", actor) and one.id not in self._revoked for one in self._grants.values()
         ):
             self._problem(charge, f"was made by {actor}, who is an analyst")
+
+    def _request(self, charge: ChargeSummary) -> None:
+        """A request for budget: it costs nothing, and only an analyst who has a part can make it."""
+        own = self._part_of(charge, actor_of(charge))
+        if own is None or (own.mode == "reserved" and own.name != actor_of(charge)):
+            self._problem(charge, f"requests budget for another part, by {actor_of(charge) or 'a local session'}")
+        if charge.loss:
+            self._problem(charge, "requests budget, and has a cost")
+        self._requests[charge.id] = BudgetRequest.from_row(charge, None if own is None else own.id)
+
+    def _decision(self, charge: ChargeSummary, details: Mapping[str, Any]) -> None:
+        request, decision = self._requests.get(details["request"]), Decision.from_row(charge)
+        if request is None or request.decision is not None:
+            self._problem(charge, f"decides row {details['request']}, which is no pending request")
+            return
+        self._requests[request.id] = replace(request, decision=decision)
+        if details["digest"] != request.digest:
+            self._problem(charge, f"decides request {request.id} by the digest of another one")
+        if request.part is None or charge.node != node_of(request.part):
+            self._problem(charge, f"decides request {request.id} for the part of another analyst")
+            return
+        if decision.amount is None:
+            return
+        if not decision.amount.within(request.total):
+            self._problem(charge, f"grants more than request {request.id}")
+        cap = self._caps.get(charge.node, Cap(None)).raised(decision.amount, decision.until)
+        self._caps[charge.node] = cap
+        if cap.at(self._times[charge.id]) != amount_from_json(details["cap"]):
+            self._problem(charge, "states another cap than the one that it sets")
+
+    def _cap(self, node: str, time: str) -> PureGDP | None:
+        return self._caps.get(node, Cap(None)).at(time)
 
     def _charge(self, charge: ChargeSummary) -> None:
         actor = None if charge.origin is None else charge.origin.actor
@@ -245,7 +286,8 @@ class _Replay(NotCopyable):
 
     def _count(self, charge: ChargeSummary, own: Grant | None, path: tuple[PartRef, ...], number: int | None) -> None:
         """Count a charge in its sub-session, or else in the table and the parts of its budget."""
-        counted, guarantee = [(self._sums[node], self._caps.get(node)) for node in self._scopes(own)], self._guarantee
+        time, guarantee = self._times[charge.id], self._guarantee
+        counted = [(self._sums[node], self._cap(node, time)) for node in self._scopes(own)]
         if number is not None:
             inside, guarantee = self._sub_sessions[number]
             counted = [(inside, None)]
