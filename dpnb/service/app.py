@@ -150,10 +150,13 @@ class ServedTable(NotCopyable):
 
     def analyst(self, name: str) -> ServedAnalyst:
         """An analyst who may open the table; call in the event loop."""
-        if name not in self._analysts:
-            session = self.table.for_analyst(name)
-            self._analysts[name] = ServedAnalyst(self.table, session, self._notify, self._rules)
-        return self._analysts[name]
+        session, known = self.table.for_analyst(name), self._analysts.get(name)
+        if known is not None and known.session is session:
+            return known
+        if known is not None:  # of a part from before the budget was divided in another way
+            known.feed.end()
+        served = self._analysts[name] = ServedAnalyst(self.table, session, self._notify, self._rules)
+        return served
 
     def _notify(self) -> None:
         """Let every stream look for new rows; only those of its analyst cause an event."""
@@ -161,9 +164,10 @@ class ServedTable(NotCopyable):
             one.feed.notify()
 
     def end_revoked(self) -> None:
-        """End the sessions of analysts who may no longer open the table."""
-        for name in [name for name in self._analysts if not self.table.may_open(name)]:
-            self._analysts.pop(name).feed.end()
+        """End the sessions of analysts who may no longer open the table, or who have another part of its budget now."""
+        for name, one in list(self._analysts.items()):
+            if not self.table.may_open(name) or self.table.for_analyst(name) is not one.session:
+                self._analysts.pop(name).feed.end()
 
     def end(self) -> None:
         """End all streams."""

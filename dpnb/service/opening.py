@@ -81,7 +81,8 @@ class OpenTable(NotCopyable):
         core = self.session._core
         _refuse_undivided(settings, core.account.tree)
         parts = apply_division(core.account, settings.division, core.version)
-        analysts = {name: one for name, one in self._analysts.items() if name in parts or not settings.division.parts}
+        known = list(self._analysts.items())
+        analysts = {name: one for name, one in known if one.has_part(parts.get(name)) and (name in parts or not parts)}
         for name, part in parts.items():
             if name not in analysts:
                 rows = self._pooled_rows
@@ -102,9 +103,25 @@ class OpenTable(NotCopyable):
 
     def for_analyst(self, analyst: str) -> AnalystSession:
         """The session of an analyst who may open the table."""
-        if analyst not in self._analysts:
-            self._analysts[analyst] = AnalystSession(analyst, self.session, self._pooled_rows, None)
-        return self._analysts[analyst]
+        known = self._analysts
+        if analyst not in known:
+            known[analyst] = AnalystSession(analyst, self.session, self._pooled_rows, None)
+        return known[analyst]
+
+    def refuse_ended(self, one: AnalystSession) -> None:
+        """Refuse requests of a session from before the budget was divided in another way; call in the table's thread.
+
+        A request that came before may be executed afterwards.
+
+        Raises
+        ------
+        RequestError
+        """
+        if self._analysts.get(one.name) is not one:
+            raise RequestError(
+                "table: the curator has changed how its budget is divided; nothing was charged; connect again, and see "
+                "what you may spend"
+            )
 
     def _close_lost_scans(self) -> None:
         """Close the above-threshold mechanisms whose hidden noise is lost; they stay charged.
@@ -142,6 +159,10 @@ class AnalystSession(NotCopyable):
     def __init__(self, name: str, session: BaseSession, rows: SharedRows, part: Grant | None) -> None:
         self.name, self.session, self.rows, self._part = name, session, rows, part
         self._is_reserved = part is not None and part.mode == "reserved"
+
+    def has_part(self, part: Grant | None) -> bool:
+        """Whether this is the session of a part of the budget; of None, of the whole budget."""
+        return (None if self._part is None else self._part.id) == (None if part is None else part.id)
 
     @property
     def description(self) -> Table:

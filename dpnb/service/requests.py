@@ -219,6 +219,7 @@ class RequestRunner(NotCopyable):
                 return _Executed(CONFLICT[0], refused=CONFLICT[1])
             self._refuse_other_version(request)
             self._analyst.refuse_revoked()
+            self._table.refuse_ended(self._analyst)
             node = rows.node(request.node)
             call = self._translated(request.call)
             self._refuse_foreign(node, call)

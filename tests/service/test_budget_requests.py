@@ -24,6 +24,7 @@ from dpnb.ledger import ledger as ledger_module
 from dpnb.ledger import node_of
 from dpnb.ledger.origin import RequestOrigin, requested_by
 from dpnb.ledger.shared_rows import SharedRows
+from dpnb.service import requests as service_requests
 from dpnb.service.opening import OpenTable
 from dpnb.service.parts import Amount, Division, Part
 from dpnb.service.settings import TableSettings
@@ -55,7 +56,8 @@ class Clock(datetime):
 
 @pytest.fixture(autouse=True)
 def clock(monkeypatch: pytest.MonkeyPatch) -> type[Clock]:
-    monkeypatch.setattr(ledger_module, "datetime", Clock)
+    for module in (ledger_module, service_requests):  # of rows, and of the receipt of requests
+        monkeypatch.setattr(module, "datetime", Clock)
     monkeypatch.setattr(Clock, "moment", datetime(2026, 11, 24, tzinfo=UTC))
     return Clock
 
@@ -355,8 +357,10 @@ def test_a_curator_moves_caps_and_revokes(mode: Mode, tmp_path: Path) -> None:
         page = content(await curator.get("/v1/tables/people/audit"))
         acts = [(row["actor"], row["words"]) for row in page["rows"] if row["kind"] == "act" and row["actor"] == "carl"]
         assert [words for _, words in acts] == [
-            "cap moved to mu=0.3", "part of the budget revoked", "part of the budget restored"
-        ]  # fmt: skip
+            "analyst ana: cap moved to mu=0.3",
+            "analyst ana: part of the budget revoked",
+            "analyst ana: part of the budget restored",
+        ]
 
     run(tmp_path, scenario, mode)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from datetime import datetime
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +24,9 @@ from dpnb.service import events, opening
 from dpnb.service import requests as service_requests
 from dpnb.service.app import Rules
 from dpnb.service.opening import OpenTable
-from dpnb.service.parts import Division, Part
+from dpnb.service.parts import Amount, Division, Part
 from dpnb.service.settings import Limits, TableSettings
+from dpnb.wire.decoding import decode_request
 from service.served import Served, content, run_served
 from service.test_division import HALF, LAUNCHES, division, seeded
 from service.test_roles import JSON
@@ -242,3 +244,34 @@ def test_a_request_that_is_repeated_for_another_version_charges_nothing(
     assert charged("2") == (422, 0)
     monkeypatch.setattr(SharedRows, "version_of", lambda self, number: None)  # the control
     assert charged("2") == (200, 1)
+
+
+@pytest.mark.parametrize("mode", ["reserved", "pooled"])
+def test_a_division_that_is_made_while_the_service_runs_holds_for_everybody(
+    mode: Mode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An attack: an analyst who used the table before keeps the whole budget, and sees what the others are answered."""
+    few = Amount(Fraction(1, 1000))
+
+    async def scenario(served: Served) -> None:
+        bob, table = served.of("bob"), served.service.tables["people"]
+        assert (await served.post(served.count("a", mu="1/1000"))).status_code == 200
+        old = table.analyst("ana")  # a request that is being received now will be executed there
+        settings = TableSettings("people", "here", division=division(mode, few, HALF))
+        await asyncio.get_running_loop().run_in_executor(table.table.worker, table.table.divide, settings)
+        table.end_revoked()
+        assert (await bob.post(bob.count("b", mu="1/90"))).status_code == 200
+        late = await old.runner.run(decode_request(served.count("c", mu="1/100")), lambda: True)
+        assert late[0] == 422
+        assert "changed how its budget is divided" in getattr(late[1], "message", "")
+        refused = await served.post(served.count("d", mu="1/10"))
+        assert content(refused)["error"] == "BudgetExceeded"
+        rows = content(await served.get("/v1/tables/people/rows?after=0&pending=")).get("rows", [])
+        assert len(rows) == (0 if mode == "reserved" else 4)  # two grants, and a release of each
+        if mode == "pooled":
+            monkeypatch.setattr(OpenTable, "refuse_ended", lambda self, one: None)  # the control: past every cap
+            late = await old.runner.run(decode_request(served.count("e", mu="1/100")), lambda: True)
+            assert late[0] == 200
+
+    run_served(tmp_path, scenario, seeded(tmp_path / "people.dpnb"), Division())
+    assert audit(str(tmp_path / "people.dpnb")).is_fine
