@@ -157,7 +157,8 @@ def test_tables_are_made_of_what_the_code_reads() -> None:
     assert "Export the Log of Releases as CSV" in reference.lab_commands()
     assert "New Private Analysis" in reference.lab_commands()
     assert set(reference.commands()) == {
-        *("draft", "check", "statement", "audit", "serve", "token", "history", "freeze", "unfreeze")
+        *("draft", "check", "statement", "audit", "serve", "token", "history", "freeze", "unfreeze"),
+        *("requests", "approve", "decline", "grant", "revoke", "restore"),
     }
 
 

@@ -30,6 +30,11 @@ class RequestedBudget(NotCopyable):
         The session.
     number : int
         Number of the request's row in the session's ledger.
+
+    Examples
+    --------
+    >>> session.budget_requests().columns.tolist()[:4]  # all of them, as a table
+    ['queries', 'cost', 'why', 'status']
     """
 
     _not_copied = "it follows the ledger of a service; call session.budget_requests()"
