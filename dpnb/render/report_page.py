@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
+from dpnb.accounting.exact import display_up
 from dpnb.errors import printable
 from dpnb.render.report_style import CSS, POLICY
 from dpnb.results.display import to_page
@@ -20,6 +21,9 @@ DATA = "dpnb-statement"
 TITLE = "Disclosure statement"
 PROMISES = "What is guaranteed"
 """The section whose first paragraph stands out."""
+
+LIMITS = "What is not covered"
+"""The section that is a list."""
 
 
 @to_page.register
@@ -64,10 +68,19 @@ def _text(text: str) -> str:
 
 def _sections(report: Report) -> Iterable[str]:
     for number, section in enumerate(report.sections, start=1):
+        if section.title == LIMITS:
+            yield _section(f"s{number}", section.title, f"<ul>\n{''.join(map(_item, section.paragraphs))}</ul>")
+            continue
         strong = ' class="promise"' if section.title == PROMISES else ""
         first, *others = section.paragraphs or ("",)
         paragraphs = [f"<p{strong}>{_text(first)}</p>", *(f"<p>{_text(one)}</p>" for one in others)]
         yield _section(f"s{number}", section.title, *paragraphs)
+
+
+def _item(text: str) -> str:
+    """A list item whose first words stand out."""
+    lead, _, rest = text.partition(". ")
+    return f"<li><strong>{_text(lead)}.</strong> {_text(rest)}</li>\n" if rest else f"<li>{_text(text)}</li>\n"
 
 
 def _section(name: str, title: str, *parts: str) -> str:
@@ -124,11 +137,12 @@ def _implied(report: Report) -> tuple[float | None, float | None]:
 
 
 def _pair(epsilon: float | None, delta: float | None) -> str:
-    return "" if epsilon is None or delta is None else f"{epsilon!r}, {delta!r}"
+    return "" if epsilon is None or delta is None else f"{_number(epsilon)}, {_number(delta)}"
 
 
 def _number(number: float | None) -> str:
-    return "" if number is None else repr(number)
+    """A number of a guarantee, rounded up."""
+    return "" if number is None else display_up(number, 6)
 
 
 def _declared(table: Table) -> list[str]:
@@ -169,7 +183,9 @@ def _requests(report: Report) -> str:
 def _request(one: Release, several: bool, answers: bool) -> list[str]:
     query = one.query if one.inside is None else f"{one.query} (inside {one.inside})"
     query += "" if one.status == "released" else f" ({one.status}: charged without an answer)"
-    loss = one.loss if one.charged is None else f"{one.loss}; charged: {one.charged}"
+    loss = one.loss
+    if one.charged is not None:
+        loss = one.charged if one.charged.startswith(one.loss) else f"{one.loss}; charged: {one.charged}"
     share = one.share or ("" if one.paid_by is None else f"paid by row {one.paid_by}")
     row = [str(one.row), one.time[:16].replace("T", " "), query, loss, share, one.error or ""]
     row[2:2] = [one.analyst or ""] if several else []
@@ -215,8 +231,8 @@ def _facts(caption: str, facts: Iterable[tuple[str, str]]) -> str:
 
 def _table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]], *, first: str = "", wide: int = -1) -> str:
     """A table that scrolls by itself where it is wider than the screen; the cells of its first column are headers."""
-    heads = "".join(f'<th scope="col">{_text(text)}</th>' for text in head)
     of_first = f' class="{first}"' if first else ""
+    heads = "".join(f'<th scope="col"{"" if index else of_first}>{_text(text)}</th>' for index, text in enumerate(head))
     body = ""
     for name, *cells in rows:
         texts = [_cell(text, is_wide=index == wide) for index, text in enumerate(cells, start=1)]

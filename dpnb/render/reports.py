@@ -9,7 +9,7 @@ from dpnb.render.tables import facts_html, facts_text
 from dpnb.results.display import to_html, to_text
 from dpnb.results.report import Report
 
-COLUMN, WIDTH = 14, 90
+COLUMN, WIDTH = 17, 90
 SAVE = ".save('statement.html') writes it as a page to read and print, .save('statement.json') for programs"
 
 

@@ -189,6 +189,7 @@ class Readings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ]
     paused: Annotated[str | None, _about("Why it pauses.")]
     accumulator: Annotated[str, _about("What was charged, against budgets that were fixed in advance.")]
+    participation: Annotated[str | None, _about("Under individual accounting, which units certainly took part.")]
 
 
 class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -45,7 +45,9 @@ def guarantee_of(account: Accountant, metadata: LedgerMetadata) -> Guarantee:
         if epsilon is None and not budget.loss.mu_squared:  # in pure DP
             epsilon, delta = reserve, Fraction(0)
     words = describe_guarantee(guarantee, unit)
-    if participation.participation_description(account) is not None:
+    if not guarantee.has_budget:
+        words = words.replace("None in advance", "There is no guarantee in advance", 1)
+    if account.individual:
         words += " Each unit has this budget for itself, and is charged only for the queries that use its data."
     return Guarantee(
         words=words,
@@ -79,7 +81,7 @@ def _mu(guarantee: PrivacyGuarantee) -> float | None:
     filter_ = guarantee.initial_filter
     inner = filter_.budget if guarantee.filter_name == "gdp" else None
     squared = getattr(inner, "mu_squared", None)
-    return decimal_sqrt_up(squared) if isinstance(squared, Fraction) else None
+    return decimal_sqrt_up(squared) if isinstance(squared, Fraction) and squared else None
 
 
 def _implied(guarantee: PrivacyGuarantee) -> Implied | None:
@@ -101,7 +103,9 @@ def filter_of(account: Accountant) -> Filter:
         return Filter(guarantee.filter_name, "none", guarantee.filter_guarantee, rule, spent, None, None)
     label, theorem = FILTERS[guarantee.filter_name]
     if isinstance(filter_, GDPReserveFilter):
-        theorem = f"{PURE_RULE if not filter_.budget.mu_squared else f'{theorem}, and {RESERVE_RULE}'}"
+        theorem = f"{theorem}, and {RESERVE_RULE}"
+        if not filter_.budget.mu_squared:
+            label, theorem = "pure DP", f"Rogers et al. 2016, Theorem 3.3: {PURE_RULE}"
     if isinstance(filter_, WorstCaseFilter):
         theorem += ", for each unit (Feldman and Zrnic 2021; Koskela, Tobaben and Honkela 2023)"
     used = decimal_up(1 - exact(filter_.headroom))
@@ -123,6 +127,7 @@ def readings_of(account: Accountant) -> Readings:
         time_uniform=None if paused is not None else account.odometer.statement(),
         paused=None if paused is None else printable(paused),
         accumulator=account.comparison.accumulator.statement(),
+        participation=participation.participation_description(account),
     )
 
 

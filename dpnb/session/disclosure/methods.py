@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dpnb._plan.schema import Bounded, Dates
+from dpnb.accounting.exact import display_up
 from dpnb.results.report_parts import Table
 from dpnb.session.disclosure.sentences import Facts, is_test
 
@@ -40,12 +41,12 @@ def _guarantee(facts: Facts) -> str:
             f"charged. {facts.readings.time_uniform or facts.readings.accumulator}"
         )
     words = guarantee.short.replace("-DP", "-differential privacy", 1)
+    words = words.replace("-GDP", "-Gaussian differential privacy", 1)
     sources = "Dwork et al. 2006" if guarantee.epsilon is not None else "Dwork et al. 2006; Dong, Roth and Su 2022"
     implied = ""
     if guarantee.implied is not None:
-        implied = (
-            f", which implies ({guarantee.implied.epsilon:.4g}, {guarantee.implied.delta:.4g})-differential privacy"
-        )
+        epsilon, delta = (display_up(one) for one in (guarantee.implied.epsilon, guarantee.implied.delta))
+        implied = f", which implies ({epsilon}, {delta})-differential privacy"
     return f"{what} were released with {program} and together satisfy {words} ({sources}){implied}."
 
 

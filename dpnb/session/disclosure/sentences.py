@@ -40,12 +40,12 @@ NOT_COVERED = (
     "Time. How long an answer took may depend on the rows of the table.",
     "The curator. Whoever has the table, the ledger or the computer that holds them can see more than the answers; "
     "their protection is a matter of access control and law, and no part of the guarantee.",
-    "How the data were collected, stored and sent before the table was opened.",
-    "Other releases about the same people: other ledgers, published tables, earlier or later versions of the table "
-    "under another ledger. What each of them discloses adds to what this ledger does.",
-    "What the curator declared: bounds, categories, limits and public numbers, which are listed below. They are "
-    "public, and are outside the guarantee if they were taken from the rows of this table.",
-    "How accurate the answers are. Errors and intervals account for the noise, and neither for sampling nor for "
+    "The collection of the data. How they were collected, sent and stored before the table was opened.",
+    "Other releases about the same people. What is disclosed by other ledgers, by published tables, and by versions of "
+    "the table under another ledger, adds to what this ledger discloses.",
+    "What the curator declared. Bounds, categories, limits and public numbers, which are listed below, are public. If "
+    "they were taken from the rows of this table, the guarantee does not cover that.",
+    "Accuracy. Errors and intervals account for the noise, and neither for sampling nor for "
     "values and rows beyond the declared bounds and limits.",
 )
 
@@ -125,8 +125,7 @@ def _guaranteed(facts: Facts) -> tuple[str, ...]:
     if guarantee.fixed_beforehand:
         found.append(
             "This was fixed when the ledger was created, before the first answer, and cannot be changed for this "
-            "ledger. Each request is charged before a row of the table is read, and a request that would exceed the "
-            f"budget {'leaves out the units that cannot pay' if guarantee.on_exhausted else 'is refused'}. The rule is "
+            f"ledger. Each request is charged before a row of the table is read, and {_beyond(guarantee)}. The rule is "
             f"the {filter_.label} filter ({filter_.theorem})."
         )
     found.append(
@@ -137,6 +136,13 @@ def _guaranteed(facts: Facts) -> tuple[str, ...]:
         "in the way that each of them says, and are no promise about further requests."
     )
     return tuple(found)
+
+
+def _beyond(guarantee: Guarantee) -> str:
+    """What happens at the end of the budget."""
+    if guarantee.accounting == "individual":
+        return "no unit is charged more than the budget"
+    return "a request that would exceed the budget is refused"
 
 
 def _released(facts: Facts) -> tuple[str, ...]:
@@ -164,6 +170,8 @@ def _released(facts: Facts) -> tuple[str, ...]:
     else:
         found.append(f"Charged so far: {facts.filter.spent}.")
     readings = facts.readings
+    if readings.participation is not None:
+        found.append(readings.participation)
     if readings.time_uniform is not None:
         found.append(
             f"What has been lost so far, at any moment: {readings.time_uniform} This also holds at a moment that was "
@@ -204,7 +212,7 @@ def _where(facts: Facts) -> str:
         "against an analyst who runs other programs, as far as the computer of the service is secure"
     )
     if not total:
-        return "What an analyst could see in another way than through answers, for example in a shared process."
+        return "Access to the table itself. What an analyst could see in another way than through answers."
     if local == total:
         return f"Access to the table itself. All requests were {notebook}."
     if not local:
