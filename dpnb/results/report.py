@@ -103,7 +103,7 @@ class Report(Displayed, msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     releases: Annotated[tuple[Release, ...], Meta(description="Every request that was charged, oldest first.")]
     mechanisms: Annotated[tuple[Mechanism, ...], Meta(description="The interactive mechanisms.")]
     acts: Annotated[tuple[Act, ...], Meta(description="The curator's decisions about the budget.")]
-    tables: tuple[Table, ...]
+    tables: Annotated[tuple[Table, ...], Meta(description="The declared tables, by name.")]
     table_versions: Annotated[tuple[str, ...], Meta(description="The versions of the table that were queried.")]
     methods_paragraph: Annotated[str, Meta(description="A paragraph for the methods section of a paper.")]
     registry_entry: Annotated[str, Meta(description="An entry for the registry of deployments, in YAML.")]

@@ -43,8 +43,8 @@ class Subject(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Section(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Sentences of the statement, below one heading."""
 
-    title: str
-    paragraphs: tuple[str, ...]
+    title: Annotated[str, _about("The heading.")]
+    paragraphs: Annotated[tuple[str, ...], _about("Plain text.")]
 
 
 class Implied(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -78,7 +78,7 @@ class Filter(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The rule that refuses a request which would exceed the budget."""
 
     name: Annotated[str, _about("Name of the filter, as in Session(filter=...); none without a budget.")]
-    label: str
+    label: Annotated[str, _about("Its name in words.")]
     enforces: Annotated[str, _about("What the filter enforces, in its own measure.")]
     theorem: Annotated[str, _about("The theorem, with its source.")]
     spent: Annotated[str, _about("What was charged and the budget, in the filter's measure.")]
@@ -89,8 +89,8 @@ class Filter(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Column(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A column that queries may use, as the curator declared it."""
 
-    name: str
-    kind: str
+    name: Annotated[str, _about("Name of the column.")]
+    kind: Annotated[str, _about("Its type in words.")]
     values: Annotated[str, _about("Its bounds or categories in words; long lists are shortened.")]
     outside: Annotated[str, _about("What happens to values outside the bounds.")]
     missing: Annotated[str, _about("What counts as missing.")]
@@ -107,7 +107,7 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     max_groups: Annotated[int | None, _about("At most this many groups of a unit count.")]
     max_rows_per_group: Annotated[int | None, _about("At most this many rows of a unit count in one group.")]
     max_norm: Annotated[float | None, _about("Norm of a unit's contribution, in multiples of the longest row.")]
-    columns: tuple[Column, ...]
+    columns: Annotated[tuple[Column, ...], _about("The declared columns, by name.")]
 
 
 class Unit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -123,21 +123,21 @@ class BudgetPart(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A part of the budget for a project or an analyst."""
 
     row: Annotated[int, _about("Row of the ledger that made it.")]
-    level: Literal["project", "analyst"]
-    name: str
+    level: Annotated[Literal["project", "analyst"], _about("Whose part it is.")]
+    name: Annotated[str, _about("Name of the project or analyst.")]
     project: Annotated[str | None, _about("The project that it is taken from.")]
     ceiling: Annotated[str | None, _about("In reserved mode its budget, which is fixed.")]
     cap: Annotated[str | None, _about("The limit of its charges now, which the curator may move.")]
     spent: Annotated[str, _about("What was charged to it.")]
-    revoked: bool
+    revoked: Annotated[bool, _about("Whether the curator has revoked it: nothing more can be charged to it.")]
 
 
 class Division(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How the budget is divided among analysts, and what that assumes."""
 
-    mode: Mode
-    assumptions: tuple[str, ...]
-    parts: tuple[BudgetPart, ...]
+    mode: Annotated[Mode, _about("Whether each analyst has a guarantee (reserved), or all share one (pooled).")]
+    assumptions: Annotated[tuple[str, ...], _about("What follows from that, and what it assumes.")]
+    parts: Annotated[tuple[BudgetPart, ...], _about("The parts of projects and analysts.")]
 
 
 class Release(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -155,7 +155,7 @@ class Release(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     delta: Annotated[float, _about("The delta of the loss.")]
     charged: Annotated[str | None, _about("What the filter was charged, if that is not the loss.")]
     share: Annotated[str | None, _about("Its share of the budget, rounded up.")]
-    table_version: str
+    table_version: Annotated[str, _about("Version of the table, as the curator declared it.")]
     status: Annotated[Status, _about("reserved: charged without an answer yet; failed: charged without an answer.")]
     error: Annotated[str | None, _about("Half-width of its intervals, which cover the noise.")]
     answer: Annotated[str | None, _about("The released answer in words, if answers are included.")]
@@ -165,20 +165,20 @@ class Mechanism(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """An interactive mechanism: several answers for a loss that was charged at its launch, or as they are given."""
 
     row: Annotated[int, _about("Row of the ledger that launched it.")]
-    kind: str
-    name: str
-    analyst: str | None
-    inside: str | None
+    kind: Annotated[str, _about("Its kind, such as sub-session or above-threshold.")]
+    name: Annotated[str, _about("Its name, which the analyst chose.")]
+    analyst: Annotated[str | None, _about("Who launched it at a service.")]
+    inside: Annotated[str | None, _about("The mechanism inside which it was launched.")]
     closed_by: Annotated[int | None, _about("Row that closed it; null while it is open.")]
 
 
 class Act(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A decision of the curator's about the budget, which is a row of the ledger."""
 
-    row: int
-    time: str
+    row: Annotated[int, _about("Row of the ledger.")]
+    time: Annotated[str, _about("When; UTC, ISO 8601.")]
     actor: Annotated[str | None, _about("Who decided it.")]
-    words: str
+    words: Annotated[str, _about("The decision in words.")]
 
 
 class Readings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

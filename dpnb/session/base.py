@@ -372,6 +372,15 @@ class ChildSession(BaseSession):
         ------
         RequestError
             Always.
+
+        Examples
+        --------
+        >>> plans = session.partition("plan", max_parts_per_unit=1)
+        >>> try:
+        ...     plans["free"].report()
+        ... except dpnb.errors.RequestError as error:
+        ...     print(str(error).split(";")[0])
+        report: a disclosure statement is about everything that a ledger has released
         """
         refuse_report_of_a_part(self.kind, self.name)
 
