@@ -70,4 +70,5 @@ def write_report(
         Path(output).write_text(text, encoding="utf-8", newline="\n")
     except OSError as error:
         raise InvalidValueError(f"--output: must be a file that can be written; got {output!r} ({error})") from None
-    return f"{output}: {len(report.releases):,} charged requests; {report.guarantee.short}", 0
+    n = len(report.releases)
+    return f"{output}: {n:,} charged request{'s' if n != 1 else ''}; {report.guarantee.short}", 0

@@ -230,7 +230,7 @@ def _facts(caption: str, facts: Iterable[tuple[str, str]]) -> str:
 
 
 def _table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]], *, first: str = "", wide: int = -1) -> str:
-    """A table that scrolls by itself where it is wider than the screen; the cells of its first column are headers."""
+    """A table that scrolls where it is wider than the screen; the cells of its first column are headers."""
     of_first = f' class="{first}"' if first else ""
     heads = "".join(f'<th scope="col"{"" if index else of_first}>{_text(text)}</th>' for index, text in enumerate(head))
     body = ""

@@ -84,7 +84,7 @@ class Report(Displayed, msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     >>> answer = df["age"].mean().release(mu=0.1)
     >>> report = session.report()
     >>> report.guarantee.short
-    '(1, 1e-06)-DP, enforced as 0.2368-GDP'
+    '(2, 1e-06)-DP, enforced as 0.4463-GDP'
     >>> [(one.query, one.loss) for one in report.releases]
     [('mean of age', 'mu 0.1')]
     """
@@ -116,7 +116,7 @@ class Report(Displayed, msgspec.Struct, frozen=True, forbid_unknown_fields=True)
         --------
         >>> import json
         >>> json.loads(session.report().to_json())["unit"]["words"]
-        'one row'
+        'one person (at most 2 rows)'
         """
         return msgspec.json.format(msgspec.json.encode(self), indent=2).decode() + "\n"
 
@@ -136,10 +136,8 @@ class Report(Displayed, msgspec.Struct, frozen=True, forbid_unknown_fields=True)
 
         Examples
         --------
-        >>> import dpnb
-        >>> from dpnb.results.report import Report
         >>> report = session.report()
-        >>> Report.from_json(report.to_json()) == report
+        >>> type(report).from_json(report.to_json()) == report
         True
         """
         try:

@@ -29,7 +29,7 @@ POOLED = (
     "Caps limit what an analyst or a project can be charged. They may add up to more than the budget, and are no "
     "guarantees.",
 )
-UNDIVIDED = ("All requests are charged to one budget, whoever makes them.",)
+UNDIVIDED = ("All requests are charged to one budget.",)
 
 
 @dataclass(frozen=True)

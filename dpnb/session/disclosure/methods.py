@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dpnb._core.accountant.tree import ABOVE_THRESHOLD
 from dpnb._plan.schema import Bounded, Dates
 from dpnb.accounting.exact import display_up
 from dpnb.results.report_parts import Table
@@ -23,9 +24,7 @@ def methods_paragraph(facts: Facts) -> str:
         f"The ledger lists {total:,} charged request{'s' if total != 1 else ''}{_versions(facts)}; its hash is "
         f"{facts.source.head[:16]}.",
         _bounds(facts.tables),
-        "Noise was drawn from the operating system's random bits and added in exact arithmetic."
-        if not is_test(facts.notice)
-        else "",
+        "" if is_test(facts.notice) else _noise(facts),
         "Stated errors and intervals cover the noise that was added for privacy; they do not cover sampling, or values "
         "and rows beyond the declared bounds and limits.",
     ]
@@ -65,6 +64,21 @@ def _composition(facts: Facts) -> str:
     if facts.division.mode != "not divided":
         found += f" The budget was divided among analysts, in {facts.division.mode} mode."
     return found
+
+
+def _noise(facts: Facts) -> str:
+    """The mechanisms, which draw random bits of the operating system."""
+    kinds, launched = {one.kind for one in facts.releases}, {one.kind for one in facts.mechanisms}
+    found = []
+    if "release" in kinds:
+        found.append("exactly rounded Gaussian noise was added to statistics")
+    if "selection" in kinds:
+        found.append("the largest groups were selected by permute-and-flip (McKenna and Sheldon 2020)")
+    if ABOVE_THRESHOLD in launched:
+        found.append("comparisons with thresholds were made by above-threshold (Lyu, Su and Li 2017)")
+    if not found:
+        return ""
+    return f"With random bits of the operating system and in exact arithmetic, {', and '.join(found)}."
 
 
 def _versions(facts: Facts) -> str:

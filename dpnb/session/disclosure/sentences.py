@@ -38,8 +38,8 @@ NOT_COVERED = (
     "What is known about people in general. The answers may show that something holds for most people, and this may "
     "then be concluded about a person whether or not that person is in the table.",
     "Time. How long an answer took may depend on the rows of the table.",
-    "The curator. Whoever has the table, the ledger or the computer that holds them can see more than the answers; "
-    "their protection is a matter of access control and law, and no part of the guarantee.",
+    "The curator. Those who have the table, the ledger or the computer that holds them can see more than the answers; "
+    "protection against that is a matter of access control and law, and no part of the guarantee.",
     "The collection of the data. How they were collected, sent and stored before the table was opened.",
     "Other releases about the same people. What is disclosed by other ledgers, by published tables, and by versions of "
     "the table under another ledger, adds to what this ledger discloses.",
@@ -91,7 +91,7 @@ def _protected(facts: Facts) -> tuple[str, ...]:
     unit = facts.unit
     if all(table.unit_column is None for table in facts.tables):
         words = (
-            "Each row of the table is protected by itself: the privacy unit is one row. Where a person has several "
+            "Each single row of the table is protected: the privacy unit is one row. Where a person has several "
             "rows, the guarantee is about each of these rows, and weaker for the person as a whole."
         )
     else:
@@ -226,8 +226,8 @@ def _check(facts: Facts) -> tuple[str, ...]:
     of = "of the ledger" if source.rows_of == "ledger" else "of the ledger that the analyst may see"
     return (
         f"Everything here, apart from the time and the program that wrote it, follows from {rows} {of}; the hash "
-        f"{source.head} depends on every one of them, and on the declaration of the table. Whoever has the ledger "
-        "computes the statement again with: python -m dpnb verify STATEMENT LEDGER",
+        f"{source.head} depends on every one of them, and on the declaration of the table. With the ledger, "
+        "this command computes the statement again: python -m dpnb verify STATEMENT LEDGER",
         "This shows that the statement is what the ledger says, up to that row. It cannot show that the ledger is "
         "complete, that nothing was released without it, or that the declaration suits the table: the curator answers "
         "for that.",
