@@ -22,6 +22,7 @@ from dpnb.curator.report import report_of
 from dpnb.curator.verify import compare
 from dpnb.errors import LedgerError, RequestError
 from dpnb.ledger.rows_copy import RowsCopy
+from dpnb.render import report_page
 from dpnb.results.report import SCHEMA_FILE, Report
 from dpnb.session.disclosure.figures import outcome_with_unit
 from session.statements import BOTH, KINDS, Divided, opened, used
@@ -287,6 +288,16 @@ def test_hostile_texts_are_texts() -> None:
     assert page.count("</template>") == 1
     assert "alert(1)" in report.mechanisms[0].name
     assert "alert" not in report.registry_entry
+
+
+def test_a_page_that_does_not_escape_texts_would_run_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The control of the test above."""
+    session = opened(budget=dpnb.Budget.gdp(1))
+    session.above_threshold(50, epsilon=0.02, name="<script>alert(1)</script>")
+    report = session.report()
+    assert "<script" not in report.to_html()
+    monkeypatch.setattr(report_page, "escape", str)
+    assert "<script" in report.to_html()
 
 
 # --- the copy of the rows -------------------------------------------------------------------------------------------

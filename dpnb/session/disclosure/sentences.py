@@ -112,7 +112,7 @@ def _protected(facts: Facts) -> tuple[str, ...]:
         f"{unit.neighbours} The guarantee compares the answers from neighbouring tables, so it is about whether a unit "
         f"is in the table at all, and therefore about everything that its rows say. {number}",
         "The guarantee is about one unit at a time. What the answers say about several units together, such as the "
-        "members of a family, is limited less: for two units epsilon or mu is twice as large, and delta at least twice.",
+        "members of a family, is limited less: for two units epsilon or mu is twice as large, and delta at least that.",
     )
 
 
