@@ -99,9 +99,10 @@ def _protected(facts: Facts) -> tuple[str, ...]:
             "rows, the guarantee is about each of these rows, and weaker for the person as a whole."
         )
     else:
+        column = facts.tables[0].unit_column
         words = (
-            f"The privacy unit is {unit.words}: all rows with the same value in that column are protected together. "
-            "Rows and groups of a unit beyond these limits have no effect on any answer."
+            f"The privacy unit is {unit.words}: all rows with the same value in the column {column} are protected "
+            "together. What a unit has beyond these limits has no effect on any answer."
         )
     if unit.public_units is None:
         number = "The number of units is protected too."
