@@ -101,7 +101,7 @@ def _figures(report: Report) -> Iterable[str]:
     if report.mechanisms:
         yield _section("mechanisms", "Interactive mechanisms", _mechanisms(report))
     if report.acts:
-        yield _section("acts", "The curator's decisions", _acts(report))
+        yield _section("acts", "Requests and decisions about the budget", _acts(report))
 
 
 def _guarantee(report: Report) -> list[tuple[str, str]]:
@@ -208,7 +208,7 @@ def _mechanisms(report: Report) -> str:
 
 def _acts(report: Report) -> str:
     rows = [(str(one.row), one.time[:16].replace("T", " "), one.actor or "", one.words) for one in report.acts]
-    return _table("Decisions, oldest first", ("Row", "Time (UTC)", "By", "Decision"), rows, first="number")
+    return _table("Requests and decisions, oldest first", ("Row", "Time (UTC)", "By", "What"), rows, first="number")
 
 
 # --- texts to copy --------------------------------------------------------------------------------------------------

@@ -102,7 +102,7 @@ class Report(Displayed, msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     readings: Readings
     releases: Annotated[tuple[Release, ...], Meta(description="Every request that was charged, oldest first.")]
     mechanisms: Annotated[tuple[Mechanism, ...], Meta(description="The interactive mechanisms.")]
-    acts: Annotated[tuple[Act, ...], Meta(description="The curator's decisions about the budget.")]
+    acts: Annotated[tuple[Act, ...], Meta(description="Requests and decisions about the budget.")]
     tables: Annotated[tuple[Table, ...], Meta(description="The declared tables, by name.")]
     table_versions: Annotated[tuple[str, ...], Meta(description="The versions of the table that were queried.")]
     methods_paragraph: Annotated[str, Meta(description="A paragraph for the methods section of a paper.")]

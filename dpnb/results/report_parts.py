@@ -182,12 +182,12 @@ class Mechanism(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Act(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A decision of the curator's about the budget, which is a row of the ledger."""
+    """A decision of the curator's about the budget, or an analyst's request for one, which is a row of the ledger."""
 
     row: Annotated[int, _about("Row of the ledger.")]
     time: Annotated[str, _about("When; UTC, ISO 8601.")]
-    actor: Annotated[str | None, _about("Who decided it.")]
-    words: Annotated[str, _about("The decision in words.")]
+    actor: Annotated[str | None, _about("Who decided or requested it.")]
+    words: Annotated[str, _about("The decision or the request in words.")]
 
 
 class Readings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

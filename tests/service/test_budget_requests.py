@@ -18,6 +18,8 @@ import dpnb
 from dpnb._core.accountant.grant import Mode
 from dpnb.accounting.losses import GDP
 from dpnb.curator.audit import audit
+from dpnb.curator.report import report_of
+from dpnb.curator.verify import verify
 from dpnb.errors import RequestError
 from dpnb.interactive.calls import execute_call
 from dpnb.ledger import ledger as ledger_module
@@ -179,6 +181,23 @@ def test_an_approval_that_lapses_is_decided_by_the_time_of_the_charge(tmp_path: 
         )  # fmt: skip
     session.ledger.close()
     assert "beyond its cap" in audit(str(tmp_path / "people.dpnb")).problems[0]
+
+
+def test_an_approval_that_lapses_leaves_a_statement_as_it_was(tmp_path: Path, clock: type[Clock]) -> None:
+    ledger, statement = str(tmp_path / "people.dpnb"), str(tmp_path / "statement.json")
+
+    async def scenario(ana: Served, curator: Served) -> None:
+        await ana.post(ana.body("a", wants(ana)))
+        (one,) = await requests(curator)
+        await act(curator, Approve(one["number"], one["digest"], until="2026-11-25T00:00:00Z"))
+        report = await asyncio.to_thread(report_of, ledger)
+        report.save(statement)
+        assert [one.cap for one in report.division.parts] == ["mu 0.2599", "mu 0.07072"]
+        assert [one.words.split(":")[0] for one in report.acts[-2:]] == ["request for budget", "request 5 approved"]
+
+    run(tmp_path, scenario)
+    clock.moment += timedelta(days=30)
+    assert verify(statement, ledger).is_fine
 
 
 def test_the_rows_of_a_transaction_have_the_time_at_which_they_were_admitted(clock: type[Clock]) -> None:

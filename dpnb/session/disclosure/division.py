@@ -68,7 +68,7 @@ def _own(account: Accountant, analyst: str) -> BudgetPart:
     budget = account.guarantee.budget
     ceiling = PureGDP.of(budget.loss.mu_squared, budget.loss.delta, budget.pure_epsilon)  # type: ignore[union-attr]  # a part has one
     spent = Limit(account.ledger, account.tree, account.guarantee, ROOT, ROOT).spent
-    cap = account.tree.cap(ROOT)
+    cap = _cap(account, ROOT)
     return BudgetPart(
         row=0,
         level="analyst",
@@ -88,7 +88,7 @@ def _is_revoked(account: Accountant) -> bool:
 
 
 def _part(account: Accountant, grant: Grant) -> BudgetPart:
-    tree, cap = account.tree, account.tree.cap(node_of(grant.id))
+    tree, cap = account.tree, _cap(account, node_of(grant.id))
     project = tree.grant_of(grant.node)
 
     def counts(charge: ChargeSummary) -> bool:
@@ -105,6 +105,11 @@ def _part(account: Accountant, grant: Grant) -> BudgetPart:
         spent=_spent(account, spent),
         revoked=grant.is_revoked,
     )
+
+
+def _cap(account: Accountant, node: str) -> PureGDP | None:
+    """The cap at the time of the latest row: an approval that lapses later leaves the statement as it was."""
+    return account.tree.cap_with_raises(node).at(max(account.ledger.times().values(), default=""))
 
 
 def _belongs(tree: BudgetTree, charge: ChargeSummary, grant: Grant) -> bool:
