@@ -31,8 +31,9 @@ from dpnb.service.limits import RequestRate
 from dpnb.service.log import log, log_login
 from dpnb.service.metrics import Metrics
 from dpnb.service.opening import AnalystSession, OpenTable
+from dpnb.service.ports import is_loopback
 from dpnb.service.requests import UNAUTHORIZED, RequestRunner
-from dpnb.service.settings import Limits, is_loopback
+from dpnb.service.settings import Limits
 from dpnb.service.tokens import LONGEST_TOKEN, ROLES, Identity, Role, TokenStore
 from dpnb.wire import VERSION
 from dpnb.wire.acts import AnyAct
@@ -127,10 +128,15 @@ class ServedTable(NotCopyable):
         The table.
     rules : Rules
         How requests are limited, timed and counted.
+
+    Attributes
+    ----------
+    version : int
+        Increases with every change that this process makes.
     """
 
     def __init__(self, table: OpenTable, rules: Rules) -> None:
-        self.table, self._rules = table, rules
+        self.table, self._rules, self.version = table, rules, 0
         self._analysts: dict[str, ServedAnalyst] = {}
         rules.metrics.follow(
             table.name,
@@ -149,6 +155,7 @@ class ServedTable(NotCopyable):
 
     def _notify(self) -> None:
         """Let every stream look for new rows; only those of its analyst cause an event."""
+        self.version += 1
         for one in list(self._analysts.values()):
             one.feed.notify()
 

@@ -8,7 +8,8 @@ import pytest
 
 from dpnb.__main__ import main
 from dpnb.errors import InvalidValueError
-from dpnb.service.settings import PortAddress, SocketAddress, read_settings
+from dpnb.service.ports import PortAddress
+from dpnb.service.settings import SocketAddress, read_settings
 
 ROOT = Path(__file__).parents[2]
 GOOD = """\

@@ -1,0 +1,142 @@
+"""What the cockpit shows of a table: computed from declaration, plans and costs, and never from an answer."""
+
+from __future__ import annotations
+
+import math
+
+from dpnb._protocol import cockpit as protocol
+from dpnb.errors import DpnbError, printable
+from dpnb.ledger.charge import TABLE_FILES
+from dpnb.render.numbers import format_cost_up
+from dpnb.service.acts import audit_page, words_of
+from dpnb.service.app import ServedTable
+from dpnb.service.opening import OpenTable
+from dpnb.service.tokens import Identity, Token
+from dpnb.session.gauges import headroom_gauge, reserve_gauge
+from dpnb.session.snapshot import NO_LIMIT, describe_spent, percent_spent
+from dpnb.wire.acts import AuditRow
+
+MOMENTS = 120
+"""Points of the timeline."""
+
+NOTHING_YET = "before the first request"
+
+
+def table_view(table: OpenTable) -> protocol.CockpitTable:
+    """A table; with nothing but a fault if its ledger cannot be read."""
+    try:
+        return _table_view(table)
+    except DpnbError as error:
+        return _unreadable(table, str(error))
+
+
+def _table_view(table: OpenTable) -> protocol.CockpitTable:
+    core = table.session._core
+    account, division = core.account, table.settings.division
+    filter_, reserve = account.filter, reserve_gauge(account)
+    return protocol.CockpitTable(
+        name=table.name,
+        privacy_unit=core.tables.words,
+        guarantee=core.guarantee,
+        notice=core.notice,
+        mode=division.mode if division.parts else None,
+        version=core.version,
+        frozen=account.tree.frozen,
+        gauges=[headroom_gauge(account), *([] if reserve is None else [reserve])],
+        spent=percent_spent(filter_),
+        spent_loss=describe_spent(filter_, account.budget) if account.guarantee.has_budget else NO_LIMIT,
+        n_rows=account.ledger.count,
+        moments=_moments(table),
+        parts=[],
+        requests=[],
+        fault=None,
+    )
+
+
+def _unreadable(table: OpenTable, fault: str) -> protocol.CockpitTable:
+    core = table.session._core
+    return protocol.CockpitTable(
+        name=table.name,
+        privacy_unit=core.tables.words,
+        guarantee=core.guarantee,
+        notice=core.notice,
+        mode=None,
+        version=core.version,
+        frozen=None,
+        gauges=[],
+        spent="unknown",
+        spent_loss="",
+        n_rows=0,
+        moments=[],
+        parts=[],
+        requests=[],
+        fault=fault,
+    )
+
+
+def _moments(table: OpenTable) -> list[protocol.Moment]:
+    """The share of the budget spent at the times of rows; thinned."""
+    account = table.session._core.account
+    points = account.timeline.thinned(MOMENTS)
+    charges = {one.id: one for one in account.ledger.by_id(tuple(point.id for point in points if point.id))}
+    first = min((one.time for one in charges.values()), default="")
+    moments = []
+    for point in points:
+        charge = charges.get(point.id)
+        spent = None if point.spent is None or math.isnan(point.spent) else point.spent
+        if charge is None:
+            moments.append(protocol.Moment(id=0, time=first, spent=spent, text=NOTHING_YET))
+            continue
+        actor = "" if charge.origin is None else f"{printable(charge.origin.actor)}: "
+        cost = format_cost_up(charge.loss) if charge.loss else "free"
+        text = f"{charge.id}. {actor}{printable(words_of(charge))} ({cost})"
+        moments.append(protocol.Moment(id=charge.id, time=charge.time, spent=spent, text=text))
+    return moments
+
+
+def log_view(table: OpenTable, after: int) -> protocol.LogPage:
+    """The rows after a number."""
+    page = audit_page(table, after)
+    return protocol.LogPage(rows=[_row(one) for one in page.rows if one.kind != TABLE_FILES], more=page.more)
+
+
+def _row(one: AuditRow) -> protocol.LoggedRow:
+    return protocol.LoggedRow(
+        id=one.id,
+        time=one.time,
+        kind=one.kind,
+        status=one.status,
+        words=one.words,
+        cost=one.cost,
+        actor=None if one.actor is None else printable(one.actor),
+    )
+
+
+def may_rotate(person: Identity, role: str, name: str) -> bool:
+    """Whether a person may replace a token: an owner's or another curator's only if they are the owner.
+
+    Who replaces a token has it, so a curator would otherwise become the owner.
+    """
+    if person.role == "owner" or person.name == name:
+        return person.role != "auditor"
+    return person.role == "curator" and role in ("analyst", "auditor")
+
+
+def holder_view(person: Identity, one: Token) -> protocol.TokenHolder:
+    """A person with a valid token, without its hash."""
+    return protocol.TokenHolder(
+        name=one.name,
+        role=one.role,
+        created=one.created,
+        expires=one.expires,
+        may_rotate=may_rotate(person, one.role, one.name),
+    )
+
+
+def version_of(served: ServedTable) -> str:
+    """A text that changes with anything that `table_view` and `log_view` return."""
+    try:
+        ledger = served.table.session.ledger
+        return f"{served.table.name} {served.version} {ledger.count} {ledger.foreign_changes()}"
+    except DpnbError as error:
+        return f"{served.table.name} {error}"
