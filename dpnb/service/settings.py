@@ -234,7 +234,7 @@ class _Reader:
             raise self._fault(
                 ("cockpit", "port"),
                 "cockpit.port: must not be the service's own port, so that the page has an origin of its own; got "
-                f"{address.port} for both; for example {COCKPIT_PORT if address.port != COCKPIT_PORT else DEFAULT_PORT}",
+                f"{address.port} for both; leave one of them out",
             )
         return address
 

@@ -110,7 +110,9 @@ def test_an_auditor_sees_what_was_asked_and_no_value(tmp_path: Path, monkeypatch
         text = json.dumps(page)
         assert not shown(secrets, text), text
         described = acts.words_of
-        monkeypatch.setattr(acts, "words_of", lambda charge: f"{described(charge)} {charge.measurement} {charge.result}")
+        monkeypatch.setattr(
+            acts, "words_of", lambda charge: f"{described(charge)} {charge.measurement} {charge.result}"
+        )
         assert shown(secrets, (await auditor.get("/v1/tables/people/audit")).text)  # the control
 
     run_served(tmp_path, scenario)

@@ -1,0 +1,389 @@
+"""The curator's page: logins, protections, what it shows and what it does."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from dpnb.curator.audit import audit
+from dpnb.service import acts, tokens
+from dpnb.service.cockpit import logins, protections
+from dpnb.service.cockpit.app import Cockpit
+from dpnb.service.cockpit.logins import Logins
+from dpnb.service.cockpit.protections import POLICY, Origins
+from dpnb.service.log import LOGINS
+from dpnb.service.tokens import Role, new_token, revoke_tokens
+from service.cockpits import ACTS, FREEZE, LOG, ORIGIN, Browser, Opened, built, run_cockpit
+from waiting import LIMIT
+
+__all__ = ["built"]
+pytestmark = pytest.mark.usefixtures("built")
+
+READ = ("/api/state", LOG, "/api/events")
+POSTS: dict[str, tuple[Any, set[Role]]] = {
+    ACTS: ({"act": "unfreeze"}, {"curator", "owner"}),
+    "/api/tokens": ({"name": "ana"}, {"curator", "owner"}),
+    "/api/logout": ({}, {"auditor", "curator", "owner"}),
+}
+
+
+# --- logins ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("role", tokens.ROLES)
+def test_a_login_is_for_curators_owners_and_auditors(role: Role, tmp_path: Path) -> None:
+    async def scenario(opened: Opened) -> None:
+        browser = opened.browser("eve", role)
+        assert (await browser.get("/api/state")).status_code == 401
+        reply = await browser.login()
+        assert reply.status_code == (403 if role == "analyst" else 200)
+        assert ("set-cookie" in reply.headers) == (role != "analyst")
+        if role != "analyst":
+            assert reply.json()["role"] == role
+            assert (await browser.state())["may_act"] == (role != "auditor")
+
+    run_cockpit(tmp_path, scenario)
+
+
+@pytest.mark.parametrize("is_secure", [False, True])
+def test_the_cookie_is_strict_and_says_nothing(is_secure: bool, tmp_path: Path) -> None:
+    async def scenario(opened: Opened) -> None:
+        origin = ORIGIN.replace("http", "https") if is_secure else ORIGIN
+        browser = opened.browser("eve", "curator", origin)
+        reply = await browser.login()
+        cookie = reply.headers["set-cookie"].lower()
+        assert {"httponly", "samesite=strict", "path=/"} <= set(cookie.split("; "))
+        assert ("secure" in cookie.split("; ")) == is_secure == cookie.startswith("__host-")
+        assert browser.served.token not in str(reply.headers) + reply.text + (await browser.get("/api/state")).text
+        assert "domain" not in cookie
+
+    run_cockpit(tmp_path, scenario, Origins(("localhost",), is_secure))
+
+
+def test_every_route_needs_both_values(tmp_path: Path) -> None:
+    """A browser sends a cookie to every port of a host, so whoever has a port there has the cookie."""
+
+    async def scenario(opened: Opened) -> None:
+        browser = await opened.logged_in()
+        csrf = browser.csrf
+        for wrong in ("", "x", csrf + "x"):
+            browser.csrf = wrong
+            for path in READ:
+                assert (await browser.get(path)).status_code == 401
+            for path, (body, _) in POSTS.items():
+                assert (await browser.post(path, body)).status_code == 401
+        other = opened.browser("eve", "curator")
+        other.csrf = csrf  # without the cookie
+        assert (await other.get("/api/state")).status_code == 401
+        browser.csrf = csrf
+        assert (await browser.get("/api/state")).status_code == 200
+
+    run_cockpit(tmp_path, scenario)
+
+
+def test_a_cookie_alone_would_read_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Control of the above."""
+    monkeypatch.setattr(logins.hmac, "compare_digest", lambda one, other: len(one) == len(other))
+
+    async def scenario(opened: Opened) -> None:
+        browser = await opened.logged_in()
+        browser.csrf = "x"
+        assert (await browser.get("/api/state")).status_code == 200
+
+    run_cockpit(tmp_path, scenario)
+
+
+def test_each_act_needs_a_role_that_may_act(tmp_path: Path) -> None:
+    async def scenario(opened: Opened) -> None:
+        routes = {route.path for route in opened.app._app.routes}  # type: ignore[attr-defined]
+        known = {path.replace("people", "{table}") for path in (*READ, *POSTS)}
+        assert routes - {"/", "/cockpit.js", "/cockpit.css", "/login"} == known
+        for role in ("auditor", "curator", "owner"):
+            browser = await opened.logged_in(f"an-{role}", role)
+            for path, (body, roles) in POSTS.items():
+                assert (await browser.post(path, body)).status_code == (200 if role in roles else 403), (role, path)
+
+    run_cockpit(tmp_path, scenario)
+
+
+def test_a_revoked_token_ends_the_login_and_its_stream(tmp_path: Path) -> None:
+    async def scenario(opened: Opened) -> None:
+        browser = await opened.logged_in()
+        cookie = dict(browser.client.cookies)["dpnb-cockpit"]
+        is_valid = opened.cockpit._logins.checker(cookie, browser.csrf)
+        stream = opened.cockpit._live.stream(is_valid)
+        assert await anext(stream) == b"data: changed\n\n"
+        assert (await browser.get("/api/state")).status_code == 200
+        revoke_tokens(opened.served.tokens, "eve")
+        assert (await browser.get("/api/state")).status_code == 401
+        assert (await browser.post(ACTS, FREEZE)).status_code == 401
+        async with asyncio.timeout(LIMIT):
+            assert b"data: changed\n\n" not in [event async for event in stream]
+        assert opened.served.charges == 0
+        new_token(opened.served.tokens, "eve", role="curator")  # of the same person: the login stays ended
+        assert (await browser.get("/api/state")).status_code == 401
+
+    run_cockpit(tmp_path, scenario)
+
+
+def test_a_login_ends_with_its_time_and_by_logging_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario(opened: Opened) -> None:
+        browser = await opened.logged_in()
+        later = tokens.now() + logins.LIFETIME + timedelta(seconds=1)
+        with monkeypatch.context() as patch:
+            patch.setattr(tokens, "now", lambda: later)
+            assert (await browser.get("/api/state")).status_code == 401
+        other = await opened.logged_in()
+        cookies = dict(other.client.cookies)
+        assert (await other.post("/api/logout", {})).status_code == 200
+        other.client.cookies.update(cookies)  # somebody has copied them
+        assert (await other.get("/api/state")).status_code == 401
+
+    run_cockpit(tmp_path, scenario)
+
+
+def test_a_login_has_new_secrets(tmp_path: Path) -> None:
+    """Nobody can choose the cookie of another: what a browser had before a login is not used."""
+
+    async def scenario(opened: Opened) -> None:
+        browser = opened.browser("eve", "curator")
+        body = {"token": browser.served.token}
+        reply = await browser.post("/login", body, Cookie="dpnb-cockpit=chosen")
+        first = (browser.client.cookies.get("dpnb-cockpit"), reply.json()["csrf"])
+        assert "chosen" not in first
+        await browser.login()
+        assert set(first).isdisjoint({browser.client.cookies.get("dpnb-cockpit"), browser.csrf})
+        assert len(opened.cockpit._logins._logins) == 1
+
+    run_cockpit(tmp_path, scenario)
+
+
+def test_failed_logins_are_limited_and_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario(opened: Opened) -> None:
+        browser = opened.browser("eve", "curator")
+        with caplog.at_level(logging.INFO, LOGINS.name):
+            LOGINS.propagate = True
+            codes = [(await browser.post("/login", {"token": f"dpnb_{n}"})).status_code for n in range(15)]
+        assert codes == [401] * logins.FAILURES_PER_MINUTE + [429] * (15 - logins.FAILURES_PER_MINUTE)
+        assert [one.message for one in caplog.records] == ["login_refused"] * logins.FAILURES_PER_MINUTE
+        assert "dpnb_1" not in str([vars(one) for one in caplog.records])
+        assert (await browser.login()).status_code == 200  # nobody can lock a curator out
+        assert browser.client.cookies
+
+    run_cockpit(tmp_path, scenario)
+
+
+def test_the_number_of_logins_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(logins, "MOST_LOGINS", 3)
+    token = new_token(tmp_path / "tokens.json", "eve", role="owner")
+    held = Logins(tokens.TokenStore(tmp_path / "tokens.json"))
+    begun = [held.begin(token) for _ in range(5)]
+    assert all(isinstance(one, logins.NewLogin) for one in begun)
+    people = [held.person(one.cookie, one.csrf) for one in begun if isinstance(one, logins.NewLogin)]
+    assert [one is not None for one in people] == [False, False, True, True, True]
+    kept = f"{held._logins}"
+    assert not any(one.cookie in kept or one.csrf in kept for one in begun if isinstance(one, logins.NewLogin))
+    assert token not in kept
+
+
+# --- other pages ----------------------------------------------------------------------------------------------------
+
+ELSEWHERE = (
+    {"Origin": "http://evil.example"},
+    {"Origin": "null"},
+    {"Origin": ""},
+    {"Origin": "http://localhost:9999"},
+    {"Origin": "http://localhost"},
+    {"Origin": ORIGIN.replace("http", "https")},
+    {"Host": "evil.example:8444"},
+    {"Host": "localhost.evil.example"},
+    {"Host": "localhost:8444.evil.example"},
+    {"Host": "[::1]:8444"},
+    {"Sec-Fetch-Site": "cross-site"},
+    {"Sec-Fetch-Site": "same-site"},
+)
+
+
+@pytest.mark.parametrize("headers", ELSEWHERE, ids=str)
+def test_a_request_of_another_page_is_refused(headers: dict[str, str], tmp_path: Path) -> None:
+    async def scenario(opened: Opened) -> None:
+        browser = await opened.logged_in()
+        for path, body in ((ACTS, FREEZE), ("/login", {"token": browser.served.token}), ("/api/tokens", {})):
+            assert (await browser.post(path, body, **headers)).status_code == 403
+        assert opened.served.session._core.account.tree.frozen is None
+        if "Origin" not in headers:
+            assert (await browser.get("/api/state", **headers)).status_code == 403
+            assert (await browser.get("/", **headers)).status_code == 403
+        assert (await browser.post(ACTS, FREEZE)).status_code == 200  # its own page
+        assert opened.served.session._core.account.tree.frozen == "an audit"
+
+    run_cockpit(tmp_path, scenario)
+
+
+def test_without_the_checks_another_page_would_freeze_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Control of the above."""
+    monkeypatch.setattr(Origins, "refusal", lambda self, method, headers: "")
+
+    async def scenario(opened: Opened) -> None:
+        browser = await opened.logged_in()
+        assert (await browser.post(ACTS, FREEZE, Origin="http://evil.example", Host="evil")).status_code == 200
+        assert opened.served.session._core.account.tree.frozen == "an audit"
+
+    run_cockpit(tmp_path, scenario)
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data"])
+def test_a_form_cannot_be_sent(kind: str, tmp_path: Path) -> None:
+    async def scenario(opened: Opened) -> None:
+        browser = await opened.logged_in()
+        assert (await browser.post(ACTS, FREEZE, **{"Content-Type": kind})).status_code == 415
+        for body in (b"", b"[" * 5000, b"{}", b'{"act":"melt"}', b'{"act":"freeze","why":""}', b"\xff", b"1" * 20_000):
+            headers = {"X-CSRF-Token": browser.csrf, "Origin": ORIGIN, "Content-Type": "application/json"}
+            reply = await browser.client.post(ACTS, content=body, headers=headers)
+            assert reply.status_code in (400, 413, 422), body
+            assert len(reply.text) < 300
+        assert opened.served.charges == 0
+
+    run_cockpit(tmp_path, scenario)
+
+
+def test_every_response_has_the_headers(tmp_path: Path) -> None:
+    async def scenario(opened: Opened) -> None:
+        browser = await opened.logged_in()
+        replies: list[httpx.Response] = [
+            await browser.get(path) for path in ("/", "/cockpit.js", "/api/state", "/none")
+        ]
+        replies += [await browser.get("/", Host="evil"), await browser.post(ACTS, {}), await browser.post("/login", 1)]
+        for reply in replies:
+            for name, value in protections.HEADERS.items():
+                assert reply.headers[name] == value, reply
+            assert "server" not in reply.headers
+        assert [reply.status_code for reply in replies] == [200, 200, 200, 404, 403, 400, 400]
+
+    run_cockpit(tmp_path, scenario)
+
+
+def test_the_policy_allows_no_inline_script_and_no_frame() -> None:
+    rules = dict(rule.split(" ", 1) for rule in POLICY.split("; "))
+    assert rules["default-src"] == rules["frame-ancestors"] == rules["base-uri"] == "'none'"
+    assert "unsafe" not in POLICY
+    assert {rules[name] for name in ("script-src", "style-src", "connect-src", "form-action")} == {"'self'"}
+
+
+# --- what it shows and does -----------------------------------------------------------------------------------------
+
+
+def test_the_page_shows_no_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario(opened: Opened) -> None:
+        browser = await opened.logged_in("bob", "auditor")
+        await opened.served.post(opened.served.count("a"))
+        session = opened.served.session
+        session.above_threshold(50, epsilon=0.05, name="scan").ask(session.frame.count())
+        stored = session.ledger.stored(range(1, opened.served.charges + 1))
+        noisy = json.loads(str(stored[0]["result"]))["values"][0]
+        shown = (await browser.get("/api/state")).text + (await browser.get(LOG)).text
+        assert noisy not in shown
+        assert "above" not in shown.replace("above-threshold", "")
+        assert "count of rows" in shown
+        (table,) = (await browser.state())["tables"]
+        assert table["moments"][1]["text"].startswith("1. ana: count of rows (")
+        assert table["gauges"][0]["value"] == session._core.account.filter.headroom
+        assert table["moments"][-1]["spent"] >= 1 - table["gauges"][0]["value"]
+        assert (await browser.state())["tokens"] == []
+        described = acts.words_of
+        monkeypatch.setattr(acts, "words_of", lambda charge: f"{described(charge)} {charge.measurement}")
+        assert noisy in (await browser.get(LOG)).text  # the control
+
+    run_cockpit(tmp_path, scenario)
+
+
+def test_an_act_is_a_row_of_the_chain(tmp_path: Path) -> None:
+    async def scenario(opened: Opened) -> None:
+        browser = await opened.logged_in()
+        assert (await browser.post(ACTS, FREEZE)).json()["frozen"] == "an audit"
+        assert (await browser.post(ACTS, {"act": "unfreeze"})).json()["frozen"] is None
+        rows = (await browser.get(LOG)).json()["rows"]
+        assert [(row["actor"], row["words"]) for row in rows] == [
+            ("eve", "table frozen: an audit"),
+            ("eve", "table no longer frozen"),
+        ]
+        assert (await browser.get(f"{LOG}?after=1")).json()["rows"] == rows[1:]
+        assert (await browser.get(f"{LOG}?after=-1")).status_code == 400
+        assert (await browser.get("/api/tables/none/log")).status_code == 404
+
+    run_cockpit(tmp_path, scenario)
+    assert audit(str(tmp_path / "people.dpnb")).is_fine
+
+
+def test_a_new_token_replaces_the_old_one(tmp_path: Path) -> None:
+    async def scenario(opened: Opened) -> None:
+        browser = await opened.logged_in()
+        served = opened.served
+        assert (await served.get("/v1/tables/people")).status_code == 200
+        reply = await browser.post("/api/tokens", {"name": "ana"})
+        assert (await served.get("/v1/tables/people")).status_code == 401
+        served.token = reply.json()["token"]
+        assert (await served.get("/v1/tables/people")).status_code == 200
+        assert served.token not in (await browser.get("/api/state")).text
+        assert (await browser.post("/api/tokens", {"name": "nobody"})).status_code == 404
+
+    run_cockpit(tmp_path, scenario)
+
+
+def test_a_curator_cannot_become_the_owner(tmp_path: Path) -> None:
+    async def scenario(opened: Opened) -> None:
+        curator, owner = await opened.logged_in(), await opened.logged_in("olga", "owner")
+        await opened.logged_in("carl", "curator")
+        may = {one["name"]: one["may_rotate"] for one in (await curator.state())["tokens"]}
+        assert may == {"ana": True, "carl": False, "eve": True, "olga": False}
+        for name, allowed in may.items():
+            if name != "eve":
+                code = (await curator.post("/api/tokens", {"name": name})).status_code
+                assert code == (200 if allowed else 403), name
+        assert (await owner.post("/api/tokens", {"name": "carl"})).status_code == 200
+        assert (await curator.post("/api/tokens", {"name": "eve"})).status_code == 200
+        assert (await curator.get("/api/state")).status_code == 401  # the login was that of the old token
+
+    run_cockpit(tmp_path, scenario)
+
+
+def test_the_stream_tells_of_every_change(tmp_path: Path) -> None:
+    async def scenario(opened: Opened) -> None:
+        browser = await opened.logged_in()
+        stream = opened.cockpit._live.stream(lambda: True)
+
+        async def told() -> None:
+            async with asyncio.timeout(LIMIT):
+                while await anext(stream) != b"data: changed\n\n":
+                    pass
+
+        await told()
+        await opened.served.post(opened.served.count("a"))
+        await told()
+        await browser.post(ACTS, FREEZE)
+        await told()
+        await browser.post("/api/tokens", {"name": "ana"})
+        await told()
+        opened.cockpit.end_streams()
+        async with asyncio.timeout(LIMIT):
+            assert [event async for event in stream if event.startswith(b"data")] == []
+
+    run_cockpit(tmp_path, scenario)
+
+
+def test_a_ledger_that_cannot_be_read_is_a_fault_of_its_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario(opened: Opened) -> None:
+        browser: Browser = await opened.logged_in()
+        opened.served.session.ledger.close()
+        (table,) = (await browser.state())["tables"]
+        assert "closed" in table["fault"]
+        assert isinstance(opened.cockpit, Cockpit)
+
+    run_cockpit(tmp_path, scenario)
