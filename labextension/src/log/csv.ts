@@ -11,7 +11,12 @@ const REVOKE_AFTER = 60_000;
 /** A log as comma-separated values (RFC 4180): oldest first, with an empty field for a missing value. */
 export function toCsv(rows: readonly ILogEntry[]): string {
   const lines = [...rows].sort((a, b) => a.id - b.id).map(row => COLUMNS.map(column => row[column]));
-  return [COLUMNS, ...lines].map(fields => `${fields.map(quoted).join(',')}\r\n`).join('');
+  return csvText([COLUMNS, ...lines]);
+}
+
+/** Lines of fields as comma-separated values. */
+export function csvText(lines: readonly (readonly (string | number | null)[])[]): string {
+  return lines.map(fields => `${fields.map(quoted).join(',')}\r\n`).join('');
 }
 
 /** File name of a session's log, without characters that file systems refuse. */

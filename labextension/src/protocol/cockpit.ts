@@ -91,7 +91,7 @@ export interface IAskedBudget {
 }
 
 /** A table of the service. */
-export interface IServedTable {
+export interface ICockpitTable {
   name: string;
   privacy_unit: string;
   guarantee: string;
@@ -137,7 +137,7 @@ export interface IServiceState {
   role: string;
   /** Whether the reader may do more than read. */
   may_act: boolean;
-  tables: IServedTable[];
+  tables: ICockpitTable[];
   /** Empty for an auditor. */
   tokens: ITokenHolder[];
 }
@@ -211,7 +211,7 @@ export const isAskedBudget = (value: unknown): value is IAskedBudget =>
   orNull(isText)(value.decision) &&
   orNull(isText)(value.after);
 
-export const isServedTable = (value: unknown): value is IServedTable =>
+export const isCockpitTable = (value: unknown): value is ICockpitTable =>
   isFields(value) &&
   isText(value.name) &&
   isText(value.privacy_unit) &&
@@ -243,7 +243,7 @@ export const isServiceState = (value: unknown): value is IServiceState =>
   isText(value.name) &&
   isText(value.role) &&
   isBoolean(value.may_act) &&
-  listOf(isServedTable)(value.tables) &&
+  listOf(isCockpitTable)(value.tables) &&
   listOf(isTokenHolder)(value.tokens);
 
 export const isLoggedRow = (value: unknown): value is ILoggedRow =>

@@ -1,0 +1,28 @@
+import type { IField } from './dialog';
+import type { IAmount } from '../protocol/cockpit';
+import { trans } from '../translation';
+
+/** The fields of a dialog for an amount of budget. */
+export function amountFields(amount: IAmount): IField[] {
+  return [
+    { name: 'mu', label: trans.__('mu'), value: amount.mu ?? '', hint: trans.__('For numbers; squares of mu add up.') },
+    {
+      name: 'discovery_delta',
+      label: trans.__('Delta of discovered groups'),
+      value: amount.discovery_delta ?? '',
+      hint: trans.__('Empty: none.')
+    },
+    {
+      name: 'pure_epsilon',
+      label: trans.__('Epsilon of scans and selections'),
+      value: amount.pure_epsilon ?? '',
+      hint: trans.__('Empty: none.')
+    }
+  ];
+}
+
+/** The amount that a reader has written; the service checks it. */
+export function amountOf(values: Record<string, string>): IAmount {
+  const read = (name: string): string | null => (values[name] ?? '') || null;
+  return { mu: read('mu'), discovery_delta: read('discovery_delta'), pure_epsilon: read('pure_epsilon') };
+}
