@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from dpnb._protocol.snapshot import Gauge
 from dpnb._protocol.types import Count, Proportion, Record
 
@@ -139,11 +137,11 @@ class AskedBudget(Record, frozen=True):
     digest : str
         Identifies the content: a decision names it.
     state : str
-        "pending", "approved" or "declined".
+        "pending", "approved", "approved in part", "declined" or "lapsed".
     decision : str or None
         The decision in words.
     after : str or None
-        What the analyst would have left once it is approved, and has spent it, in words; None if it is decided.
+        The analyst's cap, and what an approval makes of it, in words; None if it is decided.
     """
 
     id: Count
@@ -154,7 +152,7 @@ class AskedBudget(Record, frozen=True):
     total: str
     amount: Amount
     digest: str
-    state: Literal["pending", "approved", "declined"]
+    state: str
     decision: str | None
     after: str | None
 

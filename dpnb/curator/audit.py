@@ -6,11 +6,14 @@ deltas and caps only, since what each unit has paid depends on the rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
 from dpnb._core.accountant.accountant import Accountant
+from dpnb._core.accountant.budget_request import BudgetRequest, Decision, actor_of
+from dpnb._core.accountant.caps import Cap
 from dpnb._core.accountant.grant import Grant, amount_from_json
 from dpnb._core.accountant.limit import NOTHING, as_amount
 from dpnb._core.accountant.parameters import parameters_of
@@ -22,7 +25,7 @@ from dpnb.accounting.partition_cost import NO_PARTS, PartRef, PartSums
 from dpnb.copying import NotCopyable
 from dpnb.errors import DpnbError
 from dpnb.ledger import ROOT, ChargeSummary, Ledger, node_of, parent_launch
-from dpnb.ledger.charge import ACT, CLOSE, GRANT, TABLE_FILES
+from dpnb.ledger.charge import ACT, BUDGET_REQUEST, CLOSE, GRANT, TABLE_FILES
 
 MAX_PROBLEMS = 100
 """Problems that a report lists."""
@@ -113,11 +116,13 @@ class _Sum:
         self.name, self.limit, self.spent, self.requests = name, limit, NOTHING, 0
         self._parts: PartSums = NO_PARTS
 
-    def add(self, amount: PureGDP, path: tuple[PartRef, ...]) -> None:
+    def add(self, amount: PureGDP, path: tuple[PartRef, ...]) -> PureGDP:
+        """Add a charge, and return by how much the sum grows."""
         if path:
             self._parts, growth = self._parts.after(path, amount.parts)
             amount = amount.with_parts(growth)
         self.spent, self.requests = self.spent + amount, self.requests + 1
+        return amount
 
 
 class _Replay(NotCopyable):
@@ -141,7 +146,9 @@ class _Replay(NotCopyable):
         if self._individual:
             self._notes.append("What each unit has paid depends on the rows; deltas and caps are audited.")
         self._sums = {ROOT: _Sum("table", limit)}
-        self._caps: dict[str, PureGDP | None] = {}
+        self._caps: dict[str, Cap] = {}
+        self._requests: dict[int, BudgetRequest] = {}
+        self._times = ledger.times()
         self._grants: dict[int, Grant] = {}
         self._revoked: set[int] = set()
         self._frozen = False
@@ -156,7 +163,7 @@ class _Replay(NotCopyable):
         self._check_ceilings()
         sums = []
         for node, one in self._sums.items():
-            cap = self._caps.get(node)
+            cap = self._cap(node, self._ledger.time)
             sums.append(AuditedSum(one.name, one.spent, one.limit if cap is None else cap, one.requests))
         modes = {grant.mode for grant in self._grants.values()}
         return Audit(
@@ -184,6 +191,8 @@ class _Replay(NotCopyable):
             self._grant(Grant.from_details(charge.id, charge.node, charge.launch or {}))
         elif charge.kind == ACT:
             self._act(charge)
+        elif charge.kind == BUDGET_REQUEST:
+            self._request(charge)
         elif charge.kind != CLOSE:
             self._charge(charge)
 
@@ -191,21 +200,56 @@ class _Replay(NotCopyable):
         node = node_of(grant.id)
         self._grants[grant.id] = grant
         self._sums[node] = _Sum(f"{grant.level} {grant.name}", grant.ceiling)
-        self._caps[node] = grant.cap
+        self._caps[node] = Cap(grant.cap, grant.ceiling)
 
     def _act(self, charge: ChargeSummary) -> None:
         details = charge.launch or {}
         match details["act"]:
             case "cap":
-                self._caps[charge.node] = amount_from_json(details["cap"])
+                known = self._caps.get(charge.node, Cap(None))
+                self._caps[charge.node] = known.set_to(amount_from_json(details["cap"]))
             case "freeze" | "unfreeze" as act:
                 self._frozen = act == "freeze"
             case "revoke":
                 self._revoked.add((parent_launch(charge.node) or (0, ""))[0])
             case "restore":
                 self._revoked.discard((parent_launch(charge.node) or (0, ""))[0])
+            case "approve" | "decline":
+                self._decision(charge, details)
             case _:
                 raise ValueError
+
+    def _request(self, charge: ChargeSummary) -> None:
+        """A request for budget: it costs nothing, and only an analyst who has a part can make it."""
+        own = self._part_of(charge, actor_of(charge))
+        if own is None or (own.mode == "reserved" and own.name != actor_of(charge)):
+            self._problem(charge, f"requests budget for another part, by {actor_of(charge) or 'a local session'}")
+        if charge.loss:
+            self._problem(charge, "requests budget, and has a cost")
+        self._requests[charge.id] = BudgetRequest.from_row(charge, None if own is None else own.id)
+
+    def _decision(self, charge: ChargeSummary, details: Mapping[str, Any]) -> None:
+        request, decision = self._requests.get(details["request"]), Decision.from_row(charge)
+        if request is None or request.decision is not None:
+            self._problem(charge, f"decides row {details['request']}, which is no pending request")
+            return
+        self._requests[request.id] = replace(request, decision=decision)
+        if details["digest"] != request.digest:
+            self._problem(charge, f"decides request {request.id} by the digest of another one")
+        if request.part is None or charge.node != node_of(request.part):
+            self._problem(charge, f"decides request {request.id} for the part of another analyst")
+            return
+        if decision.amount is None:
+            return
+        if not decision.amount.within(request.total):
+            self._problem(charge, f"grants more than request {request.id}")
+        cap = self._caps.get(charge.node, Cap(None)).raised(decision.amount, decision.until)
+        self._caps[charge.node] = cap
+        if cap.at(self._times[charge.id]) != amount_from_json(details["cap"]):
+            self._problem(charge, "states another cap than the one that it sets")
+
+    def _cap(self, node: str, time: str) -> PureGDP | None:
+        return self._caps.get(node, Cap(None)).at(time)
 
     def _charge(self, charge: ChargeSummary) -> None:
         actor = None if charge.origin is None else charge.origin.actor
@@ -224,18 +268,18 @@ class _Replay(NotCopyable):
         amount = as_amount(self._guarantee.recorded_loss(charge.loss, charge.charged))
         for node in self._scopes(own):
             one = self._sums[node]
-            one.add(amount, path)
-            self._check(charge, node, one)
+            self._check(charge, node, one, one.add(amount, path))
 
-    def _check(self, charge: ChargeSummary, node: str, one: _Sum) -> None:
+    def _check(self, charge: ChargeSummary, node: str, one: _Sum, growth: PureGDP) -> None:
+        """Check the components that a charge adds to: a cap may have moved below what was spent of the others."""
         names = ["mu squared", "delta", "epsilon in pure DP"]
         whose = "its budget" if node == ROOT else "its ceiling"
-        for limit, what in ((one.limit, whose), (self._caps.get(node), "its cap")):
+        for limit, what in ((one.limit, whose), (self._cap(node, self._times[charge.id]), "its cap")):
             if limit is None:
                 continue
-            for name, spent, whole in zip(names, one.spent.parts, limit.parts, strict=True):
+            for name, added, spent, whole in zip(names, growth.parts, one.spent.parts, limit.parts, strict=True):
                 is_per_unit = self._individual and name == "mu squared" and what != "its cap"
-                if spent > whole and not is_per_unit and charge.loss:
+                if added and spent > whole and not is_per_unit and charge.loss:
                     self._problem(charge, f"takes {one.name} beyond {what} in {name}")
 
     def _part_of(self, charge: ChargeSummary, actor: str | None) -> Grant | None:

@@ -13,6 +13,7 @@ from dpnb._core.accountant.tree import ABOVE_THRESHOLD, Launch
 from dpnb._core.core import SessionCore
 from dpnb._core.options import checked_loss
 from dpnb._core.pricing.target import Target
+from dpnb._core.requesting import request_budget
 from dpnb._core.selection.terms import selection_terms
 from dpnb._plan.measurements import AnyView, PlainView
 from dpnb._plan.plan import Plan
@@ -30,6 +31,7 @@ from dpnb.wire.calls import (
     LaunchMechanism,
     Release,
     ReleaseBatch,
+    RequestBudget,
     SelectGroups,
     TargetArguments,
 )
@@ -70,6 +72,8 @@ def execute_call(mechanisms: Registry, call: AnyCall) -> tuple[int, ...]:
             return _close(mechanisms, call)
         case Compare():
             return _compare(mechanisms, call)
+        case RequestBudget():
+            return _request_budget(mechanisms.core, call)
 
 
 def _release(core: SessionCore, call: Release) -> tuple[int, ...]:
@@ -94,6 +98,13 @@ def _release_batch(core: SessionCore, call: ReleaseBatch) -> tuple[int, ...]:
     if len(targets) != len(call.queries) or not (shares_loss or all(one.kind == "within" for one in targets)):
         raise RequestError("plan: a batch has one target, or one half-width for each query; got others")
     return tuple(row.id for row in core.batches.charge(planned, targets, at_most=_limit(call)))
+
+
+def _request_budget(core: SessionCore, call: RequestBudget) -> tuple[int, ...]:
+    for plan, view, _ in call.queries:
+        _check(core, plan, view)
+    requested = [(plan, view, _target(core, plan, target)) for plan, view, target in call.queries]
+    return (request_budget(core, requested, call.why).id,)
 
 
 def _select(core: SessionCore, call: SelectGroups) -> tuple[int, ...]:

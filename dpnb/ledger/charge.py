@@ -24,13 +24,16 @@ from dpnb.ledger.readable import refuse_unreadable
 from dpnb.mechanisms.measurement import Measurement
 
 RELEASE, COMPARISON, SELECTION, LAUNCH, CLOSE = "release", "comparison", "selection", "launch", "close"
-GRANT, ACT = "grant", "act"
+GRANT, ACT, BUDGET_REQUEST = "grant", "act", "budget_request"
 TABLE_FILES = "table_files"
-KINDS = RELEASE, COMPARISON, SELECTION, LAUNCH, CLOSE, GRANT, ACT, TABLE_FILES
+KINDS = RELEASE, COMPARISON, SELECTION, LAUNCH, CLOSE, GRANT, ACT, BUDGET_REQUEST, TABLE_FILES
 """Kinds of events."""
 
 QUERIES = RELEASE, COMPARISON, SELECTION
 """Kinds of events that have a plan."""
+
+TIMED = ACT, BUDGET_REQUEST
+"""Kinds of events whose time counts for later ones."""
 
 RESERVED_COLUMNS = (
     *("id", "time", "kind", "request_key", "node", "actor", "request_id", "request_digest", "table_version"),
@@ -45,7 +48,7 @@ have a value here."""
 
 SUMMARY_NAMES = (
     *("id", "kind", "node", "table_version", "loss", "charged_mu_squared", "charged_epsilon"),
-    *(*ORIGIN_COLUMNS, "cell_id", "details"),
+    *(*ORIGIN_COLUMNS, "cell_id", "details", "time"),
 )
 SUMMARY_COLUMNS = ", ".join(SUMMARY_NAMES)
 
@@ -85,7 +88,8 @@ class Charge:
     time : str
         Time of the reservation; UTC, ISO 8601.
     kind : str
-        ``release``, ``comparison``, ``selection``, ``launch``, ``close``, ``grant``, ``act`` or ``table_files``.
+        ``release``, ``comparison``, ``selection``, ``launch``, ``close``, ``grant``, ``act``, ``budget_request`` or
+        ``table_files``.
     request_key : str
         Identity of the request: table version, plan and arguments.
     node : str
@@ -163,7 +167,10 @@ class Charge:
 
 
 class ChargeSummary(NamedTuple):
-    """The part of a row that counts for budgets and never changes once written; see `Charge` for the fields."""
+    """The part of a row that counts for budgets and never changes once written; see `Charge` for the fields.
+
+    The time is None for rows of other kinds than `TIMED`, of which a ledger has many.
+    """
 
     id: int
     kind: str
@@ -174,6 +181,7 @@ class ChargeSummary(NamedTuple):
     launch: Mapping[str, Any] | None
     charged: PureGDP | None = None
     origin: RequestOrigin | None = None
+    time: str | None = None
 
 
 def _charged(loss: Loss, mu_squared: str | None, epsilon: str | None) -> PureGDP | None:
@@ -191,7 +199,7 @@ def summary_of(stored: tuple[Any, ...]) -> ChargeSummary:
     LedgerError
         If a column contains something that a ledger does not write.
     """
-    number, kind, node, version, loss, charged_mu_squared, charged_epsilon, *origin, cell, details = stored
+    number, kind, node, version, loss, charged_mu_squared, charged_epsilon, *origin, cell, details, time = stored
     refuse_unknown(number, kind, node, *origin)
     with refuse_unreadable(f"row {number}"):
         return ChargeSummary(
@@ -204,6 +212,7 @@ def summary_of(stored: tuple[Any, ...]) -> ChargeSummary:
             _details(kind, details),
             _charged(known, charged_mu_squared, charged_epsilon),
             _origin(*origin),
+            time if kind in TIMED else None,
         )
 
 

@@ -118,6 +118,8 @@ class Ledger(NotCopyable):
         self._summaries: list[ChargeSummary] = []  # of rows 1, 2, ...; each row is read only once
         self._unwritten: int | None = None  # first row of a transaction that has not been committed
         self._followed = None
+        self._time: str | None = None  # of the rows of the current transaction
+        self._is_writing = False
         self._reserved: ChainHead | None = None  # the end of the chain once the transaction is committed
 
     # --- opening -----------------------------------------------------------------------------------------------
@@ -160,6 +162,23 @@ class Ledger(NotCopyable):
     def parameters(self) -> dict[str, str]:
         """Numbers that were fixed when the file was created."""
         return dict(self._file.run("SELECT key, value FROM parameters"))
+
+    @property
+    def time(self) -> str:
+        """The time now, as rows have it; in a transaction, the time of all rows that it writes.
+
+        What is admitted until a certain time is so decided by the time that its row records.
+        """
+        with self.lock.checked():
+            if self._is_writing and self._time is not None:
+                return self._time
+            time = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+            self._time = time if self._is_writing else None
+            return time
+
+    def times(self) -> dict[int, str]:
+        """The times of all rows by their ids."""
+        return dict(self._file.run("SELECT id, time FROM events ORDER BY id"))
 
     @property
     def count(self) -> int:
@@ -271,10 +290,12 @@ class Ledger(NotCopyable):
                 with self._file.transaction():
                     if self._followed is not None:  # else the file is being created
                         self._followed = chain.verify_chain(self._file, self._followed)
+                    self._is_writing = True
                     yield
                 self._followed = self._reserved or self._followed
             finally:
-                self._unwritten = self._reserved = None
+                self._unwritten = self._reserved = self._time = None
+                self._is_writing = False
 
     def reserve(
         self,
@@ -308,7 +329,7 @@ class Ledger(NotCopyable):
         self._unwritten = number if self._unwritten is None else self._unwritten
         stored: dict[str, Any] = {
             "id": number,
-            "time": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            "time": self.time,
             "kind": kind,
             "request_key": request_key,
             "node": node,

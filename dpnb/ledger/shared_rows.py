@@ -185,6 +185,8 @@ class SharedRows(NotCopyable):
                 content = json.loads(details)
                 closes = content["closes"], self._number(content["closes"])
                 details = json.dumps({**content, "closes": closes[1]})
+            elif stored["kind"] == row.ACT and "request" in (content := json.loads(details)):
+                details = json.dumps({**content, "request": self._number(content["request"])})
             changed = {
                 "id": self._number(stored["id"]),
                 "node": node,

@@ -1,19 +1,41 @@
-"""What curators and auditors do: reading who asked what, without answers, and freezing a table."""
+"""What curators and auditors do: reading who asked what, without answers, and the curator's acts."""
 
 from __future__ import annotations
 
-from dpnb._core.accountant.granting import freeze, unfreeze
+from datetime import datetime
+from fractions import Fraction
+
+from dpnb._core.accountant.accountant import Accountant
+from dpnb._core.accountant.deciding import approve, decline
+from dpnb._core.accountant.grant import Grant
+from dpnb._core.accountant.granting import freeze, move_cap, restore, revoke, share_of, unfreeze, whole_of
+from dpnb._core.accountant.limit import NOTHING
 from dpnb._core.history import launch_text
 from dpnb._core.pricing.stored_request import plan_of, request_of
 from dpnb._plan.measurements import PlainView
 from dpnb._plan.plan import describe_plan
-from dpnb.errors import printable
-from dpnb.ledger import Charge
+from dpnb.accounting.losses import PureGDP
+from dpnb.errors import InvalidValueError, printable
+from dpnb.ledger import Charge, node_of
 from dpnb.ledger.charge import COMPARISON, RELEASE, TABLE_FILES
 from dpnb.ledger.origin import RequestOrigin, requested_by
 from dpnb.render.numbers import format_cost_up, format_percent_down
 from dpnb.service.opening import OpenTable
-from dpnb.wire.acts import AnyAct, AuditPage, AuditRow, Freeze
+from dpnb.wire.acts import (
+    AnyAct,
+    Approve,
+    AuditPage,
+    AuditRow,
+    Components,
+    Decline,
+    Freeze,
+    MoveCap,
+    Restore,
+    Revoke,
+    Unfreeze,
+)
+from dpnb.wire.amounts import decimal_from_text
+from dpnb.wire.limits import MAX_SHOWN
 
 MAX_ROWS = 200
 """Rows of a page."""
@@ -25,14 +47,80 @@ def act(table: OpenTable, actor: str, one: AnyAct) -> None:
     Raises
     ------
     InvalidValueError
-        If the reason is empty, too long or not printable.
+        If it names a request or a part that there is not, was done before, or has a text, an amount or a time that is
+        not allowed.
     """
     core = table.session._core
+    account, version = core.account, core.version
     with requested_by(RequestOrigin(actor)):
-        if isinstance(one, Freeze):
-            freeze(core.account, one.why, version=core.version)
-        else:
-            unfreeze(core.account, version=core.version)
+        match one:
+            case Freeze():
+                freeze(account, one.why, version=version)
+            case Unfreeze():
+                unfreeze(account, version=version)
+            case Approve():
+                amount = None if one.amount is None else _granted(account, one.request, one.amount)
+                approve(account, one.request, one.digest, amount, _time(one.until), one.why, version=version)
+            case Decline():
+                decline(account, one.request, one.digest, one.why, version=version)
+            case MoveCap():
+                part = _part(table, one)
+                cap = None if one.cap is None else _amount(one.cap, part.ceiling or _outer(account, part))
+                move_cap(account, part, cap, version=version)
+            case Revoke():
+                revoke(account, _part(table, one), version=version)
+            case Restore():
+                restore(account, _part(table, one), version=version)
+    core.changed()
+
+
+def _granted(account: Accountant, number: int, amount: Components) -> PureGDP:
+    request = account.tree.budget_requests().get(number)
+    return _amount(amount, None if request is None else request.total)
+
+
+def _part(table: OpenTable, one: MoveCap | Revoke | Restore) -> Grant:
+    """The part that an act is about, if the settings have it."""
+    parts = {(grant.level, grant.name): grant for grant in table.session._core.account.tree.grants().values()}
+    named = {(part.level, part.name) for part in table.settings.division.parts}
+    if (one.level, one.name) not in named & parts.keys():
+        known = ", ".join(f"{level} {name}" for level, name in parts if (level, name) in named) or "there are none"
+        raise InvalidValueError(
+            f"{one.level}: must be one of the settings of the table; got {printable(one.name[:MAX_SHOWN])!r}; {known}; "
+            "add it to the settings"
+        )
+    return parts[one.level, one.name]
+
+
+def _outer(account: Accountant, part: Grant) -> PureGDP:
+    """What a share of a cap is taken from, in pooled mode."""
+    project = account.tree.grant_of(part.node)
+    return (None if project is None else account.tree.cap(node_of(project.id))) or whole_of(account)
+
+
+def _amount(components: Components, outer: PureGDP | None) -> PureGDP:
+    parts = (components.pure_epsilon, components.mu, components.discovery_delta)
+    if components.share is not None:
+        share = decimal_from_text(components.share, "share")
+        if any(part is not None for part in parts) or not 0 < share <= 1:
+            raise InvalidValueError("share: must be above 0 and at most 1, without components; got another amount")
+        return share_of(outer or NOTHING, share)
+    names = ("pure_epsilon", "mu", "discovery_delta")
+    epsilon, mu, delta = (
+        Fraction(0) if part is None else decimal_from_text(part, name) for name, part in zip(names, parts, strict=True)
+    )
+    return PureGDP(epsilon, mu, delta)
+
+
+def _time(text: str | None) -> datetime | None:
+    if text is None:
+        return None
+    try:
+        return datetime.fromisoformat(text[:MAX_SHOWN])
+    except ValueError:
+        raise InvalidValueError(
+            "until: must be a date and time as in 2027-01-31T12:00:00Z; got another text; correct it"
+        ) from None
 
 
 def audit_page(table: OpenTable, after: int) -> AuditPage:

@@ -33,11 +33,15 @@ from dpnb.service.metrics import Metrics
 from dpnb.service.opening import AnalystSession, OpenTable
 from dpnb.service.ports import is_loopback
 from dpnb.service.requests import UNAUTHORIZED, RequestRunner
+from dpnb.service.ports import is_loopback
+from dpnb.service.requests import UNAUTHORIZED, RequestRunner
 from dpnb.service.settings import Limits
+from dpnb.service.state import table_state
 from dpnb.service.tokens import LONGEST_TOKEN, ROLES, Identity, Role, TokenStore
 from dpnb.wire import VERSION
-from dpnb.wire.acts import AnyAct
+from dpnb.wire.acts import ACTS
 from dpnb.wire.decoding import decode_request
+from dpnb.wire.errors import WireError
 from dpnb.wire.limits import MAX_BODY, MAX_INTEGER, MAX_PENDING
 from dpnb.wire.replies import Changed, Refused
 
@@ -64,6 +68,7 @@ TOO_OFTEN = (
 ANALYSTS: tuple[Role, ...] = ("analyst",)
 AUDITORS: tuple[Role, ...] = ("auditor", "curator", "owner")
 CURATORS: tuple[Role, ...] = ("curator", "owner")
+NO_ACT = "act: must be one of freeze, unfreeze, approve, decline, move_cap, revoke and restore, with its fields only"
 MAX_ACT = 10_000
 """Bytes of an act."""
 
@@ -219,6 +224,7 @@ class Service(NotCopyable):
             Route(f"{base}/tables/{{table}}/rows", self._authenticated(self._rows, ANALYSTS), methods=["GET"]),
             Route(f"{base}/tables/{{table}}/events", self._authenticated(self._events, ANALYSTS), methods=["GET"]),
             Route(f"{base}/tables/{{table}}/audit", self._authenticated(self._audit, AUDITORS), methods=["GET"]),
+            Route(f"{base}/tables/{{table}}/state", self._authenticated(self._state, AUDITORS), methods=["GET"]),
             Route(f"{base}/tables/{{table}}/acts", self._authenticated(self._act, CURATORS), methods=["POST"]),
         ]
         hosts = [Middleware(TrustedHostMiddleware, allowed_hosts=list(self._hosts), www_redirect=False)]
@@ -321,16 +327,22 @@ class Service(NotCopyable):
         log_login("audit", actor=person.name, role=person.role, client=_client(request), table=table.name)
         return _reply(200, await asyncio.to_thread(audit_page, table, after[0] if after else 0))
 
+    async def _state(self, request: HttpRequest, person: Identity, is_valid: Valid) -> Response:
+        table = self._any_table(request)
+        log_login("state", actor=person.name, role=person.role, client=_client(request), table=table.name)
+        return _reply(200, await asyncio.to_thread(table_state, table))
+
     async def _act(self, request: HttpRequest, person: Identity, is_valid: Valid) -> Response:
         table = self._any_table(request)
         try:
-            one = msgspec.json.decode((await _body(request))[:MAX_ACT], type=AnyAct)
+            one = ACTS.decode((await _body(request))[:MAX_ACT])
             await asyncio.get_running_loop().run_in_executor(table.worker, act, table, person.name, one)
         except (msgspec.MsgspecError, RecursionError):
-            return _reply(400, Refused("RequestError", "act: must be freeze, with a reason, or unfreeze"))
-        except InvalidValueError as error:
+            return _reply(400, Refused("RequestError", NO_ACT))
+        except (InvalidValueError, WireError) as error:
             return _reply(422, Refused("InvalidValueError", str(error)))
-        log("act", actor=person.name, role=person.role, table=table.name, act=type(one).__name__.lower())
+        kind = str(type(one).__struct_config__.tag)
+        log("act", actor=person.name, role=person.role, table=table.name, act=kind)
         return _reply(200, await asyncio.to_thread(audit_page, table, table.session.ledger.count))
 
 

@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import IO, Any
 
 from dpnb._core.accountant.grant import Grant
+from dpnb._core.accountant.limit import Limit
 from dpnb._core.accountant.tree import ABOVE_THRESHOLD
 from dpnb.copying import NotCopyable
 from dpnb.errors import DpnbError, InvalidValueError, LedgerError, RequestError
@@ -60,6 +61,7 @@ class OpenTable(NotCopyable):
         self._lock = _lock_ledger(session.ledger.path)
         self._pooled_rows = SharedRows(session.ledger, shows_actors=True)
         self._analysts: dict[str, AnalystSession] = {}
+        self._limits: dict[int, Limit] = {}
         self.worker = ThreadPoolExecutor(1, thread_name_prefix=f"dpnb-{self.name}")
         try:
             self.divide(settings)
@@ -86,6 +88,12 @@ class OpenTable(NotCopyable):
                     rows = SharedRows(self.session.ledger, node_of(part.id))
                 analysts[name] = AnalystSession(name, BaseSession(core.for_analyst(part)), rows, part)
         self.settings, self._analysts = settings, analysts
+
+    def limit(self, part: Grant) -> Limit:
+        """The cap of a part of the budget, with what was charged to it."""
+        if part.id not in self._limits:
+            self._limits[part.id] = self.session._core.account.limit_of(part)
+        return self._limits[part.id]
 
     def may_open(self, analyst: str) -> bool:
         """Whether an analyst may open the table."""

@@ -8,19 +8,15 @@ from fractions import Fraction
 from typing import Any, get_args
 
 from dpnb._core.accountant.accountant import Accountant
-from dpnb._core.accountant.grant import Grant, Level, Mode
-from dpnb._core.accountant.granting import grant, move_cap, restore, revoke, share_of, whole_of
+from dpnb._core.accountant.grant import SETTINGS_ACTOR, Grant, Level, Mode
+from dpnb._core.accountant.granting import follow_settings, grant, leave_settings, share_of, whole_of
 from dpnb.accounting.exact import exact
 from dpnb.accounting.losses import PureGDP
 from dpnb.errors import DpnbError, InvalidValueError
-from dpnb.ledger import node_of
 from dpnb.ledger.origin import RequestOrigin, requested_by
 from dpnb.service.tokens import MAX_NAME, NAME
 from dpnb.session.toml_file import TomlFile
 from dpnb.session.toml_lines import Keys
-
-SETTINGS_ACTOR = "(settings)"
-"""Who made a part of a budget, in the ledger; no analyst has such a name."""
 
 COMPONENTS = ("mu", "discovery_delta", "pure_epsilon")
 PART_KEYS = {"project": dict.fromkeys(("ceiling", "cap"), False)}
@@ -178,9 +174,10 @@ class _Reader:
 
 
 def apply_division(account: Accountant, division: Division, version: str) -> dict[str, Grant]:
-    """Write a division into the ledger, as far as it differs from what the ledger has.
+    """Write a division into the ledger, as far as it differs from what it was when it was last written.
 
-    An analyst or project that the settings no longer have is revoked, and restored when they have it again.
+    An analyst or project that the settings no longer have is revoked, and restored when they have it again.  What the
+    settings say as before is left as a curator may have changed it: a cap, an approval, a revocation.
 
     Parameters
     ----------
@@ -214,21 +211,20 @@ def apply_division(account: Accountant, division: Division, version: str) -> dic
         kept = {one.id for one in (*projects.values(), *analysts.values())}
         for known in account.tree.grants().values():
             if known.id not in kept:
-                revoke(account, known, version=version)
+                leave_settings(account, known, version=version)
     return analysts
 
 
 def _granted(account: Accountant, mode: Mode, part: Part, projects: dict[str | None, Grant], version: str) -> Grant:
     project = projects.get(part.project)
-    outer = None if project is None else project.ceiling or account.tree.cap(node_of(project.id))
+    outer = None if project is None else project.ceiling or account.tree.from_settings(project).cap
     outer = outer or whole_of(account)
     ceiling = None if part.ceiling is None else part.ceiling.of(outer)
     cap = None if part.cap is None else part.cap.of(outer if ceiling is None else ceiling)
     made = grant(
         account, part.level, part.name, mode, cap if ceiling is None else ceiling, version=version, project=project
     )
-    restore(account, made, version=version)
-    move_cap(account, made, cap, version=version)
+    follow_settings(account, made, cap, version=version)
     return made
 
 

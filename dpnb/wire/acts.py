@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Annotated, Literal
+
 import msgspec
 
+from dpnb.wire.limits import MAX_INTEGER
 
-class Freeze(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="freeze", tag_field="act"):
+Level = Literal["analyst", "project"]
+RowNumber = Annotated[int, msgspec.Meta(ge=1, le=MAX_INTEGER)]
+
+
+class Act(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, tag_field="act"):
+    """Base class of the acts of a curator."""
+
+
+class Freeze(Act, frozen=True, tag="freeze"):
     """Refuse all further charges of a table.
 
     Parameters
@@ -17,11 +28,114 @@ class Freeze(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="freez
     why: str
 
 
-class Unfreeze(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="unfreeze", tag_field="act"):
+class Unfreeze(Act, frozen=True, tag="unfreeze"):
     """Accept charges of a table again."""
 
 
-AnyAct = Freeze | Unfreeze
+class Components(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """An amount of budget, as a person writes it: decimals such as ``"0.1"``, or exact fractions.
+
+    Parameters
+    ----------
+    mu, discovery_delta, pure_epsilon : str or None
+        The components; None for none.
+    share : str or None
+        Instead, a share of each component: of what was requested, or for a cap of the ceiling, in pooled mode of the
+        project's cap or the budget.
+    """
+
+    mu: str | None = None
+    discovery_delta: str | None = None
+    pure_epsilon: str | None = None
+    share: str | None = None
+
+
+class Approve(Act, frozen=True, tag="approve"):
+    """Approve a request for budget: the cap of its analyst rises.
+
+    Parameters
+    ----------
+    request : int
+        Number of the request's row in the ledger.
+    digest : str
+        Digest of the request as it was shown.
+    amount : Components or None
+        What is added to the cap; None for all that was requested.
+    until : str or None
+        When the approval lapses, ISO 8601 with a time zone; None if it does not.
+    why : str
+        A reason, which the analyst sees.
+    """
+
+    request: RowNumber
+    digest: str
+    amount: Components | None = None
+    until: str | None = None
+    why: str = ""
+
+
+class Decline(Act, frozen=True, tag="decline"):
+    """Decline a request for budget.
+
+    Parameters
+    ----------
+    request, digest, why
+        As for `Approve`.
+    """
+
+    request: RowNumber
+    digest: str
+    why: str = ""
+
+
+class MoveCap(Act, frozen=True, tag="move_cap"):
+    """Move the cap of a part of the budget; earlier approvals end.
+
+    Parameters
+    ----------
+    level : {"analyst", "project"}
+        Whose cap it is.
+    name : str
+        The name.
+    cap : Components or None
+        The cap; None for none but that of the ceiling or the budget.
+    """
+
+    level: Level
+    name: str
+    cap: Components | None = None
+
+
+class Revoke(Act, frozen=True, tag="revoke"):
+    """Refuse all further charges of a part of the budget.
+
+    Parameters
+    ----------
+    level, name
+        As for `MoveCap`.
+    """
+
+    level: Level
+    name: str
+
+
+class Restore(Act, frozen=True, tag="restore"):
+    """Accept charges of a part of the budget again.
+
+    Parameters
+    ----------
+    level, name
+        As for `MoveCap`.
+    """
+
+    level: Level
+    name: str
+
+
+AnyAct = Freeze | Unfreeze | Approve | Decline | MoveCap | Revoke | Restore
+
+ACTS: msgspec.json.Decoder[AnyAct] = msgspec.json.Decoder(AnyAct)
+"""Made once, at import: see `dpnb.wire.decoding`."""
 
 
 class AuditRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -75,3 +189,142 @@ class AuditPage(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
     more: bool = False
     spent: str = ""
     frozen: str | None = None
+
+
+class PartState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The part of the budget of a project or an analyst.
+
+    Parameters
+    ----------
+    level : str
+        ``project`` or ``analyst``.
+    name : str
+        The name.
+    project : str or None
+        The project of an analyst.
+    ceiling, cap : str or None
+        In words; None for none.
+    spent : str
+        What was charged, in words.
+    share_spent : float
+        The share of the ceiling, in pooled mode of the cap or the budget, that was charged; rounded up.
+    headroom : float
+        The share of the same that is left within all limits of the part itself; rounded down.
+    is_revoked : bool
+        Whether it can no longer be charged.
+    """
+
+    level: str
+    name: str
+    project: str | None
+    ceiling: str | None
+    cap: str | None
+    spent: str
+    share_spent: float
+    headroom: float
+    is_revoked: bool
+
+
+class QueryState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A query of a request for budget.
+
+    Parameters
+    ----------
+    words, target, cost, error : str
+        The query, the target, the cost and the expected error, in words.
+    """
+
+    words: str
+    target: str
+    cost: str
+    error: str
+
+
+class RequestState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A request for budget, and what was decided.
+
+    Parameters
+    ----------
+    number : int
+        Number of its row in the ledger.
+    analyst, time, why : str
+        Who requested it, when, and the reason.
+    queries : tuple of QueryState
+        What the budget is requested for.
+    total : str
+        The sum of the costs, in words.
+    amount : Components
+        The same as decimals, rounded up.
+    digest : str
+        What a decision must name.
+    status : str
+        ``pending``, ``approved``, ``approved in part``, ``declined`` or ``lapsed``.
+    cap, cap_after : str or None
+        The analyst's cap now, and after an approval of all that was requested, in words; None for none.
+    decided_by, decided, until, granted : str or None
+        Who decided and when, when the approval lapses, and what it added to the cap, in words.
+    reason : str
+        The curator's reason; empty without one.
+    """
+
+    number: int
+    analyst: str
+    time: str
+    why: str
+    queries: tuple[QueryState, ...]
+    total: str
+    amount: Components
+    digest: str
+    status: str
+    cap: str | None = None
+    cap_after: str | None = None
+    decided_by: str | None = None
+    decided: str | None = None
+    until: str | None = None
+    granted: str | None = None
+    reason: str = ""
+
+
+class TableState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The state of a table, for curators and auditors: the answer of ``GET /v1/tables/<table>/state``.
+
+    Parameters
+    ----------
+    table, version, guarantee : str
+        Name, version and guarantee of the table.
+    headroom : float
+        Share of the budget that is left, rounded down.
+    spent : str
+        What was charged, in words.
+    frozen : str or None
+        Why the table is frozen; None if it is not.
+    mode : str or None
+        ``reserved`` or ``pooled``; None if the budget is not divided.
+    parts : tuple of PartState
+        Projects and analysts, in the order in which they were granted.
+    requests : tuple of RequestState
+        The pending requests, oldest first; then the decided ones, newest first, at most `MAX_DECIDED`.
+    rows : int
+        The number of rows of the ledger.
+    pending : int
+        The number of pending requests.
+    head : str
+        Hash of the last row.
+    """
+
+    table: str
+    version: str
+    guarantee: str
+    headroom: float
+    spent: str
+    frozen: str | None
+    mode: str | None
+    parts: tuple[PartState, ...]
+    requests: tuple[RequestState, ...]
+    rows: int
+    pending: int
+    head: str
+
+
+MAX_DECIDED = 100
+"""Decided requests in a `TableState`."""

@@ -16,6 +16,7 @@ from dpnb.wire.errors import WireError
 MAX_BITS = 200
 """Bits of a numerator or denominator."""
 
+_DECIMAL = re.compile(r"[0-9]{1,30}(?:\.[0-9]{1,40})?(?:[eE][-+]?[0-9]{1,2})?", re.ASCII)
 _FORM = re.compile(r"-?[0-9]{1,61}(?:/[0-9]{1,61})?", re.ASCII)
 
 
@@ -52,6 +53,9 @@ LOSS = AmountRange(Fraction(1, 10**12), Fraction(10**6), "from 1e-12 to 1e6")
 
 CAP = AmountRange(Fraction(1, 10**30), Fraction(10**12), "0, or from 1e-30 to 1e12", zero=True)
 """The largest cost of a request, as mu squared."""
+
+PART = AmountRange(Fraction(1, 10**30), Fraction(10**6), "0, or from 1e-30 to 1e6", zero=True)
+"""A component of a cap or of an approved amount."""
 
 WIDTH = AmountRange(Fraction(1, 10**58), Fraction(10**58), "from 1e-58 to 1e58")
 """Half-widths of intervals, in the answer's units."""
@@ -133,3 +137,28 @@ def _checked(amount: Fraction, field: str, allowed: AmountRange) -> Fraction:
 
 def _bits(amount: Fraction) -> int:
     return max(amount.numerator.bit_length(), amount.denominator.bit_length())
+
+
+def decimal_from_text(text: str, field: str, allowed: AmountRange = PART) -> Fraction:
+    """The amount that a person wrote: a decimal such as ``0.1`` or ``1e-8``, or an exact amount such as ``1/3``.
+
+    Parameters
+    ----------
+    text, field, allowed
+        As for `amount_from_text`.
+
+    Raises
+    ------
+    WireError
+        The text has another form, or the amount is out of range.
+
+    Examples
+    --------
+    >>> decimal_from_text("1e-8", "discovery_delta")
+    Fraction(1, 100000000)
+    """
+    if len(text) <= 80 and _DECIMAL.fullmatch(text):
+        return _checked(Fraction(text), field, allowed)
+    if "/" in text:
+        return amount_from_text(text, field, allowed)
+    raise WireError(f"{field}: must be a decimal such as 0.1 or 1e-8, or a fraction such as 1/3; got another text")

@@ -164,7 +164,22 @@ class Compare(Call, frozen=True, tag="compare"):
     threshold: str
 
 
-AnyCall = Release | ReleaseBatch | SelectGroups | LaunchMechanism | CloseMechanism | Compare
+class RequestBudget(Call, frozen=True, tag="request_budget"):
+    """Request a larger cap from the curator, which charges nothing; the service computes what it would cost.
+
+    Parameters
+    ----------
+    queries : tuple of (Plan, View, TargetArguments)
+        The queries that the budget is requested for.
+    why : str
+        The reason, which the curator reads.
+    """
+
+    queries: tuple[tuple[Plan, AnyView, TargetArguments], ...]
+    why: str
+
+
+AnyCall = Release | ReleaseBatch | SelectGroups | LaunchMechanism | CloseMechanism | Compare | RequestBudget
 
 
 class Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

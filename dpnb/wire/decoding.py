@@ -27,6 +27,7 @@ from dpnb.wire.calls import (
     Release,
     ReleaseBatch,
     Request,
+    RequestBudget,
     SelectGroups,
     TargetArguments,
 )
@@ -40,9 +41,11 @@ from dpnb.wire.limits import (
     MAX_NAME,
     MAX_PENDING,
     MAX_QUERIES,
+    MAX_REQUESTED,
     MAX_SHOWN,
     MAX_TEXT,
     MAX_VALUES,
+    MAX_WHY,
 )
 
 # Made once, at import: msgspec may crash where two threads need a type for the first time at once.
@@ -243,6 +246,12 @@ def _check_call(call: AnyCall) -> None:
         case Compare():
             _check_number(call.launch, "call.launch", least=1)
             _check_amount(call.threshold, "call.threshold", THRESHOLD)
+        case RequestBudget():
+            if not 1 <= len(call.queries) <= MAX_REQUESTED:
+                raise WireError(f"call.queries: must be 1 to {MAX_REQUESTED} queries; got another number")
+            for _, _, target in call.queries:
+                _check_target(target)
+            _check_text(call.why, "call.why", MAX_WHY)
 
 
 def _check_target(target: TargetArguments) -> None:

@@ -30,5 +30,11 @@ MAX_INTEGER = 2**63 - 1
 MAX_QUERIES = 256
 """Queries of a batch."""
 
+MAX_REQUESTED = 20
+"""Queries of a request for budget."""
+
+MAX_WHY = 500
+"""Characters of a reason."""
+
 MAX_PENDING = 10_000
 """Rows without an answer about which a request inquires."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from contextlib import closing
+from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,10 @@ import pandas as pd
 import pytest
 
 import dpnb
+from dpnb._core.accountant.deciding import approve, decline
 from dpnb._core.accountant.granting import freeze, grant, move_cap, revoke
+from dpnb._core.pricing.target import target_from
+from dpnb._core.requesting import request_budget
 from dpnb._core.source_files import TableFileCheck
 from dpnb._plan.expressions.nodes import Column, Compare, Expression, Literal
 from dpnb._plan.identity import query_key
@@ -39,11 +43,12 @@ from dpnb._plan.measurements import (
 )
 from dpnb._plan.plan import GroupLevel, Join, PartSource, Plan
 from dpnb._plan.privacy_unit import ContributionBounds
-from dpnb.accounting.losses import PureGDP
+from dpnb.accounting.losses import GDP, PureGDP
 from dpnb.errors import LedgerError
 from dpnb.ledger import Ledger, RequestOrigin, requested_by
 from dpnb.ledger.charge import (
     ACT,
+    BUDGET_REQUEST,
     CHARGED_COLUMNS,
     COLUMNS,
     GRANT,
@@ -181,7 +186,7 @@ def rows_of(path: Path) -> dict[str, Any]:
 def test_what_a_ledger_holds_is_part_of_the_format(tmp_path: Path) -> None:
     asked(tmp_path / "clinic.dpnb")
     found = rows_of(tmp_path / "clinic.dpnb")
-    assert {event["kind"] for event in found["events"]} == set(KINDS) - {GRANT, ACT}  # as below
+    assert {event["kind"] for event in found["events"]} == set(KINDS) - {GRANT, ACT, BUDGET_REQUEST}  # as below
     # Until dpnb had the residue filter, these columns were empty: such a row is counted by its loss.
     stored = STORED["ledger"]
     (scan,) = [event for event in stored["events"] if event["query_key"] == "line" and event["kind"] == "launch"]
@@ -213,6 +218,52 @@ def test_parts_of_a_budget_and_acts_are_part_of_the_format(tmp_path: Path) -> No
     details = dict(rows[0].launch or {})
     assert details.pop("parameters").keys() == {"mu0_squared", "filter_budget", "odometer_gamma", "odometer_delta"}
     assert details == {"grant": "analyst", "name": "ana", "mode": "reserved", "ceiling": amount, "cap": None}
+
+
+def test_requests_for_budget_and_decisions_are_part_of_the_format(tmp_path: Path) -> None:
+    session = dpnb.Session(
+        pd.DataFrame({"age": [1]}),
+        name="clinic",
+        budget=dpnb.Budget.gdp("0.5"),
+        schema={"age": dpnb.Bounded(0, 9)},
+        ledger=tmp_path / "clinic.dpnb",
+    )
+    core = session._core
+    half, small = (PureGDP.of(Fraction(1, part), Fraction(0), Fraction(0)) for part in (8, 100))
+    part = grant(core.account, "analyst", "ana", "reserved", half, version="1")
+    move_cap(core.account, part, small, version="1")
+    ana, query = core.for_analyst(part), session.frame.count()
+    with requested_by(RequestOrigin("ana")):
+        for mu in ("1/4", "1/5"):
+            request_budget(ana, [(query.plan, query.view, target_from(mu=Fraction(mu)))], "for the report")
+    first, second = core.account.tree.budget_requests().values()
+    approve(core.account, first.id, first.digest, None, datetime(3000, 1, 1, tzinfo=UTC), "yes", version="1")
+    decline(core.account, second.id, second.digest, "no", version="1")
+    *_, asked, _, approval, refusal = session.ledger.charges()
+    amount = {"kind": "pure-gdp", "mu_squared": "1/16", "delta": "0", "epsilon": "0"}
+    assert (asked.kind, asked.node, asked.query_key, asked.loss) == ("budget_request", "1", "budget request", GDP(0))
+    (stored,) = (asked.launch or {})["queries"]
+    assert {**(asked.launch or {}), "queries": []} == {"why": "for the report", "queries": [], "total": amount}
+    assert stored.keys() == {"words", "target", "cost", "error", "key"}
+    assert (stored["words"], stored["target"], stored["cost"]) == ("count of rows", "mu=0.25", amount)
+    assert (approval.kind, approval.node, approval.launch) == (
+        "act",
+        "1",
+        {
+            "act": "approve",
+            "request": first.id,
+            "digest": first.digest,
+            "amount": amount,
+            "cap": {**amount, "mu_squared": "29/400"},
+            "until": "3000-01-01T00:00:00.000Z",
+            "why": "yes",
+        },
+    )
+    assert (refusal.kind, refusal.node, refusal.launch) == (
+        "act",
+        "1",
+        {"act": "decline", "request": second.id, "digest": second.digest, "why": "no"},
+    )
 
 
 def test_the_hashes_of_a_row_are_part_of_the_format() -> None:

@@ -24,7 +24,7 @@ from waiting import LIMIT
 
 ROUTES = [
     "/v1/tables",
-    *(f"/v1/tables/people{path}" for path in ("", "/rows", "/events", "/audit")),
+    *(f"/v1/tables/people{path}" for path in ("", "/rows", "/events", "/audit", "/state")),
 ]
 
 POSTED = [REQUESTS, "/v1/tables/people/acts"]

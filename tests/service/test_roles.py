@@ -27,6 +27,7 @@ ROUTES: dict[str, tuple[str, bytes, set[Role]]] = {
     "/v1/tables/people/rows": ("GET", b"", {"analyst"}),
     "/v1/tables/people/requests": ("POST", b"", {"analyst"}),
     "/v1/tables/people/audit": ("GET", b"", {"auditor", "curator", "owner"}),
+    "/v1/tables/people/state": ("GET", b"", {"auditor", "curator", "owner"}),
     "/v1/tables/people/acts": ("POST", b'{"act":"unfreeze"}', {"curator", "owner"}),
 }
 

@@ -91,4 +91,3 @@ def login(page: Page, service: Service, token: str, at: str = "") -> None:
     page.get_by_label("Access token").fill(token)
     page.get_by_role("button", name="Log in").click()
     page.get_by_role("button", name="Log out").wait_for()
-

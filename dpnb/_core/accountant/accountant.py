@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -141,8 +141,8 @@ class Accountant:
 
     def for_analyst(self, grant: Grant) -> Accountant:
         """The accountant of an analyst who has a part of this budget."""
-        node = node_of(grant.id)
         if grant.mode == "reserved":
+            node = node_of(grant.id)
             with refuse_unreadable(f"row {grant.id}"):
                 guarantee = make_guarantee("gdp", grant.budget, individual=self.individual)
             guarantee, odometer, size = stored_parameters(grant.parameters, guarantee)
@@ -160,20 +160,22 @@ class Accountant:
 
     def _limits_of(self, grant: Grant) -> tuple[Limit, ...]:
         """The caps of an analyst in pooled mode: their own, and that of their project."""
+        own, project = self.limit_of(grant, "your cap"), self.tree.grant_of(grant.node)
+        return (own,) if project is None else (own, self.limit_of(project, f"the cap of {project.name}"))
 
-        def limit(of: Grant, words: str, counts: Callable[[ChargeSummary], bool]) -> Limit:
-            return Limit(self.ledger, self.tree, self.guarantee, ROOT, node_of(of.id), counts, words)
+    def limit_of(self, grant: Grant, words: str = "the cap") -> Limit:
+        """The cap of a part of this budget, with what was charged to the part."""
+        node = node_of(grant.id)
+        if grant.mode == "reserved":
+            return Limit(self.ledger, self.tree, self.guarantee, node, node, words=words)
 
-        def is_own(charge: ChargeSummary) -> bool:
-            return charge.origin is not None and charge.origin.actor == grant.name
+        def is_of_part(charge: ChargeSummary) -> bool:
+            if charge.origin is None or grant.level == "analyst":
+                return charge.origin is not None and charge.origin.actor == grant.name
+            member = self.tree.grant_named("analyst", charge.origin.actor)
+            return member is not None and member.node == node
 
-        def is_of_project(charge: ChargeSummary) -> bool:
-            member = None if charge.origin is None else self.tree.grant_named("analyst", charge.origin.actor)
-            return member is not None and member.node == grant.node
-
-        own = limit(grant, "your cap", is_own)
-        project = self.tree.grant_of(grant.node)
-        return (own,) if project is None else (own, limit(project, f"the cap of {project.name}", is_of_project))
+        return Limit(self.ledger, self.tree, self.guarantee, ROOT, node, is_of_part, words)
 
     def for_sub_session(self, launch: Launch) -> Accountant:
         """The accountant of a sub-session that was launched in this ledger."""

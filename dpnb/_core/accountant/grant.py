@@ -29,6 +29,9 @@ from dpnb.accounting.losses import PureGDP, loss_from_json
 Mode = Literal["reserved", "pooled"]
 Level = Literal["project", "analyst"]
 
+SETTINGS_ACTOR = "(settings)"
+"""Who made what the settings of a service say, in the ledger; no person has such a name."""
+
 
 @dataclass(frozen=True)
 class Grant:

@@ -109,7 +109,7 @@ def grant(
 
 
 def move_cap(account: Accountant, part: Grant, cap: PureGDP | None, *, version: str) -> None:
-    """Move the cap of a part, unless it is there.
+    """Move the cap of a part, unless it is there.  That ends earlier approvals of requests.
 
     Parameters
     ----------
@@ -128,8 +128,13 @@ def move_cap(account: Accountant, part: Grant, cap: PureGDP | None, *, version: 
         If it is above the ceiling, or is that of a project in reserved mode, within which what one analyst could be
         charged would depend on what the others were charged.
     """
-    if account.tree.cap(node_of(part.id)) == cap:
+    known = account.tree.cap_with_raises(node_of(part.id))
+    if known.base == cap and not known.raises:
         return
+    _move_cap(account, part, cap, version)
+
+
+def _move_cap(account: Accountant, part: Grant, cap: PureGDP | None, version: str) -> None:
     if cap is not None:
         _refuse_too_large(account, part.level, part.name, cap, part.ceiling or whole_of(account))
         if part.mode == "reserved" and part.level == "project":
@@ -150,6 +155,34 @@ def restore(account: Accountant, part: Grant, *, version: str) -> None:
     """Accept charges of a part again, if it is revoked."""
     if account.tree.grants()[part.id].is_revoked:
         _act(account, node_of(part.id), version, {"act": "restore"})
+
+
+def follow_settings(account: Accountant, part: Grant, cap: PureGDP | None, *, version: str) -> None:
+    """Do what the settings say about a part that they have, as far as it differs from what they said before.
+
+    What a curator changed meanwhile, such as a cap or a revocation, is kept while the settings stay the same.
+
+    Parameters
+    ----------
+    account, part, cap, version
+        As for `move_cap`.
+
+    Raises
+    ------
+    InvalidValueError
+        As for `move_cap`.
+    """
+    said = account.tree.from_settings(part)
+    if not said.is_present:
+        _act(account, node_of(part.id), version, {"act": "restore"})
+    if said.cap != cap:
+        _move_cap(account, part, cap, version)
+
+
+def leave_settings(account: Accountant, part: Grant, *, version: str) -> None:
+    """Revoke a part that the settings no longer have, unless that was done."""
+    if account.tree.from_settings(part).is_present:
+        _act(account, node_of(part.id), version, {"act": "revoke"})
 
 
 def freeze(account: Accountant, why: str, *, version: str) -> None:
@@ -176,15 +209,20 @@ def unfreeze(account: Accountant, *, version: str) -> None:
 
 def _act(account: Accountant, node: str, version: str, details: dict[str, Any]) -> None:
     with account.ledger.transaction():
-        account.ledger.reserve(
-            kind=ACT,
-            request_key=digest(["act", node, account.ledger.count]),
-            node=node,
-            table_version=version,
-            query_key=str(details["act"]),
-            loss=GDP(0),
-            launch=details,
-        )
+        write_act(account, node, version, details)
+
+
+def write_act(account: Accountant, node: str, version: str, details: dict[str, Any]) -> None:
+    """Write the row of an act; call inside the ledger's transaction."""
+    account.ledger.reserve(
+        kind=ACT,
+        request_key=digest(["act", node, account.ledger.count]),
+        node=node,
+        table_version=version,
+        query_key=str(details["act"]),
+        loss=GDP(0),
+        launch=details,
+    )
 
 
 def _refuse_too_large(account: Accountant, level: Level, name: str, amount: PureGDP, outer: PureGDP) -> None:

@@ -6,12 +6,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dpnb._core.accountant.grant import Grant, amount_from_json
+from dpnb._core.accountant.budget_request import BudgetRequest, Decision, actor_of, decided_request
+from dpnb._core.accountant.caps import Cap
+from dpnb._core.accountant.grant import SETTINGS_ACTOR, Grant, amount_from_json
 from dpnb.accounting.losses import PureGDP
 from dpnb.accounting.partition_cost import PartRef
 from dpnb.errors import LedgerError, MechanismClosed, RequestError
 from dpnb.ledger import ROOT, ChargeSummary, Ledger, node_of, parent_launch, refuse_unreadable
-from dpnb.ledger.charge import ACT, CLOSE, GRANT, LAUNCH
+from dpnb.ledger.charge import ACT, BUDGET_REQUEST, CLOSE, GRANT, LAUNCH
 
 PARTITION = "partition"
 SUB_SESSION = "sub-session"
@@ -74,6 +76,22 @@ class Launch:
         return self.closed_by is not None
 
 
+@dataclass(frozen=True)
+class FromSettings:
+    """What the settings of a service last said about a part, which a curator may have changed since.
+
+    Parameters
+    ----------
+    cap : PureGDP or None
+        The cap; None for none.
+    is_present : bool
+        Whether they had the part.
+    """
+
+    cap: PureGDP | None
+    is_present: bool = True
+
+
 class BudgetTree:
     """The launches of all kernels in one ledger, and the parts of its budget that a service granted to analysts.
 
@@ -87,7 +105,9 @@ class BudgetTree:
         self._ledger = ledger
         self._launches: dict[int, Launch] = {}
         self._grants: dict[int, Grant] = {}
-        self._caps: dict[str, PureGDP | None] = {}  # by node
+        self._caps: dict[str, Cap] = {}  # by node
+        self._from_settings: dict[str, FromSettings] = {}  # likewise
+        self._requests: dict[int, BudgetRequest] = {}
         self._frozen: str | None = None
         self._last_id = 0
 
@@ -113,15 +133,22 @@ class BudgetTree:
             self._launches[charge.id] = Launch(charge.id, kind, name, charge.node, version, details, actor=actor)
         elif charge.kind == GRANT:
             grant = self._grants[charge.id] = Grant.from_details(charge.id, charge.node, details)
-            self._caps[node_of(charge.id)] = grant.cap
+            node = node_of(charge.id)
+            self._caps[node], self._from_settings[node] = Cap(grant.cap, grant.ceiling), FromSettings(grant.cap)
         elif charge.kind == ACT:
-            self._act(charge.node, details)
+            self._act(charge, charge.node, details)
+        elif charge.kind == BUDGET_REQUEST:
+            part = self._part_of(charge.node, actor_of(charge))
+            self._requests[charge.id] = BudgetRequest.from_row(charge, None if part is None else part.id)
         self._last_id = charge.id
 
-    def _act(self, node: str, details: Mapping[str, Any]) -> None:
+    def _act(self, charge: ChargeSummary, node: str, details: Mapping[str, Any]) -> None:
         match details["act"]:
             case "cap":
-                self._caps[node] = amount_from_json(details["cap"])
+                base = amount_from_json(details["cap"])
+                self._caps[node] = self._caps.get(node, Cap(None)).set_to(base)
+                if actor_of(charge) == SETTINGS_ACTOR:
+                    self._from_settings[node] = replace(self._said(node), cap=base)
             case "freeze":
                 self._frozen = str(details["why"])
             case "unfreeze":
@@ -129,6 +156,14 @@ class BudgetTree:
             case "revoke" | "restore" as act:
                 number, _ = parent_launch(node) or (0, "")
                 self._grants[number] = replace(self._grants[number], is_revoked=act == "revoke")
+                if actor_of(charge) == SETTINGS_ACTOR:
+                    self._from_settings[node] = replace(self._said(node), is_present=act == "restore")
+            case "approve" | "decline":
+                request, decision = decided_request(self._requests, details["request"]), Decision.from_row(charge)
+                self._requests[request.id] = replace(request, decision=decision)
+                if decision.amount is not None:
+                    known = self._caps.get(node, Cap(None))
+                    self._caps[node] = known.raised(decision.amount, decision.until)
             case _:
                 raise ValueError
 
@@ -145,10 +180,46 @@ class BudgetTree:
         return next((one for one in self.grants().values() if (one.level, one.name) == (level, name)), None)
 
     def cap(self, node: str) -> PureGDP | None:
-        """What all charges of a node together are limited to, within its budget; None for no such limit."""
+        """What all charges of a node together are limited to, within its budget; None for no such limit.
+
+        In a transaction, the cap that holds at the time of its rows.
+        """
+        cap = self.cap_with_raises(node)
+        return cap.at(self._ledger.time) if cap.raises else cap.base
+
+    def cap_with_raises(self, node: str) -> Cap:
+        """The cap of a node, with the requests that were approved since it was set."""
         with self._ledger.lock.checked():
             self.sync()
-            return self._caps.get(node)
+            return self._caps.get(node, Cap(None))
+
+    def from_settings(self, part: Grant) -> FromSettings:
+        """What the settings of the service last said about a part."""
+        with self._ledger.lock.checked():
+            self.sync()
+            return self._said(node_of(part.id))
+
+    def _said(self, node: str) -> FromSettings:
+        return self._from_settings.get(node, FromSettings(None))
+
+    def budget_requests(self) -> Mapping[int, BudgetRequest]:
+        """The requests for a larger cap by the ids of their rows, in their current state."""
+        with self._ledger.lock.checked():
+            self.sync()
+            return dict(self._requests)
+
+    def part_of(self, node: str, analyst: str) -> Grant | None:
+        """The part of an analyst: the one that contains the node of a request, or in pooled mode that of their name."""
+        with self._ledger.lock.checked():
+            self.sync()
+            return self._part_of(node, analyst)
+
+    def _part_of(self, node: str, analyst: str) -> Grant | None:
+        number, _ = parent_launch(node) or (0, "")
+        pooled = (
+            one for one in self._grants.values() if (one.mode, one.level, one.name) == ("pooled", "analyst", analyst)
+        )
+        return self._grants.get(number) or next(pooled, None)
 
     @property
     def frozen(self) -> str | None:

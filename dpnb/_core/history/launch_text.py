@@ -12,7 +12,7 @@ from dpnb._plan.measurements import PlainView
 from dpnb._plan.plan import Plan, describe_plan
 from dpnb.accounting.exact import from_text
 from dpnb.ledger import Charge, refuse_unreadable
-from dpnb.ledger.charge import ACT, CLOSE, GRANT, SELECTION
+from dpnb.ledger.charge import ACT, BUDGET_REQUEST, CLOSE, GRANT, SELECTION
 
 MAX_KEYS = 5
 """Number of selected keys that the log shows."""
@@ -25,6 +25,8 @@ def of(charge: Charge) -> str:
             return _grant(Grant.from_details(charge.id, charge.node, charge.launch or {}))
         if charge.kind == ACT:
             return _act(charge.launch or {})
+        if charge.kind == BUDGET_REQUEST:
+            return _budget_request(charge.launch or {})
         if charge.launch is not None:
             event = "end of" if charge.kind == CLOSE else "launch of"
             return f"{event} the {KINDS[charge.launch['mechanism']]} {charge.launch['name']!r}"
@@ -37,9 +39,21 @@ def _grant(grant: Grant) -> str:
     return f"{grant.mode} part of the budget for the {grant.level} {grant.name}{of}"
 
 
+def _budget_request(details: Mapping[str, Any]) -> str:
+    queries = "; ".join(f"{one['words']} at {one['target']}" for one in details["queries"])
+    return f"request for budget: {queries}; because: {details['why']}"
+
+
 def _act(details: Mapping[str, Any]) -> str:
     cap = amount_from_json(details.get("cap"))
     match details["act"]:
+        case "approve":
+            until = "" if details.get("until") is None else f" until {details['until']}"
+            amount = amount_from_json(details["amount"])
+            added = "" if amount is None else f": {amount.format(up=False)} added to the cap"
+            return f"request {details['request']} approved{added}{until}"
+        case "decline":
+            return f"request {details['request']} declined"
         case "cap":
             return "cap removed" if cap is None else f"cap moved to {cap.format(up=False)}"
         case "freeze":

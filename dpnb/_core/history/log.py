@@ -28,7 +28,7 @@ from dpnb.accounting.exact import decimal_up, exact
 from dpnb.accounting.losses import GDP, RDP, Loss
 from dpnb.errors import ConversionError, DpnbError, PlanError, printable
 from dpnb.ledger import Charge, ChargeSummary
-from dpnb.ledger.charge import ACT, GRANT, RELEASE, SELECTION
+from dpnb.ledger.charge import ACT, BUDGET_REQUEST, GRANT, RELEASE, SELECTION
 from dpnb.render.explanations import explanation_for
 from dpnb.render.numbers import format_cost_up
 
@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MAX_REFUSALS = 20
+NOT_LOGGED = ACT, BUDGET_REQUEST, GRANT
+"""Kinds of rows that are no requests for an answer."""
+
 ROWS_PER_QUERY = 100
 """Rows read from the ledger at once: SQLite limits the number of ids, and a row may have thousands of values."""
 
@@ -286,7 +289,7 @@ class RequestLog:
     def _sync(self) -> None:
         for charge in self._account.ledger.summaries(after=self._last_id):
             self._last_id = charge.id
-            if self._account.includes(charge.node) and charge.kind not in (ACT, GRANT):  # which are no requests
+            if self._account.includes(charge.node) and charge.kind not in NOT_LOGGED:
                 self._ids.append(charge.id)
                 if charge.cell_id is not None:
                     self._assign(charge, charge.cell_id)

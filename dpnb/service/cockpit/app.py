@@ -33,7 +33,8 @@ from dpnb.service.cockpit.views import holder_view, log_view, may_rotate, table_
 from dpnb.service.limits import RequestRate
 from dpnb.service.log import log, log_login
 from dpnb.service.tokens import Identity, Role
-from dpnb.wire.acts import AnyAct
+from dpnb.wire.acts import ACTS
+from dpnb.wire.errors import WireError
 from dpnb.wire.limits import MAX_INTEGER
 
 COOKIE, SECURE_COOKIE = "dpnb-cockpit", "__Host-dpnb-cockpit"
@@ -115,6 +116,7 @@ class Cockpit(NotCopyable):
             exception_handlers={
                 HTTPException: _refused_by_http,
                 DpnbError: _invalid,
+                WireError: _invalid,
                 msgspec.MsgspecError: _invalid,
                 RecursionError: _invalid,
                 Exception: _failed,
@@ -229,9 +231,9 @@ class Cockpit(NotCopyable):
 
     async def _act(self, request: HttpRequest, sender: Sender) -> Response:
         served, person = self._served(request), sender.person
-        one = msgspec.json.decode(await _body(request), type=AnyAct)
+        one = ACTS.decode(await _body(request))
         await asyncio.get_running_loop().run_in_executor(served.table.worker, act, served.table, person.name, one)
-        kind = type(one).__name__.lower()
+        kind = str(type(one).__struct_config__.tag)
         log("act", actor=person.name, role=person.role, table=served.table.name, act=kind, page="cockpit")
         return _json(await asyncio.to_thread(table_view, served.table))
 
@@ -284,7 +286,7 @@ async def _failed(request: HttpRequest, error: Exception) -> Response:
 
 async def _invalid(request: HttpRequest, error: Exception) -> Response:
     """A body that cannot be decoded, or an act that is refused; nothing of the former is repeated."""
-    if isinstance(error, DpnbError):
+    if isinstance(error, DpnbError | WireError):
         return _refusal(422, str(error))
     return _refusal(400, "body: must be one of the acts of this page; reload it")
 

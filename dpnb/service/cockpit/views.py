@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import math
 
+from dpnb._core.accountant.accountant import Accountant
+from dpnb._core.accountant.grant import Grant
+from dpnb._core.accountant.granting import whole_of
 from dpnb._protocol import cockpit as protocol
 from dpnb.errors import DpnbError, printable
+from dpnb.ledger import node_of
 from dpnb.ledger.charge import TABLE_FILES
 from dpnb.render.numbers import format_cost_up
 from dpnb.service.acts import audit_page, words_of
 from dpnb.service.app import ServedTable
 from dpnb.service.opening import OpenTable
+from dpnb.service.state import components_of, table_state
 from dpnb.service.tokens import Identity, Token
 from dpnb.session.gauges import headroom_gauge, reserve_gauge
 from dpnb.session.snapshot import NO_LIMIT, describe_spent, percent_spent
-from dpnb.wire.acts import AuditRow
+from dpnb.wire.acts import AuditRow, Components, PartState, RequestState, TableState
 
 MOMENTS = 120
 """Points of the timeline."""
@@ -31,26 +36,96 @@ def table_view(table: OpenTable) -> protocol.CockpitTable:
 
 
 def _table_view(table: OpenTable) -> protocol.CockpitTable:
-    core = table.session._core
-    account, division = core.account, table.settings.division
+    core, state = table.session._core, table_state(table)
+    account = core.account
     filter_, reserve = account.filter, reserve_gauge(account)
     return protocol.CockpitTable(
         name=table.name,
         privacy_unit=core.tables.words,
         guarantee=core.guarantee,
         notice=core.notice,
-        mode=division.mode if division.parts else None,
+        mode=state.mode,
         version=core.version,
-        frozen=account.tree.frozen,
+        frozen=state.frozen,
         gauges=[headroom_gauge(account), *([] if reserve is None else [reserve])],
         spent=percent_spent(filter_),
         spent_loss=describe_spent(filter_, account.budget) if account.guarantee.has_budget else NO_LIMIT,
-        n_rows=account.ledger.count,
+        n_rows=state.rows,
         moments=_moments(table),
-        parts=[],
-        requests=[],
+        parts=_parts(account, state),
+        requests=[_request(one, state) for one in state.requests],
         fault=None,
     )
+
+
+def _parts(account: Accountant, state: TableState) -> list[protocol.BudgetPart]:
+    """The parts, each project followed by its analysts."""
+    grants = {(one.level, one.name): one for one in account.tree.grants().values()}
+    projects = [one.name for one in state.parts if one.level == "project"]
+
+    def place(one: PartState) -> tuple[int, bool]:
+        project = one.name if one.level == "project" else one.project
+        return (projects.index(project) if project in projects else len(projects), one.level == "analyst")
+
+    return [_part(account, one, grants[one.level, one.name]) for one in sorted(state.parts, key=place)]  # type: ignore[index]
+
+
+def _part(account: Accountant, one: PartState, grant: Grant) -> protocol.BudgetPart:
+    limit = account.tree.cap(node_of(grant.id)) or grant.ceiling or whole_of(account)
+    return protocol.BudgetPart(
+        level=one.level,
+        name=one.name,
+        project=one.project,
+        ceiling=one.ceiling,
+        cap=one.cap,
+        limit=_amount(components_of(limit)),
+        spent=one.spent,
+        share=one.share_spent,
+        headroom=one.headroom,
+        is_revoked=one.is_revoked,
+        has_cap=(grant.mode, grant.level) != ("reserved", "project"),
+    )
+
+
+def _amount(one: Components) -> protocol.Amount:
+    return protocol.Amount(mu=one.mu, discovery_delta=one.discovery_delta, pure_epsilon=one.pure_epsilon)
+
+
+def _request(one: RequestState, state: TableState) -> protocol.AskedBudget:
+    return protocol.AskedBudget(
+        id=one.number,
+        analyst=one.analyst,
+        time=one.time,
+        why=one.why,
+        queries=[
+            protocol.AskedQuery(words=query.words, target=query.target, cost=query.cost, error=query.error)
+            for query in one.queries
+        ],
+        total=one.total,
+        amount=_amount(one.amount),
+        digest=one.digest,
+        state=one.status,
+        decision=_decision(one),
+        after=_after(one, state),
+    )
+
+
+def _decision(one: RequestState) -> str | None:
+    if one.decided_by is None:
+        return None
+    granted = "" if one.granted is None else f": {one.granted}"
+    until = "" if one.until is None else f" until {one.until}"
+    reason = f" ({one.reason})" if one.reason else ""
+    return f"{one.status} by {one.decided_by}, {one.decided}{granted}{until}{reason}"
+
+
+def _after(one: RequestState, state: TableState) -> str | None:
+    """What an approval of all that is requested makes of the analyst's part."""
+    part = next((part for part in state.parts if (part.level, part.name) == ("analyst", one.analyst)), None)
+    if one.decided_by is not None or part is None:
+        return None
+    now, then = one.cap or "none", one.cap_after or "none"
+    return f"Spent so far: {part.spent}. Cap now: {now}; after an approval: {then}."
 
 
 def _unreadable(table: OpenTable, fault: str) -> protocol.CockpitTable:

@@ -1,6 +1,6 @@
 // Generated from dpnb/_protocol/cockpit.py by .ci/protocol.py: edit that file.
 
-import { isBoolean, isCount, isFields, isProportion, isText, listOf, oneOf, orNull } from './guards';
+import { isBoolean, isCount, isFields, isProportion, isText, listOf, orNull } from './guards';
 import { type IGauge, isGauge } from './snapshot';
 
 /** The answer to a login. */
@@ -82,11 +82,11 @@ export interface IAskedBudget {
   amount: IAmount;
   /** Identifies the content: a decision names it. */
   digest: string;
-  /** "pending", "approved" or "declined". */
-  state: 'pending' | 'declined' | 'approved';
+  /** "pending", "approved", "approved in part", "declined" or "lapsed". */
+  state: string;
   /** The decision in words. */
   decision: string | null;
-  /** What the analyst would have left once it is approved, and has spent it, in words; null if it is decided. */
+  /** The analyst's cap, and what an approval makes of it, in words; null if it is decided. */
   after: string | null;
 }
 
@@ -207,7 +207,7 @@ export const isAskedBudget = (value: unknown): value is IAskedBudget =>
   isText(value.total) &&
   isAmount(value.amount) &&
   isText(value.digest) &&
-  oneOf('pending', 'declined', 'approved')(value.state) &&
+  isText(value.state) &&
   orNull(isText)(value.decision) &&
   orNull(isText)(value.after);
 

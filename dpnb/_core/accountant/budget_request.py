@@ -1,0 +1,219 @@
+"""Requests of analysts for a larger cap, and the curator's decisions: rows of the ledger that cost nothing.
+
+A decision names the digest of what the curator was shown, which is computed from the content of the request.  It
+depends on no number of a row, so an analyst who receives it learns nothing about the rows of others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from dpnb._core.accountant.grant import amount_from_json
+from dpnb.accounting.losses import PureGDP
+from dpnb.errors import LedgerError
+from dpnb.ledger import ChargeSummary
+from dpnb.ledger.charge import digest
+
+MAX_QUERIES = 20
+"""Queries of a request."""
+
+MAX_PENDING = 10
+"""Requests of one analyst that are not decided."""
+
+MAX_WORDS = 1000
+"""Characters of a query, a target or an expected error in words."""
+
+Status = Literal["pending", "approved", "approved in part", "declined", "lapsed"]
+
+
+@dataclass(frozen=True)
+class RequestedQuery:
+    """A query that the budget is requested for.
+
+    Parameters
+    ----------
+    words : str
+        The query in words.
+    target : str
+        The target in words, such as ``within=0.5``.
+    cost : PureGDP
+        What its release would cost.
+    error : str
+        The expected error in words.
+    key : str
+        SHA-256 of plan and arguments, by which equal requests are recognised.
+    """
+
+    words: str
+    target: str
+    cost: PureGDP
+    error: str
+    key: str
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What the curator decided.
+
+    Parameters
+    ----------
+    actor : str
+        Who decided; empty in the copy of an analyst, who is not told in reserved mode.
+    time : str
+        When; UTC, ISO 8601.
+    act : {"approve", "decline"}
+        What was decided.
+    amount : PureGDP or None
+        What was added to the cap; None if the request was declined.
+    until : str or None
+        When an approval lapses; None if it does not.
+    why : str
+        The curator's reason, which the analyst sees.
+    """
+
+    actor: str
+    time: str
+    act: Literal["approve", "decline"]
+    amount: PureGDP | None
+    until: str | None
+    why: str
+
+    @classmethod
+    def from_row(cls, charge: ChargeSummary) -> Decision:
+        """Read the row of an act.
+
+        Raises
+        ------
+        KeyError, TypeError, ValueError, DpnbError
+            If it cannot be read.
+        """
+        details = charge.launch or {}
+        act, until, why = details["act"], details.get("until"), details["why"]
+        amount = amount_from_json(details.get("amount"))
+        if act not in ("approve", "decline") or (amount is None) != (act == "decline"):
+            raise ValueError
+        if not isinstance(why, str) or not isinstance(until, str | None):
+            raise TypeError
+        return cls(actor_of(charge), charge.time or "", act, amount, until, why)
+
+
+@dataclass(frozen=True)
+class BudgetRequest:
+    """A request of an analyst for a larger cap.
+
+    Parameters
+    ----------
+    id : int
+        Id of its row in the ledger.
+    node : str
+        Node of the analyst.
+    analyst : str
+        Who requests it; empty in the analyst's own copy of the ledger, in reserved mode.
+    part : int or None
+        Id of the row that granted the analyst's part; None in the analyst's own copy, in reserved mode.
+    time : str
+        When; UTC, ISO 8601.
+    why : str
+        The analyst's reason.
+    queries : tuple of RequestedQuery
+        What the budget is requested for.
+    total : PureGDP
+        The sum of the costs.
+    decision : Decision or None
+        What was decided; None while it is pending.
+    """
+
+    id: int
+    node: str
+    analyst: str
+    part: int | None
+    time: str
+    why: str
+    queries: tuple[RequestedQuery, ...]
+    total: PureGDP
+    decision: Decision | None = None
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of what the curator is shown, by which a decision names the request."""
+        shown = [[one.words, one.target, one.cost.to_json(), one.error, one.key] for one in self.queries]
+        return digest(["budget request", self.analyst, self.time, self.why, shown, self.total.to_json()])
+
+    def status(self, time: str) -> Status:
+        """What became of it.
+
+        Parameters
+        ----------
+        time : str
+            The time, as rows of the ledger write it.
+        """
+        decided = self.decision
+        if decided is None:
+            return "pending"
+        if decided.amount is None:
+            return "declined"
+        if decided.until is not None and decided.until <= time:
+            return "lapsed"
+        return "approved" if self.total.within(decided.amount) else "approved in part"
+
+    @classmethod
+    def from_row(cls, charge: ChargeSummary, part: int | None) -> BudgetRequest:
+        """Read the row of a request.
+
+        Raises
+        ------
+        KeyError, TypeError, ValueError, DpnbError
+            If it cannot be read.
+        """
+        details = charge.launch or {}
+        queries = tuple(
+            RequestedQuery(
+                _text(one["words"]), _text(one["target"]), _amount(one["cost"]), _text(one["error"]), _text(one["key"])
+            )
+            for one in details["queries"]
+        )
+        why, total, time = _text(details["why"]), _amount(details["total"]), charge.time or ""
+        return cls(charge.id, charge.node, actor_of(charge), part, time, why, queries, total)
+
+
+def request_details(why: str, queries: tuple[RequestedQuery, ...], total: PureGDP) -> Mapping[str, Any]:
+    """What the ledger stores of a request."""
+    stored = [
+        {"words": one.words, "target": one.target, "cost": one.cost.to_json(), "error": one.error, "key": one.key}
+        for one in queries
+    ]
+    return {"why": why, "queries": stored, "total": total.to_json()}
+
+
+def decided_request(requests: Mapping[int, BudgetRequest], number: object) -> BudgetRequest:
+    """The request that an act decides.
+
+    Raises
+    ------
+    LedgerError
+        If there is none, or it is decided.
+    """
+    request = requests.get(number) if isinstance(number, int) else None
+    if request is None or request.decision is not None:
+        raise LedgerError(f"ledger: an act must decide a pending request for budget; it names row {number}")
+    return request
+
+
+def actor_of(charge: ChargeSummary) -> str:
+    """Who made a row; empty if that is not known."""
+    return "" if charge.origin is None else charge.origin.actor
+
+
+def _amount(stored: Any) -> PureGDP:
+    amount = amount_from_json(stored)
+    if amount is None:
+        raise ValueError
+    return amount
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(type(value).__name__)
+    return value

@@ -1,0 +1,69 @@
+"""The cap of a part of a budget: what was set, and what approved requests add to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from dpnb.accounting.losses import PureGDP
+
+
+@dataclass(frozen=True)
+class Raise:
+    """What an approved request adds to a cap.
+
+    Parameters
+    ----------
+    amount : PureGDP
+        What it adds, in each component.
+    until : str or None
+        The time from which it no longer counts, as rows of the ledger write it; None if it does not lapse.
+    """
+
+    amount: PureGDP
+    until: str | None = None
+
+
+@dataclass(frozen=True)
+class Cap:
+    """A cap with the raises that were approved since it was set.
+
+    Parameters
+    ----------
+    base : PureGDP or None
+        The cap that was set; None for no cap.
+    ceiling : PureGDP or None
+        The ceiling of the part, in reserved mode, which no raise exceeds.
+    raises : tuple of Raise
+        What was approved since.  Setting a cap ends them.
+    """
+
+    base: PureGDP | None
+    ceiling: PureGDP | None = None
+    raises: tuple[Raise, ...] = ()
+
+    def at(self, time: str) -> PureGDP | None:
+        """The cap that holds at a time.
+
+        Parameters
+        ----------
+        time : str
+            The time of a charge, as its row of the ledger has it, so that everybody who reads the ledger finds the same
+            cap.
+        """
+        if self.base is None:
+            return None
+        total = self.base
+        for one in self.raises:
+            if one.until is None or time < one.until:
+                total = total + one.amount
+        if self.ceiling is None or not self.raises:
+            return total
+        return PureGDP.of(*(min(pair) for pair in zip(total.parts, self.ceiling.parts, strict=True)))
+
+    def set_to(self, base: PureGDP | None) -> Cap:
+        """Another cap with the same ceiling."""
+        return Cap(base, self.ceiling)
+
+    def raised(self, amount: PureGDP, until: str | None) -> Cap:
+        """The cap after a request was approved."""
+        return replace(self, raises=(*self.raises, Raise(amount, until)))
