@@ -33,8 +33,6 @@ from dpnb.service.metrics import Metrics
 from dpnb.service.opening import AnalystSession, OpenTable
 from dpnb.service.ports import is_loopback
 from dpnb.service.requests import UNAUTHORIZED, RequestRunner
-from dpnb.service.ports import is_loopback
-from dpnb.service.requests import UNAUTHORIZED, RequestRunner
 from dpnb.service.settings import Limits
 from dpnb.service.state import table_state
 from dpnb.service.tokens import LONGEST_TOKEN, ROLES, Identity, Role, TokenStore

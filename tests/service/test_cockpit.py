@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 from datetime import timedelta
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,9 @@ from dpnb.service.cockpit.app import Cockpit
 from dpnb.service.cockpit.logins import Logins
 from dpnb.service.cockpit.protections import POLICY, Origins
 from dpnb.service.log import LOGINS
+from dpnb.service.parts import Amount, Division, Part
 from dpnb.service.tokens import Role, new_token, revoke_tokens
+from dpnb.wire.calls import RequestBudget, TargetArguments
 from service.cockpits import ACTS, FREEZE, LOG, ORIGIN, Browser, Opened, built, run_cockpit
 from waiting import LIMIT
 
@@ -387,3 +390,87 @@ def test_a_ledger_that_cannot_be_read_is_a_fault_of_its_table(tmp_path: Path, mo
         assert isinstance(opened.cockpit, Cockpit)
 
     run_cockpit(tmp_path, scenario)
+
+
+# --- requests and parts of the budget -------------------------------------------------------------------------------
+
+PARTS = Division(
+    "reserved",
+    (
+        Part("project", "aging", None, Amount(Fraction(1, 2))),
+        Part("analyst", "cleo", None, Amount(Fraction(1, 4))),
+        Part("analyst", "ana", "aging", Amount(Fraction(1, 2)), Amount(Fraction(1, 2))),
+    ),
+)
+
+
+async def requested(opened: Opened, browser: Browser, number: str, mu: str = "1/10", why: str = "a paper") -> Any:
+    """What the page shows of a new request of ana."""
+    query = opened.served.session.frame.count()
+    call = RequestBudget(((query.plan, query.view, TargetArguments("mu", mu)),), why)
+    reply = await opened.served.post(opened.served.body(number, call))
+    assert reply.status_code == 200, reply.text
+    (table,) = (await browser.state())["tables"]
+    return table["requests"][0]
+
+
+async def part_of(browser: Browser, name: str) -> Any:
+    (table,) = (await browser.state())["tables"]
+    return next(part for part in table["parts"] if part["name"] == name)
+
+
+def test_a_request_is_approved_in_part_and_another_declined(tmp_path: Path) -> None:
+    async def scenario(opened: Opened) -> None:
+        browser = await opened.logged_in()
+        asked = await requested(opened, browser, "a")
+        assert (asked["analyst"], asked["why"], asked["state"]) == ("ana", "a paper", "pending")
+        assert asked["queries"][0]["words"] == "count of rows"
+        assert asked["after"].startswith("Spent so far: ")
+        cap = (await part_of(browser, "ana"))["cap"]
+        half = {"mu": "0.05", "discovery_delta": None, "pure_epsilon": None}
+        approval = {"act": "approve", "request": asked["id"], "digest": asked["digest"], "amount": half, "why": "ok"}
+        wrong = {**approval, "digest": "0" * 64}
+        assert (await browser.post(ACTS, wrong)).status_code == 422
+        assert (await part_of(browser, "ana"))["cap"] == cap
+        assert (await browser.post(ACTS, approval)).status_code == 200
+        assert (await part_of(browser, "ana"))["cap"] != cap
+        assert (await browser.post(ACTS, approval)).status_code == 422  # it is decided
+        other = await requested(opened, browser, "b", mu="1/11")
+        decline = {"act": "decline", "request": other["id"], "digest": other["digest"], "why": "too much"}
+        table = (await browser.post(ACTS, decline)).json()
+        shown = [(one["state"], one["decision"].partition(" by eve")[1]) for one in table["requests"]]
+        assert shown == [("declined", " by eve"), ("approved in part", " by eve")]
+        assert [one["after"] for one in table["requests"]] == [None, None]
+
+    run_cockpit(tmp_path, scenario, division=PARTS)
+    assert audit(str(tmp_path / "people.dpnb")).is_fine
+
+
+def test_parts_are_shown_and_moved_revoked_and_restored(tmp_path: Path) -> None:
+    async def scenario(opened: Opened) -> None:
+        browser = await opened.logged_in()
+        (table,) = (await browser.state())["tables"]
+        assert table["mode"] == "reserved"
+        assert [(one["level"], one["name"], one["has_cap"]) for one in table["parts"]] == [
+            ("project", "aging", False),
+            ("analyst", "ana", True),
+            ("analyst", "cleo", True),
+        ]
+        assert (await opened.served.post(opened.served.count("a"))).status_code == 200
+        ana = await part_of(browser, "ana")
+        assert ana["share"] + ana["headroom"] >= 0.5
+        assert ana["limit"]["mu"] is not None
+        who = {"level": "analyst", "name": "ana"}
+        small = {"mu": "0.11", "discovery_delta": None, "pure_epsilon": None}
+        assert (await browser.post(ACTS, {"act": "move_cap", **who, "cap": small})).status_code == 200
+        assert float((await part_of(browser, "ana"))["limit"]["mu"]) == pytest.approx(0.11)
+        for wrong in ("nan", "-1", "1e999", "x" * 400):
+            moved = {"act": "move_cap", **who, "cap": {"mu": wrong}}
+            assert (await browser.post(ACTS, moved)).status_code == 422, wrong
+        assert (await browser.post(ACTS, {"act": "revoke", **who})).status_code == 200
+        assert (await part_of(browser, "ana"))["is_revoked"]
+        assert (await opened.served.post(opened.served.count("b", mu="1/20"))).status_code != 200
+        assert (await browser.post(ACTS, {"act": "restore", **who})).status_code == 200
+        assert not (await part_of(browser, "ana"))["is_revoked"]
+
+    run_cockpit(tmp_path, scenario, division=PARTS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import subprocess
 import sys
 import tempfile
@@ -10,10 +11,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx
 from playwright.sync_api import Page
 
 from dpnb.service.tokens import Role, new_token
-from service.served import people
+from dpnb.wire.calls import Request, RequestBudget, TargetArguments
+from dpnb.wire.decoding import encode_request
+from service.served import open_people, people
 from waiting import LIMIT
 
 DECLARATION = (
@@ -83,6 +87,19 @@ class Service:
                 one(session.frame)
         finally:
             session.close()
+
+    def request(self, token: str, table: str, why: str, mu: str = "1/10") -> None:
+        """An analyst requests budget for a count."""
+        session = open_people(":memory:")
+        query = session.frame.count()
+        call = RequestBudget(((query.plan, query.view, TargetArguments("mu", mu)),), why)
+        session.ledger.close()
+        transport = httpx.HTTPTransport(uds=str(self.socket))
+        headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+        with httpx.Client(transport=transport, base_url="http://localhost", timeout=LIMIT) as client:
+            body = encode_request(Request(secrets.token_hex(8), call))
+            reply = client.post(f"/v1/tables/{table}/requests", content=body, headers=headers)
+            assert reply.status_code == 200, reply.text
 
 
 def login(page: Page, service: Service, token: str, at: str = "") -> None:
