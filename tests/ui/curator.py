@@ -30,7 +30,7 @@ mode = "reserved"
 aging = { ceiling = { share = 0.6 } }
 [tables.visits.analysts]
 ana = { project = "aging", ceiling = { share = 0.5 }, cap = { share = 0.5 } }
-bob = { project = "aging", ceiling = { share = 0.5 } }
+bob = { project = "aging", ceiling = { share = 0.5 }, cap = { share = 0.6 } }
 cleo = { ceiling = { share = 0.25 } }
 """
 
@@ -88,7 +88,7 @@ class Service:
         finally:
             session.close()
 
-    def request(self, token: str, table: str, why: str, mu: str = "1/10") -> None:
+    def request(self, token: str, table: str, why: str, mu: str = "1/5") -> None:
         """An analyst requests budget for a count."""
         session = open_people(":memory:")
         query = session.frame.count()

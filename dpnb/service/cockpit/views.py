@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from dpnb._core.accountant.accountant import Accountant
+from dpnb._core.accountant.budget_request import BudgetRequest
 from dpnb._core.accountant.grant import Grant
 from dpnb._core.accountant.granting import whole_of
 from dpnb._protocol import cockpit as protocol
@@ -14,12 +14,13 @@ from dpnb.ledger.charge import TABLE_FILES
 from dpnb.render.numbers import format_cost_up
 from dpnb.service.acts import audit_page, words_of
 from dpnb.service.app import ServedTable
+from dpnb.service.cockpit.amounts import fields_of, limit_words, spent_words
 from dpnb.service.opening import OpenTable
-from dpnb.service.state import components_of, table_state
+from dpnb.service.state import table_state
 from dpnb.service.tokens import Identity, Token
 from dpnb.session.gauges import headroom_gauge, reserve_gauge
 from dpnb.session.snapshot import NO_LIMIT, describe_spent, percent_spent
-from dpnb.wire.acts import AuditRow, Components, PartState, RequestState, TableState
+from dpnb.wire.acts import AuditRow, PartState, RequestState, TableState
 
 MOMENTS = 120
 """Points of the timeline."""
@@ -52,34 +53,35 @@ def _table_view(table: OpenTable) -> protocol.CockpitTable:
         spent_loss=describe_spent(filter_, account.budget) if account.guarantee.has_budget else NO_LIMIT,
         n_rows=state.rows,
         moments=_moments(table),
-        parts=_parts(account, state),
-        requests=[_request(one, state) for one in state.requests],
+        parts=_parts(table, state),
+        requests=[_request(table, one) for one in state.requests],
         fault=None,
     )
 
 
-def _parts(account: Accountant, state: TableState) -> list[protocol.BudgetPart]:
+def _parts(table: OpenTable, state: TableState) -> list[protocol.BudgetPart]:
     """The parts, each project followed by its analysts."""
-    grants = {(one.level, one.name): one for one in account.tree.grants().values()}
+    grants = {(one.level, one.name): one for one in table.session._core.account.tree.grants().values()}
     projects = [one.name for one in state.parts if one.level == "project"]
 
     def place(one: PartState) -> tuple[int, bool]:
         project = one.name if one.level == "project" else one.project
         return (projects.index(project) if project in projects else len(projects), one.level == "analyst")
 
-    return [_part(account, one, grants[one.level, one.name]) for one in sorted(state.parts, key=place)]  # type: ignore[index]
+    return [_part(table, one, grants[one.level, one.name]) for one in sorted(state.parts, key=place)]  # type: ignore[index]
 
 
-def _part(account: Accountant, one: PartState, grant: Grant) -> protocol.BudgetPart:
-    limit = account.tree.cap(node_of(grant.id)) or grant.ceiling or whole_of(account)
+def _part(table: OpenTable, one: PartState, grant: Grant) -> protocol.BudgetPart:
+    account = table.session._core.account
+    cap = account.tree.cap(node_of(grant.id))
     return protocol.BudgetPart(
         level=one.level,
         name=one.name,
         project=one.project,
-        ceiling=one.ceiling,
-        cap=one.cap,
-        limit=_amount(components_of(limit)),
-        spent=one.spent,
+        ceiling=limit_words(grant.ceiling),
+        cap=limit_words(cap),
+        limit=fields_of(cap or grant.ceiling or whole_of(account)),
+        spent=spent_words(table.limit(grant).spent),
         share=one.share_spent,
         headroom=one.headroom,
         is_revoked=one.is_revoked,
@@ -87,45 +89,44 @@ def _part(account: Accountant, one: PartState, grant: Grant) -> protocol.BudgetP
     )
 
 
-def _amount(one: Components) -> protocol.Amount:
-    return protocol.Amount(mu=one.mu, discovery_delta=one.discovery_delta, pure_epsilon=one.pure_epsilon)
-
-
-def _request(one: RequestState, state: TableState) -> protocol.AskedBudget:
+def _request(table: OpenTable, one: RequestState) -> protocol.AskedBudget:
+    request = table.session._core.account.tree.budget_requests()[one.number]
     return protocol.AskedBudget(
         id=one.number,
         analyst=one.analyst,
         time=one.time,
         why=one.why,
         queries=[
-            protocol.AskedQuery(words=query.words, target=query.target, cost=query.cost, error=query.error)
-            for query in one.queries
+            protocol.AskedQuery(words=shown.words, target=shown.target, cost=spent_words(query.cost), error=shown.error)
+            for shown, query in zip(one.queries, request.queries, strict=True)
         ],
-        total=one.total,
-        amount=_amount(one.amount),
+        total=spent_words(request.total),
+        amount=fields_of(request.total),
         digest=one.digest,
         state=one.status,
-        decision=_decision(one),
-        after=_after(one, state),
+        decision=_decision(one, request),
+        after=_after(table, request),
     )
 
 
-def _decision(one: RequestState) -> str | None:
-    if one.decided_by is None:
+def _decision(one: RequestState, request: BudgetRequest) -> str | None:
+    if request.decision is None:
         return None
-    granted = "" if one.granted is None else f": {one.granted}"
+    granted = "" if request.decision.amount is None else f": {limit_words(request.decision.amount)}"
     until = "" if one.until is None else f" until {one.until}"
     reason = f" ({one.reason})" if one.reason else ""
     return f"{one.status} by {one.decided_by}, {one.decided}{granted}{until}{reason}"
 
 
-def _after(one: RequestState, state: TableState) -> str | None:
+def _after(table: OpenTable, request: BudgetRequest) -> str | None:
     """What an approval of all that is requested makes of the analyst's part."""
-    part = next((part for part in state.parts if (part.level, part.name) == ("analyst", one.analyst)), None)
-    if one.decided_by is not None or part is None:
+    if request.decision is not None or request.part is None:
         return None
-    now, then = one.cap or "none", one.cap_after or "none"
-    return f"Spent so far: {part.spent}. Cap now: {now}; after an approval: {then}."
+    account = table.session._core.account
+    cap, now = account.tree.cap_with_raises(node_of(request.part)), account.ledger.time
+    spent = spent_words(table.limit(account.tree.grants()[request.part]).spent)
+    before, after = limit_words(cap.at(now)), limit_words(cap.raised(request.total, None).at(now))
+    return f"Spent so far: {spent}. Cap now: {before or 'none'}; after an approval: {after or 'none'}."
 
 
 def _unreadable(table: OpenTable, fault: str) -> protocol.CockpitTable:

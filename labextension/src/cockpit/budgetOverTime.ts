@@ -1,4 +1,4 @@
-import { moment } from './logView';
+import { moment } from './tableParts';
 import { percent } from '../dom/format';
 import type { IMoment } from '../protocol/cockpit';
 import type { ITimeline } from '../protocol/timeline';

@@ -1,5 +1,6 @@
 import { isFound, logCsv, LogRows } from './logRows';
 import type { Service } from './service';
+import { heading, moment } from './tableParts';
 import { arrange, button, element, type IView, setText, setTime } from '../dom/dom';
 import { csvName, download } from '../log/csv';
 import type { ICockpitTable, ILoggedRow } from '../protocol/cockpit';
@@ -115,12 +116,6 @@ export class LogView implements IView<ICockpitTable> {
   }
 }
 
-export function heading(text: string): HTMLTableCellElement {
-  const node = element('th', '', text);
-  node.scope = 'col';
-  return node;
-}
-
 function rowView(): IView<ILoggedRow> {
   const id = element('th', 'dpnb-log-id');
   id.scope = 'row';
@@ -144,10 +139,4 @@ function rowView(): IView<ILoggedRow> {
       setText(status, row.status);
     }
   };
-}
-
-/** Day and time of an instant, in the reader's time zone. */
-export function moment(iso: string): string {
-  const date = new Date(iso);
-  return Number.isNaN(date.getTime()) ? iso : date.toLocaleString([], { dateStyle: 'medium', timeStyle: 'short' });
 }

@@ -1,6 +1,6 @@
 import type { Actions } from './actions';
 import { amountFields, amountOf } from './amounts';
-import { heading } from './logView';
+import { cellFor, heading } from './tableParts';
 import { button, element, type IView, setText, Views } from '../dom/dom';
 import { percent } from '../dom/format';
 import { levelOf } from '../panel/gauge';
@@ -46,8 +46,8 @@ function partRow(actions: Actions | null, table: () => string): IView<IBudgetPar
   const level = element('span', 'dpnb-quiet');
   const who = element('th', 'dpnb-part-who', name, ' ', level);
   who.scope = 'row';
-  const may = element('td', 'dpnb-part-may');
-  const spent = element('td', 'dpnb-part-spent');
+  const may = cellFor(trans.__('May spend'), 'dpnb-part-may');
+  const spent = cellFor(trans.__('Spent'), 'dpnb-part-spent');
   const fill = element('div', 'dpnb-bar-fill');
   const left = element('span', 'dpnb-part-left');
   const leftCell = element('td', 'dpnb-part-headroom', left, element('div', 'dpnb-bar', fill));

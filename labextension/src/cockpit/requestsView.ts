@@ -1,7 +1,7 @@
 import type { Actions } from './actions';
 import { amountFields, amountOf } from './amounts';
 import type { IField } from './dialog';
-import { heading, moment } from './logView';
+import { cellFor, heading, moment } from './tableParts';
 import { button, element, type IView, setText, Views } from '../dom/dom';
 import { Fold } from '../dom/fold';
 import type { IAskedBudget, IAskedQuery, ICockpitTable } from '../protocol/cockpit';
@@ -90,7 +90,9 @@ function requestView(actions: Actions | null, table: () => string): IView<IAsked
 function queryRow(): IView<IAskedQuery> {
   const words = element('th', 'dpnb-foreign');
   words.scope = 'row';
-  const [target, cost, error] = [element('td', ''), element('td', ''), element('td', '')];
+  const target = cellFor(trans.__('Wanted'));
+  const cost = cellFor(trans.__('Cost'));
+  const error = cellFor(trans.__('Expected error'));
   return {
     node: element('tr', '', words, target, cost, error),
     update: (query): void => {

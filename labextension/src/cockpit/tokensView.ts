@@ -1,5 +1,5 @@
 import type { Actions } from './actions';
-import { heading, moment } from './logView';
+import { cellFor, heading, moment } from './tableParts';
 import { button, element, type IView, setText, Views } from '../dom/dom';
 import type { ITokenHolder } from '../protocol/cockpit';
 import { trans } from '../translation';
@@ -30,7 +30,9 @@ function holderRow(actions: Actions): IView<ITokenHolder> {
   let holder: ITokenHolder | null = null;
   const name = element('th', 'dpnb-foreign');
   name.scope = 'row';
-  const [role, created, expires] = [element('td', ''), element('td', ''), element('td', '')];
+  const role = cellFor(trans.__('Role'));
+  const created = cellFor(trans.__('Made'));
+  const expires = cellFor(trans.__('Expires'));
   const rotate = button('dpnb-button', trans.__('New token…'), () => {
     if (holder) {
       void actions.rotate(holder.name);
