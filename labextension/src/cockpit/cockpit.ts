@@ -21,6 +21,13 @@ export class Cockpit {
     }
   }
 
+  /** Follow the service no longer. */
+  close(): void {
+    this._follower?.stop();
+    this._page?.close();
+    this._follower = this._page = null;
+  }
+
   private _open(): void {
     const page = new PageView(this._service, message => this._end(message));
     this._page = page;
@@ -35,9 +42,7 @@ export class Cockpit {
 
   /** Ask for a token; nothing of the tables stays on the page. */
   private _end(message: string): void {
-    this._follower?.stop();
-    this._page?.close();
-    this._follower = this._page = null;
+    this.close();
     this._service.forget();
     document.querySelectorAll('dialog').forEach(dialog => dialog.remove());
     this._host.replaceChildren(this._login.node);

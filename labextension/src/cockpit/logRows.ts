@@ -14,11 +14,9 @@ export function cell(field: string | number | null): string | number | null {
   if (typeof field !== 'string') {
     return field;
   }
-  // A cell that begins with a tab or a carriage return is a formula to some: it is quoted before these are removed.
-  const isFormula = /^\s*[=+\-@＝＋－＠]|^[\t\r]/.test(field);
   // eslint-disable-next-line no-control-regex -- these are what is removed
   const text = field.replace(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, '');
-  return isFormula ? `'${text}` : text;
+  return /^\s*[=+\-@＝＋－＠]/.test(text) || /^[\t\r]/.test(field) ? `'${text}` : text;
 }
 
 /** Whether each word of a search occurs in a row; "#3" is the row with this number. */

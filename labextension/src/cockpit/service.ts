@@ -98,7 +98,7 @@ export class Service {
   }
 
   private async _request(path: string, init: RequestInit): Promise<Response> {
-    const headers = { 'Content-Type': 'application/json', 'X-CSRF-Token': this._csrf };
+    const headers = { 'content-type': 'application/json', 'x-csrf-token': this._csrf };
     const response = await fetch(path, { ...init, headers, cache: 'no-store', redirect: 'error' });
     if (!response.ok) {
       throw new Refused(response.status, await messageOf(response));
