@@ -12,13 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from dpnb.service.tokens import Role, new_token
 from dpnb.wire.calls import Request, RequestBudget, TargetArguments
 from dpnb.wire.decoding import encode_request
 from service.served import open_people, people
-from waiting import LIMIT
+from waiting import LIMIT, LIMIT_MS
+
+expect.set_options(timeout=LIMIT_MS)
 
 DECLARATION = (
     'name = "{0}"\nbudget = {{ epsilon = 2.0, delta = 1e-6 }}\nversion = "2026"\n'

@@ -154,15 +154,17 @@ def test_hostile_texts_execute_nothing_and_break_no_layout(width: int, page: Pag
     assert width_of(page) == 0
 
 
-def test_markup_would_be_seen(page: Page, service: Service) -> None:
+def test_markup_would_be_seen(browser: Browser, service: Service) -> None:
     """Control of the above: the same text as markup executes where no policy forbids it, and not on this page."""
-    page.goto("about:blank")
+    context = browser.new_context()
+    page = context.new_page()
     page.evaluate("text => { document.body.innerHTML = text; }", HTML.replace("src=x", "src='data:,'"))
     page.wait_for_function("globalThis.hit === 'why'")
     login(page, service, service.token("eve", "curator"))
     refused = page.evaluate("text => { try { document.body.innerHTML = text; } catch (e) { return e.name; } }", HTML)
     assert refused == "TypeError"
     assert page.evaluate("globalThis.hit") is None
+    context.close()
 
 
 def test_the_export_is_whole_and_no_formula(page: Page, service: Service) -> None:
@@ -260,7 +262,7 @@ def test_another_page_of_this_machine_can_do_and_see_nothing(browser: Browser, s
         wait_until(lambda: "[" in other.title(), "the replies to the attack")
         assert "dpnb-cockpit=" in seen[0]  # so the attack has the cookie
         assert "visits" not in other.title()
-        assert other.title() == '[0,"TypeError","TypeError",""]'
+        assert other.title() == str(["TypeError"] * 4).replace("'", '"').replace(" ", "")  # nothing can be read
         assert other.frames[1].url.startswith("chrome-error:")
         other.evaluate("document.getElementById('form').submit()")
         other.wait_for_url("**/acts")
