@@ -1,4 +1,4 @@
-"""The curator's command line: ``draft``, ``check``, ``statement``, ``audit``, ``serve`` and ``token``."""
+"""The curator's command line; the commands about a running service are in `dpnb.remote.commands`."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ from dpnb.curator.kernel import refuse_in_kernel
 from dpnb.curator.statement import statement
 from dpnb.curator.statement_text import statement_text
 from dpnb.errors import CheckError, DpnbError
-from dpnb.remote.curating import change, history
+from dpnb.remote.commands import add_commands
 from dpnb.service.commands import list_tokens, make_token, revoke, run_service
 from dpnb.service.tokens import ROLES
-from dpnb.wire.acts import Freeze, Unfreeze
 
 ABOUT = "The curator's command line. The commands refuse to run in a notebook kernel: their output is not for analysts."
 
@@ -75,16 +74,6 @@ make it. The ledger is only read.
 The exit status is 0 if no problem was found, 1 if one was, and 2 if the ledger cannot be read or was altered.
 """
 
-ABOUT_HISTORY = """\
-Show who requested what of a table of a running service, when, and what it cost; never what was answered. For a token
-with the role auditor, curator or owner, in DPNB_TOKEN or at the prompt.
-"""
-
-ABOUT_FREEZE = """\
-Freeze a table of a running service: every further charge is refused, with the reason, until unfreeze. Recorded answers
-stay free. Both are rows of the ledger. For a token with the role curator or owner, in DPNB_TOKEN or at the prompt.
-"""
-
 SETTINGS = "curator.toml"
 
 INTERRUPTED = 130
@@ -126,18 +115,6 @@ def _draft(options: argparse.Namespace) -> tuple[str, int]:
 def _audit(options: argparse.Namespace) -> tuple[str, int]:
     result = audit(options.ledger)
     return audit_text(result), 0 if result.is_fine else 1
-
-
-def _history(options: argparse.Namespace) -> tuple[str, int]:
-    return history(options.address, options.table), 0
-
-
-def _freeze(options: argparse.Namespace) -> tuple[str, int]:
-    return change(options.address, options.table, Freeze(options.why)), 0
-
-
-def _unfreeze(options: argparse.Namespace) -> tuple[str, int]:
-    return change(options.address, options.table, Unfreeze()), 0
 
 
 def _serve(options: argparse.Namespace) -> tuple[str, int]:
@@ -210,16 +187,7 @@ def _parser() -> argparse.ArgumentParser:
     four.add_argument("settings", nargs="?", default=SETTINGS, metavar="SETTINGS", help="by default curator.toml")
     four.add_argument("--check", action="store_true", help="only check the settings and declarations, and open nothing")
 
-    for name, run, about, short in (
-        ("history", _history, ABOUT_HISTORY, "show who requested what of a service, without answers"),
-        ("freeze", _freeze, ABOUT_FREEZE, "refuse all further charges of a table of a service"),
-        ("unfreeze", _unfreeze, ABOUT_FREEZE, "accept charges of a table again"),
-    ):
-        one = command(name, run, 2, about, short)
-        one.add_argument("address", metavar="ADDRESS", help="the address of the service, as for dpnb.connect")
-        one.add_argument("table", metavar="TABLE", help="name of the table")
-        if name == "freeze":
-            one.add_argument("--why", required=True, metavar="TEXT", help="the reason, which analysts see")
+    add_commands(command)
 
     five = command("token", _token, 2, ABOUT_ACCESS, "make, list and revoke the access tokens of a service")
     actions = five.add_subparsers(required=True, dest="action", metavar="action")

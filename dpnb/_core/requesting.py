@@ -21,16 +21,18 @@ from dpnb._core.accountant.grant import Grant
 from dpnb._core.accountant.granting import MAX_WHY, whole_of
 from dpnb._core.accountant.limit import NOTHING, as_amount
 from dpnb._core.core import SessionCore
+from dpnb._core.execution.remote import target_arguments
 from dpnb._core.pricing.previews import preview
 from dpnb._core.pricing.target import Target
 from dpnb._plan.measurements import AnyView
 from dpnb._plan.plan import Plan
 from dpnb.accounting.losses import GDP, PureGDP
 from dpnb.errors import RequestError, printable
-from dpnb.ledger import Charge, node_of
+from dpnb.ledger import ROOT, Charge, node_of
 from dpnb.ledger.charge import BUDGET_REQUEST, digest
 from dpnb.ledger.origin import current_origin
 from dpnb.render.previews import describe_expected_error
+from dpnb.wire.calls import RequestBudget
 
 Requested = tuple[Plan, AnyView, Target]
 
@@ -93,6 +95,27 @@ def request_budget(core: SessionCore, requested: Sequence[Requested], why: str) 
                 launch=request_details(why, priced, total),
                 cell_id=registry.current_cell(),
             )
+
+
+def ask_service(core: SessionCore, requested: Sequence[Requested], why: str) -> int:
+    """Send a request to the service that holds the table; return the number of its row in the session's ledger.
+
+    Raises
+    ------
+    DpnbError
+        As for `request_budget`; or the service cannot be reached.
+    """
+    if core.remote is None:
+        raise RequestError(ASK_A_SERVICE)
+    if core.account.root_node != ROOT:
+        raise RequestError(
+            f"request_budget: a cap is that of the whole session; got the {core.name!r} inside it; request it there"
+        )
+    check_request(len(requested), why)
+    queries = tuple((plan, view, target_arguments(target)) for plan, view, target in requested)
+    (row,) = core.remote.run(RequestBudget(queries, why))
+    core.changed()
+    return row
 
 
 def check_request(queries: int, why: object) -> None:

@@ -36,7 +36,7 @@ class LogChunk(Record, frozen=True):
         Oldest first.
     """
 
-    version: Literal[9]
+    version: Literal[10]
     process_id: str
     session: str
     start: Count
@@ -154,8 +154,26 @@ class ReleaseCount(msgspec.Struct, frozen=True, tag="release_count", tag_field="
     confirmed: bool = False
 
 
+class AskCurator(msgspec.Struct, frozen=True, tag="ask_curator", tag_field="method"):
+    """A picker requests budget from the curator.
+
+    Parameters
+    ----------
+    target : dict
+        The target of an option of `Ask`; any other is refused in the picker's state.
+    why : str
+        The reason.
+    id : str
+        As in `Release`.
+    """
+
+    target: dict[str, Any]
+    why: str
+    id: str
+
+
 PanelRequest = RequestSnapshot | RequestLog | FollowLedgers | CellScheduled | CellStarted | CellEnded | Reconnect
 """What the Lab extension sends to the kernel."""
 
-PickerRequest = Refresh | Release | ReleaseCount | Reconnect
+PickerRequest = Refresh | Release | ReleaseCount | AskCurator | Reconnect
 """What a picker sends to the kernel."""

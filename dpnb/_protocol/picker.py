@@ -10,7 +10,7 @@ from typing import Final, Literal
 
 from dpnb._protocol.types import Count, Proportion, Record
 
-VERSION: Final = 4
+VERSION: Final = 5
 """Of the picker's state; raised when a field is renamed, removed or changes its meaning."""
 
 
@@ -130,6 +130,39 @@ class PickerRefusal(Record, frozen=True):
     text: str
 
 
+class AskOption(Record, frozen=True):
+    """A precision that the curator can be asked for.
+
+    Parameters
+    ----------
+    target : dict of str to str
+        Sent back when it is chosen.
+    label : str
+        Expected error and cost, in words.
+    """
+
+    target: dict[str, str]
+    label: str
+
+
+class Ask(Record, frozen=True):
+    """What an analyst can ask the curator of a service for.
+
+    Parameters
+    ----------
+    options : list of AskOption
+        From the cheapest to the most precise; at least one.
+    start : int
+        Index of the option that is selected at first.
+    max_characters : int
+        Of the reason.
+    """
+
+    options: list[AskOption]
+    start: Count
+    max_characters: Count
+
+
 class RenderedAnswer(Record, frozen=True):
     """An answer as dpnb renders and escapes it.
 
@@ -181,9 +214,13 @@ class PickerState(Record, frozen=True):
         The count to release first; None if the expected errors are known, or if a count is not enough.
     count_answer : RenderedAnswer or None
         The count that was released here.
+    ask : Ask or None
+        What the curator can be asked for; None unless a cap leaves less than the budget.
+    asked : str or None
+        The request that was made here, in words; None before one.
     """
 
-    version: Literal[4]
+    version: Literal[5]
     phase: Literal["choosing", "answered"]
     query: str
     notice: str | None
@@ -199,3 +236,5 @@ class PickerState(Record, frozen=True):
     facts: list[str]
     count_step: CountStep | None
     count_answer: RenderedAnswer | None
+    ask: Ask | None
+    asked: str | None

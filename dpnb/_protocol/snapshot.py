@@ -12,7 +12,7 @@ from dpnb._protocol.connection import Connection
 from dpnb._protocol.timeline import Timeline
 from dpnb._protocol.types import Count, Proportion, Record
 
-VERSION: Final = 9
+VERSION: Final = 10
 """Of the snapshot; raised when a field is renamed, removed or changes its meaning."""
 
 ODOMETERS_PAUSED: Final = "odometers-paused"
@@ -263,6 +263,37 @@ class Refusal(Record, frozen=True):
     cell_id: str | None
 
 
+class BudgetRequest(Record, frozen=True):
+    """A request to the curator of a service for a larger cap.
+
+    Parameters
+    ----------
+    id : int
+    queries : list of str
+        The queries in words, with target and expected error.
+    cost : str
+        What they cost together.
+    why : str
+        The analyst's reason.
+    status : str
+    decision : str or None
+        What was decided, in words: what was granted, until when, and the curator's reason; None while it is pending.
+    time : str
+        ISO 8601, UTC.
+    analyst : str or None
+        Who requests it, where analysts share a budget; None otherwise.
+    """
+
+    id: Count
+    queries: list[str]
+    cost: str
+    why: str
+    status: Literal["pending", "approved", "approved-in-part", "declined", "lapsed"]
+    decision: str | None
+    time: str
+    analyst: str | None
+
+
 class Explanation(Record, frozen=True):
     """The explanation of a refusal or a warning.
 
@@ -327,6 +358,8 @@ class Session(Record, frozen=True):
         Cells that cost nothing are left out.
     refusals : list of Refusal
         Newest first.
+    budget_requests : list of BudgetRequest
+        Newest first.
     """
 
     id: str
@@ -353,6 +386,7 @@ class Session(Record, frozen=True):
     log: list[LogEntry]
     cell_costs: list[CellCost]
     refusals: list[Refusal]
+    budget_requests: list[BudgetRequest]
 
 
 class Snapshot(Record, frozen=True):
@@ -374,7 +408,7 @@ class Snapshot(Record, frozen=True):
         Of refusals and warnings.
     """
 
-    version: Literal[9]
+    version: Literal[10]
     process_id: str
     seq: Count
     time: str

@@ -18,10 +18,10 @@ import traitlets
 from IPython.display import DisplayHandle, display
 
 from dpnb._core.query import Query
-from dpnb._protocol.messages import PickerRequest, Reconnect, Refresh, Release, ReleaseCount
+from dpnb._protocol.messages import AskCurator, PickerRequest, Reconnect, Refresh, Release, ReleaseCount
 from dpnb.accounting.exact import exact, from_text
 from dpnb.errors import ConfirmationRequired, DpnbError, RequestError
-from dpnb.notebook import cell_context, count_step, panel, picker_state, progress_line, snapshots, widgets
+from dpnb.notebook import asking, cell_context, count_step, panel, picker_state, progress_line, snapshots, widgets
 from dpnb.notebook.confirmation import large_release
 from dpnb.notebook.displayed_cost import AT_MOST
 from dpnb.render.page import with_timestamp
@@ -121,6 +121,8 @@ class Picker(anywidget.AnyWidget):
                     self._release(request)
                 case ReleaseCount() as request:
                     self._release_count(request)
+                case AskCurator() as request:
+                    self._ask_curator(request)
 
     def _show_progress(self, text: str, done: bool) -> None:
         self.progress = "" if done else text
@@ -139,6 +141,18 @@ class Picker(anywidget.AnyWidget):
             code = f"{count_step.code_of(self._count)}.release({_code(request.target)})"
             hint = f"{code} returns this answer again at no cost"
             self._show_answer(request.id, count_answer=picker_state.rendered(answer, hint))
+
+    def _ask_curator(self, request: AskCurator) -> None:
+        """Send a request for budget; the answer arrives in the panel."""
+        try:
+            target, _ = _arguments(request.target)
+            if target.keys() != {"mu"}:
+                raise RequestError("picker: the page sent an invalid target; reload the page, and run the cell again")
+            asked = asking.ask(self._query, target["mu"], request.why)
+        except DpnbError as error:
+            self._renew(refusal=picker_state.refusal_state(error), completed_request=request.id)
+        else:
+            self._renew(asked=asked, completed_request=request.id)
 
     def _answer(self, query: Query | None, request: Release | ReleaseCount) -> Answer | None:
         """The answer to a request; None after a refusal, which is shown."""
@@ -181,7 +195,7 @@ class Picker(anywidget.AnyWidget):
 
     def _renew(self, **changes: Any) -> None:
         """Compute the state again; answers that were released here stay displayed."""
-        kept = ("phase", "answer", "count_answer") if self._shown.phase == "answered" else ("phase", "count_answer")
+        kept = ["phase", "count_answer", "asked", *(["answer"] if self._shown.phase == "answered" else [])]
         self.is_stale = False  # before reading: a concurrent charge makes it stale again
         self._seen = _count(self._query)
         kept_fields = {name: getattr(self._shown, name) for name in kept}

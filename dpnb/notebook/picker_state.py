@@ -33,6 +33,7 @@ from dpnb.accounting.losses import GDP
 from dpnb.accounting.odometers import SpentAccumulator
 from dpnb.errors import BudgetExceeded, DpnbError, RequestError
 from dpnb.notebook.amounts import short_amount
+from dpnb.notebook.asking import make_ask
 from dpnb.notebook.confirmation import large_share
 from dpnb.notebook.count_step import make_step
 from dpnb.notebook.displayed_cost import with_cost
@@ -113,6 +114,8 @@ def _state(query: Query, best: Answer | None, unanswered: list[Unanswered], **fi
         "facts": [],
         "count_step": None,
         "count_answer": None,
+        "ask": make_ask(query),
+        "asked": None,
     }
     return PickerState(**{**state, **fields})
 

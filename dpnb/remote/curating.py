@@ -1,4 +1,4 @@
-"""What auditors and curators ask a running service: who requested what, and freezing a table."""
+"""What auditors and curators ask a running service: who requested what, and acts about a table."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def history(address: str, table: str) -> str:
         As for `dpnb.connect`; the token must have the role ``auditor``, ``curator`` or ``owner``.
     """
     lines: list[str] = []
-    with closing(_channel(address)) as channel:
+    with closing(channel_to(address)) as channel:
         after, page = 0, AuditPage((), more=True)
         while page.more:
             page = channel.get(f"tables/{checked_table(table)}/audit", AuditPage, after=after)
@@ -41,13 +41,13 @@ def history(address: str, table: str) -> str:
 
 
 def change(address: str, table: str, act: AnyAct) -> str:
-    """Freeze or unfreeze a table, and return its state in words.
+    """Do an act about a table, such as freezing it, and return its state in words.
 
     Parameters
     ----------
     address, table : str
         As for `dpnb.connect`.
-    act : Freeze or Unfreeze
+    act : AnyAct
         What to do.
 
     Raises
@@ -55,12 +55,13 @@ def change(address: str, table: str, act: AnyAct) -> str:
     DpnbError
         As for `dpnb.connect`; the token must have the role ``curator`` or ``owner``.
     """
-    with closing(_channel(address)) as channel:
+    with closing(channel_to(address)) as channel:
         page = channel.send(f"tables/{checked_table(table)}/acts", msgspec.json.encode(act), AuditPage)
         return "\n".join(_state(page))
 
 
-def _channel(address: str) -> Channel:
+def channel_to(address: str) -> Channel:
+    """A connection with the token of an auditor or a curator."""
     origin = origin_of(address)
     return open_channel(origin, find_token(origin) or ask_for_token(origin))
 

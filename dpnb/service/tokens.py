@@ -16,7 +16,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Literal, get_args
@@ -26,6 +26,7 @@ import msgspec
 from dpnb.copying import NotCopyable
 from dpnb.errors import InvalidValueError
 from dpnb.ledger.origin import MAX_ACTOR
+from dpnb.wire.moments import moment_from_text
 
 PREFIX = "dpnb_"
 """Begins every token, so that a search for leaked secrets finds it."""
@@ -34,9 +35,6 @@ BYTES = 32
 LONGEST_TOKEN = 200
 MAX_NAME = MAX_ACTOR
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]*", re.ASCII)
-PERIOD = re.compile(r"([1-9][0-9]{0,4})([hdw])", re.ASCII)
-UNITS = {"h": "hours", "d": "days", "w": "weeks"}
-
 
 Role = Literal["owner", "curator", "auditor", "analyst"]
 ROLES: tuple[Role, ...] = get_args(Role)
@@ -148,7 +146,7 @@ def new_token(path: Path, name: str, expires: str | None = None, role: Role = "a
             f"name: must be letters, digits, '.', '_', '@' and '-', and begin with a letter or digit; got {name!r}; "
             "for example 'ana'"
         )
-    until = None if expires is None else _expiry(expires)
+    until = None if expires is None else _stamp(moment_from_text(expires, "expires", now()))
     token = PREFIX + secrets.token_urlsafe(BYTES)
     with _changed(path) as tokens:
         other = next(
@@ -315,19 +313,3 @@ def now() -> datetime:
 
 def _stamp(time: datetime) -> str:
     return time.isoformat(timespec="seconds")
-
-
-def _expiry(text: str) -> str:
-    period = PERIOD.fullmatch(text)
-    if period is not None:
-        return _stamp(now() + timedelta(**{UNITS[period[2]]: int(period[1])}))
-    try:
-        until = datetime.fromisoformat(text)
-    except ValueError:
-        until = None
-    if until is None:
-        raise InvalidValueError(f"expires: must be a period or a date; got {text!r}; for example 30d or 2027-01-31")
-    until = until.astimezone(UTC) if until.tzinfo else until.replace(tzinfo=UTC)
-    if until <= now():
-        raise InvalidValueError(f"expires: must be in the future; got {text!r}; for example 30d")
-    return _stamp(until)

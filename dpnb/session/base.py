@@ -37,12 +37,13 @@ from dpnb.results.explanation import Explanation
 from dpnb.results.schema import TableSchema, TablesSchema
 from dpnb.session import snapshot
 from dpnb.session.batches import Batches
+from dpnb.session.budget_requests import BudgetRequests
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-class BaseSession(Launches["SubSession", "PartSession"], Batches):
+class BaseSession(Launches["SubSession", "PartSession"], Batches, BudgetRequests):
     """The methods of a session, a sub-session and a part.
 
     Parameters

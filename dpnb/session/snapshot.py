@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from dpnb._core.accountant import participation
 from dpnb._core.accountant.accountant import Accountant
+from dpnb._core.accountant.budget_request import BudgetRequest
 from dpnb._core.accountant.comparison import EPSILON_ODOMETERS, FilterComparison, FilterState
 from dpnb._core.connection import Connection
 from dpnb._core.core import SessionCore
@@ -30,12 +31,15 @@ from dpnb.accounting.individual import WorstCaseFilter
 from dpnb.accounting.losses import GDP, RDP, EpsilonLoss, PureGDP
 from dpnb.accounting.no_budget import NoBudget
 from dpnb.accounting.odometers import MixtureOdometer, Odometer, SpentAccumulator
-from dpnb.errors import DpnbError
+from dpnb.errors import DpnbError, printable
+from dpnb.ledger import ROOT
 from dpnb.render.explanations import explanation_for
 from dpnb.render.numbers import format_cost, format_percent_down, format_percent_up
 from dpnb.session.gauges import full_reading, headroom_gauge, odometer_gauge, odometer_reading, reserve_gauge
 
 RELEASES_SHOWN = 50
+REQUESTS_SHOWN = 20
+"""Requests for budget."""
 NO_LIMIT = "no budget"
 POINTS_SHOWN = 120
 BUDGET_AXIS = "Budget spent"
@@ -111,7 +115,39 @@ def snapshot(session: HasCore) -> protocol.Session:
             _cell(cell_id, cost, log, core.name) for cell_id, cost in log.cells().items() if cost.loss != GDP(0)
         ],
         refusals=[protocol.Refusal(**asdict(refusal)) for refusal in list(log.refusals)],
+        budget_requests=_budget_requests(account),
     )
+
+
+def _budget_requests(account: Accountant) -> list[protocol.BudgetRequest]:
+    """The newest requests for budget, of a whole session."""
+    if account.root_node != ROOT:
+        return []
+    now, made = account.ledger.time, list(account.tree.budget_requests().values())
+    return [
+        protocol.BudgetRequest(
+            id=one.id,
+            queries=[printable(f"{query.words} at {query.target}: {query.error}") for query in one.queries],
+            cost=one.total.format(up=True),
+            why=printable(one.why),
+            status="approved-in-part" if (status := one.status(now)) == "approved in part" else status,
+            decision=_decision(one),
+            time=one.time,
+            analyst=printable(one.analyst) or None,
+        )
+        for one in reversed(made[-REQUESTS_SHOWN:])
+    ]
+
+
+def _decision(one: BudgetRequest) -> str | None:
+    """What was decided about a request for budget, in words."""
+    decided = one.decision
+    if decided is None:
+        return None
+    granted = "" if decided.amount is None else f"{decided.amount.format(up=False)} added to the cap"
+    until = "" if decided.until is None else f"until {decided.until[:16].replace('T', ' ')} UTC"
+    parts = (" ".join(filter(None, (granted, until))), printable(decided.why))
+    return "; ".join(filter(None, parts)) or "no reason given"
 
 
 def _mechanism(*, state: str, parts: list[dict[str, Any]], **fields: str) -> protocol.Mechanism:
@@ -186,6 +222,7 @@ def unreadable_snapshot(session: HasCore, error: DpnbError) -> protocol.Session:
         log=[],
         cell_costs=[],
         refusals=[],
+        budget_requests=[],
     )
 
 

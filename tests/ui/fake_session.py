@@ -97,6 +97,7 @@ class Budget:
             "log": self.releases[:50],
             "cell_costs": [],
             "refusals": [],
+            "budget_requests": [],
             "mechanisms": [],
             "odometers_paused": None,
             "participation": None,

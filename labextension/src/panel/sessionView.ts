@@ -6,6 +6,7 @@ import { type ISession, EXCLUDED_UNITS, ODOMETERS_PAUSED } from '../protocol/sna
 import { BUDGET_OVER_TIME, ODOMETERS_OVER_TIME } from '../timeline/contents';
 import { TimelineView } from '../timeline/timeline';
 import { AccountingDetails } from './accountingDetails';
+import { BudgetRequestsView } from './budgetRequests';
 import { ConnectionView } from './connection';
 import { GuaranteeView, SpentView } from './facts';
 import { GaugeView } from './gauge';
@@ -36,6 +37,7 @@ export class SessionView implements IView<ISession> {
   /** Next to the odometer, which pauses too, and not only in the details. */
   private readonly _paused = new NoticeView('dpnb-paused', 'status');
   private readonly _next: NextSteps;
+  private readonly _requests = new BudgetRequestsView();
   private readonly _mechanisms = new MechanismsView();
   private readonly _timeline = new TimelineView(BUDGET_OVER_TIME);
   private readonly _timelineFold = new Fold('dpnb-budget-over-time', BUDGET_OVER_TIME.title());
@@ -65,7 +67,7 @@ export class SessionView implements IView<ISession> {
       this._participation.node,
       this._guarantee.node
     );
-    this.node.append(this._losses, this._paused.node, this._next.node, this._mechanisms.node);
+    this.node.append(this._losses, this._paused.node, this._requests.node, this._next.node, this._mechanisms.node);
     this.node.append(this._overTime);
     if (this._log) {
       this.node.append(this._log.node);
@@ -93,6 +95,7 @@ export class SessionView implements IView<ISession> {
     const isPaused = session.odometers_paused !== null;
     this._lossViews.update(isPaused ? [] : session.gauges.filter(gauge => gauge.kind === 'loss'));
     this._paused.update({ text: session.odometers_paused, explanation: ODOMETERS_PAUSED });
+    this._requests.update(session.budget_requests);
     this._next.update(session.next_steps);
     this._mechanisms.update(session.mechanisms);
     this._timeline.update(session.timeline);

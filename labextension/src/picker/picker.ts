@@ -5,6 +5,7 @@ import { ConnectionView } from '../panel/connection';
 import { ExplanationLink } from '../panel/explanationLink';
 import type { IConnection } from '../protocol/connection';
 import type { IOption, IPickerState, IPreset, IRenderedAnswer, IUnanswered } from '../protocol/picker';
+import { AskView } from './askView';
 import { confirmation, ConfirmedButton } from './confirmedButton';
 import { CountStepView } from './countStepView';
 import { OptionView } from './optionView';
@@ -21,6 +22,8 @@ export interface IPickerActions {
   release(target: Target, id: string, isConfirmed: boolean): void;
   /** Release the count of the step; the parameters are those of `release`. */
   releaseCount(target: Target, id: string, isConfirmed: boolean): void;
+  /** Ask the curator of a service for a larger cap; the id is that of `release`. */
+  askCurator(target: Target, why: string, id: string): void;
   refresh(): void;
   /** Let the sessions of the kernel that are out of date reconnect now. */
   reconnect(): void;
@@ -61,6 +64,7 @@ export class PickerView {
   private readonly _option: OptionView;
   private readonly _count: CountStepView;
   private readonly _release: ConfirmedButton;
+  private readonly _ask: AskView;
   private readonly _refine = element('button', 'dpnb-picker-refine', trans.__('Refine…'));
   private readonly _facts = element('ul', 'dpnb-picker-facts');
   private readonly _status = element('p', 'dpnb-picker-status');
@@ -101,6 +105,7 @@ export class PickerView {
     this._refusal.setAttribute('role', 'alert');
     this._release = new ConfirmedButton('dpnb-picker-release', isConfirmed => this._onRelease(isConfirmed));
     this._count = new CountStepView((target, isConfirmed) => this._request('releaseCount', target, isConfirmed));
+    this._ask = new AskView((target, why) => this._askCurator(target, why));
     this._refine.type = 'button';
     this._refine.addEventListener('click', () => this._onRefine());
     const presets = element('div', 'dpnb-picker-presets');
@@ -118,7 +123,8 @@ export class PickerView {
       this._refine,
       unanswered
     );
-    this.node.append(this._choosing, this._status, this._progress, this._refusal, this._countAnswer.node);
+    this.node.append(this._choosing, this._status, this._progress, this._refusal, this._ask.node);
+    this.node.append(this._countAnswer.node);
     this._build(presets);
   }
 
@@ -146,6 +152,7 @@ export class PickerView {
     setText(this._query, state.query);
     this._drawAnswer(state);
     this._drawRefusal(state);
+    this._ask.update(state.ask, state.asked, state.refusal !== null);
     this._presets.update(state.presets);
     this._unanswered.update(state.unanswered);
     this._facts.replaceChildren(...state.facts.map(text => element('li', '', text)));
@@ -169,7 +176,9 @@ export class PickerView {
     this._clearTimeout();
     this._release.close();
     this.node.classList.add('dpnb-mod-inactive');
-    for (const control of this.node.querySelectorAll<HTMLInputElement | HTMLButtonElement>('input, button')) {
+    for (const control of this.node.querySelectorAll<HTMLInputElement | HTMLButtonElement | HTMLSelectElement>(
+      'input,button,select'
+    )) {
       control.disabled = true;
     }
     setText(this._progress, '');
@@ -188,6 +197,11 @@ export class PickerView {
     return !this._choosing.hidden && !this._isReplaced;
   }
 
+  /** Whether the reader can ask the curator for more, also where nothing is left to choose. */
+  get isAsking(): boolean {
+    return !this._ask.node.hidden && !this._isReplaced;
+  }
+
   private _drawAnswer(state: IPickerState): void {
     const isAnswered = state.phase === 'answered';
     this._answer.update(state.answer);
@@ -203,7 +217,7 @@ export class PickerView {
     this._current.hidden = state.current === null || this._choosing.hidden;
     this._refine.hidden = !isAnswered || this._isOpen || state.options.length === 0;
     this._count.update(state.count_step, this._isOutdated);
-    this._release.disabled = this._count.disabled = false;
+    this._release.disabled = this._count.disabled = this._ask.disabled = false;
     setText(this._status, '');
   }
 
@@ -295,10 +309,20 @@ export class PickerView {
     this._actions[method](target, this._memory.pending, isConfirmed);
   }
 
+  private _askCurator(target: Target, why: string): void {
+    if (this._timer !== null || this._isReplaced) {
+      return;
+    }
+    this._refusal.hidden = true;
+    this._memory.pending = `${Date.now()}-${(nRequests += 1)}`;
+    this._startTimeout(trans.__('Asking. A busy kernel asks when it is idle.'));
+    this._actions.askCurator(target, why, this._memory.pending);
+  }
+
   /** Disable further releases until the kernel has sent the outcome of the last. */
-  private _startTimeout(): void {
-    this._release.disabled = this._count.disabled = true;
-    setText(this._status, trans.__('Releasing. A busy kernel releases when it is idle.'));
+  private _startTimeout(status = trans.__('Releasing. A busy kernel releases when it is idle.')): void {
+    this._release.disabled = this._count.disabled = this._ask.disabled = true;
+    setText(this._status, status);
     // The button remains disabled: a busy kernel has received the request, and would receive a second one.
     this._timer ??= this._timeout();
   }
@@ -392,7 +416,8 @@ class AnswerView {
 
 /** Whether a control uses a key: an input uses every key, a button those that press it. */
 function isUsed({ target, key }: KeyboardEvent): boolean {
-  return target instanceof HTMLInputElement || (target instanceof HTMLButtonElement && [' ', 'Enter'].includes(key));
+  const isInput = target instanceof HTMLInputElement || target instanceof HTMLSelectElement;
+  return isInput || (target instanceof HTMLButtonElement && [' ', 'Enter'].includes(key));
 }
 
 /** The cost of an option as a percentage, without what it is a percentage of. */

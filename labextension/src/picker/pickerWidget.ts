@@ -53,6 +53,7 @@ export function renderPicker({ model, el }: RenderProps<IState>): () => void {
     {
       release: (target, id, confirmed): void => sendRelease({ method: 'release', target, id, confirmed }),
       releaseCount: (target, id, confirmed): void => sendRelease({ method: 'release_count', target, id, confirmed }),
+      askCurator: (target, why, id): void => send({ method: 'ask_curator', target, why, id }),
       refresh,
       reconnect: (): void => send({ method: 'reconnect' })
     },
@@ -82,7 +83,7 @@ export function renderPicker({ model, el }: RenderProps<IState>): () => void {
     }
   };
   const renew = (): void => {
-    if (model.get('is_stale') && view.isChoosing) {
+    if (model.get('is_stale') && (view.isChoosing || view.isAsking)) {
       refresh();
     }
   };

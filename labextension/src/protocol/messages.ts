@@ -8,7 +8,7 @@ export const TARGET = 'dpnb.snapshot';
 /** A part of a session's log. */
 export interface ILogChunk {
   /** Version of the snapshot. */
-  version: 9;
+  version: 10;
   /** As in the snapshot. */
   process_id: string;
   /** Id of the session. */
@@ -95,9 +95,20 @@ export interface IReleaseCount {
   confirmed: boolean;
 }
 
+/** A picker requests budget from the curator. */
+export interface IAskCurator {
+  method: 'ask_curator';
+  /** The target of an option of `Ask`; any other is refused in the picker's state. */
+  target: Record<string, unknown>;
+  /** The reason. */
+  why: string;
+  /** As in `Release`. */
+  id: string;
+}
+
 export const isLogChunk = (value: unknown): value is ILogChunk =>
   isFields(value) &&
-  oneOf(9)(value.version) &&
+  oneOf(10)(value.version) &&
   isText(value.process_id) &&
   isText(value.session) &&
   isCount(value.start) &&
@@ -107,4 +118,4 @@ export const isLogChunk = (value: unknown): value is ILogChunk =>
 export type PanelRequest =
   IRequestSnapshot | IRequestLog | IFollowLedgers | ICellScheduled | ICellStarted | ICellEnded | IReconnect;
 
-export type PickerRequest = IRefresh | IRelease | IReleaseCount | IReconnect;
+export type PickerRequest = IRefresh | IRelease | IReleaseCount | IAskCurator | IReconnect;

@@ -2,7 +2,7 @@
 
 import { isCount, isFields, isNumber, isProportion, isText, listOf, mapOf, oneOf, orNull } from './guards';
 
-export const VERSION = 4;
+export const VERSION = 5;
 
 /** One position of the slider: a target, with cost and expected error of its release. */
 export interface IOption {
@@ -71,6 +71,24 @@ export interface IPickerRefusal {
   text: string;
 }
 
+/** A precision that the curator can be asked for. */
+export interface IAskOption {
+  /** Sent back when it is chosen. */
+  target: Record<string, string>;
+  /** Expected error and cost, in words. */
+  label: string;
+}
+
+/** What an analyst can ask the curator of a service for. */
+export interface IAsk {
+  /** From the cheapest to the most precise; at least one. */
+  options: IAskOption[];
+  /** Index of the option that is selected at first. */
+  start: number;
+  /** Of the reason. */
+  max_characters: number;
+}
+
 /** An answer as dpnb renders and escapes it. */
 export interface IRenderedAnswer {
   html: string;
@@ -82,7 +100,7 @@ export interface IRenderedAnswer {
 /** The state of a budget picker. */
 export interface IPickerState {
   /** Version of the state; the browser displays no other. */
-  version: 4;
+  version: 5;
   /** "choosing", or "answered" once the answer is shown instead of the slider. */
   phase: 'choosing' | 'answered';
   /** The query in words. */
@@ -112,6 +130,10 @@ export interface IPickerState {
   count_step: ICountStep | null;
   /** The count that was released here. */
   count_answer: IRenderedAnswer | null;
+  /** What the curator can be asked for; null unless a cap leaves less than the budget. */
+  ask: IAsk | null;
+  /** The request that was made here, in words; null before one. */
+  asked: string | null;
 }
 
 export const isOption = (value: unknown): value is IOption =>
@@ -149,12 +171,18 @@ export const isUnanswered = (value: unknown): value is IUnanswered =>
 export const isPickerRefusal = (value: unknown): value is IPickerRefusal =>
   isFields(value) && isText(value.title) && isText(value.message) && isText(value.explanation) && isText(value.text);
 
+export const isAskOption = (value: unknown): value is IAskOption =>
+  isFields(value) && mapOf(isText)(value.target) && isText(value.label);
+
+export const isAsk = (value: unknown): value is IAsk =>
+  isFields(value) && listOf(isAskOption)(value.options) && isCount(value.start) && isCount(value.max_characters);
+
 export const isRenderedAnswer = (value: unknown): value is IRenderedAnswer =>
   isFields(value) && isText(value.html) && isText(value.text) && orNull(isText)(value.hint);
 
 export const isPickerState = (value: unknown): value is IPickerState =>
   isFields(value) &&
-  oneOf(4)(value.version) &&
+  oneOf(5)(value.version) &&
   oneOf('choosing', 'answered')(value.phase) &&
   isText(value.query) &&
   orNull(isText)(value.notice) &&
@@ -169,4 +197,6 @@ export const isPickerState = (value: unknown): value is IPickerState =>
   isCount(value.start) &&
   listOf(isText)(value.facts) &&
   orNull(isCountStep)(value.count_step) &&
-  orNull(isRenderedAnswer)(value.count_answer);
+  orNull(isRenderedAnswer)(value.count_answer) &&
+  orNull(isAsk)(value.ask) &&
+  orNull(isText)(value.asked);

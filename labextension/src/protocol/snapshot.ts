@@ -4,7 +4,7 @@ import { isBoolean, isCount, isFields, isNumber, isProportion, isText, listOf, o
 import { type IConnection, isConnection } from './connection';
 import { type ITimeline, isTimeline } from './timeline';
 
-export const VERSION = 9;
+export const VERSION = 10;
 
 export const ODOMETERS_PAUSED = 'odometers-paused';
 
@@ -151,6 +151,24 @@ export interface IRefusal {
   cell_id: string | null;
 }
 
+/** A request to the curator of a service for a larger cap. */
+export interface IBudgetRequest {
+  id: number;
+  /** The queries in words, with target and expected error. */
+  queries: string[];
+  /** What they cost together. */
+  cost: string;
+  /** The analyst's reason. */
+  why: string;
+  status: 'pending' | 'lapsed' | 'declined' | 'approved-in-part' | 'approved';
+  /** What was decided, in words: what was granted, until when, and the curator's reason; null while it is pending. */
+  decision: string | null;
+  /** ISO 8601, UTC. */
+  time: string;
+  /** Who requests it, where analysts share a budget; null otherwise. */
+  analyst: string | null;
+}
+
 /** The explanation of a refusal or a warning. */
 export interface IExplanation {
   /** Stable name, used in links. */
@@ -206,12 +224,14 @@ export interface ISession {
   cell_costs: ICellCost[];
   /** Newest first. */
   refusals: IRefusal[];
+  /** Newest first. */
+  budget_requests: IBudgetRequest[];
 }
 
 /** The state of all sessions of one kernel process. */
 export interface ISnapshot {
   /** Version of the protocol; the browser displays no other. */
-  version: 9;
+  version: 10;
   /** Opaque id; a different value means that the kernel process was replaced. */
   process_id: string;
   /** Increases with every message of one process. */
@@ -299,6 +319,17 @@ export const isRefusal = (value: unknown): value is IRefusal =>
   isText(value.time) &&
   orNull(isText)(value.cell_id);
 
+export const isBudgetRequest = (value: unknown): value is IBudgetRequest =>
+  isFields(value) &&
+  isCount(value.id) &&
+  listOf(isText)(value.queries) &&
+  isText(value.cost) &&
+  isText(value.why) &&
+  oneOf('pending', 'lapsed', 'declined', 'approved-in-part', 'approved')(value.status) &&
+  orNull(isText)(value.decision) &&
+  isText(value.time) &&
+  orNull(isText)(value.analyst);
+
 export const isExplanation = (value: unknown): value is IExplanation =>
   isFields(value) && isText(value.id) && isText(value.title) && isText(value.text);
 
@@ -327,11 +358,12 @@ export const isSession = (value: unknown): value is ISession =>
   isCount(value.n_requests) &&
   listOf(isLogEntry)(value.log) &&
   listOf(isCellCost)(value.cell_costs) &&
-  listOf(isRefusal)(value.refusals);
+  listOf(isRefusal)(value.refusals) &&
+  listOf(isBudgetRequest)(value.budget_requests);
 
 export const isSnapshot = (value: unknown): value is ISnapshot =>
   isFields(value) &&
-  oneOf(9)(value.version) &&
+  oneOf(10)(value.version) &&
   isText(value.process_id) &&
   isCount(value.seq) &&
   isText(value.time) &&

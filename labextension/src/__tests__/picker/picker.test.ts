@@ -21,7 +21,7 @@ const option = (mu: string, remaining: number, error_value: number | null): IOpt
 function state(changes: Partial<IPickerState> = {}): IPickerState {
   const all = { ...option('1', 0, 0.1), target: { share: '1' }, cost: '100.0% of the budget, all that is left' };
   return {
-    version: 4,
+    version: 5,
     phase: 'choosing',
     query: 'mean of mdvis by coins',
     notice: null,
@@ -40,6 +40,8 @@ function state(changes: Partial<IPickerState> = {}): IPickerState {
     facts: ['One privacy unit: adds 1.'],
     count_step: null,
     count_answer: null,
+    ask: null,
+    asked: null,
     ...changes
   };
 }
@@ -57,6 +59,7 @@ const ANSWERED: Partial<IPickerState> = {
 
 const release = vi.fn();
 const releaseCount = vi.fn();
+const askCurator = vi.fn();
 const refresh = vi.fn();
 const reconnect = vi.fn();
 let view: PickerView;
@@ -71,7 +74,7 @@ const slide = (place: number): void => {
 
 beforeEach(() => {
   vi.clearAllMocks();
-  view = new PickerView({ release, releaseCount, refresh, reconnect });
+  view = new PickerView({ release, releaseCount, askCurator, refresh, reconnect });
   document.body.replaceChildren(view.node);
   view.update(state());
 });
@@ -255,13 +258,13 @@ it('goes on waiting when something else arrives first', () => {
 
 it('remembers choice and wait when it is redrawn', () => {
   const memory = { chosen: null, pending: null };
-  const first = new PickerView({ release, releaseCount, refresh, reconnect }, memory);
+  const first = new PickerView({ release, releaseCount, askCurator, refresh, reconnect }, memory);
   document.body.replaceChildren(first.node);
   first.update(state());
   found<HTMLInputElement>(first.node, '.dpnb-picker-slider').value = '1';
   found(first.node, '.dpnb-picker-slider').dispatchEvent(new Event('input'));
   found(first.node, '.dpnb-picker-release').click();
-  const second = new PickerView({ release, releaseCount, refresh, reconnect }, memory);
+  const second = new PickerView({ release, releaseCount, askCurator, refresh, reconnect }, memory);
   second.update(state());
   found(second.node, '.dpnb-picker-release').click();
   expect(release).toHaveBeenCalledOnce();
@@ -273,8 +276,8 @@ it('remembers choice and wait when it is redrawn', () => {
 it('waits no longer in any view once one of them has heard of the outcome', () => {
   vi.useFakeTimers();
   const memory = { chosen: null, pending: null };
-  const first = new PickerView({ release, releaseCount, refresh, reconnect }, memory);
-  const views = [first, new PickerView({ release, releaseCount, refresh, reconnect }, memory)];
+  const first = new PickerView({ release, releaseCount, askCurator, refresh, reconnect }, memory);
+  const views = [first, new PickerView({ release, releaseCount, askCurator, refresh, reconnect }, memory)];
   views.forEach(one => one.update(state()));
   found(first.node, '.dpnb-picker-release').click();
   views.forEach(one => one.update(state())); // drawn while the release is under way
@@ -532,5 +535,81 @@ describe('PickerView, with a table elsewhere,', () => {
     expect(slider().value).toBe('2');
     found(view.node, '.dpnb-connection-button').click();
     expect(reconnect).toHaveBeenCalledOnce();
+  });
+});
+
+describe('asking the curator', () => {
+  const ASK = {
+    options: [
+      { target: { mu: '0.1' }, label: '± 4: 1% of the budget' },
+      { target: { mu: '0.2' }, label: '± 2: 4% of the budget' }
+    ],
+    start: 0,
+    max_characters: 500
+  };
+  const REFUSAL = {
+    title: 'Refused',
+    message: 'nothing is left of your cap',
+    explanation: 'budget-exceeded',
+    text: ''
+  };
+  const details = (): HTMLDetailsElement => found(view.node, '.dpnb-picker-ask');
+  const select = (): HTMLSelectElement => found(view.node, '.dpnb-picker-ask-option');
+  const button = (): HTMLButtonElement => found(view.node, '.dpnb-picker-ask-button');
+  const write = (text: string): void => {
+    input('ask-why').value = text;
+    input('ask-why').dispatchEvent(new Event('input'));
+  };
+
+  it('is not offered without a service', () => {
+    view.update(state());
+    expect(details().hidden).toBe(true);
+    expect(view.isAsking).toBe(false);
+  });
+
+  it('opens where a release is refused, also with nothing left to choose', () => {
+    view.update(state({ ask: ASK }));
+    expect([details().hidden, details().open]).toEqual([false, false]);
+    view.update(state({ ask: ASK, refusal: REFUSAL, options: [], presets: [] }));
+    expect(details().open).toBe(true);
+    expect([view.isChoosing, view.isAsking]).toEqual([false, true]);
+  });
+
+  it('sends the chosen precision with a reason, once', () => {
+    view.update(state({ ask: ASK, refusal: REFUSAL }));
+    expect(button().disabled).toBe(true); // a reason is required
+    expect(input('ask-why').maxLength).toBe(500);
+    select().selectedIndex = 1;
+    write('  the report  ');
+    button().click();
+    button().click();
+    expect(askCurator).toHaveBeenCalledTimes(1);
+    expect(askCurator).toHaveBeenCalledWith({ mu: '0.2' }, 'the report', expect.any(String));
+    const id = String(askCurator.mock.lastCall?.[2]);
+    expect(get('status').textContent).toContain('Asking');
+    view.update(state({ ask: ASK, asked: 'Request 3 was sent.', completed_request: id }));
+    expect(get('asked').textContent).toBe('Request 3 was sent.');
+    expect([input('ask-why').value, get('status').textContent]).toEqual(['', '']);
+  });
+
+  it('keeps choice and reason while the budget changes', () => {
+    view.update(state({ ask: ASK }));
+    select().selectedIndex = 1;
+    write('the report');
+    view.update(state({ ask: structuredClone(ASK), facts: [] }));
+    expect([select().selectedIndex, input('ask-why').value]).toEqual([1, 'the report']);
+  });
+
+  it('names its controls, and shows texts as text', () => {
+    view.update(state({ ask: { ...ASK, options: [{ target: {}, label: '<img src=x>' }] }, asked: '<b>3</b>' }));
+    expect(view.node.querySelector('img, b')).toBeNull();
+    expect(texts(details(), 'label')).toEqual(['For', 'Reason, which the curator reads']);
+    expect([...details().querySelectorAll('label')].map(one => one.control)).toEqual([select(), input('ask-why')]);
+  });
+
+  it('ends with the kernel', () => {
+    view.update(state({ ask: ASK }));
+    view.retire();
+    expect([select().disabled, input('ask-why').disabled, button().disabled]).toEqual([true, true, true]);
   });
 });

@@ -1,0 +1,162 @@
+"""What curators do about requests for budget at a running service, in a terminal."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import closing
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from dpnb.errors import InvalidValueError, printable
+from dpnb.remote.connect import checked_table
+from dpnb.remote.curating import channel_to
+from dpnb.wire.acts import AnyAct, Approve, AuditPage, Components, Decline, PartState, RequestState, TableState
+from dpnb.wire.limits import MAX_NAME
+
+if TYPE_CHECKING:
+    from dpnb.remote.channel import Channel
+
+
+def requests(address: str, table: str) -> str:
+    """The requests for budget of a table and the parts of its budget, in words.
+
+    Parameters
+    ----------
+    address, table : str
+        As for `dpnb.connect`.
+
+    Raises
+    ------
+    DpnbError
+        As for `dpnb.connect`; the token must have the role ``auditor``, ``curator`` or ``owner``.
+    """
+    with closing(channel_to(address)) as channel:
+        state = _state(channel, table)
+    pending, decided = state.requests[: state.pending], state.requests[state.pending :]
+    lines = [*map(_part_line, state.parts), ""] if state.parts else []
+    lines += [text for one in pending for text in (*_lines(one), "")]
+    lines.append(f"{state.pending} request{'s' if state.pending != 1 else ''} to decide")
+    lines += [_decided_line(one) for one in decided]
+    return "\n".join(map(_shown, lines))
+
+
+def decide(
+    address: str,
+    table: str,
+    number: int,
+    *,
+    is_approved: bool,
+    amount: Components | None = None,
+    until: datetime | None = None,
+    why: str = "",
+    is_confirmed: bool = False,
+) -> str:
+    """Show a request and decide it, after a confirmation on the terminal.
+
+    Parameters
+    ----------
+    address, table : str
+        As for `dpnb.connect`.
+    number : int
+        Number of the request.
+    is_approved : bool
+        Whether it is approved or declined.
+    amount, until, why
+        As for `dpnb.wire.acts.Approve`.
+    is_confirmed : bool, default False
+        Whether not to ask.
+
+    Raises
+    ------
+    InvalidValueError
+        There is no such pending request, or it was not confirmed.
+    DpnbError
+        As for `dpnb.connect`; the token must have the role ``curator`` or ``owner``.
+    """
+    with closing(channel_to(address)) as channel:
+        state = _state(channel, table)
+        pending = {one.number: one for one in state.requests[: state.pending]}
+        if number not in pending:
+            known = ", ".join(map(str, pending)) or "there are none"
+            raise InvalidValueError(f"number: must be that of a pending request; got {number}; pending: {known}")
+        one = pending[number]
+        act = _act(one, is_approved, amount, until, why)
+        _say("\n".join(map(_shown, [*_lines(one), *_effect(one, act)])))
+        if not is_confirmed:
+            _confirm("Approve it?" if is_approved else "Decline it?")
+        send_act(channel, table, act)
+        after = next((one for one in _state(channel, table).requests if one.number == number), one)
+    return _shown(_decided_line(after))
+
+
+def send_act(channel: Channel, table: str, act: AnyAct) -> AuditPage:
+    """Do an act of a curator."""
+    return channel.send(f"tables/{checked_table(table)}/acts", msgspec.json.encode(act), AuditPage)
+
+
+def _act(
+    one: RequestState, is_approved: bool, amount: Components | None, until: datetime | None, why: str
+) -> Approve | Decline:
+    if not is_approved:
+        return Decline(one.number, one.digest, why)
+    return Approve(one.number, one.digest, amount, None if until is None else until.isoformat(), why)
+
+
+def _state(channel: Channel, table: str) -> TableState:
+    return channel.get(f"tables/{checked_table(table)}/state", TableState)
+
+
+def _lines(one: RequestState) -> list[str]:
+    return [
+        f"request {one.number} of {one.analyst}, {one.time[:19]}Z: {one.why}",
+        *(f"    {query.words} at {query.target}: {query.cost}, {query.error}" for query in one.queries),
+        f"    together {one.total}; the cap is {one.cap or 'none'}, and would be {one.cap_after or 'none'}",
+    ]
+
+
+def _effect(one: RequestState, act: Approve | Decline) -> list[str]:
+    if isinstance(act, Decline):
+        return []
+    amount = f"all of it, {one.total}" if act.amount is None else f"a part of it: {_words(act.amount)}"
+    return [f"    to approve: {amount}{'' if act.until is None else f', until {act.until}'}"]
+
+
+def _words(amount: Components) -> str:
+    return ", ".join(f"{name} {value}" for name, value in msgspec.structs.asdict(amount).items() if value is not None)
+
+
+def _decided_line(one: RequestState) -> str:
+    granted = "" if one.granted is None else f", {one.granted} added to the cap"
+    until = "" if one.until is None else f" until {one.until}"
+    reason = f": {one.reason}" if one.reason else ""
+    by = "" if one.decided_by is None else f" by {one.decided_by}"
+    return f"request {one.number} of {one.analyst}: {one.status}{by}{granted}{until}{reason}"
+
+
+def _part_line(one: PartState) -> str:
+    limits = [f"{name} {words}" for name, words in (("ceiling", one.ceiling), ("cap", one.cap)) if words is not None]
+    revoked = ", revoked" if one.is_revoked else ""
+    return f"{one.level} {one.name}: spent {one.spent}; {', '.join(limits) or 'no cap'}{revoked}"
+
+
+def _shown(line: str) -> str:
+    """A line of a service, without what could control a terminal."""
+    return printable(line[: 10 * MAX_NAME])
+
+
+def _confirm(question: str) -> None:
+    if not sys.stdin.isatty():
+        raise InvalidValueError(
+            "--yes: required where nobody can be asked; got no terminal; add --yes after reading the request"
+        )
+    sys.stdout.write(f"{question} [y/N] ")
+    sys.stdout.flush()
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise InvalidValueError("the request was not decided: the answer was not yes; nothing was changed")
+
+
+def _say(text: str) -> None:
+    encoding = sys.stdout.encoding or "utf-8"
+    sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")

@@ -1,0 +1,45 @@
+"""An analyst's session at a service whose cap is below what could be granted, and a curator."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import dpnb
+from dpnb.remote import RemoteSession
+from dpnb.service.acts import act
+from dpnb.service.app import Service
+from dpnb.service.parts import Amount, Division, Part
+from dpnb.service.tokens import new_token
+from service.running import running
+from service.served import open_people
+
+SMALL, HALF = Amount(Fraction(1, 100)), Amount(Fraction(1, 2))
+RESERVED = Division("reserved", tuple(Part("analyst", name, ceiling=HALF, cap=SMALL) for name in ("ana", "bob")))
+POOLED = Division("pooled", tuple(Part("analyst", name, cap=SMALL) for name in ("ana", "bob")))
+
+
+@contextmanager
+def asking(division: Division) -> Iterator[tuple[RemoteSession, Service]]:
+    """Ana's session, and the service."""
+    with tempfile.TemporaryDirectory(prefix="dpnb-") as short:  # paths of sockets must be short
+        folder = Path(short)
+        session = open_people(folder / "people.dpnb", budget=dpnb.Budget.gdp(1), not_private_test_seed=26)
+        token = new_token(folder / "tokens.json", "ana")
+        with (
+            running(folder, session, division) as (address, service),
+            closing(dpnb.connect(address, "people", token=token)) as remote,
+        ):
+            yield remote, service
+
+
+def decide(service: Service, kind: type, **changes: Any) -> None:
+    """What a curator does about the oldest pending request."""
+    table = service.tables["people"].table
+    requests = table.session._core.account.tree.budget_requests().values()
+    one = next(one for one in requests if one.decision is None)
+    table.worker.submit(act, table, "carl", kind(one.id, one.digest, **changes)).result()
