@@ -194,7 +194,7 @@ def rotate_token(path: Path, name: str, expires: str | None = None) -> str:
     InvalidValueError
         If the person has no valid token, or the expiry is invalid.
     """
-    until = None if expires is None else _expiry(expires)
+    until = None if expires is None else _stamp(moment_from_text(expires, "expires", now()))
     token = PREFIX + secrets.token_urlsafe(BYTES)
     with _changed(path) as tokens:
         time = now()
