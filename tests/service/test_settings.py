@@ -9,6 +9,7 @@ import pytest
 from dpnb.__main__ import main
 from dpnb.errors import InvalidValueError
 from dpnb.service.ports import PortAddress
+from dpnb.service.server import check_service
 from dpnb.service.settings import SocketAddress, read_settings
 
 ROOT = Path(__file__).parents[2]
@@ -44,6 +45,14 @@ FAULTS = {
     "a table's name": ("tables.people", 'tables."a/b"', 3, "tables: name"),
     "two ways": ("data =", 'session = "a.py:f"\ndata =', 4, "cannot be given with session"),
     "no function": ('declaration = "people.toml"\ndata = "people.csv"', 'session = "a.py"', 4, "a function in it"),
+    "a cockpit for all": ("[tables", '[cockpit]\nhost = "0.0.0.0"\n[tables', 4, "cockpit.host: without TLS must be"),
+    "a port of the cockpit": ("[tables", '[cockpit]\nport = "x"\n[tables', 4, "cockpit.port: must be a whole number"),
+    "a key of the cockpit": ("[tables", "[cockpit]\nprot = 3\n[tables", 4, "did you mean 'port'"),
+    "no cockpit": ("socket", "cockpit = 3\nsocket", 1, "cockpit: must be a table"),
+    "a file of the cockpit": (
+        "[tables", '[cockpit.tls]\ncertificate = "c"\nkey = "k"\n[tables', 4, "cockpit.tls.certificate: must be"
+    ),
+    "one port": ('socket = "run/dpnb.sock"', 'host = "::1"\ncockpit = { port = 8443 }', 2, "cockpit.port: must not be"),
 }  # fmt: skip
 
 
@@ -119,3 +128,10 @@ def test_the_example_is_fine(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert "tables.rand-hie.data: must be an existing file" in capsys.readouterr().err
     (folder / "randhie.csv").write_text("mdvis\n", "utf-8")
     assert main(["serve", str(folder / "curator.toml"), "--check"]) == 0
+
+
+def test_the_cockpit_is_on_the_loopback_by_default(file: Path) -> None:
+    assert read_settings(file).cockpit is None
+    file.write_text(GOOD.replace("[tables", "[cockpit]\n[tables"), "utf-8")
+    assert read_settings(file).cockpit == PortAddress("127.0.0.1", 8444)
+    assert "the curator's page at http://127.0.0.1:8444" in check_service(file)

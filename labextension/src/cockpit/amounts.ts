@@ -2,9 +2,13 @@ import type { IField } from './dialog';
 import type { IAmount } from '../protocol/cockpit';
 import { trans } from '../translation';
 
-/** The fields of a dialog for an amount of budget. */
-export function amountFields(amount: IAmount): IField[] {
-  return [
+/**
+ * The fields of a dialog for an amount of budget.
+ *
+ * @param isPart Whether a part of the amount is asked for: then without the components that it does not have.
+ */
+export function amountFields(amount: IAmount, isPart = false): IField[] {
+  const fields = [
     { name: 'mu', label: trans.__('mu'), value: amount.mu ?? '', hint: trans.__('For numbers; squares of mu add up.') },
     {
       name: 'discovery_delta',
@@ -19,6 +23,7 @@ export function amountFields(amount: IAmount): IField[] {
       hint: trans.__('Empty: none.')
     }
   ];
+  return isPart ? fields.filter(({ value }) => value !== '') : fields;
 }
 
 /** The amount that a reader has written; the service checks it. */

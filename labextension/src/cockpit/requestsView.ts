@@ -152,7 +152,7 @@ function approveInPart(actions: Actions, table: string, request: IAskedBudget): 
   void actions.table(table, {
     title: trans.__('Approve the request of %1 in part', request.analyst),
     what: consequences(request),
-    fields: [...amountFields(request.amount), until(), reason(false)],
+    fields: [...amountFields(request.amount, true), until(), reason(false)],
     confirm: trans.__('Approve this amount'),
     act: values => ({
       act: 'approve',
