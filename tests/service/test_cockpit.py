@@ -71,7 +71,7 @@ def test_the_cookie_is_strict_and_says_nothing(is_secure: bool, tmp_path: Path) 
 
 
 def test_every_route_needs_both_values(tmp_path: Path) -> None:
-    """A browser sends a cookie to every port of a host, so whoever has a port there has the cookie."""
+    """A browser sends a cookie to every port of a host, so a program with a port there has the cookie."""
 
     async def scenario(opened: Opened) -> None:
         browser = await opened.logged_in()
