@@ -27,6 +27,7 @@ from dpnb.frame.column_expr import ColumnExpr
 from dpnb.frame.column_methods import ColumnMethods
 from dpnb.frame.named_operators import NamedOperators
 from dpnb.frame.series import GroupedSeries
+from dpnb.results.report import report_schema
 from dpnb.session.declaration import COLUMN_TYPES
 from dpnb.session.toml_file import NOT_STATED
 
@@ -142,6 +143,8 @@ def _attributes(cls: type) -> list[Parameter]:
     fields = getattr(cls, "__dataclass_fields__", {})
     kept: dict[str, Parameter] = {}
     for base in reversed(cls.__mro__):
+        if not base.__module__.startswith("dpnb"):
+            continue
         described = NumpyDocString(inspect.cleandoc(vars(base).get("__doc__") or ""))
         for parameter in described["Parameters"]:
             names = parameter.name.split(", ")
@@ -281,6 +284,37 @@ def settings() -> str:
     return "\n\n".join(parts)
 
 
+def report_fields() -> str:
+    """The fields of a disclosure statement, from its JSON schema."""
+    schema = json.loads(report_schema())
+    return _table(("Field", "Type", "Meaning"), _fields(schema, schema, ""))
+
+
+def _fields(schema: dict[str, Any], node: dict[str, Any], path: str) -> Iterator[tuple[str, str, str]]:
+    inner = schema["$defs"][node["$ref"].rpartition("/")[2]] if "$ref" in node else node
+    if "properties" in inner:
+        for name, one in inner["properties"].items():
+            below = f"{path}.{name}" if path else name
+            alternatives = [each for each in one.get("anyOf", [one]) if each.get("type") != "null"]
+            nullable = " or null" if len(alternatives) < len(one.get("anyOf", [one])) else ""
+            of = alternatives[0] if len(alternatives) == 1 else {}
+            referred = schema["$defs"].get(of.get("$ref", "").rpartition("/")[2], {})
+            meaning = one.get("description") or of.get("description") or referred.get("description", "")
+            kind = "declaration of a column" if name == "declared" else _kind(of, referred)
+            yield f"`{below}`", html.escape(kind + nullable, quote=False), html.escape(meaning, quote=False)
+            if of.get("type") == "array":
+                yield from _fields(schema, of.get("items", {}), f"{below}[]")
+            elif referred:
+                yield from _fields(schema, of, below)
+
+
+def _kind(of: dict[str, Any], referred: dict[str, Any]) -> str:
+    if referred:
+        return "object"
+    values = of.get("enum", [of["const"]] if "const" in of else [])
+    return " or ".join(f"`{json.dumps(each)}`" for each in values) or str(of.get("type", "any"))
+
+
 COMMAND = re.compile(r"label: [^\n]*?trans\.__\(\s*'([^']+)'\s*\)[^\n]*?,\s*caption: trans\.__\(\s*'([^']+)'")
 """Label and caption of a command; of two labels the first, which the command palette shows."""
 
@@ -302,6 +336,7 @@ def write_parts(app: Sphinx) -> None:
     folder = Path(app.srcdir) / "reference" / "generated"
     folder.mkdir(parents=True, exist_ok=True)
     parts = {"declaration": declaration_keys(), "settings": settings(), "lab-commands": lab_commands()}
+    parts["report-fields"] = report_fields()
     parts |= {f"command-{name}": command_options(parser) for name, parser in commands().items()}
     for name, text in parts.items():
         (folder / f"{name}.txt").write_text(text, encoding="utf-8")

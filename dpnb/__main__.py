@@ -12,8 +12,10 @@ from dpnb.curator.check_text import check_text
 from dpnb.curator.draft import draft
 from dpnb.curator.draft_text import draft_text
 from dpnb.curator.kernel import refuse_in_kernel
+from dpnb.curator.report import write_report
 from dpnb.curator.statement import statement
 from dpnb.curator.statement_text import statement_text
+from dpnb.curator.verify import verification_text, verify
 from dpnb.errors import CheckError, DpnbError
 from dpnb.remote.commands import add_commands
 from dpnb.service.commands import list_tokens, make_token, revoke, run_service
@@ -74,6 +76,23 @@ make it. The ledger is only read.
 The exit status is 0 if no problem was found, 1 if one was, and 2 if the ledger cannot be read or was altered.
 """
 
+ABOUT_REPORT = """\
+Write the disclosure statement of a ledger: who is protected, what is guaranteed, what was released at which loss, and
+what is not covered, with a paragraph for a paper and an entry for the registry of deployments. It is computed from the
+ledger alone, which is only read, and has no answers unless --answers asks for them. With --analyst it is about the part
+of the budget that is reserved for one analyst, from that analyst's own rows.
+
+The statement for one person under individual accounting is another command, statement.
+"""
+
+ABOUT_VERIFY = """\
+Verify a disclosure statement, as a page or as JSON: compute it again from the ledger, up to the row that it names, and
+compare every field. The chain of hashes of the ledger is verified too. Later rows are no difference.
+
+The exit status is 0 if the statement is what the ledger says, 1 if a field differs, and 2 if one of the files cannot be
+read or the ledger was altered.
+"""
+
 SETTINGS = "curator.toml"
 
 INTERRUPTED = 130
@@ -115,6 +134,15 @@ def _draft(options: argparse.Namespace) -> tuple[str, int]:
 def _audit(options: argparse.Namespace) -> tuple[str, int]:
     result = audit(options.ledger)
     return audit_text(result), 0 if result.is_fine else 1
+
+
+def _report(options: argparse.Namespace) -> tuple[str, int]:
+    return write_report(options.ledger, options.analyst, options.format, options.output, answers=options.answers)
+
+
+def _verify(options: argparse.Namespace) -> tuple[str, int]:
+    result = verify(options.report, options.ledger)
+    return verification_text(result), 0 if result.is_fine else 1
 
 
 def _serve(options: argparse.Namespace) -> tuple[str, int]:
@@ -182,6 +210,17 @@ def _parser() -> argparse.ArgumentParser:
 
     six = command("audit", _audit, 2, ABOUT_AUDIT, "audit a ledger: whether every charge was within the budgets")
     six.add_argument("ledger", metavar="LEDGER", help="the session's ledger, <name>.dpnb")
+
+    seven = command("report", _report, 2, ABOUT_REPORT, "write the disclosure statement of a ledger, to hand over")
+    seven.add_argument("ledger", metavar="LEDGER", help="the session's ledger, <name>.dpnb")
+    seven.add_argument("--analyst", metavar="NAME", help="an analyst for whom a part of the budget is reserved")
+    seven.add_argument("--format", choices=("html", "json"), help="by default that of the file's name, or html")
+    seven.add_argument("--output", metavar="FILE", help="the file to write; by default the statement is printed")
+    seven.add_argument("--answers", action="store_true", help="include the released answers")
+
+    eight = command("verify", _verify, 2, ABOUT_VERIFY, "verify a disclosure statement against its ledger")
+    eight.add_argument("report", metavar="STATEMENT", help="the file of the statement, .html or .json")
+    eight.add_argument("ledger", metavar="LEDGER", help="the session's ledger, <name>.dpnb")
 
     four = command("serve", _serve, 2, ABOUT_SERVE, "serve tables to analysts, who connect from their notebooks")
     four.add_argument("settings", nargs="?", default=SETTINGS, metavar="SETTINGS", help="by default curator.toml")

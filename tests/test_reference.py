@@ -156,8 +156,10 @@ def test_tables_are_made_of_what_the_code_reads() -> None:
     assert '`"max_repetitions"`' in reference.settings()
     assert "Export the Log of Releases as CSV" in reference.lab_commands()
     assert "New Private Analysis" in reference.lab_commands()
+    assert "| `tables[].columns[].declared` | declaration of a column |" in reference.report_fields()
+    assert "|  |" not in reference.report_fields()  # each field has a meaning
     assert set(reference.commands()) == {
-        *("draft", "check", "statement", "audit", "serve", "token", "history", "freeze", "unfreeze")
+        *("draft", "check", "statement", "report", "verify", "audit", "serve", "token", "history", "freeze", "unfreeze")
     }
 
 

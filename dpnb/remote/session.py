@@ -18,6 +18,7 @@ from dpnb.remote.events import ServiceConnection
 from dpnb.remote.failures import MAX_SHOWN, printable, unreadable
 from dpnb.remote.ledger_copy import LedgerCopy
 from dpnb.session.base import BaseSession
+from dpnb.session.disclosure.division import Scope
 from dpnb.wire.replies import Table
 
 
@@ -58,6 +59,7 @@ class RemoteSession(BaseSession):
                 raise unreadable(channel.where)
             account = account.for_analyst(part)
         self._channel, self._copy = channel, copy
+        self._rows_of = Scope(is_copy=True, analyst=table.analyst if table.mode == "reserved" else None)
         self._connection = ServiceConnection(copy)
         core = SessionCore(
             id=hashlib.sha256(address.encode()).hexdigest()[:16],

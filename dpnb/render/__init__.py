@@ -17,6 +17,7 @@
 ``thresholds``   results of above-threshold mechanisms
 ``facts``        explanations
 ``explanations`` one explanation for each refusal and warning
+``reports``      disclosure statements; ``report_page`` as a page, ``report_style`` its style sheet
 ``schemas``      the declared columns of the tables
 ``sessions``     a session's state
 """
@@ -29,6 +30,7 @@ from dpnb.render import (
     facts,
     history,
     previews,
+    reports,
     schemas,
     selections,
     thresholds,
@@ -42,6 +44,7 @@ __all__ = [
     "facts",
     "history",
     "previews",
+    "reports",
     "schemas",
     "selections",
     "thresholds",

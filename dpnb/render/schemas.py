@@ -70,7 +70,7 @@ def _title(schema: TableSchema) -> str:
 
 
 def _rows(schema: TableSchema) -> list[tuple[str, ...]]:
-    return [(name, *_declared(column)) for name, column in schema.items()]
+    return [(name, *column_words(column)) for name, column in schema.items()]
 
 
 def _facts(schema: TableSchema) -> list[str]:
@@ -81,7 +81,7 @@ def _facts(schema: TableSchema) -> list[str]:
     return [*facts, MISSING]
 
 
-def _declared(column: ColumnType) -> tuple[str, str, str, str]:
+def column_words(column: ColumnType) -> tuple[str, str, str, str]:
     """Type, values, what is done outside the bounds, and what counts as missing."""
     match column:
         case Bounded():

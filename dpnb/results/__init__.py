@@ -14,5 +14,6 @@
 ``threshold``    the result of one query to an above-threshold mechanism
 ``preview``      cost and expected error of a release
 ``explanation``  facts as text
+``report``       disclosure statements; ``report_parts`` their parts
 ``display``      generic functions for text, HTML and figures, which the layers above implement
 """

@@ -35,6 +35,12 @@ def to_markdown(value: object) -> str:
 
 
 @singledispatch
+def to_page(value: object) -> str:
+    """A value as one page of HTML that needs nothing else: to read, to print and to hand over."""
+    raise TypeError(type(value).__name__)
+
+
+@singledispatch
 def to_picture(value: object, history: bool) -> Any:
     """The plotly figure of an answer, or of its history.
 

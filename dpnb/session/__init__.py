@@ -6,6 +6,7 @@
 ``table_files``  reads a curator's table from a file
 ``toml_file``    a TOML file whose errors name the line; ``toml_lines`` the line numbers of the keys in a TOML file
 ``rehearsal``    mock data drawn from the schema
+``statements``   the method `report`; ``disclosure/`` the disclosure statement that it returns
 ``snapshot``     the state of a session, from which text, HTML, gauges and panel are rendered
 """
 

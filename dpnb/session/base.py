@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from dpnb._core import explain, registry
 from dpnb._core.core import SessionCore
@@ -38,12 +38,13 @@ from dpnb.results.schema import TableSchema, TablesSchema
 from dpnb.session import snapshot
 from dpnb.session.batches import Batches
 from dpnb.session.budget_requests import BudgetRequests
+from dpnb.session.statements import Statements, refuse_report_of_a_part
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-class BaseSession(Launches["SubSession", "PartSession"], Batches, BudgetRequests):
+class BaseSession(Launches["SubSession", "PartSession"], Batches, BudgetRequests, Statements):
     """The methods of a session, a sub-session and a part.
 
     Parameters
@@ -359,6 +360,30 @@ class ChildSession(BaseSession):
     def state(self) -> MechanismState:
         """``open``, ``closed``, or ``unavailable`` for a part of another version of the table."""
         return self._mechanism.state
+
+    def report(self, *, answers: bool = False) -> NoReturn:
+        """Refused: a disclosure statement is about the whole session; call `report` of that one.
+
+        Parameters
+        ----------
+        answers : bool, default False
+            Not used.
+
+        Raises
+        ------
+        RequestError
+            Always.
+
+        Examples
+        --------
+        >>> plans = session.partition("plan", max_parts_per_unit=1)
+        >>> try:
+        ...     plans["free"].report()
+        ... except dpnb.errors.RequestError as error:
+        ...     print(str(error).split(";")[0])
+        report: a disclosure statement is about everything that a ledger has released
+        """
+        refuse_report_of_a_part(self.kind, self.name)
 
     def close(self) -> None:
         """Close it; new queries are refused.  Closing a part closes all parts of its partition.

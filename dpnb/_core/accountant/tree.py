@@ -155,7 +155,8 @@ class BudgetTree:
                 self._frozen = None
             case "revoke" | "restore" as act:
                 number, _ = parent_launch(node) or (0, "")
-                self._grants[number] = replace(self._grants[number], is_revoked=act == "revoke")
+                if node != ROOT:  # among the rows of one analyst alone, the part is the root, whose row they lack
+                    self._grants[number] = replace(self._grants[number], is_revoked=act == "revoke")
                 if actor_of(charge) == SETTINGS_ACTOR:
                     self._from_settings[node] = replace(self._said(node), is_present=act == "restore")
             case "approve" | "decline":

@@ -1,0 +1,205 @@
+"""The parts of a disclosure statement: frozen values of JSON, from which its JSON schema is generated.
+
+Numbers of losses and guarantees are rounded up.  A number that is null does not exist, or no number bounds it.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from dpnb._plan.schema import ColumnType
+
+KIND = "dpnb disclosure statement"
+FORMAT = 1
+"""Number of the JSON format; it rises with any change of the schema."""
+
+Mode = Literal["not divided", "pooled", "reserved"]
+Status = Literal["released", "reserved", "failed"]
+
+
+def _about(text: str) -> Meta:
+    return Meta(description=text)
+
+
+class Written(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """When the statement was written, and by which program.  This is all that does not follow from the ledger."""
+
+    time: Annotated[str, _about("UTC, ISO 8601.")]
+    program: Annotated[str, _about("Name of the program.")]
+    version: Annotated[str, _about("Version of the program that wrote the statement, not of those that charged.")]
+
+
+class Subject(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the statement is about."""
+
+    session: Annotated[str, _about("Name of the session, as the curator declared it.")]
+    analyst: Annotated[str | None, _about("The analyst whose reserved part it is about; null for the whole ledger.")]
+    answers: Annotated[bool, _about("Whether the released answers are included.")]
+
+
+class Section(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Sentences of the statement, below one heading."""
+
+    title: Annotated[str, _about("The heading.")]
+    paragraphs: Annotated[tuple[str, ...], _about("Plain text.")]
+
+
+class Implied(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A guarantee in (epsilon, delta) that another guarantee implies, to compare it with others."""
+
+    epsilon: Annotated[float, _about("In nats, rounded up.")]
+    delta: Annotated[float, _about("The delta for which epsilon was computed, rounded up.")]
+
+
+class Guarantee(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The guarantee that the ledger was created for."""
+
+    words: Annotated[str, _about("The guarantee in a sentence, with a factor that bounds each probability.")]
+    short: Annotated[str, _about("The guarantee in a few words.")]
+    fixed_beforehand: Annotated[bool, _about("Whether it was fixed before the first answer; false without a budget.")]
+    epsilon: Annotated[float | None, _about("Epsilon of the budget, in nats.")]
+    delta: Annotated[float | None, _about("Delta of the budget.")]
+    mu: Annotated[float | None, _about("Mu of the Gaussian part that the filter enforces; null for other filters.")]
+    pure_epsilon: Annotated[float, _about("The reserve for mechanisms in pure differential privacy; 0 for none.")]
+    discovery_delta: Annotated[float, _about("The part of delta that is set aside to discover groups; 0 for none.")]
+    factor: Annotated[float | None, _about("e to the epsilon; null without an epsilon, or above 1e12.")]
+    implied: Annotated[Implied | None, _about("If the budget is in Gaussian differential privacy, what that implies.")]
+    accounting: Annotated[
+        Literal["worst-case", "individual"],
+        _about("Whether every unit is charged the same, or each only for the queries that use its data."),
+    ]
+    on_exhausted: Annotated[str | None, _about("Under individual accounting, what happens to a unit that cannot pay.")]
+
+
+class Filter(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The rule that refuses a request which would exceed the budget."""
+
+    name: Annotated[str, _about("Name of the filter, as in Session(filter=...); none without a budget.")]
+    label: Annotated[str, _about("Its name in words.")]
+    enforces: Annotated[str, _about("What the filter enforces, in its own measure.")]
+    theorem: Annotated[str, _about("The theorem, with its source.")]
+    spent: Annotated[str, _about("What was charged and the budget, in the filter's measure.")]
+    spent_share: Annotated[str | None, _about("The share of the budget that was charged, rounded up.")]
+    left_share: Annotated[str | None, _about("The share that is left, rounded down.")]
+
+
+class Column(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A column that queries may use, as the curator declared it."""
+
+    name: Annotated[str, _about("Name of the column.")]
+    kind: Annotated[str, _about("Its type in words.")]
+    values: Annotated[str, _about("Its bounds or categories in words; long lists are shortened.")]
+    outside: Annotated[str, _about("What happens to values outside the bounds.")]
+    missing: Annotated[str, _about("What counts as missing.")]
+    declared: Annotated[ColumnType, _about("The whole declaration.")]
+
+
+class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A private table: its privacy unit, the limits of one unit's contribution, and its columns."""
+
+    name: Annotated[str, _about("Name of the table; empty for a single one.")]
+    unit: Annotated[str, _about("The privacy unit and its limits, in words.")]
+    unit_column: Annotated[str | None, _about("The column that names the unit of a row; null if each row is a unit.")]
+    max_rows: Annotated[int | None, _about("At most this many rows of a unit count.")]
+    max_groups: Annotated[int | None, _about("At most this many groups of a unit count.")]
+    max_rows_per_group: Annotated[int | None, _about("At most this many rows of a unit count in one group.")]
+    max_norm: Annotated[float | None, _about("Norm of a unit's contribution, in multiples of the longest row.")]
+    columns: Annotated[tuple[Column, ...], _about("The declared columns, by name.")]
+
+
+class Unit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Who is protected."""
+
+    words: Annotated[str, _about("The privacy unit in words.")]
+    neighbours: Annotated[str, _about("When two tables are neighbours.")]
+    relation: Annotated[Literal["add or remove one unit"], _about("The relation of neighbouring tables: unbounded.")]
+    public_units: Annotated[int | None, _about("The number of units, if the curator declared it to be public.")]
+
+
+class BudgetPart(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A part of the budget for a project or an analyst."""
+
+    row: Annotated[int, _about("Row of the ledger that made it.")]
+    level: Annotated[Literal["project", "analyst"], _about("Whose part it is.")]
+    name: Annotated[str, _about("Name of the project or analyst.")]
+    project: Annotated[str | None, _about("The project that it is taken from.")]
+    ceiling: Annotated[str | None, _about("In reserved mode its budget, which is fixed.")]
+    cap: Annotated[str | None, _about("The limit of its charges now, which the curator may move.")]
+    spent: Annotated[str, _about("What was charged to it.")]
+    revoked: Annotated[bool, _about("Whether the curator has revoked it: nothing more can be charged to it.")]
+
+
+class Division(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How the budget is divided among analysts, and what that assumes."""
+
+    mode: Annotated[Mode, _about("Whether each analyst has a guarantee (reserved), or all share one (pooled).")]
+    assumptions: Annotated[tuple[str, ...], _about("What follows from that, and what it assumes.")]
+    parts: Annotated[tuple[BudgetPart, ...], _about("The parts of projects and analysts.")]
+
+
+class Release(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A request that was charged.  A request whose answer was computed from recorded answers has no row."""
+
+    row: Annotated[int, _about("Row of the ledger.")]
+    time: Annotated[str, _about("When it was charged; UTC, ISO 8601.")]
+    kind: Annotated[str, _about("release, comparison, selection or launch.")]
+    query: Annotated[str, _about("What was requested, in words.")]
+    analyst: Annotated[str | None, _about("Who requested it at a service; null in a notebook with the table.")]
+    inside: Annotated[str | None, _about("The mechanism inside which it was requested.")]
+    paid_by: Annotated[int | None, _about("The launch that paid for it; null if it was charged to the budget.")]
+    loss: Annotated[str, _about("Its loss in words, rounded up.")]
+    mu: Annotated[float | None, _about("The loss in Gaussian differential privacy; null if it implies none.")]
+    delta: Annotated[float, _about("The delta of the loss.")]
+    charged: Annotated[str | None, _about("What the filter was charged, if that is not the loss.")]
+    share: Annotated[str | None, _about("Its share of the budget, rounded up.")]
+    table_version: Annotated[str, _about("Version of the table, as the curator declared it.")]
+    status: Annotated[Status, _about("reserved: charged without an answer yet; failed: charged without an answer.")]
+    error: Annotated[str | None, _about("Half-width of its intervals, which cover the noise.")]
+    answer: Annotated[str | None, _about("The released answer in words, if answers are included.")]
+
+
+class Mechanism(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An interactive mechanism: several answers for a loss that was charged at its launch, or as they are given."""
+
+    row: Annotated[int, _about("Row of the ledger that launched it.")]
+    kind: Annotated[str, _about("Its kind, such as sub-session or above-threshold.")]
+    name: Annotated[str, _about("Its name, which the analyst chose.")]
+    analyst: Annotated[str | None, _about("Who launched it at a service.")]
+    inside: Annotated[str | None, _about("The mechanism inside which it was launched.")]
+    closed_by: Annotated[int | None, _about("Row that closed it; null while it is open.")]
+
+
+class Act(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A decision of the curator's about the budget, which is a row of the ledger."""
+
+    row: Annotated[int, _about("Row of the ledger.")]
+    time: Annotated[str, _about("When; UTC, ISO 8601.")]
+    actor: Annotated[str | None, _about("Who decided it.")]
+    words: Annotated[str, _about("The decision in words.")]
+
+
+class Readings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What has been lost so far.  The two kinds of readings are different statements and cannot be combined."""
+
+    time_uniform: Annotated[
+        str | None, _about("The odometer that was chosen when the ledger was created; null while it pauses.")
+    ]
+    paused: Annotated[str | None, _about("Why it pauses.")]
+    accumulator: Annotated[str, _about("What was charged, against budgets that were fixed in advance.")]
+    participation: Annotated[str | None, _about("Under individual accounting, which units certainly took part.")]
+
+
+class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The rows from which the statement was computed."""
+
+    rows_of: Annotated[
+        Literal["ledger", "copy"],
+        _about("ledger: all rows of the file. copy: those that one analyst may see, numbered among themselves."),
+    ]
+    rows: Annotated[int, _about("Number of rows.")]
+    head: Annotated[str, _about("Hash of the last row, which depends on all of them and on the declaration.")]
+    first: Annotated[str | None, _about("Time of the first row.")]
+    last: Annotated[str | None, _about("Time of the last row.")]

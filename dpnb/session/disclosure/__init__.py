@@ -1,0 +1,10 @@
+"""The disclosure statement of a session, computed from the rows of its ledger alone.
+
+``building``   the statement of a ledger, or of the rows that one analyst may see
+``figures``    guarantee, filter, tables, readings
+``requests``   the charged requests, the mechanisms and the curator's acts
+``division``   how the budget is divided
+``sentences``  the sections in plain language
+``methods``    the paragraph for a paper
+``registry``   the entry for the registry of deployments
+"""

@@ -1,0 +1,179 @@
+"""Builds the disclosure statement of a ledger."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from importlib.metadata import version
+
+from dpnb._core.accountant.accountant import Accountant
+from dpnb._core.accountant.grant import Grant
+from dpnb._core.core import SessionCore
+from dpnb._core.ledger_metadata import LedgerMetadata, with_limit
+from dpnb._core.pricing.public_knowledge import PublicSizes
+from dpnb.errors import printable
+from dpnb.ledger import Ledger, node_of
+from dpnb.ledger.replica import ReplicaLedger
+from dpnb.ledger.rows_copy import RowsCopy
+from dpnb.ledger.shared_rows import SharedRows
+from dpnb.mechanisms.randomness import SystemNoiseSource
+from dpnb.results.report import Report
+from dpnb.results.report_parts import FORMAT, KIND, Source, Subject, Written
+from dpnb.session.disclosure.division import WHOLE, Scope, division_of
+from dpnb.session.disclosure.figures import filter_of, guarantee_of, readings_of, tables_of, unit_of
+from dpnb.session.disclosure.methods import methods_paragraph
+from dpnb.session.disclosure.registry import registry_entry
+from dpnb.session.disclosure.requests import acts_of, mechanisms_of, releases_of
+from dpnb.session.disclosure.sentences import Facts, sections_of
+
+PROGRAM = "dpnb"
+UNUSED_VERSION = ""
+"""The version of the table of a core that releases nothing."""
+
+
+def report_of_ledger(ledger: Ledger, scope: Scope = WHOLE, *, answers: bool = False) -> Report:
+    """The disclosure statement of all rows that a ledger has now.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        A ledger, or a copy of the rows that one analyst may see.
+    scope : Scope
+        Whose rows they are.
+    answers : bool, default False
+        Whether to include the released answers.
+
+    Raises
+    ------
+    LedgerError
+        If the ledger cannot be read, or was altered.
+    """
+    with closing(RowsCopy(ledger)) as rows:
+        return build(rows, scope, written_now(), answers=answers)
+
+
+def written_now() -> Written:
+    """That this program writes a statement now."""
+    time = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    return Written(time, PROGRAM, version(PROGRAM))
+
+
+def build(rows: Ledger, scope: Scope, written: Written, *, answers: bool) -> Report:
+    """The statement of exactly these rows.
+
+    Parameters
+    ----------
+    rows : Ledger
+        A ledger that does not change meanwhile.
+    scope : Scope
+        Whose rows they are.
+    written : Written
+        When and by which program it is written.
+    answers : bool
+        Whether to include the released answers.
+    """
+    metadata = LedgerMetadata.from_dict(rows.metadata, rows.path)
+    account = Accountant.from_ledger(rows)
+    notice = with_limit(metadata.notice, account.budget)
+    core = SessionCore(
+        id=rows.head,
+        name=metadata.name,
+        tables=metadata.tables,
+        account=account,
+        version=UNUSED_VERSION,
+        public=PublicSizes(),
+        source=SystemNoiseSource(),  # never drawn from
+        notice=notice,
+    )
+    charges = rows.charges()
+    releases = releases_of(core, charges, answers=answers)
+    name = printable(metadata.name)
+    facts = Facts(
+        written=written,
+        subject=Subject(name, scope.analyst, answers),
+        notice=notice,
+        unit=unit_of(account, metadata.tables),
+        guarantee=guarantee_of(account, metadata),
+        filter=filter_of(account),
+        division=division_of(account, scope),
+        readings=readings_of(account),
+        releases=releases,
+        mechanisms=mechanisms_of(account),
+        acts=acts_of(charges),
+        tables=tables_of(metadata.tables),
+        table_versions=tuple(dict.fromkeys(one.table_version for one in releases)),
+        source=Source(
+            "copy" if scope.is_copy else "ledger",
+            len(charges),
+            rows.head,
+            charges[0].time if charges else None,
+            charges[-1].time if charges else None,
+        ),
+    )
+    return Report(
+        kind=KIND,  # type: ignore[arg-type]  # a constant of this value
+        format=FORMAT,  # type: ignore[arg-type]
+        written=written,
+        subject=facts.subject,
+        notice=notice,
+        sections=sections_of(facts),
+        unit=facts.unit,
+        guarantee=facts.guarantee,
+        filter=facts.filter,
+        division=facts.division,
+        readings=facts.readings,
+        releases=releases,
+        mechanisms=facts.mechanisms,
+        acts=facts.acts,
+        tables=facts.tables,
+        table_versions=facts.table_versions,
+        methods_paragraph=methods_paragraph(facts),
+        registry_entry=registry_entry(facts),
+        source=facts.source,
+    )
+
+
+def part_of(ledger: Ledger, analyst: str) -> Grant | None:
+    """The part of the budget that is reserved for an analyst; None if there is none."""
+    found = Accountant.from_ledger(ledger).tree.grant_named("analyst", analyst)
+    return found if found is not None and found.mode == "reserved" else None
+
+
+@contextmanager
+def rows_for(ledger: Ledger, scope: Scope, count: int | None = None) -> Iterator[Ledger | None]:
+    """The rows of a ledger that a statement is about, as the session of its analyst has them.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        The whole ledger.
+    scope : Scope
+        Whose rows.
+    count : int, optional
+        The number of rows; by default all.
+
+    Yields
+    ------
+    Ledger or None
+        The rows; None if there are fewer, or no part is reserved for the analyst.
+    """
+    if not scope.is_copy:
+        fits = count is None or count <= ledger.count
+        with closing(RowsCopy(ledger, count if fits else 0)) as rows:
+            yield rows if fits else None
+        return
+    metadata, parameters, root = ledger.metadata, ledger.parameters, ""
+    if scope.analyst is not None:
+        part = part_of(ledger, scope.analyst)
+        if part is None:
+            yield None
+            return
+        metadata = {**metadata, "budget": json.dumps(part.budget.to_json())}
+        parameters, root = dict(part.parameters), node_of(part.id)
+    shared = SharedRows(ledger, root, shows_actors=scope.analyst is None)
+    wanted = shared.count if count is None else count
+    with closing(ReplicaLedger(ledger.path, metadata, parameters)) as copy:
+        copy.append(shared.after(0, wanted)[:wanted] if wanted else [])
+        yield copy if copy.count == wanted else None

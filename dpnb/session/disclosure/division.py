@@ -1,0 +1,124 @@
+"""How the budget of a statement is divided among analysts, and what that assumes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dpnb._core.accountant.accountant import Accountant
+from dpnb._core.accountant.grant import Grant
+from dpnb._core.accountant.limit import Limit
+from dpnb._core.accountant.tree import BudgetTree
+from dpnb.accounting.losses import PureGDP
+from dpnb.errors import printable
+from dpnb.ledger import ROOT, ChargeSummary, node_of
+from dpnb.ledger.charge import ACT
+from dpnb.render.numbers import format_cost_up
+from dpnb.results.report_parts import BudgetPart, Division, Mode
+
+RESERVED = (
+    "The ceilings of all parts add up to at most the budget, so that all analysts together are within the budget, also "
+    "if they share what they have learned.",
+    "Everything that an analyst receives, apart from the time at which it arrives, is computed from that analyst's own "
+    "requests, so each analyst's answers have a guarantee of their own, at the analyst's ceiling.",
+    "This assumes that the curator, when deciding about an analyst's ceiling, cap, freeze or revocation, uses nothing "
+    "but that analyst's own requests.",
+)
+POOLED = (
+    "All analysts share the budget and see each other's requests. The guarantee is about all answers together; no "
+    "smaller one is given for a single analyst.",
+    "Caps limit what an analyst or a project can be charged. They may add up to more than the budget, and are no "
+    "guarantees.",
+)
+UNDIVIDED = ("All requests are charged to one budget.",)
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Whose rows a statement is about.
+
+    Parameters
+    ----------
+    is_copy : bool, default False
+        Whether they are the rows that an analyst of a service may see, rather than the whole ledger.
+    analyst : str, optional
+        The analyst, if a part of the budget is reserved for them.
+    """
+
+    is_copy: bool = False
+    analyst: str | None = None
+
+
+WHOLE = Scope()
+"""The whole ledger."""
+
+
+def division_of(account: Accountant, scope: Scope) -> Division:
+    """How the budget is divided."""
+    grants = account.tree.grants().values()
+    if scope.analyst is not None:
+        return Division("reserved", RESERVED, (_own(account, scope.analyst),))
+    modes = {grant.mode for grant in grants}
+    mode: Mode = "not divided" if not modes else "reserved" if "reserved" in modes else "pooled"
+    assumptions = {"not divided": UNDIVIDED, "pooled": POOLED, "reserved": RESERVED}[mode]
+    return Division(mode, assumptions, tuple(_part(account, grant) for grant in grants))
+
+
+def _own(account: Accountant, analyst: str) -> BudgetPart:
+    """The part of an analyst whose rows alone are known: their budget is the ceiling."""
+    budget = account.guarantee.budget
+    ceiling = PureGDP.of(budget.loss.mu_squared, budget.loss.delta, budget.pure_epsilon)  # type: ignore[union-attr]  # a part has one
+    spent = Limit(account.ledger, account.tree, account.guarantee, ROOT, ROOT).spent
+    cap = account.tree.cap(ROOT)
+    return BudgetPart(
+        row=0,
+        level="analyst",
+        name=printable(analyst),
+        project=None,
+        ceiling=_words(ceiling),
+        cap=None if cap is None else _words(cap),
+        spent=_words(spent),
+        revoked=_is_revoked(account),
+    )
+
+
+def _is_revoked(account: Accountant) -> bool:
+    """Whether the last act about an analyst, among the rows of that analyst alone, is a revocation."""
+    acts = [(one.launch or {})["act"] for one in account.ledger.summaries() if one.kind == ACT]
+    return next((act == "revoke" for act in reversed(acts) if act in ("revoke", "restore")), False)
+
+
+def _part(account: Accountant, grant: Grant) -> BudgetPart:
+    tree, cap = account.tree, account.tree.cap(node_of(grant.id))
+    project = tree.grant_of(grant.node)
+
+    def counts(charge: ChargeSummary) -> bool:
+        return _belongs(tree, charge, grant)
+
+    spent = Limit(account.ledger, tree, account.guarantee, ROOT, ROOT, counts).spent
+    return BudgetPart(
+        row=grant.id,
+        level=grant.level,
+        name=printable(grant.name),
+        project=None if project is None else printable(project.name),
+        ceiling=None if grant.ceiling is None else _words(grant.ceiling),
+        cap=None if cap is None else _words(cap),
+        spent=_words(spent),
+        revoked=grant.is_revoked,
+    )
+
+
+def _belongs(tree: BudgetTree, charge: ChargeSummary, grant: Grant) -> bool:
+    """Whether a charge was made in a part, or in one inside it: by its node if it is reserved, by its actor if not."""
+    own = tree.grant_of(charge.node)
+    if own is None and charge.origin is not None:
+        own = tree.grant_named("analyst", charge.origin.actor)
+    while own is not None:
+        if own.id == grant.id:
+            return True
+        own = tree.grant_of(own.node)
+    return False
+
+
+def _words(amount: PureGDP) -> str:
+    """An amount, rounded up: a ceiling is a guarantee, and what was charged is a loss."""
+    return format_cost_up(amount) if amount else "nothing"

@@ -1,0 +1,160 @@
+"""Figures of a statement: guarantee, filter, privacy unit, tables and readings; losses are rounded up."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from dpnb._core.accountant import participation
+from dpnb._core.accountant.accountant import Accountant
+from dpnb._core.explain import NOTHING_REFUSED, PURE_RULE, RESERVE_RULE, describe_guarantee
+from dpnb._core.ledger_metadata import LedgerMetadata
+from dpnb._core.tables import PrivateTables
+from dpnb._plan.privacy_unit import PrivacyUnit
+from dpnb._plan.schema import ColumnType, Schema
+from dpnb.accounting.budget import Budget
+from dpnb.accounting.conversions import epsilon_of_pure_gdp
+from dpnb.accounting.doubles import MARGIN
+from dpnb.accounting.exact import binary_up, decimal_sqrt_up, decimal_up, exact
+from dpnb.accounting.filters import GDPReserveFilter
+from dpnb.accounting.guarantee import FILTERS, PrivacyGuarantee
+from dpnb.accounting.individual import WorstCaseFilter
+from dpnb.errors import printable
+from dpnb.render.numbers import format_percent_down, format_percent_up
+from dpnb.render.schemas import column_words
+from dpnb.results.report_parts import Column, Filter, Guarantee, Implied, Readings, Table, Unit
+from dpnb.session.snapshot import describe_spent
+
+COMPARED_DELTA = Fraction(1, 10**6)
+"""The delta for which the epsilon of a guarantee in Gaussian differential privacy is stated."""
+
+MAX_FACTOR = 1e12
+NEIGHBOURS = (
+    "Two tables are neighbours if one of them has one unit more than the other, with all rows of that unit, and they "
+    "are the same otherwise."
+)
+
+
+def guarantee_of(account: Accountant, metadata: LedgerMetadata) -> Guarantee:
+    """What was promised."""
+    guarantee, unit = account.guarantee, printable(metadata.tables.words)
+    budget = guarantee.budget
+    epsilon, delta, reserve = None, None, Fraction(0)
+    if isinstance(budget, Budget):
+        epsilon, delta, reserve = budget.epsilon, budget.delta, budget.pure_epsilon
+        if epsilon is None and not budget.loss.mu_squared:  # in pure DP
+            epsilon, delta = reserve, Fraction(0)
+    words = describe_guarantee(guarantee, unit)
+    if not guarantee.has_budget:
+        words = words.replace("None in advance", "There is no guarantee in advance", 1)
+    if account.individual:
+        words += " Each unit has this budget for itself, and is charged only for the queries that use its data."
+    return Guarantee(
+        words=words,
+        short=printable(guarantee.words),
+        fixed_beforehand=guarantee.has_budget,
+        epsilon=_up(epsilon),
+        delta=_up(delta),
+        mu=_mu(guarantee),
+        pure_epsilon=decimal_up(reserve),
+        discovery_delta=decimal_up(budget.discovery_delta) if guarantee.has_budget else 0.0,
+        factor=None if epsilon is None else factor_of(epsilon),
+        implied=_implied(guarantee),
+        accounting="individual" if account.individual else "worst-case",
+        on_exhausted=metadata.on_exhausted,
+    )
+
+
+def _up(number: Fraction | None) -> float | None:
+    return None if number is None else decimal_up(number)
+
+
+def factor_of(epsilon: Fraction) -> float | None:
+    """E to the epsilon, rounded up; None if it is so large that it says nothing."""
+    if epsilon > math.floor(math.log(MAX_FACTOR)):
+        return None
+    return math.exp(binary_up(epsilon)) * MARGIN
+
+
+def _mu(guarantee: PrivacyGuarantee) -> float | None:
+    """Mu of the Gaussian part of a GDP filter, rounded up; None for another filter."""
+    filter_ = guarantee.initial_filter
+    inner = filter_.budget if guarantee.filter_name == "gdp" else None
+    squared = getattr(inner, "mu_squared", None)
+    return decimal_sqrt_up(squared) if isinstance(squared, Fraction) and squared else None
+
+
+def _implied(guarantee: PrivacyGuarantee) -> Implied | None:
+    """The (epsilon, delta) that a budget in Gaussian differential privacy implies."""
+    budget = guarantee.budget
+    if not isinstance(budget, Budget) or budget.epsilon is not None or not budget.loss.mu_squared:
+        return None
+    epsilon = epsilon_of_pure_gdp(budget.pure_epsilon, budget.loss.mu_squared, COMPARED_DELTA)
+    total = COMPARED_DELTA + budget.discovery_delta  # the deltas of discoveries add to that of the conversion
+    return Implied(epsilon, decimal_up(total)) if total < 1 and math.isfinite(epsilon) else None
+
+
+def filter_of(account: Accountant) -> Filter:
+    """How the guarantee is enforced, and how much was charged, without regard to caps."""
+    guarantee, filter_ = account.guarantee, account.sync().filter
+    spent = describe_spent(filter_, account.budget)
+    if not guarantee.has_budget:
+        rule = NOTHING_REFUSED.format(spent)
+        return Filter(guarantee.filter_name, "none", guarantee.filter_guarantee, rule, spent, None, None)
+    label, theorem = FILTERS[guarantee.filter_name]
+    if isinstance(filter_, GDPReserveFilter):
+        theorem = f"{theorem}, and {RESERVE_RULE}"
+        if not filter_.budget.mu_squared:
+            label, theorem = "pure DP", f"Rogers et al. 2016, Theorem 3.3: {PURE_RULE}"
+    if isinstance(filter_, WorstCaseFilter):
+        theorem += ", for each unit (Feldman and Zrnic 2021; Koskela, Tobaben and Honkela 2023)"
+    used = decimal_up(1 - exact(filter_.headroom))
+    return Filter(
+        name=guarantee.filter_name,
+        label=label,
+        enforces=guarantee.filter_guarantee,
+        theorem=theorem,
+        spent=spent if not account.individual else f"{spent}, for a unit that every query affects in full",
+        spent_share=format_percent_up(used) if used else "0%",
+        left_share=format_percent_down(filter_.headroom),
+    )
+
+
+def readings_of(account: Accountant) -> Readings:
+    """What has been lost so far: the odometer that was chosen in advance, and beside it what was charged."""
+    paused = account.paused
+    return Readings(
+        time_uniform=None if paused is not None else account.odometer.statement(),
+        paused=None if paused is None else printable(paused),
+        accumulator=account.comparison.accumulator.statement(),
+        participation=participation.participation_description(account),
+    )
+
+
+def unit_of(account: Accountant, tables: PrivateTables) -> Unit:
+    """Who is protected."""
+    return Unit(printable(tables.words), NEIGHBOURS, "add or remove one unit", account.public_size)
+
+
+def tables_of(tables: PrivateTables) -> tuple[Table, ...]:
+    """The declared tables, by name."""
+    return tuple(_table(name, tables.units[name], tables.schemas[name]) for name in sorted(tables.schemas))
+
+
+def _table(name: str, unit: PrivacyUnit, columns: Schema) -> Table:
+    limits = unit.contribution_bounds
+    return Table(
+        name=printable(name),
+        unit=printable(unit.words),
+        unit_column=None if unit.column is None else printable(unit.column),
+        max_rows=unit.max_rows,
+        max_groups=limits.max_groups,
+        max_rows_per_group=limits.max_rows_per_group,
+        max_norm=limits.max_norm,
+        columns=tuple(_column(column, columns[column]) for column in sorted(columns)),
+    )
+
+
+def _column(name: str, declared: ColumnType) -> Column:
+    kind, values, outside, missing = map(printable, column_words(declared))
+    return Column(printable(name), kind, values, outside, missing, declared)

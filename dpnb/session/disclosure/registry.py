@@ -1,0 +1,170 @@
+"""The entry of a statement for the public registry of deployments of differential privacy.
+
+Its fields are those of ``deployments-schema.yaml`` of the registry's data (OpenDP, with Oblivious and NIST; arXiv
+2509.13509).  What a ledger does not know has the text `OPEN`, for the curator to complete.  Nothing that an analyst can
+write is in it, and names that a curator chose are escaped, since the registry displays all texts as Markdown.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import textwrap
+from typing import Any
+
+from dpnb.session.disclosure.sentences import Facts
+
+OPEN = "TO BE COMPLETED BY THE CURATOR"
+WIDTH = 100
+MARKDOWN = re.compile(r"[<>`*\[\]$|]")
+BLOCK = 80
+"""A longer text is written as a block of lines."""
+
+
+def registry_entry(facts: Facts) -> str:
+    """The entry as YAML."""
+    return "\n".join(_yaml(_entry(facts))) + "\n"
+
+
+def _entry(facts: Facts) -> dict[str, Any]:
+    times = [one.time[:10] for one in facts.releases] or [facts.written.time[:10]]
+    name = _escaped(facts.subject.session)
+    test = [f"{facts.notice}."] if facts.notice else []
+    return {
+        "url_slug": _slug(facts.subject.session, times[0]),
+        "status": "Draft",
+        "tier": 3,
+        "deployment": {
+            "basic": {
+                "name": name,
+                "data_curators": [OPEN],
+                "intended_use": OPEN,
+                "data_product_type": "Interactive API"
+                if facts.division.mode != "not divided"
+                else "Summary statistics",
+                "data_product_region": OPEN,
+                "description": " ".join([*test, f"Statistics with added noise of the table {name}. {OPEN}"]),
+                "publication_date": times[0],
+            },
+            "dp_variant": {
+                "variant_name": _variant(facts),
+                "data_domain": _domain(facts),
+                "unprotected_quantities": _public(facts),
+            },
+            "privacy_loss": {
+                "privacy_unit": _escaped(facts.unit.words),
+                "privacy_unit_details": f"{facts.unit.neighbours} The relation is unbounded: add or remove a unit.",
+                **_parameters(facts),
+            },
+            "deployment_model": _model(facts),
+            "accounting": {
+                "post_processing": "Estimates and intervals are computed from the noisy values. Intervals, but not "
+                "estimates, are limited to the possible values.",
+                "composition": _escaped(f"{facts.filter.theorem}. Every request may be chosen after earlier answers."),
+            },
+            "implementation": _implementation(facts),
+            "administrative": {
+                "sources": OPEN,
+                "notes": f"From a disclosure statement of {facts.written.program} {facts.written.version}: "
+                f"{facts.source.rows} rows of a ledger whose hash is {facts.source.head}.",
+                "registry_authors": [OPEN],
+            },
+        },
+    }
+
+
+def _variant(facts: Facts) -> str:
+    guarantee = facts.guarantee
+    if guarantee.epsilon is None:
+        return "Custom"
+    return "Approximate DP" if guarantee.delta else "Pure DP"
+
+
+def _domain(facts: Facts) -> str:
+    columns = sum(len(table.columns) for table in facts.tables)
+    return (
+        f"All tables with the {columns} declared columns, whatever their rows; values outside the bounds are limited."
+    )
+
+
+def _public(facts: Facts) -> str:
+    number = facts.unit.public_units
+    known = f" The number of units, {number:,}." if number is not None else ""
+    return f"What the curator declared: the columns, their bounds and categories, and the limits.{known}"
+
+
+def _parameters(facts: Facts) -> dict[str, Any]:
+    guarantee = facts.guarantee
+    epsilon, delta = guarantee.epsilon, guarantee.delta
+    if guarantee.implied is not None:
+        epsilon, delta = guarantee.implied.epsilon, guarantee.implied.delta
+    numbers = {} if epsilon is None else {"epsilon": epsilon, **({"delta": delta} if delta else {})}
+    return {
+        **({"privacy_parameters": numbers} if numbers else {}),
+        "privacy_parameters_details": _escaped(f"{guarantee.short}. {guarantee.words}"),
+    }
+
+
+def _model(facts: Facts) -> dict[str, Any]:
+    many, versions = len(facts.releases) != 1, len(facts.table_versions)
+    left = facts.filter.left_share
+    return {
+        "model_name": "Central",
+        "actors": "The curator has the table, the ledger and the computer, and is trusted. Analysts request statistics "
+        "and see their answers. Everyone who sees an answer is a possible adversary with any knowledge from elsewhere.",
+        "release_type": "Many releases" if many else "One release",
+        "release_type_details": f"{len(facts.releases)} charged requests; "
+        + ("there is no budget." if left is None else f"{left} of a budget that is never renewed is left."),
+        "data_source_type": "Dynamic" if versions > 1 else "Static",
+        "access_type": "Interactive",
+        "access_type_details": f"The budget is {facts.division.mode}. " + " ".join(facts.division.assumptions),
+    }
+
+
+def _implementation(facts: Facts) -> dict[str, Any]:
+    kinds = sorted({one.kind for one in facts.mechanisms})
+    also = f" Interactive mechanisms: {', '.join(kinds)}." if kinds else ""
+    return {
+        "preprocessing_and_hyperparameter_tuning": "Queries are charged from the first one on, also those that explore "
+        f"or tune. How the bounds and limits were chosen: {OPEN}",
+        "mechanisms": f"{facts.written.program} {facts.written.version}: Gaussian noise, exactly rounded to integers "
+        "of a grid, from random bits of the operating system; permute-and-flip selections and above-threshold scans "
+        f"in integers.{also} No low-order bits of floating-point numbers are released. Times of answers are not "
+        f"protected. Access controls: {OPEN}",
+        "justification": OPEN,
+    }
+
+
+def _slug(name: str, date: str) -> str:
+    words = [name.lower(), OPEN.lower(), date[:4]]
+    return "-".join(re.sub(r"[\W_]+", "-", word) for word in words)
+
+
+def _escaped(text: str) -> str:
+    """A text without Markdown; a backslash of `printable` would look like a formula."""
+    return MARKDOWN.sub(lambda found: f"\\{found[0]}", text.replace("\\", "/"))
+
+
+# --- YAML -----------------------------------------------------------------------------------------------------------
+
+
+def _yaml(value: dict[str, Any], indent: str = "") -> list[str]:
+    """Lines of YAML.  A text is in quotation marks, as in JSON, or a block of lines."""
+    lines = []
+    for key, one in value.items():
+        if isinstance(one, dict):
+            lines += [f"{indent}{key}:", *_yaml(one, f"{indent}  ")]
+        elif isinstance(one, list):
+            lines += [f"{indent}{key}:", *(f"{indent}  - {_scalar(item)}" for item in one)]
+        elif isinstance(one, str) and len(one) > BLOCK and "  " not in one:
+            wrapped = textwrap.wrap(one, WIDTH, break_long_words=False, break_on_hyphens=False)
+            lines += [f"{indent}{key}: |", *(f"{indent}  {line}" for line in wrapped)]
+        else:
+            lines.append(f"{indent}{key}: {_scalar(one)}")
+    return lines
+
+
+def _scalar(value: object) -> str:
+    """A text or a number as JSON writes it; in YAML 1.1 a number with an exponent has a point."""
+    text = json.dumps(value, ensure_ascii=False)
+    return re.sub(r"^(\d+)e", r"\1.0e", text) if isinstance(value, float) else text

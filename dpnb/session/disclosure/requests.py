@@ -1,0 +1,163 @@
+"""The charged requests of a statement, the interactive mechanisms, and the curator's acts about the budget."""
+
+from __future__ import annotations
+
+import math
+from contextlib import suppress
+from fractions import Fraction
+from typing import get_args
+
+from dpnb._core.accountant.accountant import Accountant
+from dpnb._core.accountant.tree import SUB_SESSION, BudgetTree, Launch
+from dpnb._core.core import SessionCore
+from dpnb._core.history import launch_text
+from dpnb._core.history.log import gdp_of
+from dpnb._core.pricing.stored_request import plan_of, request_of
+from dpnb._plan.plan import describe_plan
+from dpnb.accounting.exact import decimal_up, display_up
+from dpnb.accounting.losses import GDP, Loss, PureGDP
+from dpnb.errors import PlanError, printable
+from dpnb.ledger import ROOT, Charge, parent_launch, refuse_unreadable
+from dpnb.ledger.charge import ACT, CLOSE, COMPARISON, GRANT, RELEASE, SELECTION, TABLE_FILES
+from dpnb.render.numbers import format_cost_up, format_percent_up
+from dpnb.results.report_parts import Act, Mechanism, Release, Status
+
+NO_REQUESTS = (ACT, GRANT, CLOSE, TABLE_FILES)
+FREE = "nothing"
+
+
+def releases_of(core: SessionCore, charges: list[Charge], *, answers: bool) -> tuple[Release, ...]:
+    """Every request that was charged, in every part of the budget and every mechanism, oldest first."""
+    return tuple(_release(core, charge, answers=answers) for charge in charges if charge.kind not in NO_REQUESTS)
+
+
+def _release(core: SessionCore, charge: Charge, *, answers: bool) -> Release:
+    account = core.account
+    words, error, answer = _described(core, charge)
+    is_counted = account.tree.path(charge.node, ROOT) is not None
+    share = account.cost_fraction(charge.id) if is_counted else math.nan
+    gdp = gdp_of(charge.loss)
+    return Release(
+        row=charge.id,
+        time=charge.time,
+        kind=charge.kind,
+        query=printable(words),
+        analyst=None if charge.origin is None else printable(charge.origin.actor),
+        inside=_inside(account.tree, charge.node),
+        paid_by=None if is_counted else _payer(account.tree, charge.node),
+        loss=_loss(charge.loss),
+        mu=None if gdp is None else _finite(gdp.mu),
+        delta=decimal_up(charge.loss.delta),
+        charged=None if charge.charged is None else _charged(charge.charged),
+        share=_share(share, account.reserve_fraction(charge)),
+        table_version=printable(charge.table_version),
+        status=_status(charge),
+        error=None if error is None else printable(error),
+        answer=None if answer is None or not answers else printable(answer),
+    )
+
+
+def _described(core: SessionCore, charge: Charge) -> tuple[str, str | None, str | None]:
+    """The request in words, the error of its answer, and the answer."""
+    if charge.kind != RELEASE:
+        with refuse_unreadable(f"row {charge.id}"):
+            words = launch_text.of(charge)
+            if charge.kind == SELECTION and charge.result is not None:
+                return words, None, launch_text.selected_keys(charge)
+            if charge.kind == COMPARISON:  # whose words end with its answer
+                query, _, answer = words.rpartition(": ")
+                return query, None, answer
+            return words, None, None
+    plan, request = plan_of(charge), request_of(charge)
+    words = describe_plan(plan, request.view)
+    if charge.status == "released":
+        with suppress(PlanError):  # refused by now, or part of a batch that is not answered yet
+            estimates = core.releases.estimates_of(charge, plan, request)
+            return words, estimates.error, estimates.summary.text
+    return words, None, None
+
+
+def _status(charge: Charge) -> Status:
+    statuses: tuple[Status, ...] = get_args(Status)
+    return next(one for one in statuses if one == charge.status)  # reading a row refuses any other
+
+
+def _loss(loss: Loss) -> str:
+    return printable(format_cost_up(loss)) if loss else FREE
+
+
+def _charged(amount: PureGDP) -> str:
+    """What the filter was charged instead of the loss of a mechanism in pure DP."""
+    parts = []
+    if amount.mu_squared or amount.delta:
+        parts.append(_loss(GDP.of(amount.mu_squared, amount.delta)))
+    if amount.epsilon:
+        parts.append(f"epsilon {display_up(decimal_up(amount.epsilon))} of the reserve")
+    return " and ".join(parts) or FREE
+
+
+def _share(share: float, of_reserve: Fraction) -> str | None:
+    """The share of the budget and that of the reserve; None if nothing of the budget itself was charged."""
+    if math.isnan(share):
+        return None
+    if not of_reserve:
+        return format_percent_up(share)
+    reserve = f"{format_percent_up(decimal_up(of_reserve))} of the reserve"
+    return f"{format_percent_up(share)} and {reserve}" if share else reserve
+
+
+def _finite(number: float) -> float | None:
+    return number if math.isfinite(number) else None
+
+
+def _inside(tree: BudgetTree, node: str) -> str | None:
+    """The innermost mechanism that contains a node, in words; None for the session and for a part of its budget."""
+    parent = parent_launch(node)
+    launch = None if parent is None else tree.sync().get(parent[0])
+    if parent is None or launch is None:
+        return None
+    part = f", part {parent[1]}" if parent[1] else ""
+    return printable(f"{launch.kind} {launch.name}{part}")
+
+
+def _payer(tree: BudgetTree, node: str) -> int | None:
+    """The outermost sub-session that contains a node: its launch paid for everything inside it."""
+    found, launches = None, tree.sync()
+    while (parent := parent_launch(node)) is not None:
+        launch = launches.get(parent[0])
+        if launch is not None and launch.kind == SUB_SESSION:
+            found = launch.id
+        grant = tree.grants().get(parent[0])
+        node = launch.node if launch is not None else grant.node if grant is not None else ROOT
+    return found
+
+
+def mechanisms_of(account: Accountant) -> tuple[Mechanism, ...]:
+    """The interactive mechanisms, in the order of their launches."""
+    tree = account.tree
+    return tuple(_mechanism(tree, launch) for launch in tree.sync().values())
+
+
+def _mechanism(tree: BudgetTree, launch: Launch) -> Mechanism:
+    return Mechanism(
+        row=launch.id,
+        kind=launch.kind,
+        name=printable(launch.name),
+        analyst=None if launch.actor is None else printable(launch.actor),
+        inside=_inside(tree, launch.node),
+        closed_by=launch.closed_by,
+    )
+
+
+def acts_of(charges: list[Charge]) -> tuple[Act, ...]:
+    """The curator's decisions about the budget: parts, caps, revocations, freezes."""
+    return tuple(
+        Act(
+            row=charge.id,
+            time=charge.time,
+            actor=None if charge.origin is None else printable(charge.origin.actor),
+            words=printable(launch_text.of(charge)),
+        )
+        for charge in charges
+        if charge.kind in (ACT, GRANT)
+    )

@@ -1,0 +1,234 @@
+"""The sections of a statement in plain language; figures are rounded as in the rest of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from dpnb._core.ledger_metadata import NO_BUDGET
+from dpnb.accounting.exact import display_up
+from dpnb.results.report_parts import (
+    Act,
+    Division,
+    Filter,
+    Guarantee,
+    Mechanism,
+    Readings,
+    Release,
+    Section,
+    Source,
+    Subject,
+    Table,
+    Unit,
+    Written,
+)
+
+KINDS = {
+    "release": ("release of a statistic", "releases of statistics"),
+    "comparison": ("comparison with a threshold", "comparisons with a threshold"),
+    "selection": ("selection of the largest groups", "selections of the largest groups"),
+    "launch": ("launch of an interactive mechanism", "launches of interactive mechanisms"),
+}
+EXHAUSTED = {
+    "skip": "A unit that cannot pay for a request is left out of it, and may take part in a cheaper one.",
+    "drop": "A unit that cannot pay for a request is left out of it and of all later ones.",
+    "clip": "The contribution of a unit that cannot pay for a request is scaled down to what it can pay for.",
+}
+NOT_COVERED = (
+    "What is known about people in general. The answers may show that something holds for most people, and this may "
+    "then be concluded about a person whether or not that person is in the table.",
+    "Time. How long an answer took may depend on the rows of the table.",
+    "The curator. Those who have the table, the ledger or the computer that holds them can see more than the answers; "
+    "protection against that is a matter of access control and law, and no part of the guarantee.",
+    "The collection of the data. How they were collected, sent and stored before the table was opened.",
+    "Other releases about the same people. What is disclosed by other ledgers, by published tables, and by versions of "
+    "the table under another ledger, adds to what this ledger discloses.",
+    "What the curator declared. Bounds, categories, limits and public numbers, which are listed below, are public. If "
+    "they were taken from the rows of this table, the guarantee does not cover that.",
+    "Accuracy. Errors and intervals account for the noise, and neither for sampling nor for "
+    "values and rows beyond the declared bounds and limits.",
+)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """The figures of a statement, from which its sentences are written.  The fields are those of `Report`."""
+
+    written: Written
+    subject: Subject
+    notice: str | None
+    unit: Unit
+    guarantee: Guarantee
+    filter: Filter
+    division: Division
+    readings: Readings
+    releases: tuple[Release, ...]
+    mechanisms: tuple[Mechanism, ...]
+    acts: tuple[Act, ...]
+    tables: tuple[Table, ...]
+    table_versions: tuple[str, ...]
+    source: Source
+
+
+def is_test(notice: str | None) -> bool:
+    """Whether a notice says that the answers are not real or not private."""
+    return notice is not None and notice != NO_BUDGET
+
+
+def sections_of(facts: Facts) -> tuple[Section, ...]:
+    """The statement in sentences."""
+    return (
+        Section("Who is protected", _protected(facts)),
+        Section("What is guaranteed", _guaranteed(facts)),
+        Section("What has been released", _released(facts)),
+        Section("How the budget is divided", _divided(facts)),
+        Section("What is not covered", (*NOT_COVERED, _where(facts))),
+        Section("How to check this statement", _check(facts)),
+    )
+
+
+def _protected(facts: Facts) -> tuple[str, ...]:
+    unit = facts.unit
+    if all(table.unit_column is None for table in facts.tables):
+        words = (
+            "Each single row of the table is protected: the privacy unit is one row. Where a person has several "
+            "rows, the guarantee is about each of these rows, and weaker for the person as a whole."
+        )
+    else:
+        words = (
+            f"The privacy unit is {unit.words}: all rows with the same value in that column are protected together. "
+            "Rows and groups of a unit beyond these limits have no effect on any answer."
+        )
+    if unit.public_units is None:
+        number = "The number of units is protected too."
+    else:
+        number = f"The curator declared the number of units, {unit.public_units:,}, to be public."
+    return (
+        words,
+        f"{unit.neighbours} The guarantee compares the answers from neighbouring tables, so it is about whether a unit "
+        f"is in the table at all, and therefore about everything that its rows say. {number}",
+    )
+
+
+def _guaranteed(facts: Facts) -> tuple[str, ...]:
+    guarantee, filter_ = facts.guarantee, facts.filter
+    found = [guarantee.words]
+    if is_test(facts.notice):
+        found.insert(0, f"{facts.notice}. So nothing below is true of the answers of this session.")
+    if guarantee.implied is not None:
+        found.append(
+            "To compare it with other guarantees: it implies that each probability changes by a factor of at most e "
+            f"to the {display_up(guarantee.implied.epsilon)}, plus at most {display_up(guarantee.implied.delta)}."
+        )
+    if guarantee.on_exhausted is not None:
+        found.append(EXHAUSTED[guarantee.on_exhausted])
+    if guarantee.fixed_beforehand:
+        found.append(
+            "This was fixed when the ledger was created, before the first answer, and cannot be changed for this "
+            f"ledger. Each request is charged before a row of the table is read, and {_beyond(guarantee)}. The rule is "
+            f"the {filter_.label} filter ({filter_.theorem})."
+        )
+    found.append(
+        "It holds against anyone who sees the answers, whatever else they know, even all other rows of the table, "
+        "whatever they compute from the answers, and however each request was chosen after the earlier answers."
+        if guarantee.fixed_beforehand
+        else "No (epsilon, delta) was fixed beforehand. The figures below are readings of what was charged, which hold "
+        "in the way that each of them says, and are no promise about further requests."
+    )
+    return tuple(found)
+
+
+def _beyond(guarantee: Guarantee) -> str:
+    """What happens at the end of the budget."""
+    if guarantee.accounting == "individual":
+        return "no unit is charged more than the budget"
+    return "a request that would exceed the budget is refused"
+
+
+def _released(facts: Facts) -> tuple[str, ...]:
+    counts = Counter(one.kind for one in facts.releases)
+    whose = "" if facts.subject.analyst is None else f" of {facts.subject.analyst}"
+    found = []
+    if counts:
+        kinds = ", ".join(f"{n:,} {KINDS.get(kind, (kind, kind))[n != 1]}" for kind, n in counts.items())
+        total = sum(counts.values())
+        first, last = facts.releases[0].time[:10], facts.releases[-1].time[:10]
+        when = f"on {first}" if first == last else f"between {first} and {last}"
+        found.append(
+            f"The ledger has {total:,} charged request{'s' if total != 1 else ''}{whose}, made {when}: {kinds}. They "
+            "are listed below with what each of them cost. A request that is repeated returns the recorded answer, "
+            "costs nothing and is not listed again."
+        )
+    else:
+        found.append(f"Nothing has been released: the ledger has no charged request{whose}.")
+    if facts.filter.spent_share is not None:
+        found.append(
+            f"Charged so far: {facts.filter.spent_share} of the budget ({facts.filter.spent}); "
+            f"{facts.filter.left_share} is left. The guarantee is that of the whole budget: the amount charged may "
+            "depend on the answers, and was not fixed beforehand."
+        )
+    else:
+        found.append(f"Charged so far: {facts.filter.spent}.")
+    readings = facts.readings
+    if readings.participation is not None:
+        found.append(readings.participation)
+    if readings.time_uniform is not None:
+        found.append(
+            f"What has been lost so far, at any moment: {readings.time_uniform} This also holds at a moment that was "
+            "chosen because of an answer."
+        )
+    elif readings.paused is not None:
+        found.append(readings.paused)
+    found.append(
+        f"What has been charged so far, against a budget: {readings.accumulator} This is another kind of statement "
+        "than a bound at any moment, and does not hold at a moment that was chosen because of an answer."
+    )
+    return tuple(found)
+
+
+def _divided(facts: Facts) -> tuple[str, ...]:
+    division = facts.division
+    if division.mode == "not divided":
+        return division.assumptions
+    if facts.subject.analyst is not None:
+        first = f"This statement is about the part of the budget that is reserved for {facts.subject.analyst}."
+    elif division.mode == "reserved":
+        first = "The budget is divided, and a part is reserved for each analyst."
+    else:
+        first = "Several analysts share the budget."
+    return (first, *division.assumptions)
+
+
+def _where(facts: Facts) -> str:
+    """What a session protects against, by where the table is."""
+    total = len(facts.releases)
+    local = 0 if facts.source.rows_of == "copy" else sum(one.analyst is None for one in facts.releases)
+    notebook = (
+        "made in a process that also held the table. There the software protects against mistakes, and not against an "
+        "analyst who reads the table in another way"
+    )
+    service = (
+        "made through a service that holds the table in a process of the curator's. The guarantee then also holds "
+        "against an analyst who runs other programs, as far as the computer of the service is secure"
+    )
+    if not total:
+        return "Access to the table itself. What an analyst could see in another way than through answers."
+    if local == total:
+        return f"Access to the table itself. All requests were {notebook}."
+    if not local:
+        return f"Access to the table itself. All requests were {service}."
+    return f"Access to the table itself. {local:,} of the requests were {notebook}. The others were {service}."
+
+
+def _check(facts: Facts) -> tuple[str, ...]:
+    source = facts.source
+    rows = f"{source.rows:,} row{'s' if source.rows != 1 else ''}"
+    of = "of the ledger" if source.rows_of == "ledger" else "of the ledger that the analyst may see"
+    return (
+        f"Everything here, apart from the time and the program that wrote it, follows from {rows} {of}; the hash "
+        f"{source.head} depends on every one of them, and on the declaration of the table. With the ledger, "
+        "this command computes the statement again: python -m dpnb verify STATEMENT LEDGER",
+        "This shows that the statement is what the ledger says, up to that row. It cannot show that the ledger is "
+        "complete, that nothing was released without it, or that the declaration suits the table: the curator answers "
+        "for that.",
+    )
