@@ -14,6 +14,7 @@ import httpx
 import pytest
 
 from dpnb.curator.audit import audit
+from dpnb.curator.verify import verify
 from dpnb.service import acts, tokens
 from dpnb.service.cockpit import logins, protections
 from dpnb.service.cockpit.app import Cockpit
@@ -29,7 +30,8 @@ from waiting import LIMIT
 __all__ = ["built"]
 pytestmark = pytest.mark.usefixtures("built")
 
-READ = ("/api/state", LOG, "/api/events")
+STATEMENT = "/api/tables/people/statement"
+READ = ("/api/state", LOG, STATEMENT, "/api/events")
 POSTS: dict[str, tuple[Any, set[Role]]] = {
     ACTS: ({"act": "unfreeze"}, {"curator", "owner"}),
     "/api/tokens": ({"name": "ana"}, {"curator", "owner"}),
@@ -414,6 +416,17 @@ async def requested(opened: Opened, browser: Browser, number: str, mu: str = "1/
     return table["requests"][0]
 
 
+async def the_statement_is_true(browser: Browser, folder: Path) -> None:
+    for form in ("html", "json"):
+        reply = await browser.get(f"{STATEMENT}?format={form}")
+        assert reply.status_code == 200, reply.text
+        assert reply.headers["content-type"].startswith("text/plain")
+        file = folder / f"statement.{form}"
+        file.write_text(reply.text, "utf-8")
+        assert verify(str(file), str(folder / "people.dpnb")).is_fine
+    assert (await browser.get(f"{STATEMENT}?format=exe")).status_code == 400
+
+
 async def part_of(browser: Browser, name: str) -> Any:
     (table,) = (await browser.state())["tables"]
     return next(part for part in table["parts"] if part["name"] == name)
@@ -435,12 +448,14 @@ def test_a_request_is_approved_in_part_and_another_declined(tmp_path: Path) -> N
         assert (await browser.post(ACTS, approval)).status_code == 200
         assert (await part_of(browser, "ana"))["cap"] != cap
         assert (await browser.post(ACTS, approval)).status_code == 422  # it is decided
+        await the_statement_is_true(browser, tmp_path)
         other = await requested(opened, browser, "b", mu="1/11")
         decline = {"act": "decline", "request": other["id"], "digest": other["digest"], "why": "too much"}
         table = (await browser.post(ACTS, decline)).json()
         shown = [(one["state"], one["decision"].partition(" by eve")[1]) for one in table["requests"]]
         assert shown == [("declined", " by eve"), ("approved in part", " by eve")]
         assert [one["after"] for one in table["requests"]] == [None, None]
+        await the_statement_is_true(browser, tmp_path)
 
     run_cockpit(tmp_path, scenario, division=PARTS)
     assert audit(str(tmp_path / "people.dpnb")).is_fine

@@ -13,6 +13,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
+from dpnb.curator.verify import verify
 from dpnb.errors import DpnbError
 from ui.console import SCREENSHOTS, Console
 from ui.curator import PARTS, Service, login
@@ -183,11 +184,28 @@ def test_the_export_is_whole_and_no_formula(page: Page, service: Service) -> Non
     assert not [field for row in rows for field in row.values() if field[:1] in "=+-@\t\r" and field]
 
 
+def test_the_statement_is_what_the_ledger_says(page: Page, service: Service) -> None:
+    zoe = service.token("zoe")
+    service.ask(zoe, "claims", lambda df: df.count().release(mu=0.1))
+    service.request(service.token("ana"), "visits", LONG)
+    login(page, service, service.token("eve", "auditor"), "#visits")
+    for table in ("visits", "claims"):
+        page.get_by_role("link", name=table).click()
+        expect(page.get_by_role("heading", level=1)).to_have_text(table)
+        for form, name in (("html", "Statement"), ("json", "Statement (JSON)")):
+            with page.expect_download() as download:
+                page.get_by_role("button", name=name, exact=True).click()
+            assert download.value.suggested_filename == f"{table}-statement.{form}"
+            report = str(Path(download.value.path()).rename(service.folder / download.value.suggested_filename))
+            assert verify(report, str(service.folder / f"{table}.dpnb")).is_fine
+
+
 def test_an_auditor_has_no_button_that_acts(page: Page, service: Service) -> None:
     service.request(service.token("ana"), "visits", "a reason")
     login(page, service, service.token("bob", "auditor"))
     expect(page.get_by_role("article")).to_contain_text("a reason")
-    assert page.get_by_role("button").all_inner_texts() == ["Log out", "Export as CSV"]
+    shown = page.get_by_role("button").all_inner_texts()
+    assert shown == ["Log out", "Statement", "Statement (JSON)", "Export as CSV"]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

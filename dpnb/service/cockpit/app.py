@@ -33,6 +33,7 @@ from dpnb.service.cockpit.views import holder_view, log_view, may_rotate, table_
 from dpnb.service.limits import RequestRate
 from dpnb.service.log import log, log_login
 from dpnb.service.tokens import Identity, Role
+from dpnb.session.disclosure.building import report_of_ledger
 from dpnb.wire.acts import ACTS
 from dpnb.wire.errors import WireError
 from dpnb.wire.limits import MAX_INTEGER
@@ -43,6 +44,9 @@ MAX_BODY = 10_000
 """Bytes of a login or an act."""
 
 BODY_SECONDS = 10.0
+FORMATS = ("html", "json")
+"""Of a disclosure statement."""
+
 REQUESTS_PER_MINUTE = 600
 """Of one person, over all pages."""
 
@@ -108,6 +112,7 @@ class Cockpit(NotCopyable):
             Route("/api/state", self._logged_in(self._state, READERS), methods=["GET"]),
             Route("/api/events", self._logged_in(self._events, READERS), methods=["GET"]),
             Route("/api/tables/{table}/log", self._logged_in(self._log, READERS), methods=["GET"]),
+            Route("/api/tables/{table}/statement", self._logged_in(self._statement, READERS), methods=["GET"]),
             Route("/api/tables/{table}/acts", self._logged_in(self._act, CURATORS), methods=["POST"]),
             Route("/api/tokens", self._logged_in(self._rotate, CURATORS), methods=["POST"]),
         ]
@@ -221,6 +226,16 @@ class Cockpit(NotCopyable):
         if not after.isascii() or not after.isdecimal() or len(after) > 19:
             raise HTTPException(400, "after: must be the number of a row.")
         return _json(await asyncio.to_thread(log_view, table, min(int(after), MAX_INTEGER)))
+
+    async def _statement(self, request: HttpRequest, sender: Sender) -> Response:
+        """The disclosure statement; as a text, so that no browser shows it as a page of this origin."""
+        table, form = self._served(request).table, request.query_params.get("format", "html")
+        if form not in FORMATS:
+            raise HTTPException(400, "format: must be html or json.")
+        report = await asyncio.to_thread(report_of_ledger, table.session.ledger)
+        log("statement", actor=sender.person.name, role=sender.person.role, table=table.name, page="cockpit")
+        text = await asyncio.to_thread(report.to_html if form == "html" else report.to_json)
+        return Response(text, headers={"Content-Disposition": "attachment"}, media_type="text/plain; charset=utf-8")
 
     async def _events(self, request: HttpRequest, sender: Sender) -> Response:
         if self._live.is_full:

@@ -63,6 +63,11 @@ export class Service {
     return this._read(`${tablePath(table)}/log?after=${after}`, isLogPage);
   }
 
+  /** The disclosure statement of a table, as a file. */
+  async statement(table: string, format: 'html' | 'json'): Promise<string> {
+    return (await this._request(`${tablePath(table)}/statement?format=${format}`, {})).text();
+  }
+
   async act(table: string, act: Act): Promise<ICockpitTable> {
     return this._post(`${tablePath(table)}/acts`, act, isCockpitTable);
   }

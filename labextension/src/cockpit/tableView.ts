@@ -6,11 +6,14 @@ import { RequestsView } from './requestsView';
 import type { Service } from './service';
 import { button, element, type IView, setText, Views } from '../dom/dom';
 import { setTextWithTerms } from '../dom/terms';
+import { download, fileName } from '../log/csv';
 import { GaugeView } from '../panel/gauge';
 import type { ICockpitTable } from '../protocol/cockpit';
 import type { IGauge } from '../protocol/snapshot';
 import { TimelineView } from '../timeline/timeline';
 import { trans } from '../translation';
+
+const TYPES = { html: 'text/html', json: 'application/json' };
 
 /** One table: its budget, the requests, the parts and the log. */
 export class TableView implements IView<ICockpitTable> {
@@ -37,7 +40,17 @@ export class TableView implements IView<ICockpitTable> {
     this._gauges = new Views(gauges, () => new GaugeView());
     const words = element('div', 'dpnb-overview-words', this._spent, this._loss, this._guarantee);
     const overview = element('div', 'dpnb-overview', gauges, words, this._timeline.node);
-    const title = element('div', 'dpnb-table-title', this._name, ...(_actions ? [this._freeze] : []));
+    const save = (['html', 'json'] as const).map(format =>
+      button('dpnb-button', format === 'html' ? trans.__('Statement') : trans.__('Statement (JSON)'), () => {
+        const name = this._table?.name ?? '';
+        service
+          .statement(name, format)
+          .then(text => download(`${fileName(name)}-statement.${format}`, text, TYPES[format]))
+          .catch(fail);
+      })
+    );
+    const bar = element('div', 'dpnb-table-acts', ...save, ...(_actions ? [this._freeze] : []));
+    const title = element('div', 'dpnb-table-title', this._name, bar);
     const top = element('section', 'dpnb-block', title, this._facts, this._notice, this._frozen, overview);
     top.setAttribute('aria-label', trans.__('Budget'));
     this._blocks = [new RequestsView(_actions), new PartsView(_actions), new LogView(service, fail)];

@@ -77,7 +77,9 @@ describe('a login', () => {
     await open();
     expect(service.sent[0]).toMatchObject({ path: '/login', body: { token: 'dpnb_secret' } });
     expect(service.sent[1]).toMatchObject({ path: '/api/state', csrf: 'the-csrf' });
-    expect(document.documentElement.outerHTML + JSON.stringify(Object.entries(sessionStorage))).not.toContain('dpnb_secret');
+    expect(document.documentElement.outerHTML + JSON.stringify(Object.entries(sessionStorage))).not.toContain(
+      'dpnb_secret'
+    );
     expect(find('.dpnb-person').textContent).toBe('eve · curator');
   });
 
@@ -158,6 +160,8 @@ describe('the page', () => {
     const buttons = [...document.querySelectorAll('button')].filter(one => one.closest('[hidden]') === null);
     expect(buttons.map(one => one.textContent).filter(text => text !== 'Show more')).toEqual([
       'Log out',
+      'Statement',
+      'Statement (JSON)',
       'Export as CSV'
     ]);
   });
@@ -288,7 +292,9 @@ describe('an act', () => {
     await wait(() => expect((find('#dpnb-field-token') as HTMLInputElement).value).toBe('dpnb_new'));
     confirm().click();
     await wait(() => expect(document.querySelector('dialog')).toBeNull());
-    expect(document.documentElement.outerHTML + JSON.stringify(Object.entries(sessionStorage))).not.toContain('dpnb_new');
+    expect(document.documentElement.outerHTML + JSON.stringify(Object.entries(sessionStorage))).not.toContain(
+      'dpnb_new'
+    );
   });
 });
 
