@@ -97,14 +97,14 @@ def _request(account: Accountant, one: BudgetRequest, now: str) -> RequestState:
             for query in one.queries
         ),
         total=one.total.format(up=True),
-        amount=components_of(one.total),
+        amount=_components(one.total),
         digest=one.digest,
         status=one.status(now),
         **decided,
     )
 
 
-def components_of(amount: PureGDP) -> Components:
+def _components(amount: PureGDP) -> Components:
     """The amount as decimals; a component that is 0 is left out."""
     mu, delta, epsilon = amount.mu, decimal_up(amount.delta), decimal_up(amount.epsilon)
     return Components(*(repr(part) if part else None for part in (mu, delta, epsilon)))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dpnb._protocol.cockpit import Amount
 from dpnb.accounting.exact import decimal_down, decimal_sqrt_down, decimal_up, display_down, display_up
 from dpnb.accounting.losses import PureGDP
-from dpnb.service.state import components_of
 
 
 def spent_words(amount: PureGDP) -> str:
@@ -27,6 +26,7 @@ def _words(mu: str, delta: str, epsilon: str) -> str:
 
 
 def fields_of(amount: PureGDP) -> Amount:
-    """An amount as the fields of a dialog."""
-    one = components_of(amount)
-    return Amount(mu=one.mu, discovery_delta=one.discovery_delta, pure_epsilon=one.pure_epsilon)
+    """An amount as the fields of a dialog: rounded down, so that it is accepted where the amount is the limit."""
+    parts = decimal_sqrt_down(amount.mu_squared), decimal_down(amount.delta), decimal_down(amount.epsilon)
+    mu, delta, epsilon = (repr(part) if part else None for part in parts)
+    return Amount(mu=mu, discovery_delta=delta, pure_epsilon=epsilon)
