@@ -95,7 +95,8 @@ def test_a_curator_logs_in_and_freezes_a_table_by_keyboard_alone(page: Page, ser
         service.ask(service.token("ana"), "visits", lambda df: df.count().release(mu=0.1))
 
 
-def test_the_page_follows_analysts_and_says_when_it_cannot(page: Page, service: Service) -> None:
+def test_the_page_follows_analysts_and_says_when_it_cannot(browser: Browser, service: Service) -> None:
+    page = browser.new_page()  # whose console says that the service is gone
     login(page, service, service.token("eve", "curator"))
     gauge = page.get_by_role("meter", name="Headroom")
     expect(gauge).to_have_attribute("aria-valuetext", "100.0% left")
@@ -106,6 +107,7 @@ def test_the_page_follows_analysts_and_says_when_it_cannot(page: Page, service: 
     expect(page.get_by_role("row").filter(has_text="count of rows").filter(has_text="ana")).to_have_count(2)
     service.stop()
     expect(page.get_by_text("Out of date since")).to_be_visible()
+    page.close()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
