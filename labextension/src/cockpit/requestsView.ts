@@ -108,7 +108,7 @@ const until = (): IField => ({
   name: 'until',
   label: trans.__('Until'),
   kind: 'time',
-  hint: trans.__('Your local time. Empty: without an end. Afterwards the cap is again what it is now.')
+  hint: trans.__('Your local time; empty for no end. Afterwards the cap is what it would be without the approval.')
 });
 const reason = (isRequired: boolean): IField => ({
   name: 'why',
@@ -120,7 +120,10 @@ const reason = (isRequired: boolean): IField => ({
 
 /** What an approval does, in words; the analyst's own text is quoted as a text. */
 const consequences = ({ analyst, total, after }: IAskedBudget): string[] => [
-  trans.__('The cap of %1 is raised by the amount. It is written into the ledger with your name.', analyst),
+  trans.__(
+    'The cap of %1 is raised by the amount, up to the ceiling if there is one. It is written into the ledger with your name.',
+    analyst
+  ),
   trans.__('The request is for %1.', total),
   ...(after === null ? [] : [after])
 ];
