@@ -159,7 +159,8 @@ def test_tables_are_made_of_what_the_code_reads() -> None:
     assert "| `tables[].columns[].declared` | declaration of a column |" in reference.report_fields()
     assert "|  |" not in reference.report_fields()  # each field has a meaning
     assert set(reference.commands()) == {
-        *("draft", "check", "statement", "report", "verify", "audit", "serve", "token", "history", "freeze", "unfreeze")
+        *("draft", "check", "statement", "report", "verify", "audit", "serve", "token", "history", "freeze", "unfreeze"),
+        *("requests", "approve", "decline", "grant", "revoke", "restore"),
     }
 
 

@@ -49,10 +49,11 @@ def _options(query: Query, account: Accountant) -> list[AskOption]:
         mu = short_amount(math.hypot(known, math.sqrt(share * float(budget.loss.mu_squared))), known)
         preview = query.preview(mu=mu)
         if not preview.fits and preview.narrows_interval and preview.cost.mu_squared:
-            if not whole.admits(filter_(preview.cost)):
+            counted = filter_(preview.cost)
+            if not whole.admits(counted):
                 break
             error = describe_expected_error(preview)
-            cost = format_cost(preview.cost, preview.cost_fraction)
+            cost = format_cost(preview.cost, whole.budget_fraction(counted))  # of the budget, not of the cap
             options.append(AskOption(target={"mu": repr(mu)}, label=f"{error}: {cost}"))
     return options
 

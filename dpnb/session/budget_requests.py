@@ -30,6 +30,11 @@ class RequestedBudget(NotCopyable):
         The session.
     number : int
         Number of the request's row in the session's ledger.
+
+    Examples
+    --------
+    >>> session.budget_requests().columns.tolist()[:4]  # all of them, as a table
+    ['queries', 'cost', 'why', 'status']
     """
 
     _not_copied = "it follows the ledger of a service; call session.budget_requests()"
@@ -126,10 +131,6 @@ class BudgetRequests:
         RequestError
             The session is not one of a service; an argument is invalid; nothing can be granted, since no cap limits you
             or it is as high as it can be; a query costs nothing; or ten requests are pending.
-
-        See Also
-        --------
-        budget_requests : All requests, with their status.
 
         Examples
         --------

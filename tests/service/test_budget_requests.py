@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pandas as pd
 import pytest
 
 import dpnb
@@ -504,3 +505,27 @@ def test_in_pooled_mode_they_are_rows_like_others(tmp_path: Path) -> None:
         assert [row["values"].get("actor") for row in rows if row["values"]["kind"] == "budget_request"] == ["ana"]
 
     run(tmp_path, scenario, "pooled")
+
+
+def test_a_request_reads_no_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The replies are the same bytes on a neighbouring table; the control answers a query on both."""
+
+    def replies(name: str, rows: int) -> tuple[list[bytes], bytes]:
+        received: list[bytes] = []
+        exact: list[bytes] = []
+
+        async def scenario(ana: Served, curator: Served) -> None:
+            for number, mu in enumerate(("1/4", "1/5")):
+                reply = await ana.post(ana.body(f"a{number}", wants(ana, mu, "count", "mean", "groups")))
+                received.append(reply.content)
+            received.append((await curator.get(STATE)).content)
+            exact.append((await ana.post(ana.count("c", mu="1/20"))).content)
+
+        monkeypatch.setattr("service.served.people", lambda: pd.DataFrame({"age": [30] * rows}))
+        (tmp_path / name).mkdir()
+        run(tmp_path / name, scenario)
+        return received, exact[0]
+
+    (with_unit, answer), (without, other) = replies("with", 41), replies("without", 40)
+    assert with_unit == without
+    assert answer != other
