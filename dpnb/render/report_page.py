@@ -50,8 +50,8 @@ def report_page(report: Report) -> str:
 def subject_of(report: Report) -> str:
     """What a statement is about, in words."""
     if report.subject.analyst is None:
-        return report.subject.session
-    return f"{report.subject.session}, the part of {report.subject.analyst}"
+        return f"session {report.subject.session}"
+    return f"session {report.subject.session}, the part of {report.subject.analyst}"
 
 
 def _written(report: Report) -> str:

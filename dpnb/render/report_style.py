@@ -25,9 +25,9 @@ p { margin: .5rem 0; max-width: 46rem; }
 table { border-collapse: collapse; width: 100%; font-size: .875rem; font-variant-numeric: tabular-nums; }
 caption { text-align: left; font-weight: 600; padding: .25rem 0; }
 th, td { text-align: left; vertical-align: top; padding: .3rem .75rem .3rem 0; border-bottom: 1px solid var(--line);
-  overflow-wrap: break-word; }
-thead th { color: var(--faint); font-weight: 600; }
-.facts th { width: 13rem; font-weight: 600; } .facts td { overflow-wrap: anywhere; }
+  overflow-wrap: anywhere; }
+thead th { color: var(--faint); font-weight: 600; overflow-wrap: normal; }
+.facts th { width: 13rem; font-weight: 600; }
 .scroll table { min-width: 44rem; }
 ul { margin: .5rem 0; padding-left: 1.25rem; max-width: 46rem; } li { margin: .3rem 0; }
 .number { text-align: right; white-space: nowrap; width: 3rem; }
@@ -47,7 +47,7 @@ footer { margin-top: 2.5rem; padding-top: .75rem; border-top: 1px solid var(--li
   .promise, .subject { font-size: 11pt; } table { font-size: 8.5pt; } pre { font-size: 8pt; border-width: .5pt; }
   h2, caption, thead { break-after: avoid; } tr, .notice, .promise { break-inside: avoid; }
   thead { display: table-header-group; } .scroll { overflow: visible; } .scroll table, .wide { min-width: 0; }
-  ul { max-width: none; } td { overflow-wrap: anywhere; } }
+  ul { max-width: none; } }
 """
 
 POLICY = (

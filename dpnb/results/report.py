@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from dpnb.errors import InvalidValueError
+from dpnb.errors import DpnbError, InvalidValueError
 from dpnb.results.display import Displayed, to_page
 from dpnb.results.report_parts import (
     FORMAT,
@@ -143,7 +143,7 @@ class Report(Displayed, msgspec.Struct, frozen=True, forbid_unknown_fields=True)
         try:
             json.loads(text, object_pairs_hook=_refuse_twice)
             return msgspec.json.decode(text, type=cls)
-        except (ValueError, RecursionError, msgspec.MsgspecError) as error:
+        except (ValueError, RecursionError, msgspec.MsgspecError, DpnbError) as error:
             problem = str(error)
         raise InvalidValueError(
             f"report: must be a disclosure statement of dpnb, format {FORMAT}, as to_json() writes it; {problem}; give "

@@ -13,6 +13,7 @@ import pytest
 import dpnb
 from dpnb.__main__ import main
 from dpnb.accounting.losses import GDP
+from dpnb.curator import verify as verify_module
 from dpnb.curator.report import report_of
 from dpnb.curator.verify import verify
 from dpnb.errors import InvalidValueError
@@ -139,6 +140,21 @@ def test_every_altered_value_is_detected(session: dpnb.Session, saved: Path, tmp
     # A version changes the paragraph and the entry too, which then differ; only all of them together are consistent.
     assert missed == []
     assert len(seen) > 60
+
+
+def test_a_comparison_that_ignores_losses_misses_a_lower_one(
+    session: dpnb.Session, saved: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The control of the test above."""
+    content = json.loads(saved.read_text(encoding="utf-8"))
+    content["releases"][0]["mu"] = 0.001
+    saved.write_text(json.dumps(content), encoding="utf-8")
+    differences = verify_module._differences
+    assert not verify(str(saved), session.ledger.path).is_fine
+    monkeypatch.setattr(
+        verify_module, "_differences", lambda *both: (one for one in differences(*both) if ".mu:" not in one)
+    )
+    assert verify(str(saved), session.ledger.path).is_fine
 
 
 def test_a_lower_loss_is_named(session: dpnb.Session, saved: Path) -> None:

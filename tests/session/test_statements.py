@@ -7,6 +7,7 @@ import math
 import re
 from fractions import Fraction
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any
 
 import jsonschema
@@ -21,7 +22,9 @@ from dpnb.curator.report import report_of
 from dpnb.curator.verify import compare
 from dpnb.errors import LedgerError, RequestError
 from dpnb.ledger.rows_copy import RowsCopy
+from dpnb.render import report_page
 from dpnb.results.report import SCHEMA_FILE, Report
+from dpnb.session.disclosure.figures import outcome_with_unit
 from session.statements import BOTH, KINDS, Divided, opened, used
 
 SCHEMA = json.loads(SCHEMA_FILE.read_text(encoding="utf-8"))
@@ -115,6 +118,28 @@ def test_a_budget_in_gdp_states_an_epsilon_and_delta_that_it_implies() -> None:
     assert stated is not None
     assert float(stated[1]) >= dpnb.accounting.conversions.epsilon_from_mu(0.5, delta=1e-6)
     assert opened(budget=BOTH).report().guarantee.implied is None
+
+
+@pytest.mark.parametrize("mu", [0.1, 0.5, 2])
+def test_the_example_of_an_outcome_is_a_bound(mu: float) -> None:
+    """Against a release of all of the budget, whose outcome is the most telling one; and it is a close bound."""
+    normal = NormalDist()
+    guarantee = opened(budget=dpnb.Budget.gdp(mu)).report().guarantee
+    bound = outcome_with_unit(guarantee, 0.1)
+    attained = normal.cdf(normal.inv_cdf(0.1) + mu)
+    assert bound is not None
+    assert attained <= bound <= attained * 1.0001
+    by_epsilon = outcome_with_unit(opened(budget=BOTH).report().guarantee, 0.1)
+    assert by_epsilon is not None
+    assert 0.1 * math.e + 1e-6 <= by_epsilon <= 0.2719
+    pure = outcome_with_unit(opened(budget=dpnb.Budget.pure(0.3)).report().guarantee, 0.1)
+    assert pure is not None
+    assert 0.1 * math.exp(0.3) <= pure <= 0.135
+    reserve = outcome_with_unit(opened(budget=dpnb.Budget.gdp(0.5, pure_epsilon=0.1)).report().guarantee, 0.1)
+    assert reserve is not None
+    assert math.exp(0.1) * 0.1 < normal.cdf(normal.inv_cdf(0.1) + 0.5) < reserve < 0.5
+    assert outcome_with_unit(opened(budget=None).report().guarantee, 0.1) is None
+    assert outcome_with_unit(opened(budget=dpnb.Budget(epsilon=4, delta=1e-6)).report().guarantee, 0.1) is None
 
 
 # --- what is in it --------------------------------------------------------------------------------------------------
@@ -263,6 +288,16 @@ def test_hostile_texts_are_texts() -> None:
     assert page.count("</template>") == 1
     assert "alert(1)" in report.mechanisms[0].name
     assert "alert" not in report.registry_entry
+
+
+def test_a_page_that_does_not_escape_texts_would_run_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The control of the test above."""
+    session = opened(budget=dpnb.Budget.gdp(1))
+    session.above_threshold(50, epsilon=0.02, name="<script>alert(1)</script>")
+    report = session.report()
+    assert "<script" not in report.to_html()
+    monkeypatch.setattr(report_page, "escape", str)
+    assert "<script" in report.to_html()
 
 
 # --- the copy of the rows -------------------------------------------------------------------------------------------

@@ -61,6 +61,12 @@ def test_nothing_is_wider_than_the_screen(page: Page) -> None:
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
 
 
+def test_a_long_name_takes_no_column_out_of_sight(page: Page) -> None:
+    if (page.viewport_size or {})["width"] > 1000:
+        for region in page.get_by_role("region").all():
+            assert region.evaluate("one => one.scrollWidth <= one.clientWidth")
+
+
 def test_nothing_that_an_analyst_wrote_is_run(page: Page) -> None:
     assert page.title().startswith("Disclosure statement")
     assert page.locator("script, img, iframe, link, a").count() == 0

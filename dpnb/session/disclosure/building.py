@@ -160,7 +160,7 @@ def rows_for(ledger: Ledger, scope: Scope, count: int | None = None) -> Iterator
         The rows; None if there are fewer, or no part is reserved for the analyst.
     """
     if not scope.is_copy:
-        fits = count is None or count <= ledger.count
+        fits = count is None or 0 <= count <= ledger.count
         with closing(RowsCopy(ledger, count if fits else 0)) as rows:
             yield rows if fits else None
         return

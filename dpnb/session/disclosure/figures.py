@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
+from scipy.special import ndtr, ndtri
+
 from dpnb._core.accountant import participation
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.explain import NOTHING_REFUSED, PURE_RULE, RESERVE_RULE, describe_guarantee
@@ -29,6 +31,9 @@ COMPARED_DELTA = Fraction(1, 10**6)
 """The delta for which the epsilon of a guarantee in Gaussian differential privacy is stated."""
 
 MAX_FACTOR = 1e12
+ROUNDING = 1e-12
+"""More than the relative error of a few operations on doubles."""
+
 NEIGHBOURS = (
     "Two tables are neighbours if one of them has one unit more than the other, with all rows of that unit, and they "
     "are the same otherwise."
@@ -92,6 +97,38 @@ def _implied(guarantee: PrivacyGuarantee) -> Implied | None:
     epsilon = epsilon_of_pure_gdp(budget.pure_epsilon, budget.loss.mu_squared, COMPARED_DELTA)
     total = COMPARED_DELTA + budget.discovery_delta  # the deltas of discoveries add to that of the conversion
     return Implied(epsilon, decimal_up(total)) if total < 1 and math.isfinite(epsilon) else None
+
+
+def outcome_with_unit(guarantee: Guarantee, without: float) -> float | None:
+    """A bound on the probability of an outcome from a table with a unit, rounded up.
+
+    Parameters
+    ----------
+    guarantee : Guarantee
+        The guarantee.
+    without : float
+        The probability of the outcome from the table without the unit.
+
+    Returns
+    -------
+    float or None
+        Below 1; None if nothing else is known.
+    """
+    factor, delta, mu = guarantee.factor, guarantee.delta, guarantee.mu
+    if guarantee.implied is not None and mu is not None and not guarantee.pure_epsilon:
+        # Dong, Roth and Su 2022: what the trade-off curve of mu-GDP admits, which is less than epsilon and delta do.
+        bound = float(ndtr(ndtri(without) + mu)) * (1 + ROUNDING) + guarantee.discovery_delta
+    elif guarantee.implied is not None and mu is not None:  # the guarantee holds at each of these deltas
+        bound = min(
+            math.exp(epsilon_of_pure_gdp(exact(guarantee.pure_epsilon), exact(mu) ** 2, exact(one))) * without + one
+            for one in (1e-6, 1e-3, 1e-2, 0.03, 0.1)
+        )
+        bound = bound * (1 + ROUNDING) + guarantee.discovery_delta
+    elif factor is None or delta is None:
+        return None
+    else:
+        bound = (factor * without + delta) * (1 + ROUNDING)
+    return bound if bound < 1 else None
 
 
 def filter_of(account: Accountant) -> Filter:

@@ -18,17 +18,18 @@ from dpnb.accounting.exact import decimal_up, display_up
 from dpnb.accounting.losses import GDP, Loss, PureGDP
 from dpnb.errors import PlanError, printable
 from dpnb.ledger import ROOT, Charge, parent_launch, refuse_unreadable
-from dpnb.ledger.charge import ACT, CLOSE, COMPARISON, GRANT, RELEASE, SELECTION, TABLE_FILES
+from dpnb.ledger.charge import ACT, COMPARISON, GRANT, LAUNCH, RELEASE, SELECTION
 from dpnb.render.numbers import format_cost_up, format_percent_up
 from dpnb.results.report_parts import Act, Mechanism, Release, Status
 
-NO_REQUESTS = (ACT, GRANT, CLOSE, TABLE_FILES)
+REQUESTS = (RELEASE, COMPARISON, SELECTION, LAUNCH)
 FREE = "nothing"
 
 
 def releases_of(core: SessionCore, charges: list[Charge], *, answers: bool) -> tuple[Release, ...]:
     """Every request that was charged, in every part of the budget and every mechanism, oldest first."""
-    return tuple(_release(core, charge, answers=answers) for charge in charges if charge.kind not in NO_REQUESTS)
+    charged = (charge for charge in charges if charge.kind in REQUESTS or charge.loss)
+    return tuple(_release(core, charge, answers=answers) for charge in charged)
 
 
 def _release(core: SessionCore, charge: Charge, *, answers: bool) -> Release:

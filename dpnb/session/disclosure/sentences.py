@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from dpnb._core.ledger_metadata import NO_BUDGET
-from dpnb.accounting.exact import display_up
+from dpnb.accounting.exact import display_up, percent_up
 from dpnb.results.report_parts import (
     Act,
     Division,
@@ -22,6 +22,10 @@ from dpnb.results.report_parts import (
     Unit,
     Written,
 )
+from dpnb.session.disclosure.figures import outcome_with_unit
+
+OUTCOME = 0.1
+"""The probability of the outcome in the example."""
 
 KINDS = {
     "release": ("release of a statistic", "releases of statistics"),
@@ -95,9 +99,10 @@ def _protected(facts: Facts) -> tuple[str, ...]:
             "rows, the guarantee is about each of these rows, and weaker for the person as a whole."
         )
     else:
+        column = facts.tables[0].unit_column
         words = (
-            f"The privacy unit is {unit.words}: all rows with the same value in that column are protected together. "
-            "Rows and groups of a unit beyond these limits have no effect on any answer."
+            f"The privacy unit is {unit.words}: all rows with the same value in the column {column} are protected "
+            "together. What a unit has beyond these limits has no effect on any answer."
         )
     if unit.public_units is None:
         number = "The number of units is protected too."
@@ -107,6 +112,8 @@ def _protected(facts: Facts) -> tuple[str, ...]:
         words,
         f"{unit.neighbours} The guarantee compares the answers from neighbouring tables, so it is about whether a unit "
         f"is in the table at all, and therefore about everything that its rows say. {number}",
+        "The guarantee is about one unit at a time. What the answers say about several units together, such as the "
+        "members of a family, is limited less: for two units epsilon or mu is twice as large, and delta at least that.",
     )
 
 
@@ -120,6 +127,9 @@ def _guaranteed(facts: Facts) -> tuple[str, ...]:
             "To compare it with other guarantees: it implies that each probability changes by a factor of at most e "
             f"to the {display_up(guarantee.implied.epsilon)}, plus at most {display_up(guarantee.implied.delta)}."
         )
+    example = _example(guarantee)
+    if example is not None:
+        found.append(example)
     if guarantee.on_exhausted is not None:
         found.append(EXHAUSTED[guarantee.on_exhausted])
     if guarantee.fixed_beforehand:
@@ -136,6 +146,17 @@ def _guaranteed(facts: Facts) -> tuple[str, ...]:
         "in the way that each of them says, and are no promise about further requests."
     )
     return tuple(found)
+
+
+def _example(guarantee: Guarantee) -> str | None:
+    """What the guarantee says of one outcome; None if that is nothing."""
+    probability = outcome_with_unit(guarantee, OUTCOME)
+    if probability is None:
+        return None
+    return (
+        f"For example, an outcome that has a probability of {OUTCOME:.0%} when a unit is not in the table has one of "
+        f"at most {percent_up(probability)} when it is."
+    )
 
 
 def _beyond(guarantee: Guarantee) -> str:
@@ -169,6 +190,11 @@ def _released(facts: Facts) -> tuple[str, ...]:
         )
     else:
         found.append(f"Charged so far: {facts.filter.spent}.")
+    if len(facts.table_versions) > 1:
+        found.append(
+            f"Several versions of the table were used ({', '.join(facts.table_versions)}). The guarantee is about all "
+            "of them together: their losses are added up."
+        )
     readings = facts.readings
     if readings.participation is not None:
         found.append(readings.participation)
