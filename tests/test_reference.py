@@ -159,17 +159,30 @@ def test_tables_are_made_of_what_the_code_reads() -> None:
     assert "| `tables[].columns[].declared` | declaration of a column |" in reference.report_fields()
     assert "|  |" not in reference.report_fields()  # each field has a meaning
     assert set(reference.commands()) == {
-        *("draft", "check", "statement", "report", "verify", "audit", "serve", "token", "history", "freeze", "unfreeze"),
+        *(
+            "draft",
+            "check",
+            "statement",
+            "report",
+            "verify",
+            "audit",
+            "serve",
+            "token",
+            "history",
+            "freeze",
+            "unfreeze",
+        ),
         *("requests", "approve", "decline", "grant", "revoke", "restore"),
     }
 
 
 def test_the_page_of_the_service_has_every_key_and_limit() -> None:
-    from dpnb.service.settings import SERVICE_KEYS, TABLE_KEYS, TLS_KEYS
+    from dpnb.service.ports import TLS_KEYS
+    from dpnb.service.settings import COCKPIT_KEYS, SERVICE_KEYS, TABLE_KEYS
     from dpnb.wire import limits
 
     text = (REFERENCE / "service.md").read_text(encoding="utf-8")
-    assert [key for key in (*SERVICE_KEYS, *TABLE_KEYS, *TLS_KEYS) if f"`{key}`" not in text] == []
+    assert [key for key in (*SERVICE_KEYS, *TABLE_KEYS, *TLS_KEYS, *COCKPIT_KEYS) if f"`{key}`" not in text] == []
     for limit in (limits.MAX_BODY, limits.MAX_DEPTH, limits.MAX_VALUES, limits.MAX_LIST, limits.MAX_TEXT):
         assert f"| {limit:,} |" in text
 
