@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import msgspec
 import pytest
 
+from dpnb._protocol.cockpit import ServiceState
 from dpnb.service.cockpit import page
 from dpnb.service.cockpit.app import Cockpit
 from dpnb.service.cockpit.protections import Origins
@@ -49,6 +51,7 @@ class Browser:
         """What the page shows."""
         response = await self.get("/api/state")
         assert response.status_code == 200, response.text
+        msgspec.json.decode(response.content, type=ServiceState)  # as strictly as the page reads it
         return response.json()
 
 

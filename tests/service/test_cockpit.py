@@ -12,6 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
+import dpnb
 from dpnb.curator.audit import audit
 from dpnb.curator.verify import verify
 from dpnb.service import acts, tokens
@@ -23,6 +24,7 @@ from dpnb.service.parts import Amount, Division, Part
 from dpnb.service.tokens import Role, new_token, revoke_tokens
 from dpnb.wire.calls import RequestBudget, TargetArguments
 from service.cockpits import ACTS, FREEZE, LOG, ORIGIN, Browser, Opened, built, run_cockpit
+from service.served import open_people
 from waiting import LIMIT
 
 __all__ = ["built"]
@@ -306,6 +308,37 @@ def test_the_page_shows_no_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         assert noisy in (await browser.get(LOG)).text  # the control
 
     run_cockpit(tmp_path, scenario)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"budget": None},
+        {"budget": dpnb.Budget(1.0, 1e-6), "filter": "zcdp"},
+        {"budget": dpnb.Budget.pure(1)},
+        {"budget": dpnb.Budget.gdp(1, pure_epsilon=0.1)},
+        {"accounting": "individual"},
+    ],
+    ids=str,
+)
+def test_every_kind_of_budget_is_shown(changes: dict[str, Any], tmp_path: Path) -> None:
+    session = open_people(tmp_path / "people.dpnb", **changes)
+
+    async def scenario(opened: Opened) -> None:
+        browser = await opened.logged_in()
+        (before,) = (await browser.state())["tables"]
+        if changes.get("budget") == dpnb.Budget.pure(1):
+            session.above_threshold(50, epsilon=0.05, name="scan")
+        else:
+            assert (await opened.served.post(opened.served.count("a"))).status_code == 200
+        (table,) = (await browser.state())["tables"]
+        assert table["fault"] is None
+        assert table["spent"] != before["spent"]
+        assert len(table["moments"]) > 1
+        has_budget = changes.get("budget", "") is not None
+        assert [one["spent"] is not None for one in table["moments"]] == [has_budget] * len(table["moments"])
+
+    run_cockpit(tmp_path, scenario, session=session)
 
 
 def test_an_act_is_a_row_of_the_chain(tmp_path: Path) -> None:

@@ -240,7 +240,8 @@ class Cockpit(NotCopyable):
     async def _events(self, request: HttpRequest, sender: Sender) -> Response:
         if self._live.is_full:
             raise HTTPException(429, "Too many open pages; close others.")
-        return StreamingResponse(self._live.stream(sender.is_valid), media_type="text/event-stream")
+        headers = {"X-Accel-Buffering": "no"}
+        return StreamingResponse(self._live.stream(sender.is_valid), headers=headers, media_type="text/event-stream")
 
     # --- acts ---------------------------------------------------------------------------------------------------
 

@@ -38,7 +38,6 @@ HEADERS = {
     "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
     "Cache-Control": "no-store",
 }
-YEAR = 365 * 24 * 3600
 
 
 @dataclass(frozen=True)
@@ -103,8 +102,6 @@ class Protected:
                 headers = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
                     headers[name] = value
-                if self._origins.is_secure:
-                    headers["Strict-Transport-Security"] = f"max-age={YEAR}"
             await send(message)
 
         refusal = self._origins.refusal(scope["method"], Headers(scope=scope))
