@@ -28,6 +28,9 @@ export function isFound(row: ILoggedRow, search: string): boolean {
     .every(word => (/^#\d+$/.test(word) ? row.id === Number(word.slice(1)) : text.includes(word)));
 }
 
+/** Number of the newest rows that are read again while one of them is unanswered. */
+const READ_AGAIN = 100;
+
 /** The known rows of a ledger, and from which number on they must be read again. */
 export class LogRows {
   private readonly _rows = new Map<number, ILoggedRow>();
@@ -45,9 +48,14 @@ export class LogRows {
     rows.forEach(row => this._rows.set(row.id, row));
   }
 
-  /** The number of the last row before those that are new or may still change. */
+  /**
+   * The number of the last row before those that are new or may still change.
+   *
+   * A row may stay unanswered for ever, for example after a crash; not all rows since then are read with each change.
+   */
   get settled(): number {
+    const last = this.all[0]?.id ?? 0;
     const pending = this.all.filter(row => row.status === 'reserved').map(row => row.id - 1);
-    return Math.min(this.all[0]?.id ?? 0, ...pending);
+    return Math.max(Math.min(last, ...pending), last - READ_AGAIN, 0);
   }
 }
