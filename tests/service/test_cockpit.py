@@ -16,7 +16,7 @@ import dpnb
 from dpnb.curator.audit import audit
 from dpnb.curator.verify import verify
 from dpnb.service import acts, tokens
-from dpnb.service.cockpit import app, logins, protections
+from dpnb.service.cockpit import app, logins, protections, views
 from dpnb.service.cockpit.app import Cockpit
 from dpnb.service.cockpit.logins import Logins
 from dpnb.service.cockpit.protections import POLICY, Origins
@@ -357,6 +357,22 @@ def test_an_act_is_a_row_of_the_chain(tmp_path: Path) -> None:
 
     run_cockpit(tmp_path, scenario)
     assert audit(str(tmp_path / "people.dpnb")).is_fine
+
+
+def test_the_log_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(acts, "MAX_ROWS", 2)
+    monkeypatch.setattr(views, "PAGES", 2)
+
+    async def scenario(opened: Opened) -> None:
+        browser = await opened.logged_in()
+        for number in range(9):
+            await opened.served.post(opened.served.count(str(number), mu=f"1/{30 - number}"))
+        first, second, third = [(await browser.get(f"{LOG}?after={after}")).json() for after in (0, 4, 8)]
+        assert [len(one["rows"]) for one in (first, second, third)] == [4, 4, 1]
+        assert [one["more"] for one in (first, second, third)] == [True, True, False]
+        assert [row["id"] for page in (first, second, third) for row in page["rows"]] == list(range(1, 10))
+
+    run_cockpit(tmp_path, scenario)
 
 
 def test_a_new_token_replaces_the_old_one(tmp_path: Path) -> None:

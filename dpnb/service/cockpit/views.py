@@ -10,7 +10,6 @@ from dpnb._core.accountant.granting import whole_of
 from dpnb._protocol import cockpit as protocol
 from dpnb.errors import DpnbError, printable
 from dpnb.ledger import node_of
-from dpnb.ledger.charge import TABLE_FILES
 from dpnb.render.numbers import format_cost_up
 from dpnb.service.acts import audit_page, words_of
 from dpnb.service.app import ServedTable
@@ -24,6 +23,9 @@ from dpnb.wire.acts import AuditRow, PartState, RequestState, TableState
 
 MOMENTS = 120
 """Points of the timeline."""
+
+PAGES = 5
+"""Pages of an audit in one reply."""
 
 NOTHING_YET = "before the first request"
 
@@ -171,9 +173,15 @@ def _moments(table: OpenTable) -> list[protocol.Moment]:
 
 
 def log_view(table: OpenTable, after: int) -> protocol.LogPage:
-    """The rows after a number."""
+    """The rows after a number: at most `PAGES` pages of an audit."""
     page = audit_page(table, after)
-    return protocol.LogPage(rows=[_row(one) for one in page.rows if one.kind != TABLE_FILES], more=page.more)
+    rows = list(page.rows)
+    for _ in range(PAGES - 1):
+        if not page.more:
+            break
+        page = audit_page(table, rows[-1].id)
+        rows += page.rows
+    return protocol.LogPage(rows=[_row(one) for one in rows], more=page.more)
 
 
 def _row(one: AuditRow) -> protocol.LoggedRow:
