@@ -16,6 +16,10 @@ KIND = "dpnb disclosure statement"
 FORMAT = 1
 """Number of the JSON format; it rises with any change of the schema."""
 
+TIME = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$"
+VERSION = r"^[0-9][0-9A-Za-z.+-]{0,39}$"
+"""What does not follow from the ledger has a narrow form, so that no other text can be put into a statement."""
+
 Mode = Literal["not divided", "pooled", "reserved"]
 Status = Literal["released", "reserved", "failed"]
 
@@ -27,9 +31,14 @@ def _about(text: str) -> Meta:
 class Written(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """When the statement was written, and by which program.  This is all that does not follow from the ledger."""
 
-    time: Annotated[str, _about("UTC, ISO 8601.")]
-    program: Annotated[str, _about("Name of the program.")]
-    version: Annotated[str, _about("Version of the program that wrote the statement, not of those that charged.")]
+    time: Annotated[str, Meta(pattern=TIME, description="UTC, ISO 8601.")]
+    program: Annotated[Literal["dpnb"], _about("Name of the program.")]
+    version: Annotated[
+        str,
+        Meta(
+            pattern=VERSION, description="Version of the program that wrote the statement, not of those that charged."
+        ),
+    ]
 
 
 class Subject(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

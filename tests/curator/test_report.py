@@ -9,15 +9,18 @@ import jsonschema
 import pytest
 from msgspec.structs import replace
 
+import dpnb
 from dpnb.__main__ import main
-from dpnb._core.accountant.granting import revoke
+from dpnb._core.accountant.granting import grant, revoke, share_of, whole_of
+from dpnb.accounting.exact import exact
 from dpnb.curator.report import report_of
 from dpnb.errors import InvalidValueError, LedgerError
-from dpnb.ledger import node_of
+from dpnb.ledger import RequestOrigin, node_of, requested_by
 from dpnb.ledger.replica import ReplicaLedger
 from dpnb.ledger.shared_rows import SharedRows
 from dpnb.results.report import SCHEMA_FILE, Report, report_schema
 from dpnb.service.opening import AnalystSession
+from dpnb.session.base import BaseSession
 from dpnb.session.disclosure.building import report_of_ledger
 from dpnb.session.disclosure.division import Scope
 from ledger.rows import tamper
@@ -131,6 +134,22 @@ def test_parts_say_what_was_charged_to_them(tmp_path: Path) -> None:
             {part.name: part for part in report_of(divided.path, "ana").division.parts} if mode == "reserved" else parts
         )
         assert (own["ana"].spent, own["ana"].cap) == (parts["ana"].spent, parts["ana"].cap)
+
+
+def test_parts_under_individual_accounting_say_that_no_unit_pays_more_than_its_budget(tmp_path: Path) -> None:
+    session = opened(tmp_path / "clinic.dpnb", budget=dpnb.Budget.gdp(1), accounting="individual")
+    core = session._core
+    part = grant(core.account, "analyst", "ana", "reserved", share_of(whole_of(core.account), exact(0.25)), version="1")
+    with requested_by(RequestOrigin("ana")):
+        for mu in (0.3, 0.4, 0.45):
+            BaseSession(core.for_analyst(part)).frame["age"].sum().release(mu=mu)
+            BaseSession(core.for_analyst(part)).frame["age"].mean().release(mu=mu)
+    own = report_of(session.ledger.path, "ana")
+    (shown,) = own.division.parts
+    assert (shown.ceiling, "no unit is charged more than its budget" in shown.spent) == ("mu 0.5", True)
+    assert own.division.parts[0].spent == report_of(session.ledger.path).division.parts[0].spent
+    assert "certainly took part" in str(own.readings.participation)
+    assert str(own.readings.participation) in str(own.sections)
 
 
 def test_a_revoked_part_still_has_a_statement(tmp_path: Path) -> None:

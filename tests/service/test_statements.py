@@ -45,6 +45,7 @@ def test_the_curator_verifies_the_statement_that_an_analyst_hands_over(
     assert result.is_fine, result.differences
     assert statement.division.mode == mode
     assert statement.source.rows_of == "copy"
+    assert "All requests were made through a service" in str(statement.sections)
     losses = [one.loss for one in statement.releases]
     whole = report_of(str(ledger))
     assert [one.analyst for one in whole.releases] == ["ana", "bob", "ana", "bob"]

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from importlib.metadata import version
+from typing import Literal
 
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.grant import Grant
@@ -28,7 +29,7 @@ from dpnb.session.disclosure.registry import registry_entry
 from dpnb.session.disclosure.requests import acts_of, mechanisms_of, releases_of
 from dpnb.session.disclosure.sentences import Facts, sections_of
 
-PROGRAM = "dpnb"
+PROGRAM: Literal["dpnb"] = "dpnb"
 UNUSED_VERSION = ""
 """The version of the table of a core that releases nothing."""
 

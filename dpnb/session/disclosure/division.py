@@ -76,7 +76,7 @@ def _own(account: Accountant, analyst: str) -> BudgetPart:
         project=None,
         ceiling=_words(ceiling),
         cap=None if cap is None else _words(cap),
-        spent=_words(spent),
+        spent=_spent(account, spent),
         revoked=_is_revoked(account),
     )
 
@@ -102,7 +102,7 @@ def _part(account: Accountant, grant: Grant) -> BudgetPart:
         project=None if project is None else printable(project.name),
         ceiling=None if grant.ceiling is None else _words(grant.ceiling),
         cap=None if cap is None else _words(cap),
-        spent=_words(spent),
+        spent=_spent(account, spent),
         revoked=grant.is_revoked,
     )
 
@@ -117,6 +117,13 @@ def _belongs(tree: BudgetTree, charge: ChargeSummary, grant: Grant) -> bool:
             return True
         own = tree.grant_of(own.node)
     return False
+
+
+def _spent(account: Accountant, spent: PureGDP) -> str:
+    """What was charged; under individual accounting each unit is charged at most its budget."""
+    if not account.individual:
+        return _words(spent)
+    return f"{_words(spent)} as the sum of the worst cases; no unit is charged more than its budget"
 
 
 def _words(amount: PureGDP) -> str:

@@ -228,7 +228,8 @@ def _divided(facts: Facts) -> tuple[str, ...]:
 def _where(facts: Facts) -> str:
     """What a session protects against, by where the table is."""
     total = len(facts.releases)
-    local = 0 if facts.source.rows_of == "copy" else sum(one.analyst is None for one in facts.releases)
+    # The rows of a reserved part do not repeat its name; only a service charges it.
+    local = 0 if facts.subject.analyst is not None else sum(one.analyst is None for one in facts.releases)
     notebook = (
         "made in a process that also held the table. There the software protects against mistakes, and not against an "
         "analyst who reads the table in another way"
