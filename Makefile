@@ -93,7 +93,7 @@ dist: set-up-lab  ## build a release into dist/, from a clean clone of the last 
 	$(ENV) $(PY) tests/release.py dist
 
 clean:  ## remove what the other targets made, but no ledger
-	rm -rf .venv .venv-oldest .set-up dist build dpnb/labextension dpnb/notebook/static labextension/lib labextension/node_modules \
+	rm -rf .venv .venv-oldest .set-up dist build dpnb/labextension dpnb/notebook/static dpnb/service/static labextension/lib labextension/node_modules \
 	  labextension/.yarn labextension/tsconfig.tsbuildinfo .pytest_cache .mypy_cache .ruff_cache .hypothesis \
 	  .import_linter_cache .coverage .coverage.* htmlcov tests/ui/screenshots
 	find .ci dpnb tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -19,7 +19,7 @@ import msgspec
 from msgspec import inspect as shapes
 
 FOLDER = Path(__file__).parents[1] / "labextension" / "src" / "protocol"
-MODULES = ("glossary", "timeline", "connection", "snapshot", "picker", "messages")
+MODULES = ("glossary", "timeline", "connection", "snapshot", "picker", "messages", "cockpit")
 WIDTH = 120
 FIELD = re.compile(r"^    (\w+) : .*\n((?:        .*\n?)*)", re.MULTILINE)
 

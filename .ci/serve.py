@@ -1,7 +1,7 @@
-"""Serve the RAND table to notebooks on this machine: ``make serve``.
+"""Serve the RAND table to notebooks on this machine, and its cockpit to a browser: ``make serve``.
 
-The settings, the ledger, the token and the log are in ``.dpnb-service`` in the clone. They are kept, so that a budget
-that was spent stays spent; each start makes a new token and revokes the earlier ones. To try the protection itself, run
+The settings, the ledger, the tokens and the log are in ``.dpnb-service`` in the clone. They are kept, so that a budget
+that was spent stays spent; each start makes new tokens and revokes the earlier ones. To try the protection itself, run
 it as another user than the notebooks: here both are yours.
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import socket
 import sys
 import tempfile
 from pathlib import Path
@@ -17,11 +18,12 @@ from pathlib import Path
 from dpnb.__main__ import main as command
 from dpnb.errors import DpnbError
 from dpnb.service.settings import LONGEST_PATH, read_settings
-from dpnb.service.tokens import new_token, read_tokens, revoke_tokens
+from dpnb.service.tokens import Role, new_token, read_tokens, revoke_tokens
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / ".dpnb-service"
-ANALYST = "analyst"
+ANALYST, CURATOR = "analyst", "curator"
+COCKPIT_PORT = 8444
 
 
 def socket_path() -> Path:
@@ -43,10 +45,30 @@ def prepare() -> Path:
     settings.write_text(
         f"socket = {json.dumps(str(socket_path()))}\n"
         'tokens = "tokens.json"\nlog = "service.log"\n\n'
-        f'[tables.rand-hie]\ndeclaration = "rand-hie.toml"\ndata = {json.dumps(str(data))}\n',
+        f"[cockpit]\nport = {free_port()}\n\n"
+        f'[tables.rand-hie]\ndeclaration = "rand-hie.toml"\ndata = {json.dumps(str(data))}\n'
+        f"[tables.rand-hie.analysts.{ANALYST}]\ncap = {{ share = 0.25 }}\n",
         encoding="utf-8",
     )
     return settings
+
+
+def free_port() -> int:
+    """The port of the cockpit: the usual one, or another if it is taken."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", COCKPIT_PORT))
+        except OSError:
+            return 0
+        return COCKPIT_PORT
+
+
+def fresh_token(tokens: Path, name: str, role: Role) -> str:
+    """A new token of a person, whose earlier ones are revoked."""
+    if any(one.name == name and one.revoked is None for one in read_tokens(tokens)):
+        revoke_tokens(tokens, name)
+    return new_token(tokens, name, role=role)
 
 
 def main() -> int:
@@ -54,15 +76,15 @@ def main() -> int:
     path = prepare()
     try:
         settings = read_settings(path)
-        if any(one.name == ANALYST and one.revoked is None for one in read_tokens(settings.tokens)):
-            revoke_tokens(settings.tokens, ANALYST)
-        token = new_token(settings.tokens, ANALYST)
+        analyst, curator = (fresh_token(settings.tokens, name, name) for name in (ANALYST, CURATOR))
         print(
             "In a notebook, for example of `make lab` in another terminal:\n\n"
             "    %load_ext dpnb\n"
             "    import dpnb\n"
             f'    session = dpnb.connect("{settings.address.url}", table="rand-hie")\n\n'
-            f"It asks for the access token, which is new at each start:\n\n    {token}\n\n"
+            f"It asks for the access token, which is new at each start:\n\n    {analyst}\n\n"
+            "The analyst has a quarter of the budget. For more, session.request_budget(...) asks the curator, whose "
+            f"page is at the address below; log in there with\n\n    {curator}\n\n"
             f"The log is {FOLDER / 'service.log'}.\n",
             flush=True,
         )

@@ -51,7 +51,7 @@ WHEELS_ONLY = ("--only-binary", ":all:", *(word for name in SDISTS for word in (
 PROXY = "configurable-http-proxy@^5"
 """JupyterHub's proxy, which is not a Python package."""
 
-BUNDLES = (ROOT / "dpnb" / "labextension", ROOT / "dpnb" / "notebook" / "static")
+BUNDLES = tuple(ROOT / "dpnb" / name for name in ("labextension", "notebook/static", "service/static"))
 SOURCES = ("*.json", "*.mjs", "*.js", "yarn.lock", ".yarnrc.yml", "src/**/*", "style/**/*", "schema/*", "scripts/*")
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")

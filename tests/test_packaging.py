@@ -34,7 +34,7 @@ def test_build_fails_without_the_bundle_and_the_widget(recipe: dict) -> None:
     # A target that the build does not insist on is a target that a wheel may lack without anyone noticing.
     ensured = recipe["tool"]["hatch"]["build"]["hooks"]["jupyter-builder"]["ensured-targets"]
     assert {"dpnb/labextension/package.json", "dpnb/labextension/static/style.js"} <= set(ensured)
-    assert "dpnb/notebook/static/gauges.js" in ensured
+    assert {"dpnb/notebook/static/gauges.js", "dpnb/service/static/cockpit.js"} <= set(ensured)
 
 
 def test_labextension_path_that_python_declares_is_the_one_that_is_shipped() -> None:

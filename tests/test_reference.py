@@ -178,11 +178,13 @@ def test_tables_are_made_of_what_the_code_reads() -> None:
 
 def test_the_page_of_the_service_has_every_key_and_limit() -> None:
     from dpnb.service.hub_settings import HUB_KEYS
-    from dpnb.service.settings import SERVICE_KEYS, TABLE_KEYS, TLS_KEYS
+    from dpnb.service.ports import TLS_KEYS
+    from dpnb.service.settings import COCKPIT_KEYS, SERVICE_KEYS, TABLE_KEYS
     from dpnb.wire import limits
 
+    keys = (*SERVICE_KEYS, *TABLE_KEYS, *TLS_KEYS, *HUB_KEYS, *COCKPIT_KEYS)
     text = (REFERENCE / "service.md").read_text(encoding="utf-8")
-    assert [key for key in (*SERVICE_KEYS, *TABLE_KEYS, *TLS_KEYS, *HUB_KEYS) if f"`{key}`" not in text] == []
+    assert [key for key in keys if f"`{key}`" not in text] == []
     for limit in (limits.MAX_BODY, limits.MAX_DEPTH, limits.MAX_VALUES, limits.MAX_LIST, limits.MAX_TEXT):
         assert f"| {limit:,} |" in text
 

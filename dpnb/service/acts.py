@@ -151,14 +151,14 @@ def _row(charge: Charge, chained: str, parts: Mapping[str, str]) -> AuditRow:
         charge.kind,
         charge.node,
         charge.status,
-        printable(whose + _words(charge)),
+        printable(whose + words_of(charge)),
         format_cost_up(charge.loss) if charge.loss else "free",
         chained,
         None if charge.origin is None else charge.origin.actor,
     )
 
 
-def _words(charge: Charge) -> str:
+def words_of(charge: Charge) -> str:
     """What was requested: never what came of it."""
     if charge.kind == RELEASE:
         return describe_plan(plan_of(charge), request_of(charge).view)

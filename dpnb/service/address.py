@@ -15,7 +15,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dpnb.errors import InvalidValueError
-from dpnb.service.settings import PortAddress, SocketAddress
+from dpnb.service.ports import PortAddress
+from dpnb.service.settings import SocketAddress
 
 BACKLOG = 128
 

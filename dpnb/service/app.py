@@ -135,10 +135,15 @@ class ServedTable(NotCopyable):
         The table.
     rules : Rules
         How requests are limited, timed and counted.
+
+    Attributes
+    ----------
+    version : int
+        Increases with every change that this process makes.
     """
 
     def __init__(self, table: OpenTable, rules: Rules) -> None:
-        self.table, self._rules = table, rules
+        self.table, self._rules, self.version = table, rules, 0
         self._analysts: dict[str, ServedAnalyst] = {}
         rules.metrics.follow(
             table.name,
@@ -160,6 +165,7 @@ class ServedTable(NotCopyable):
 
     def _notify(self) -> None:
         """Let every stream look for new rows; only those of its analyst cause an event."""
+        self.version += 1
         for one in list(self._analysts.values()):
             one.feed.notify()
 

@@ -30,7 +30,11 @@ def run_service(path: str, *, check_only: bool) -> tuple[str, int]:
 
     if check_only:
         return check_service(Path(path)), 0
-    code = serve(Path(path), lambda url: _say(f"dpnb: serving at {url}; Ctrl-C stops"))
+    code = serve(
+        Path(path),
+        lambda url: _say(f"dpnb: serving at {url}; Ctrl-C stops"),
+        lambda url: _say(f"dpnb: the curator's page is at {url}; log in with a token of a curator"),
+    )
     return "dpnb: stopped", code
 
 

@@ -23,11 +23,13 @@ import uvicorn
 from dpnb.errors import DpnbError, InvalidValueError
 from dpnb.service.address import Listening, listen
 from dpnb.service.app import Rules, ServedTable, Service, allowed_hosts
+from dpnb.service.cockpit.serving import CockpitServer
 from dpnb.service.hub import HubIdentities
 from dpnb.service.log import log, set_up_log
 from dpnb.service.metrics import Metrics, MetricsServer
 from dpnb.service.opening import OpenTable, check_table, open_table
-from dpnb.service.settings import Certificate, PortAddress, Settings, TableSettings, read_settings
+from dpnb.service.ports import Certificate, PortAddress
+from dpnb.service.settings import Settings, TableSettings, read_settings
 from dpnb.service.tokens import TokenStore, read_tokens
 
 PRIVATE = 0o077
@@ -35,6 +37,9 @@ PRIVATE = 0o077
 
 MOST_CONNECTIONS = 2000
 """Connections and requests of all analysts together; those beyond are refused at once."""
+
+NOBODY: Callable[[str], None] = lambda address: None  # noqa: E731
+"""Hears nothing."""
 
 KILLED = 1
 """Exit code after a second signal."""
@@ -56,10 +61,11 @@ def check_service(path: Path) -> str:
     for table in settings.tables.values():
         check_table(table)
     names = ", ".join(settings.tables)
-    return f"{path}: fine; would serve {names} at {settings.address.url}"
+    page = "" if settings.cockpit is None else f", and the curator's page at {settings.cockpit.url}"
+    return f"{path}: fine; would serve {names} at {settings.address.url}{page}"
 
 
-def serve(path: Path, announce: Callable[[str], None]) -> int:
+def serve(path: Path, announce: Callable[[str], None], announce_cockpit: Callable[[str], None] = NOBODY) -> int:
     """Serve the tables of a settings file until a signal; returns the exit code.
 
     Parameters
@@ -68,6 +74,8 @@ def serve(path: Path, announce: Callable[[str], None]) -> int:
         The settings.
     announce : callable
         Called with the address once the service listens.
+    announce_cockpit : callable, optional
+        Called before with the address of the curator's page, if there is one.
 
     Raises
     ------
@@ -79,12 +87,12 @@ def serve(path: Path, announce: Callable[[str], None]) -> int:
     _refuse_unusable(settings)
     usual = os.umask(PRIVATE)
     try:
-        return _serve(settings, announce, usual)
+        return _serve(settings, (announce, announce_cockpit), usual)
     finally:
         os.umask(usual)
 
 
-def _serve(settings: Settings, announce: Callable[[str], None], usual: int) -> int:
+def _serve(settings: Settings, announce: tuple[Callable[[str], None], ...], usual: int) -> int:
     """Serve; `usual` is the mask for the folders above the socket, which analysts must be able to enter."""
     try:
         set_up_log(settings.log)
@@ -105,9 +113,19 @@ def _serve(settings: Settings, announce: Callable[[str], None], usual: int) -> i
     finally:
         os.umask(PRIVATE)
     try:
-        return _Running(settings, tables, listening).run(announce)
+        return _running(settings, tables, listening).run(*announce)
     finally:
         listening.remove(settings.address)
+
+
+def _running(settings: Settings, tables: list[OpenTable], listening: Listening) -> _Running:
+    """The service, before it runs; the tables are closed if it cannot be made."""
+    try:
+        return _Running(settings, tables, listening)
+    except BaseException:
+        for table in tables:
+            table.close()
+        raise
 
 
 @contextmanager
@@ -161,15 +179,20 @@ class _Running(uvicorn.Server):
             ssl_keyfile=None if tls is None else str(tls.key),
         )
         super().__init__(config)
-        self._announce: Callable[[str], None] = lambda url: None
+        self._announce: tuple[Callable[[str], None], ...] = ()
+        self._cockpit = None if settings.cockpit is None else CockpitServer(self._service, settings.cockpit)
         self._reloading = asyncio.Lock()
         self._background: set[asyncio.Task[None]] = set()
 
-    def run(self, announce: Callable[[str], None]) -> int:  # type: ignore[override]
+    def run(self, *announce: Callable[[str], None]) -> int:  # type: ignore[override]
         """Serve until a signal."""
         self._announce = announce
-        with _metrics_served(self._settings.metrics, self._metrics):
-            super().run(sockets=[self._listening.socket])
+        try:
+            with _metrics_served(self._settings.metrics, self._metrics):
+                super().run(sockets=[self._listening.socket])
+        finally:
+            if self._cockpit is not None:
+                self._cockpit.close()
         if self.force_exit:
             log("stopped_at_once", logging.WARNING)
             os._exit(KILLED)  # the thread of a running request would be waited for
@@ -186,7 +209,12 @@ class _Running(uvicorn.Server):
         if isinstance(address, PortAddress) and address.tls is None:
             log("plain_http", logging.WARNING, why="the port is on the loopback; other machines cannot reach it")
         log("started", address=self._listening.url, tables=sorted(self._service.tables), process=os.getpid())
-        self._announce(self._listening.url)
+        announce, announce_cockpit = self._announce
+        if self._cockpit is not None:
+            self._cockpit.begin()
+            log("cockpit_started", address=self._cockpit.url)
+            announce_cockpit(self._cockpit.url)
+        announce(self._listening.url)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Stop after the running requests; at once when called again.
@@ -200,6 +228,8 @@ class _Running(uvicorn.Server):
         await super().main_loop()
         log("stopping")
         self._service.end_streams()
+        if self._cockpit is not None:
+            await self._cockpit.end()
 
     # --- reload -------------------------------------------------------------------------------------------------
 
@@ -248,6 +278,7 @@ class _Running(uvicorn.Server):
         """Refuse what only a restart can change."""
         old = self._settings
         changed = ["the address"] if old.address != new.address else []
+        changed += ["cockpit"] if old.cockpit != new.cockpit else []
         changed += [
             key
             for key in ("tokens", "log", "metrics", "time_grid", "limits", "jupyterhub")
@@ -266,9 +297,14 @@ class _Running(uvicorn.Server):
 
 def _refuse_unusable(settings: Settings) -> None:
     """Refuse a certificate or key that cannot be used."""
-    tls = settings.address.tls if isinstance(settings.address, PortAddress) else None
-    fault = "" if tls is None else _fault_of(tls)
-    if tls is not None and fault:
+    for address in (settings.address, settings.cockpit):
+        if isinstance(address, PortAddress) and address.tls is not None:
+            _refuse_unusable_files(address.tls)
+
+
+def _refuse_unusable_files(tls: Certificate) -> None:
+    fault = _fault_of(tls)
+    if fault:
         raise InvalidValueError(
             f"{tls.place}: tls: must be the PEM files of a certificate and its key, without a passphrase; they cannot "
             f"be used ({fault}); check both files"

@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import grp
 import os
-import re
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from dpnb._core.options import checked_name
 from dpnb.errors import DpnbError, InvalidValueError
-from dpnb.service.hosts import is_loopback as is_loopback
 from dpnb.service.hub_settings import HubSettings, read_hub, read_prefix
 from dpnb.service.parts import Division, read_division
+from dpnb.service.ports import PortAddress, read_port
 from dpnb.session.table_files import FORMATS, format_of
 from dpnb.session.toml_file import TomlFile, read_toml
 from dpnb.session.toml_lines import Keys
@@ -28,37 +27,18 @@ EXAMPLE = "curator.toml"
 SERVICE_KEYS = dict.fromkeys(
     (
         *("socket", "group", "host", "port", "names", "tls", "tokens", "log", "metrics", "time_grid", "limits"),
-        "tables",
+        *("cockpit", "tables"),
         *("prefix", "jupyterhub"),
     ),
     False,
 )
-TLS_KEYS = dict.fromkeys(("certificate", "key"), True)
 TABLE_KEYS = dict.fromkeys(("declaration", "data", "session", "mode", "projects", "analysts"), False)
+COCKPIT_KEYS = dict.fromkeys(("host", "port", "names", "tls"), False)
 LIMIT_KEYS = dict.fromkeys(("requests_per_minute", "running", "streams", "wait_seconds"), False)
 LARGEST_LIMIT = 10**6
-LARGEST_PORT = 65535
+DEFAULT_PORT, COCKPIT_PORT = 8443, 8444
 LONGEST_PATH = 100
 """Bytes of a Unix socket's path; the operating system allows little more."""
-
-HOST_NAME = re.compile(r"[A-Za-z0-9._-]+|[0-9A-Fa-f:.]+|\[[0-9A-Fa-f:.]+\]", re.ASCII)
-
-
-@dataclass(frozen=True)
-class Certificate:
-    """The files of a TLS certificate and its key.
-
-    Parameters
-    ----------
-    certificate, key : Path
-        The files.
-    place : str
-        File and line in the settings, for errors.
-    """
-
-    certificate: Path
-    key: Path
-    place: str = field(default="tls", compare=False)
 
 
 @dataclass(frozen=True)
@@ -80,38 +60,6 @@ class SocketAddress:
     def url(self) -> str:
         """What an analyst passes to `dpnb.connect`."""
         return f"unix://{self.path}"
-
-
-@dataclass(frozen=True)
-class PortAddress:
-    """A port: with TLS, or on the loopback without.
-
-    Parameters
-    ----------
-    host : str
-        Name or number of the address that the service listens on.
-    port : int
-        The port; 0 for a free one.
-    names : tuple of str
-        The names by which analysts address the service; requests to other names are refused.
-    tls : Certificate or None
-        None for plain HTTP, on the loopback only.
-    prefix : str
-        Path below which all routes are, for a proxy that forwards requests under it.
-    """
-
-    host: str
-    port: int
-    names: tuple[str, ...] = ()
-    tls: Certificate | None = None
-    prefix: str = ""
-
-    @property
-    def url(self) -> str:
-        """What an analyst passes to `dpnb.connect`."""
-        name = self.names[0] if self.names else self.host
-        shown = f"[{name}]" if ":" in name else name
-        return f"{'http' if self.tls is None else 'https'}://{shown}:{self.port}{self.prefix}"
 
 
 @dataclass(frozen=True)
@@ -188,6 +136,8 @@ class Settings:
         How much one analyst may ask.
     jupyterhub : HubSettings or None
         The JupyterHub whose users may connect; None for none.
+    cockpit : PortAddress or None
+        Where the curator's page is served; None for nowhere.
     """
 
     path: Path
@@ -199,6 +149,7 @@ class Settings:
     time_grid: bool = True
     limits: Limits = field(default_factory=Limits)
     jupyterhub: HubSettings | None = None
+    cockpit: PortAddress | None = None
 
 
 def read_settings(path: str | os.PathLike[str]) -> Settings:
@@ -255,6 +206,7 @@ class _Reader:
             time_grid=self._time_grid(),
             limits=self._limits(),
             jupyterhub=read_hub(self._file),
+            cockpit=self._cockpit(),
         )
 
     def _time_grid(self) -> bool:
@@ -275,6 +227,23 @@ class _Reader:
                 )
         return Limits(**entry)
 
+    def _cockpit(self) -> PortAddress | None:
+        if "cockpit" not in self._content:
+            return None
+        entry = self._content["cockpit"]
+        if not isinstance(entry, dict):
+            raise self._fault(("cockpit",), f"cockpit: must be a table; got {entry!r}; write a line [cockpit]")
+        self._file.refuse_keys(entry, COCKPIT_KEYS, ("cockpit",))
+        address = read_port(self._file, ("cockpit",), entry, entry.get("host", "127.0.0.1"), COCKPIT_PORT)
+        own = self._address()
+        if isinstance(own, PortAddress) and address.port and own.port == address.port:
+            raise self._fault(
+                ("cockpit", "port"),
+                "cockpit.port: must not be the service's own port, so that the page has an origin of its own; got "
+                f"{address.port} for both; leave one of them out",
+            )
+        return address
+
     # --- address ------------------------------------------------------------------------------------------------
 
     def _address(self) -> SocketAddress | PortAddress:
@@ -293,7 +262,8 @@ class _Reader:
         for key in ("socket", "group"):
             if key in entries:
                 raise self._fault((key,), f"{key}: is only for a Unix socket; got host as well; remove one of them")
-        return self._port_address(entries["host"])
+        port = read_port(self._file, (), entries, entries["host"], DEFAULT_PORT)
+        return replace(port, prefix=read_prefix(self._file))
 
     def _group(self, name: Any) -> int:
         with suppress(KeyError, TypeError, ValueError):
@@ -303,39 +273,6 @@ class _Reader:
             f"group: must be the name of a group of users of this machine; got {name!r}; correct it, or make the group "
             "with groupadd",
         )
-
-    def _port_address(self, host: Any) -> PortAddress:
-        if not isinstance(host, str) or not host:
-            raise self._fault(("host",), f"host: must be a name or an address; got {host!r}; for example '127.0.0.1'")
-        port = self._content.get("port", 8443)
-        if type(port) is not int or not 0 <= port <= LARGEST_PORT:
-            raise self._fault(
-                ("port",), f"port: must be a whole number up to {LARGEST_PORT}; got {port!r}; for example 8443"
-            )
-        names = self._content.get("names", [])
-        if not isinstance(names, list) or not all(
-            isinstance(name, str) and HOST_NAME.fullmatch(name) for name in names
-        ):
-            raise self._fault(
-                ("names",),
-                f"names: must be a list of host names, without a port; got {names!r}; for example ['dp.local']",
-            )
-        tls = self._tls() if "tls" in self._content else None
-        if tls is None and not is_loopback(host):
-            raise self._fault(
-                ("host",),
-                f"host: without TLS must be an address of this machine alone; got {host!r}; add a table [tls] with "
-                "certificate and key, or listen on '127.0.0.1' or on a Unix socket",
-            )
-        return PortAddress(host, port, tuple(names), tls, read_prefix(self._file))
-
-    def _tls(self) -> Certificate:
-        entry = self._content["tls"]
-        if not isinstance(entry, dict):
-            raise self._fault(("tls",), f"tls: must be a table with certificate and key; got {entry!r}")
-        self._file.refuse_keys(entry, TLS_KEYS, ("tls",))
-        certificate, key = (self._existing(("tls", name)) for name in TLS_KEYS)
-        return Certificate(certificate, key, self._file.locate("tls"))
 
     # --- tables -------------------------------------------------------------------------------------------------
 

@@ -157,7 +157,7 @@ def new_token(path: Path, name: str, expires: str | None = None, role: Role = "a
                 f"role: {name!r} has a valid token with the role {other!r}, and a person has one role; got {role!r}; "
                 "revoke it first"
             )
-        tokens.append(Token(name, _hash(token), _stamp(now()), until, role=role))
+        tokens.append(Token(name, hash_of(token), _stamp(now()), until, role=role))
     return token
 
 
@@ -171,15 +171,41 @@ def revoke_tokens(path: Path, name: str) -> int:
     """
     with _changed(path) as tokens:
         time = now()
-        valid = [place for place, one in enumerate(tokens) if one.name == name and one.is_valid(time)]
-        if not valid:
-            raise InvalidValueError(
-                f"name: must be that of an analyst with a valid token; got {name!r}; "
-                "`python -m dpnb token list` lists them"
-            )
+        valid = _valid_of(tokens, name, time)
         for place in valid:
             tokens[place] = msgspec.structs.replace(tokens[place], revoked=_stamp(time))
     return len(valid)
+
+
+def rotate_token(path: Path, name: str, expires: str | None = None) -> str:
+    """Replace all valid tokens of a person by a new one with the same role, and return it.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    name : str
+        Name of the person.
+    expires : str, optional
+        As for `new_token`; by default after as long as the person's last token, from its making on.
+
+    Raises
+    ------
+    InvalidValueError
+        If the person has no valid token, or the expiry is invalid.
+    """
+    until = None if expires is None else _stamp(moment_from_text(expires, "expires", now()))
+    token = PREFIX + secrets.token_urlsafe(BYTES)
+    with _changed(path) as tokens:
+        time = now()
+        valid = _valid_of(tokens, name, time)
+        last = tokens[valid[-1]]
+        if until is None and last.expires is not None:
+            until = _stamp(time + (datetime.fromisoformat(last.expires) - datetime.fromisoformat(last.created)))
+        for place in valid:
+            tokens[place] = msgspec.structs.replace(tokens[place], revoked=_stamp(time))
+        tokens.append(Token(name, hash_of(token), _stamp(time), until, role=last.role))
+    return token
 
 
 class TokenStore(NotCopyable):
@@ -202,7 +228,11 @@ class TokenStore(NotCopyable):
 
         Takes the same time for every token: all hashes are compared, each in constant time.
         """
-        presented, time, found = _hash(token[:LONGEST_TOKEN]), now(), None
+        return self.identity_of_hash(hash_of(token[:LONGEST_TOKEN]))
+
+    def identity_of_hash(self, presented: str) -> Identity | None:
+        """Who has the token with a hash; None if it is unknown, expired or revoked."""
+        time, found = now(), None
         for one in self._tokens():
             if hmac.compare_digest(one.hash, presented) and one.is_valid(time):
                 found = Identity(one.name, one.role)
@@ -212,6 +242,15 @@ class TokenStore(NotCopyable):
         """The role of a person who has a valid token; None without one."""
         time = now()
         return next((one.role for one in self._tokens() if one.name == name and one.is_valid(time)), None)
+
+    def holders(self) -> tuple[Token, ...]:
+        """The last valid token of each person, by name."""
+        time = now()
+        return tuple(sorted({one.name: one for one in self._tokens() if one.is_valid(time)}.values(), key=_name_of))
+
+    def rotate(self, name: str) -> str:
+        """Replace a person's tokens by a new one; see `rotate_token`."""
+        return rotate_token(self._path, name)
 
     def _tokens(self) -> tuple[Token, ...]:
         try:
@@ -226,6 +265,22 @@ class TokenStore(NotCopyable):
                 tokens, self.fault = (), str(error)
             self._read = version, tokens
         return self._read[1]
+
+
+def _valid_of(tokens: list[Token], name: str, time: datetime) -> list[int]:
+    """The places of a person's valid tokens.
+
+    Raises
+    ------
+    InvalidValueError
+        If there are none.
+    """
+    valid = [place for place, one in enumerate(tokens) if one.name == name and one.is_valid(time)]
+    if not valid:
+        raise InvalidValueError(
+            f"name: must be that of an analyst with a valid token; got {name!r}; `python -m dpnb token list` lists them"
+        )
+    return valid
 
 
 @contextmanager
@@ -247,7 +302,12 @@ def _changed(path: Path) -> Iterator[list[Token]]:
                 raise
 
 
-def _hash(token: str) -> str:
+def _name_of(token: Token) -> str:
+    return token.name
+
+
+def hash_of(token: str) -> str:
+    """The hash of a token, as the file stores it."""
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
 
 

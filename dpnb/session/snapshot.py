@@ -82,7 +82,7 @@ def snapshot(session: HasCore) -> protocol.Session:
     core = session._core
     account, log = core.account, core.releases.log
     filter_, odometer, comparison = account.filter, account.odometer, account.comparison
-    headroom, paused, spent = headroom_gauge(account), account.paused, _percent_spent(filter_)
+    headroom, paused, spent = headroom_gauge(account), account.paused, percent_spent(filter_)
     reserve = reserve_gauge(account)
     return protocol.Session(
         id=core.id,
@@ -245,7 +245,7 @@ def describe_spent(filter_: AnyFilter, total: Budget | NoBudget) -> str:
     return f"{words}, and " + of_budget("delta", decimal_up(filter_.spent.delta), decimal_down(filter_.budget.delta))
 
 
-def _percent_spent(filter_: AnyFilter) -> str:
+def percent_spent(filter_: AnyFilter) -> str:
     """The share of the budget that is spent, rounded up: what remains, rounded down, and this are 100% together.
 
     Below 1% it has hundredths, like the costs of which it is the sum.

@@ -110,8 +110,10 @@ def test_an_auditor_sees_what_was_asked_and_no_value(tmp_path: Path, monkeypatch
         assert page["rows"][0]["actor"] == "ana"
         text = json.dumps(page)
         assert not shown(secrets, text), text
-        described = acts._words
-        monkeypatch.setattr(acts, "_words", lambda charge: f"{described(charge)} {charge.measurement} {charge.result}")
+        described = acts.words_of
+        monkeypatch.setattr(
+            acts, "words_of", lambda charge: f"{described(charge)} {charge.measurement} {charge.result}"
+        )
         assert shown(secrets, (await auditor.get("/v1/tables/people/audit")).text)  # the control
 
     run_served(tmp_path, scenario)

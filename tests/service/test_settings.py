@@ -9,7 +9,9 @@ import pytest
 from dpnb.__main__ import main
 from dpnb.errors import InvalidValueError
 from dpnb.service.hub_settings import HubSettings
-from dpnb.service.settings import PortAddress, SocketAddress, read_settings
+from dpnb.service.ports import PortAddress
+from dpnb.service.server import check_service
+from dpnb.service.settings import SocketAddress, read_settings
 
 ROOT = Path(__file__).parents[2]
 GOOD = """\
@@ -56,6 +58,14 @@ FAULTS = {
     "no address": ("[tables", HUB.replace("http:", "") + "[tables", 4, "api_url: must be the address"),
     "a name of a service": ("[tables", f"{HUB}service = 'a=b'\n[tables", 5, "service: must be the name of the service"),
     "no function": ('declaration = "people.toml"\ndata = "people.csv"', 'session = "a.py"', 4, "a function in it"),
+    "a cockpit for all": ("[tables", '[cockpit]\nhost = "0.0.0.0"\n[tables', 4, "cockpit.host: without TLS must be"),
+    "a port of the cockpit": ("[tables", '[cockpit]\nport = "x"\n[tables', 4, "cockpit.port: must be a whole number"),
+    "a key of the cockpit": ("[tables", "[cockpit]\nprot = 3\n[tables", 4, "did you mean 'port'"),
+    "no cockpit": ("socket", "cockpit = 3\nsocket", 1, "cockpit: must be a table"),
+    "a file of the cockpit": (
+        "[tables", '[cockpit.tls]\ncertificate = "c"\nkey = "k"\n[tables', 4, "cockpit.tls.certificate: must be"
+    ),
+    "one port": ('socket = "run/dpnb.sock"', 'host = "::1"\ncockpit = { port = 8443 }', 2, "cockpit.port: must not be"),
 }  # fmt: skip
 
 
@@ -170,3 +180,10 @@ def test_the_example_is_fine(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert "tables.rand-hie.data: must be an existing file" in capsys.readouterr().err
     (folder / "randhie.csv").write_text("mdvis\n", "utf-8")
     assert main(["serve", str(folder / "curator.toml"), "--check"]) == 0
+
+
+def test_the_cockpit_is_on_the_loopback_by_default(file: Path) -> None:
+    assert read_settings(file).cockpit is None
+    file.write_text(GOOD.replace("[tables", "[cockpit]\n[tables"), "utf-8")
+    assert read_settings(file).cockpit == PortAddress("127.0.0.1", 8444)
+    assert "the curator's page at http://127.0.0.1:8444" in check_service(file)

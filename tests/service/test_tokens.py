@@ -11,7 +11,7 @@ import pytest
 from dpnb.__main__ import main
 from dpnb.errors import InvalidValueError
 from dpnb.service import tokens
-from dpnb.service.tokens import Identity, TokenStore, new_token, read_tokens, revoke_tokens
+from dpnb.service.tokens import Identity, TokenStore, new_token, read_tokens, revoke_tokens, rotate_token
 
 ANA = Identity("ana", "analyst")
 
@@ -118,3 +118,20 @@ def test_the_list_shows_the_state_of_each_token_and_no_hash(
     states = [line.split(" 2")[0].split("; ")[0] for line in shown.splitlines()]
     assert states == ["ben, analyst: revoked", "ana, analyst: expired", "ana, analyst: valid until it is revoked"]
     assert not any(one.hash in shown for one in read_tokens(tmp_path / "tokens.json"))
+
+
+def test_a_rotated_token_has_the_same_role_and_lasts_as_long(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    old, other = new_token(file, "eve", role="curator", expires="30d"), new_token(file, "ana")
+    later = tokens.now() + timedelta(days=20)
+    monkeypatch.setattr(tokens, "now", lambda: later)
+    new = rotate_token(file, "eve")
+    store = TokenStore(file)
+    assert (store.identity(old), store.identity(new)) == (None, Identity("eve", "curator"))
+    assert store.identity(other) == ANA
+    stored = [one for one in read_tokens(file) if one.is_valid(later) and one.name == "eve"]
+    assert [one.expires for one in stored] == [(later + timedelta(days=30)).isoformat(timespec="seconds")]
+    assert store.identity(store.rotate("eve")) == Identity("eve", "curator")
+    assert store.identity(new) is None
+    with pytest.raises(InvalidValueError, match="valid token"):
+        rotate_token(file, "nobody")
+    assert [(one.name, one.role) for one in store.holders()] == [("ana", "analyst"), ("eve", "curator")]

@@ -117,7 +117,8 @@ def test_wheel_of_the_clone_is_the_wheel_of_the_sdist(built: Release, tmp_path: 
 
 def test_wheel_holds_every_file_of_the_package_and_what_was_built_beside_it(built: Release) -> None:
     listed = subprocess.run(["git", "ls-files", "dpnb"], cwd=built.clone, check=True, capture_output=True, text=True)
-    widgets = {f"dpnb/notebook/static/{name}.{kind}" for name in ("gauges", "picker") for kind in ("js", "css")}
+    bundles = ("notebook/static/gauges", "notebook/static/picker", "service/static/cockpit")
+    widgets = {f"dpnb/{name}.{kind}" for name in bundles for kind in ("js", "css")}
     names = {name for name in release.names(built.wheel) if name.startswith("dpnb/")}
     assert names == set(listed.stdout.split()) | widgets
 

@@ -1,0 +1,315 @@
+"""The routes of the cockpit.
+
+The document, its script and its style say nothing about the service and need no login.  Everything else is below
+``/api/`` and needs the cookie of a login and the second value; see `logins`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request as HttpRequest
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from dpnb._protocol.cockpit import Login, NewToken, ServiceState
+from dpnb.copying import NotCopyable
+from dpnb.errors import DpnbError
+from dpnb.service.acts import act
+from dpnb.service.app import CURATORS, ServedTable, Service
+from dpnb.service.cockpit.live import Live
+from dpnb.service.cockpit.logins import LIFETIME, READERS, Logins, NewLogin
+from dpnb.service.cockpit.page import DOCUMENT, read_static
+from dpnb.service.cockpit.protections import Origins, Protected
+from dpnb.service.cockpit.views import holder_view, log_view, may_rotate, table_view, version_of
+from dpnb.service.limits import RequestRate
+from dpnb.service.log import log, log_login
+from dpnb.service.tokens import Identity, Role
+from dpnb.session.disclosure.building import report_of_ledger
+from dpnb.wire.acts import ACTS
+from dpnb.wire.errors import WireError
+from dpnb.wire.limits import MAX_INTEGER
+
+COOKIE, SECURE_COOKIE = "dpnb-cockpit", "__Host-dpnb-cockpit"
+CSRF = "x-csrf-token"
+MAX_BODY = 10_000
+"""Bytes of a login or an act."""
+
+BODY_SECONDS = 10.0
+FORMATS = ("html", "json")
+"""Of a disclosure statement."""
+
+REQUESTS_PER_MINUTE = 600
+"""Of one person, over all pages."""
+
+WRONG_TOKEN = "The token is unknown, expired or revoked."  # noqa: S105  (a message)
+NO_LOGIN = "The login has ended. Log in again."
+
+
+class TokenGiven(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The body of a login."""
+
+    token: str
+
+
+class Rotation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The body of a request for a new token."""
+
+    name: str
+
+
+class Sender(NamedTuple):
+    """Who sends a request, and whether that is still so."""
+
+    person: Identity
+    is_valid: Callable[[], bool]
+
+
+Answer = Callable[[HttpRequest, Sender], Any]
+
+
+class Cockpit(NotCopyable):
+    """The curator's page of a running service.
+
+    Parameters
+    ----------
+    service : Service
+        The service.
+    origins : Origins
+        The names under which the page is served.
+    """
+
+    def __init__(self, service: Service, origins: Origins) -> None:
+        self._service, self._origins = service, origins
+        self._logins = Logins(service.tokens)
+        self._rates: dict[str, RequestRate] = {}
+        self._live = Live(self._version)
+        self._cookie = SECURE_COOKIE if origins.is_secure else COOKIE
+        self._files = {
+            "/": (DOCUMENT.encode(), "text/html; charset=utf-8"),
+            "/cockpit.js": (read_static("cockpit.js"), "text/javascript; charset=utf-8"),
+            "/cockpit.css": (read_static("cockpit.css"), "text/css; charset=utf-8"),
+        }
+
+    def end_streams(self) -> None:
+        """End all streams of events, so that the service can stop."""
+        self._live.end()
+
+    def app(self) -> ASGIApp:
+        """The ASGI application."""
+        routes = [Route(path, self._file, methods=["GET"]) for path in self._files]
+        routes += [
+            Route("/login", self._login, methods=["POST"]),
+            Route("/api/logout", self._logged_in(self._logout, READERS), methods=["POST"]),
+            Route("/api/state", self._logged_in(self._state, READERS), methods=["GET"]),
+            Route("/api/events", self._logged_in(self._events, READERS), methods=["GET"]),
+            Route("/api/tables/{table}/log", self._logged_in(self._log, READERS), methods=["GET"]),
+            Route("/api/tables/{table}/statement", self._logged_in(self._statement, READERS), methods=["GET"]),
+            Route("/api/tables/{table}/acts", self._logged_in(self._act, CURATORS), methods=["POST"]),
+            Route("/api/tokens", self._logged_in(self._rotate, CURATORS), methods=["POST"]),
+        ]
+        app = Starlette(
+            routes=routes,
+            exception_handlers={
+                HTTPException: _refused_by_http,
+                DpnbError: _invalid,
+                WireError: _invalid,
+                msgspec.MsgspecError: _invalid,
+                RecursionError: _invalid,
+                Exception: _failed,
+            },
+        )
+        app.router.redirect_slashes = False
+        return Protected(app, self._origins)
+
+    async def _file(self, request: HttpRequest) -> Response:
+        content, kind = self._files[request.url.path]
+        return Response(content, media_type=kind)
+
+    # --- logins -------------------------------------------------------------------------------------------------
+
+    async def _login(self, request: HttpRequest) -> Response:
+        given = msgspec.json.decode(await _body(request), type=TokenGiven)
+        begun = self._logins.begin(given.token)
+        if begun is None:
+            return self._refuse_login(request)
+        if not isinstance(begun, NewLogin):
+            log_login("role_refused", actor=begun.name, role=begun.role, client=_client(request), page="cockpit")
+            return _refusal(403, f"The token has the role {begun.role}; this page is for {' and '.join(READERS)}.")
+        person = begun.person
+        log_login("login", actor=person.name, role=person.role, client=_client(request), page="cockpit")
+        self._logins.end(request.cookies.get(self._cookie, ""))
+        response = _json(Login(begun.csrf, person.name, person.role, _stamp(begun.ends)))
+        response.set_cookie(
+            self._cookie,
+            begun.cookie,
+            max_age=int(LIFETIME.total_seconds()),
+            path="/",
+            httponly=True,
+            samesite="strict",
+            secure=self._origins.is_secure,
+        )
+        return response
+
+    def _refuse_login(self, request: HttpRequest) -> Response:
+        client = _client(request)
+        if seconds := self._logins.wait(client or ""):
+            return _refusal(429, "Too many failed logins; wait a minute.", {"Retry-After": str(seconds)})
+        log_login("login_refused", client=client, page="cockpit", fault=self._service.tokens.fault)
+        return _refusal(401, WRONG_TOKEN)
+
+    async def _logout(self, request: HttpRequest, sender: Sender) -> Response:
+        self._logins.end(request.cookies.get(self._cookie, ""))
+        log_login("logout", actor=sender.person.name, client=_client(request), page="cockpit")
+        response = _json({})
+        response.delete_cookie(self._cookie, path="/", httponly=True, samesite="strict", secure=self._origins.is_secure)
+        return response
+
+    def _logged_in(self, answer: Answer, roles: tuple[Role, ...]) -> Callable[[HttpRequest], Any]:
+        """A route that answers only with a login of one of the roles, which is checked with its token every time."""
+
+        async def route(request: HttpRequest) -> Response:
+            cookie, csrf = request.cookies.get(self._cookie, ""), request.headers.get(CSRF, "")
+            person = self._logins.person(cookie, csrf)
+            if person is None:
+                return _refusal(401, NO_LOGIN)
+            if person.role not in roles:
+                log_login("role_refused", actor=person.name, role=person.role, client=_client(request), page="cockpit")
+                return _refusal(403, f"A person with the role {person.role} can only read.")
+            rate = self._rates.setdefault(person.name, RequestRate(REQUESTS_PER_MINUTE))
+            if seconds := rate.wait():
+                return _refusal(429, "Too many requests; wait a minute.", {"Retry-After": str(seconds)})
+            response: Response = await answer(request, Sender(person, self._logins.checker(cookie, csrf)))
+            return response
+
+        return route
+
+    # --- reading ------------------------------------------------------------------------------------------------
+
+    def _served(self, request: HttpRequest) -> ServedTable:
+        served = self._service.tables.get(request.path_params["table"])
+        if served is None:
+            raise HTTPException(404, "The service does not have this table now.")
+        return served
+
+    def _version(self) -> str:
+        tokens = " ".join(one.hash for one in self._service.tokens.holders())
+        return "\n".join([tokens, *(version_of(served) for served in list(self._service.tables.values()))])
+
+    async def _state(self, request: HttpRequest, sender: Sender) -> Response:
+        person = sender.person
+        may_act = person.role in CURATORS
+        tables = [served.table for served in self._service.tables.values()]
+        views = [await asyncio.to_thread(table_view, table) for table in tables]
+        holders = self._service.tokens.holders() if may_act else ()
+        return _json(
+            ServiceState(
+                time=_stamp(datetime.now(UTC)),
+                name=person.name,
+                role=person.role,
+                may_act=may_act,
+                tables=views,
+                tokens=[holder_view(person, one) for one in holders],
+            )
+        )
+
+    async def _log(self, request: HttpRequest, sender: Sender) -> Response:
+        table, after = self._served(request).table, request.query_params.get("after", "0")
+        if not after.isascii() or not after.isdecimal() or len(after) > 19:
+            raise HTTPException(400, "after: must be the number of a row.")
+        return _json(await asyncio.to_thread(log_view, table, min(int(after), MAX_INTEGER)))
+
+    async def _statement(self, request: HttpRequest, sender: Sender) -> Response:
+        """The disclosure statement; as a text, so that no browser shows it as a page of this origin."""
+        table, form = self._served(request).table, request.query_params.get("format", "html")
+        if form not in FORMATS:
+            raise HTTPException(400, "format: must be html or json.")
+        report = await asyncio.to_thread(report_of_ledger, table.session.ledger)
+        log("statement", actor=sender.person.name, role=sender.person.role, table=table.name, page="cockpit")
+        text = await asyncio.to_thread(report.to_html if form == "html" else report.to_json)
+        return Response(text, headers={"Content-Disposition": "attachment"}, media_type="text/plain; charset=utf-8")
+
+    async def _events(self, request: HttpRequest, sender: Sender) -> Response:
+        if self._live.is_full:
+            raise HTTPException(429, "Too many open pages; close others.")
+        headers = {"X-Accel-Buffering": "no"}
+        return StreamingResponse(self._live.stream(sender.is_valid), headers=headers, media_type="text/event-stream")
+
+    # --- acts ---------------------------------------------------------------------------------------------------
+
+    async def _act(self, request: HttpRequest, sender: Sender) -> Response:
+        served, person = self._served(request), sender.person
+        one = ACTS.decode(await _body(request))
+        await asyncio.get_running_loop().run_in_executor(served.table.worker, act, served.table, person.name, one)
+        kind = str(type(one).__struct_config__.tag)
+        log("act", actor=person.name, role=person.role, table=served.table.name, act=kind, page="cockpit")
+        return _json(await asyncio.to_thread(table_view, served.table))
+
+    async def _rotate(self, request: HttpRequest, sender: Sender) -> Response:
+        name, person = msgspec.json.decode(await _body(request), type=Rotation).name, sender.person
+        holder = next((one for one in self._service.tokens.holders() if one.name == name), None)
+        if holder is None:
+            raise HTTPException(404, "There is nobody with a valid token of this name.")
+        if not may_rotate(person, holder.role, name):
+            log_login("role_refused", actor=person.name, role=person.role, client=_client(request), page="cockpit")
+            raise HTTPException(403, f"Only the owner can replace the token of a person with the role {holder.role}.")
+        token = await asyncio.to_thread(self._service.tokens.rotate, name)
+        log("token_rotated", actor=person.name, role=person.role, name=name, page="cockpit")
+        return _json(NewToken(name, token))
+
+
+async def _body(request: HttpRequest) -> bytes:
+    """The body of a request, read up to the limit."""
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+        raise HTTPException(415, "body: must be of the type application/json")
+    body = bytearray()
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            async for part in request.stream():
+                body += part
+                if len(body) > MAX_BODY:
+                    raise HTTPException(413, f"body: must have at most {MAX_BODY:,} bytes")
+    except TimeoutError:
+        raise HTTPException(408, f"body: must be sent within {BODY_SECONDS:.0f} seconds") from None
+    return bytes(body)
+
+
+def _json(content: Any) -> Response:
+    return Response(msgspec.json.encode(content), media_type="application/json")
+
+
+def _refusal(status: int, message: str, headers: dict[str, str] | None = None) -> Response:
+    return Response(msgspec.json.encode({"message": message}), status, headers, "application/json")
+
+
+async def _refused_by_http(request: HttpRequest, error: Exception) -> Response:
+    return _refusal(error.status_code, error.detail) if isinstance(error, HTTPException) else _refusal(400, "")
+
+
+async def _failed(request: HttpRequest, error: Exception) -> Response:
+    """What nothing foresaw; Starlette then raises the exception again, and the log gets its type and place."""
+    log("cockpit_failed", logging.ERROR, error)
+    return _refusal(500, "failed; the service's log has the details")
+
+
+async def _invalid(request: HttpRequest, error: Exception) -> Response:
+    """A body that cannot be decoded, or an act that is refused; nothing of the former is repeated."""
+    if isinstance(error, DpnbError | WireError):
+        return _refusal(422, str(error))
+    return _refusal(400, "body: must be one of the acts of this page; reload it")
+
+
+def _client(request: HttpRequest) -> str | None:
+    return request.client.host if request.client is not None else None
+
+
+def _stamp(time: datetime) -> str:
+    return time.isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -1,0 +1,239 @@
+"""What the cockpit shows of a table: computed from declaration, plans and costs, and never from an answer."""
+
+from __future__ import annotations
+
+import math
+
+from dpnb._core.accountant.budget_request import BudgetRequest
+from dpnb._core.accountant.grant import Grant
+from dpnb._core.accountant.granting import whole_of
+from dpnb._protocol import cockpit as protocol
+from dpnb.errors import DpnbError, printable
+from dpnb.ledger import node_of
+from dpnb.ledger.charge import ACT
+from dpnb.render.numbers import format_cost_up
+from dpnb.service.acts import audit_page, words_of
+from dpnb.service.app import ServedTable
+from dpnb.service.cockpit.amounts import fields_of, limit_words, spent_words
+from dpnb.service.opening import OpenTable
+from dpnb.service.state import table_state
+from dpnb.service.tokens import Identity, Token
+from dpnb.session.gauges import headroom_gauge, reserve_gauge
+from dpnb.session.snapshot import NO_LIMIT, describe_spent, percent_spent
+from dpnb.wire.acts import AuditRow, PartState, RequestState, TableState
+
+MOMENTS = 120
+"""Points of the timeline."""
+
+PAGES = 5
+"""Pages of an audit in one reply."""
+
+NOTHING_YET = "before the first request"
+
+
+def table_view(table: OpenTable) -> protocol.CockpitTable:
+    """A table; with nothing but a fault if its ledger cannot be read."""
+    try:
+        return _table_view(table)
+    except DpnbError as error:
+        return _unreadable(table, str(error))
+
+
+def _table_view(table: OpenTable) -> protocol.CockpitTable:
+    core, state = table.session._core, table_state(table)
+    account = core.account
+    filter_, reserve = account.filter, reserve_gauge(account)
+    return protocol.CockpitTable(
+        name=table.name,
+        privacy_unit=core.tables.words,
+        guarantee=core.guarantee,
+        notice=core.notice,
+        mode=state.mode,
+        version=core.version,
+        frozen=state.frozen,
+        gauges=[headroom_gauge(account), *([] if reserve is None else [reserve])],
+        spent=percent_spent(filter_),
+        spent_loss=describe_spent(filter_, account.budget) if account.guarantee.has_budget else NO_LIMIT,
+        n_rows=state.rows,
+        moments=_moments(table),
+        parts=_parts(table, state),
+        requests=[_request(table, one) for one in state.requests],
+        fault=None,
+    )
+
+
+def _parts(table: OpenTable, state: TableState) -> list[protocol.BudgetPart]:
+    """The parts, each project followed by its analysts."""
+    grants = {(one.level, one.name): one for one in table.session._core.account.tree.grants().values()}
+    projects = [one.name for one in state.parts if one.level == "project"]
+
+    def place(one: PartState) -> tuple[int, bool]:
+        project = one.name if one.level == "project" else one.project
+        return (projects.index(project) if project in projects else len(projects), one.level == "analyst")
+
+    return [_part(table, one, grants[one.level, one.name]) for one in sorted(state.parts, key=place)]  # type: ignore[index]
+
+
+def _part(table: OpenTable, one: PartState, grant: Grant) -> protocol.BudgetPart:
+    account = table.session._core.account
+    cap = account.tree.cap(node_of(grant.id))
+    return protocol.BudgetPart(
+        level=one.level,
+        name=one.name,
+        project=one.project,
+        ceiling=limit_words(grant.ceiling),
+        cap=limit_words(cap),
+        limit=fields_of(cap or grant.ceiling or whole_of(account)),
+        spent=spent_words(table.limit(grant).spent),
+        share=one.share_spent,
+        headroom=one.headroom,
+        is_revoked=one.is_revoked,
+        has_cap=(grant.mode, grant.level) != ("reserved", "project"),
+    )
+
+
+def _request(table: OpenTable, one: RequestState) -> protocol.AskedBudget:
+    request = table.session._core.account.tree.budget_requests()[one.number]
+    return protocol.AskedBudget(
+        id=one.number,
+        analyst=one.analyst,
+        time=one.time,
+        why=one.why,
+        queries=[
+            protocol.AskedQuery(words=shown.words, target=shown.target, cost=spent_words(query.cost), error=shown.error)
+            for shown, query in zip(one.queries, request.queries, strict=True)
+        ],
+        total=spent_words(request.total),
+        amount=fields_of(request.total),
+        digest=one.digest,
+        state=one.status,
+        decision=_decision(one, request),
+        after=_after(table, request),
+    )
+
+
+def _decision(one: RequestState, request: BudgetRequest) -> str | None:
+    if request.decision is None:
+        return None
+    granted = "" if request.decision.amount is None else f": {limit_words(request.decision.amount)}"
+    until = "" if one.until is None else f" until {_minute(one.until)}"
+    reason = f" ({one.reason})" if one.reason else ""
+    return f"{one.status} by {one.decided_by}, {_minute(one.decided or '')}{granted}{until}{reason}"
+
+
+def _minute(stamp: str) -> str:
+    """A time of the ledger, to the minute."""
+    return f"{stamp[:16].replace('T', ' ')} UTC"
+
+
+def _after(table: OpenTable, request: BudgetRequest) -> str | None:
+    """What an approval of all that is requested makes of the analyst's part."""
+    if request.decision is not None or request.part is None:
+        return None
+    account = table.session._core.account
+    cap, now = account.tree.cap_with_raises(node_of(request.part)), account.ledger.time
+    spent = spent_words(table.limit(account.tree.grants()[request.part]).spent)
+    before, after = limit_words(cap.at(now)), limit_words(cap.raised(request.total, None).at(now))
+    return f"Spent so far: {spent}. Cap now: {before or 'none'}; after an approval: {after or 'none'}."
+
+
+def _unreadable(table: OpenTable, fault: str) -> protocol.CockpitTable:
+    core = table.session._core
+    return protocol.CockpitTable(
+        name=table.name,
+        privacy_unit=core.tables.words,
+        guarantee=core.guarantee,
+        notice=core.notice,
+        mode=None,
+        version=core.version,
+        frozen=None,
+        gauges=[],
+        spent="unknown",
+        spent_loss="",
+        n_rows=0,
+        moments=[],
+        parts=[],
+        requests=[],
+        fault=fault,
+    )
+
+
+def _moments(table: OpenTable) -> list[protocol.Moment]:
+    """The share of the budget spent at the times of rows; thinned."""
+    account = table.session._core.account
+    points = account.timeline.thinned(MOMENTS)
+    charges = {one.id: one for one in account.ledger.by_id(tuple(point.id for point in points if point.id))}
+    first = min((one.time for one in charges.values()), default="")
+    moments = []
+    for point in points:
+        charge = charges.get(point.id)
+        spent = None if point.spent is None or math.isnan(point.spent) else point.spent
+        if charge is None:
+            moments.append(protocol.Moment(id=0, time=first, spent=spent, text=NOTHING_YET))
+            continue
+        actor = "" if charge.origin is None else f"{printable(charge.origin.actor)}: "
+        cost = format_cost_up(charge.loss) if charge.loss else "free"
+        words = _with_part(table, charge.kind, charge.node, printable(words_of(charge)))
+        text = f"{charge.id}. {actor}{words} ({cost})"
+        moments.append(protocol.Moment(id=charge.id, time=charge.time, spent=spent, text=text))
+    return moments
+
+
+def log_view(table: OpenTable, after: int) -> protocol.LogPage:
+    """The rows after a number: at most `PAGES` pages of an audit."""
+    page = audit_page(table, after)
+    rows = list(page.rows)
+    for _ in range(PAGES - 1):
+        if not page.more:
+            break
+        page = audit_page(table, rows[-1].id)
+        rows += page.rows
+    return protocol.LogPage(rows=[_row(table, one) for one in rows], more=page.more)
+
+
+def _with_part(table: OpenTable, kind: str, node: str, words: str) -> str:
+    """An act in words, with the project or analyst that it is about."""
+    part = table.session._core.account.tree.grant_of(node) if kind == ACT else None
+    return words if part is None else f"{words}, of the {part.level} {part.name}"
+
+
+def _row(table: OpenTable, one: AuditRow) -> protocol.LoggedRow:
+    return protocol.LoggedRow(
+        id=one.id,
+        time=one.time,
+        kind=one.kind,
+        status=one.status,
+        words=_with_part(table, one.kind, one.node, one.words),
+        cost=one.cost,
+        actor=None if one.actor is None else printable(one.actor),
+    )
+
+
+def may_rotate(person: Identity, role: str, name: str) -> bool:
+    """Whether a person may replace a token: an owner's or another curator's only if they are the owner.
+
+    Who replaces a token has it, so a curator would otherwise become the owner.
+    """
+    if person.role == "owner" or person.name == name:
+        return person.role != "auditor"
+    return person.role == "curator" and role in ("analyst", "auditor")
+
+
+def holder_view(person: Identity, one: Token) -> protocol.TokenHolder:
+    """A person with a valid token, without its hash."""
+    return protocol.TokenHolder(
+        name=one.name,
+        role=one.role,
+        created=one.created,
+        expires=one.expires,
+        may_rotate=may_rotate(person, one.role, one.name),
+    )
+
+
+def version_of(served: ServedTable) -> str:
+    """A text that changes with anything that `table_view` and `log_view` return."""
+    try:
+        ledger = served.table.session.ledger
+        return f"{served.table.name} {served.version} {ledger.count} {ledger.foreign_changes()}"
+    except DpnbError as error:
+        return f"{served.table.name} {error}"

@@ -1,0 +1,319 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+
+import { Cockpit } from '../../cockpit/cockpit';
+import { SILENCE_MS } from '../../cockpit/follow';
+import type { IServiceState } from '../../protocol/cockpit';
+import { FakeService } from './fakeService';
+import { asked, NONE, part, row, state, table } from './state';
+
+let host: HTMLElement;
+let service: FakeService;
+let cockpit: Cockpit | null = null;
+
+const wait = (check: () => void): Promise<void> => vi.waitFor(check, { timeout: 5000 });
+const find = (selector: string): HTMLElement => {
+  const node = document.querySelector<HTMLElement>(selector);
+  if (!node) {
+    throw new Error(`there is no ${selector}`);
+  }
+  return node;
+};
+const texts = (selector: string): (string | null)[] =>
+  [...document.querySelectorAll(selector)].map(node => node.textContent);
+const named = (name: string): HTMLButtonElement => {
+  const found = [...document.querySelectorAll('button')].filter(
+    one => (one.getAttribute('aria-label') ?? one.textContent) === name
+  );
+  const last = found[found.length - 1];
+  if (!last) {
+    throw new Error(`there is no button ${name}`);
+  }
+  return last;
+};
+const write = (selector: string, text: string): void => {
+  const field = find(selector);
+  if (field instanceof HTMLInputElement || field instanceof HTMLTextAreaElement) {
+    field.value = text;
+    field.dispatchEvent(new Event('input'));
+  }
+};
+
+async function open(shown: IServiceState = state()): Promise<void> {
+  service = new FakeService(shown);
+  cockpit = new Cockpit(host);
+  write('#dpnb-token', 'dpnb_secret');
+  named('Log in').click();
+  await wait(() => find('.dpnb-table'));
+}
+
+/** What jsdom lacks. */
+function stubDialogs(): void {
+  HTMLDialogElement.prototype.showModal = function (): void {
+    this.open = true;
+  };
+  HTMLDialogElement.prototype.close = function (): void {
+    this.open = false;
+    this.dispatchEvent(new Event('close'));
+  };
+}
+
+beforeEach(() => {
+  stubDialogs();
+  sessionStorage.clear();
+  location.hash = '';
+  host = document.createElement('div');
+  document.body.replaceChildren(host);
+});
+
+afterEach(() => {
+  cockpit?.close();
+  cockpit = null;
+  vi.useRealTimers();
+  vi.unstubAllGlobals();
+});
+
+describe('a login', () => {
+  it('sends the token once, and keeps it nowhere', async () => {
+    await open();
+    expect(service.sent[0]).toMatchObject({ path: '/login', body: { token: 'dpnb_secret' } });
+    expect(service.sent[1]).toMatchObject({ path: '/api/state', csrf: 'the-csrf' });
+    expect(document.documentElement.outerHTML + JSON.stringify(Object.entries(sessionStorage))).not.toContain(
+      'dpnb_secret'
+    );
+    expect(find('.dpnb-person').textContent).toBe('eve · curator');
+  });
+
+  it('says why it is refused, and asks again', async () => {
+    service = new FakeService(state());
+    service.refusals.set('/login', [401, 'The token is unknown.']);
+    cockpit = new Cockpit(host);
+    write('#dpnb-token', 'wrong');
+    named('Log in').click();
+    await wait(() => expect(find('.dpnb-login-fault').textContent).toBe('The token is unknown.'));
+    expect((find('#dpnb-token') as HTMLInputElement).value).toBe('');
+    expect(document.activeElement).toBe(find('#dpnb-token'));
+  });
+
+  it('leaves nothing of the tables on the page when it has ended', async () => {
+    await open();
+    service.refusals.set('/api/state', [401, 'The login has ended. Log in again.']);
+    service.tell();
+    await wait(() => find('#dpnb-token'));
+    expect(find('.dpnb-login-fault').textContent).toBe('The login has ended. Log in again.');
+    expect(host.textContent).not.toContain('visits');
+    expect(sessionStorage.length).toBe(0);
+  });
+
+  it('ends by logging out', async () => {
+    await open();
+    named('Log out').click();
+    await wait(() => expect(find('.dpnb-login-fault').textContent).toBe('You have logged out.'));
+    expect(service.sent.some(({ path }) => path === '/api/logout')).toBe(true);
+  });
+});
+
+describe('the page', () => {
+  it('shows a table, and follows its changes', async () => {
+    await open();
+    expect(find('h1').textContent).toBe('visits');
+    expect(texts('.dpnb-part-name')).toEqual(['ana']);
+    service.state = state({ tables: [table({ spent: '30% spent' })] });
+    service.tell();
+    await wait(() => expect(find('.dpnb-spent-percent').textContent).toBe('30% spent'));
+    expect(find('.dpnb-live').textContent).toBe('Live');
+  });
+
+  it('says that it is out of date when the connection is lost, and that it is not afterwards', async () => {
+    await open();
+    service.tell();
+    await wait(() => expect(find('.dpnb-live').dataset.live).toBe('true'));
+    service.lose();
+    await wait(() => expect(find('.dpnb-live').textContent).toContain('Out of date since'));
+    expect(find('main').classList.contains('dpnb-mod-out-of-date')).toBe(true);
+    await wait(() => {
+      service.tell();
+      expect(find('.dpnb-live').textContent).toBe('Live');
+    });
+  });
+
+  it('says that it is out of date when the service is silent', async () => {
+    await open();
+    service.tell();
+    await wait(() => expect(find('.dpnb-live').dataset.live).toBe('true'));
+    vi.useFakeTimers();
+    service.tell(': still here\n\n');
+    await vi.advanceTimersByTimeAsync(SILENCE_MS + 100);
+    expect(find('.dpnb-live').dataset.live).toBe('false');
+  });
+
+  it('shows each of several tables under its own address', async () => {
+    await open(state({ tables: [table(), table({ name: 'a/b <i>', requests: [asked(3)], frozen: 'x' })] }));
+    expect(location.hash).toBe('#visits');
+    expect(texts('.dpnb-nav-link')[1]).toContain('frozen · 1 request');
+    location.hash = '#a%2Fb%20%3Ci%3E';
+    await wait(() => expect(find('h1').textContent).toBe('a/b <i>'));
+    expect(document.querySelector('h1 i')).toBeNull();
+  });
+
+  it('has no act for an auditor', async () => {
+    await open(state({ role: 'auditor', may_act: false, tokens: [], tables: [table({ requests: [asked(3)] })] }));
+    const buttons = [...document.querySelectorAll('button')].filter(one => one.closest('[hidden]') === null);
+    expect(buttons.map(one => one.textContent).filter(text => text !== 'Show more')).toEqual([
+      'Log out',
+      'Statement',
+      'Statement (JSON)',
+      'Export as CSV'
+    ]);
+  });
+
+  it('shows what analysts wrote as texts', async () => {
+    const hostile = '<img src=x onerror="globalThis.hit = 1"><script>globalThis.hit = 1</script>';
+    const request = asked(3, {
+      why: hostile,
+      analyst: hostile,
+      queries: [{ words: hostile, target: hostile, cost: hostile, error: hostile }],
+      after: hostile
+    });
+    const decided = asked(2, { state: 'declined', decision: hostile, after: null });
+    const hostileTable = table({
+      requests: [request, decided],
+      parts: [part(hostile, { project: hostile })],
+      frozen: hostile,
+      moments: [
+        { id: 0, time: '2026-11-21T01:20:00Z', spent: 0, text: hostile },
+        { id: 1, time: '2026-11-21T01:20:00Z', spent: 0.1, text: hostile }
+      ]
+    });
+    service = new FakeService(state({ tables: [hostileTable] }));
+    service.rows = [row(1, { words: hostile, actor: hostile, cost: hostile, status: hostile, kind: hostile })];
+    sessionStorage.setItem('dpnb-cockpit-csrf', 'kept');
+    cockpit = new Cockpit(host);
+    await wait(() => find('.dpnb-log-row'));
+    expect(document.querySelectorAll('img, script, i')).toHaveLength(0);
+    expect(find('.dpnb-request-why').textContent).toBe(hostile);
+    expect(find('.dpnb-log-what').textContent).toBe(hostile);
+  });
+});
+
+describe('an act', () => {
+  const confirm = (): HTMLElement => find('dialog button[type=submit]');
+
+  it('is asked once, with what will happen, and then sent', async () => {
+    await open();
+    named('Freeze visits').click();
+    expect(find('dialog').textContent).toContain('Recorded answers stay free.');
+    expect(document.activeElement).toBe(find('#dpnb-field-why'));
+    write('#dpnb-field-why', ' an audit ');
+    expect(service.acts).toEqual([]);
+    confirm().click();
+    confirm().click(); // impatient
+    await wait(() => expect(document.querySelector('dialog')).toBeNull());
+    expect(service.acts).toEqual([{ act: 'freeze', why: 'an audit' }]);
+    expect(find('.dpnb-said').textContent).toBe('visits is frozen.');
+  });
+
+  it('is not sent when it is cancelled, nor without a reason that it needs', async () => {
+    await open();
+    named('Freeze visits').click();
+    confirm().click();
+    named('Cancel').click();
+    await wait(() => expect(document.querySelector('dialog')).toBeNull());
+    expect(service.acts).toEqual([]);
+  });
+
+  it('stays in its dialog when it is refused', async () => {
+    await open(state({ tables: [table({ frozen: 'an audit' })] }));
+    service.refusals.set('/api/tables/visits/acts', [422, 'why: must be shorter']);
+    named('Unfreeze visits').click();
+    confirm().click();
+    await wait(() => expect(find('.dpnb-dialog-fault').textContent).toBe('why: must be shorter'));
+    service.refusals.clear();
+    confirm().click();
+    await wait(() => expect(document.querySelector('dialog')).toBeNull());
+    expect(service.acts).toHaveLength(2);
+  });
+
+  it('names the digest of the request that was shown', async () => {
+    await open(state({ tables: [table({ requests: [asked(3)] })] }));
+    named('Approve…').click();
+    expect(find('dialog').textContent).toContain('after an approval: mu 0.2.');
+    // The request changes below the open dialog: what was shown is what is approved, or nothing.
+    service.state = state({ tables: [table({ requests: [asked(4, { digest: 'e'.repeat(64) })] })] });
+    service.tell();
+    await wait(() => expect(find('.dpnb-request').dataset.request).toBe('4'));
+    confirm().click();
+    await wait(() => expect(service.acts).toHaveLength(1));
+    const approval = { act: 'approve', request: 3, digest: 'd'.repeat(64), amount: null, until: null, why: '' };
+    expect(service.acts).toEqual([approval]);
+  });
+
+  it('approves a part until a time, or declines with a reason', async () => {
+    await open(state({ tables: [table({ requests: [asked(3)] })] }));
+    named('Approve in part…').click();
+    expect((find('#dpnb-field-mu') as HTMLInputElement).value).toBe('0.17320508075688773');
+    write('#dpnb-field-mu', '0.1');
+    write('#dpnb-field-until', '2027-01-31T12:00');
+    confirm().click();
+    await wait(() => expect(document.querySelector('dialog')).toBeNull());
+    named('Decline…').click();
+    write('#dpnb-field-why', 'too much');
+    confirm().click();
+    await wait(() => expect(service.acts).toHaveLength(2));
+    expect(service.acts).toMatchObject([
+      { amount: { ...NONE, mu: '0.1' }, until: new Date('2027-01-31T12:00').toISOString().replace('.000', '') },
+      { act: 'decline', request: 3, digest: 'd'.repeat(64), why: 'too much' }
+    ]);
+  });
+
+  it('moves a cap, revokes and restores', async () => {
+    await open(state({ tables: [table({ parts: [part('ana'), part('bob', { is_revoked: true })] })] }));
+    named('Move the cap of ana').click();
+    write('#dpnb-field-mu', '');
+    confirm().click();
+    await wait(() => expect(document.querySelector('dialog')).toBeNull());
+    for (const label of ['Revoke ana', 'Restore bob']) {
+      named(label).click();
+      confirm().click();
+      await wait(() => expect(document.querySelector('dialog')).toBeNull());
+    }
+    const level = 'analyst';
+    expect(service.acts).toEqual([
+      { act: 'move_cap', level, name: 'ana', cap: null },
+      { act: 'revoke', level, name: 'ana' },
+      { act: 'restore', level, name: 'bob' }
+    ]);
+  });
+
+  it('shows a new token once', async () => {
+    await open();
+    named('New token for ana').click();
+    expect(find('dialog').textContent).toContain('revoked at once');
+    confirm().click();
+    await wait(() => expect((find('#dpnb-field-token') as HTMLInputElement).value).toBe('dpnb_new'));
+    confirm().click();
+    await wait(() => expect(document.querySelector('dialog')).toBeNull());
+    expect(document.documentElement.outerHTML + JSON.stringify(Object.entries(sessionStorage))).not.toContain(
+      'dpnb_new'
+    );
+  });
+});
+
+describe('the log', () => {
+  it('is read to its end, is searched, and reads again what was not finished', async () => {
+    service = new FakeService(state());
+    service.rows = [row(1), row(2, { status: 'reserved' }), row(3, { actor: 'bob' }), row(4), row(5)];
+    sessionStorage.setItem('dpnb-cockpit-csrf', 'kept');
+    cockpit = new Cockpit(host);
+    await wait(() => expect(texts('.dpnb-log-id')).toEqual(['5', '4', '3', '2', '1']));
+    write('.dpnb-bar-row input', 'BOB question');
+    expect(texts('.dpnb-log-id')).toEqual(['3']);
+    expect(find('.dpnb-log-found').textContent).toBe('1 of 5 rows');
+    write('.dpnb-bar-row input', '#2');
+    expect(texts('.dpnb-log-status')).toEqual(['reserved']);
+    service.rows[1] = row(2);
+    service.tell();
+    await wait(() => expect(texts('.dpnb-log-status')).toEqual(['released']));
+    write('.dpnb-bar-row input', 'nothing of it');
+    expect(texts('.dpnb-log-id')).toEqual([]);
+  });
+});

@@ -1,0 +1,33 @@
+import type { IField } from './dialog';
+import type { IAmount } from '../protocol/cockpit';
+import { trans } from '../translation';
+
+/**
+ * The fields of a dialog for an amount of budget.
+ *
+ * @param isPart Whether a part of the amount is asked for: then without the components that it does not have.
+ */
+export function amountFields(amount: IAmount, isPart = false): IField[] {
+  const fields = [
+    { name: 'mu', label: trans.__('mu'), value: amount.mu ?? '', hint: trans.__('For numbers; squares of mu add up.') },
+    {
+      name: 'discovery_delta',
+      label: trans.__('Delta of discovered groups'),
+      value: amount.discovery_delta ?? '',
+      hint: trans.__('Empty: none.')
+    },
+    {
+      name: 'pure_epsilon',
+      label: trans.__('Epsilon of scans and selections'),
+      value: amount.pure_epsilon ?? '',
+      hint: trans.__('Empty: none.')
+    }
+  ];
+  return isPart ? fields.filter(({ value }) => value !== '') : fields;
+}
+
+/** The amount that a reader has written; the service checks it. */
+export function amountOf(values: Record<string, string>): IAmount {
+  const read = (name: string): string | null => (values[name] ?? '') || null;
+  return { mu: read('mu'), discovery_delta: read('discovery_delta'), pure_epsilon: read('pure_epsilon') };
+}

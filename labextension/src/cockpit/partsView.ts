@@ -1,0 +1,124 @@
+import type { Actions } from './actions';
+import { amountFields, amountOf } from './amounts';
+import { cellFor, heading } from './tableParts';
+import { button, element, type IView, setText, Views } from '../dom/dom';
+import { percent } from '../dom/format';
+import { levelOf } from '../panel/gauge';
+import type { IBudgetPart, ICockpitTable } from '../protocol/cockpit';
+import { trans } from '../translation';
+
+/** The projects and analysts of a table with what they may spend and have spent. */
+export class PartsView implements IView<ICockpitTable> {
+  readonly node: HTMLElement;
+  private readonly _body = element('tbody', '');
+  private readonly _rows: Views<IBudgetPart>;
+  private readonly _table: HTMLTableElement;
+  private readonly _empty = element(
+    'p',
+    'dpnb-quiet',
+    trans.__('The budget is not divided: every analyst may use all of it.')
+  );
+  private _name = '';
+
+  constructor(actions: Actions | null) {
+    const title = element('h2', 'dpnb-title', trans.__('Projects and analysts'));
+    title.id = 'dpnb-parts-title';
+    this._rows = new Views(this._body, () => partRow(actions, () => this._name));
+    const headings = [trans.__('Name'), trans.__('May spend'), trans.__('Spent'), trans.__('Left')];
+    const head = element('tr', '', ...[...headings, ...(actions ? [trans.__('Acts')] : [])].map(heading));
+    const caption = element('caption', 'dpnb-visually-hidden', trans.__('Parts of the budget'));
+    this._table = element('table', 'dpnb-parts-table', caption, element('thead', '', head), this._body);
+    this.node = element('section', 'dpnb-block', title, this._table, this._empty);
+    this.node.setAttribute('aria-labelledby', title.id);
+  }
+
+  update({ name, parts }: ICockpitTable): void {
+    this._name = name;
+    this._rows.update(parts);
+    this._table.hidden = parts.length === 0;
+    this._empty.hidden = parts.length > 0;
+  }
+}
+
+function partRow(actions: Actions | null, table: () => string): IView<IBudgetPart> {
+  let part: IBudgetPart | null = null;
+  const name = element('span', 'dpnb-part-name dpnb-foreign');
+  const level = element('span', 'dpnb-quiet');
+  const who = element('th', 'dpnb-part-who', name, ' ', level);
+  who.scope = 'row';
+  const may = cellFor(trans.__('May spend'), 'dpnb-part-may');
+  const spent = cellFor(trans.__('Spent'), 'dpnb-part-spent');
+  const fill = element('div', 'dpnb-bar-fill');
+  const left = element('span', 'dpnb-part-left');
+  const leftCell = element('td', 'dpnb-part-headroom', left, element('div', 'dpnb-bar', fill));
+  const node = element('tr', 'dpnb-part', who, may, spent, leftCell);
+  const move = button('dpnb-button', trans.__('Move cap…'), () => part && actions && moveCap(actions, table(), part));
+  const revoke = button('dpnb-button', '', () => part && actions && revokeOrRestore(actions, table(), part));
+  if (actions) {
+    node.append(element('td', 'dpnb-part-acts', move, revoke));
+  }
+  return {
+    node,
+    update: (new_): void => {
+      part = new_;
+      const { is_revoked: isRevoked, headroom, project } = part;
+      node.dataset.level = part.level;
+      node.classList.toggle('dpnb-mod-revoked', isRevoked);
+      fill.parentElement?.setAttribute('data-level', levelOf(headroom));
+      fill.style.width = `${100 * headroom}%`;
+      setText(name, part.name);
+      const kind = part.level === 'project' ? trans.__('project') : project === null ? '' : trans.__('in %1', project);
+      setText(level, [kind, isRevoked ? trans.__('revoked') : ''].filter(text => text !== '').join(' · '));
+      const limits = [
+        part.cap === null ? '' : trans.__('cap %1', part.cap),
+        part.ceiling === null ? '' : trans.__('ceiling %1', part.ceiling)
+      ].filter(text => text !== '');
+      setText(may, limits.join('; ') || trans.__('up to the whole budget'));
+      setText(spent, trans.__('%1 (%2)', percent(part.share), part.spent));
+      setText(left, trans.__('%1 left', percentDown(headroom)));
+      move.hidden = !part.has_cap;
+      move.setAttribute('aria-label', trans.__('Move the cap of %1', part.name));
+      setText(revoke, isRevoked ? trans.__('Restore…') : trans.__('Revoke…'));
+      const label = isRevoked ? trans.__('Restore %1', part.name) : trans.__('Revoke %1', part.name);
+      revoke.setAttribute('aria-label', label);
+    }
+  };
+}
+
+/** What is left is never shown larger than it is. */
+const percentDown = (share: number): string =>
+  `${(Math.floor(Number((1000 * share).toPrecision(12))) / 10).toFixed(1)}%`;
+
+function moveCap(actions: Actions, table: string, { level, name, limit, ceiling }: IBudgetPart): void {
+  const within = ceiling === null ? trans.__('the budget') : trans.__('the ceiling %1', ceiling);
+  void actions.table(table, {
+    title: trans.__('Move the cap of %1', name),
+    what: [
+      trans.__('From now on %1 can be charged at most this amount in total, within %2.', name, within),
+      trans.__('What was charged stays charged. All fields empty: no cap but %1.', within)
+    ],
+    fields: amountFields(limit),
+    confirm: trans.__('Move the cap'),
+    act: values => {
+      const cap = amountOf(values);
+      const isNone = Object.values(cap).every(value => value === null);
+      return { act: 'move_cap', level, name, cap: isNone ? null : cap };
+    },
+    done: trans.__('The cap of %1 is moved.', name)
+  });
+}
+
+function revokeOrRestore(actions: Actions, table: string, part: IBudgetPart): void {
+  const { level, name, is_revoked: isRevoked } = part;
+  const what = isRevoked
+    ? trans.__('%1 can be charged again, within the cap and what is left.', name)
+    : trans.__('%1 can be charged nothing more. Answers that are recorded stay free.', name);
+  void actions.table(table, {
+    title: isRevoked ? trans.__('Restore %1', name) : trans.__('Revoke %1', name),
+    what: [what, trans.__('It is written into the ledger with your name.')],
+    confirm: isRevoked ? trans.__('Restore') : trans.__('Revoke'),
+    isSevere: !isRevoked,
+    act: () => ({ act: isRevoked ? 'restore' : 'revoke', level, name }),
+    done: isRevoked ? trans.__('%1 is restored.', name) : trans.__('%1 is revoked.', name)
+  });
+}

@@ -1,0 +1,49 @@
+import { element, type IView, setText, Views } from '../dom/dom';
+import type { ICockpitTable } from '../protocol/cockpit';
+import { trans } from '../translation';
+
+/** A link to each table, with what needs attention; the address names the table that is shown. */
+export class TablesNav implements IView<ICockpitTable[]> {
+  readonly node = element('nav', 'dpnb-nav');
+  private readonly _links: Views<ICockpitTable>;
+
+  constructor() {
+    const list = element('ul', '');
+    this._links = new Views(list, link);
+    this.node.setAttribute('aria-label', trans.__('Tables'));
+    this.node.append(list);
+  }
+
+  update(tables: ICockpitTable[]): void {
+    this._links.update(tables);
+    this.node.hidden = tables.length < 2;
+  }
+}
+
+/** The address of a table within the page. */
+export const hashOf = (table: string): string => `#${encodeURIComponent(table)}`;
+
+function link(): IView<ICockpitTable> {
+  const name = element('span', 'dpnb-foreign');
+  const facts = element('span', 'dpnb-quiet');
+  const anchor = element('a', 'dpnb-nav-link', name, facts);
+  return {
+    node: element('li', '', anchor),
+    update: (table): void => {
+      anchor.href = hashOf(table.name);
+      if (location.hash === anchor.hash) {
+        anchor.setAttribute('aria-current', 'page');
+      } else {
+        anchor.removeAttribute('aria-current');
+      }
+      const pending = table.requests.filter(one => one.state === 'pending').length;
+      const words = [
+        table.gauges[0]?.text ?? '',
+        table.frozen === null ? '' : trans.__('frozen'),
+        pending === 0 ? '' : trans._n('%1 request', '%1 requests', pending)
+      ];
+      setText(name, table.name);
+      setText(facts, words.filter(word => word !== '').join(' · '));
+    }
+  };
+}
