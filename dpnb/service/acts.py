@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import datetime
 from fractions import Fraction
 
@@ -134,32 +133,33 @@ def audit_page(table: OpenTable, after: int) -> AuditPage:
     ids = [one.id for one in account.ledger.summaries(after=after)]
     page = ids[:MAX_ROWS]
     hashes = {stored["id"]: str(stored["hash"]) for stored in account.ledger.stored(page)}
-    parts = {node_of(one.id): f"{one.level} {one.name}: " for one in account.tree.grants().values()}
     return AuditPage(
-        tuple(_row(charge, hashes[charge.id], parts) for charge in account.ledger.by_id(tuple(page))),
+        tuple(_row(account, charge, hashes[charge.id]) for charge in account.ledger.by_id(tuple(page))),
         more=len(ids) > MAX_ROWS,
         spent=f"{format_percent_down(account.filter.headroom)} of the budget is left",
         frozen=account.tree.frozen,
     )
 
 
-def _row(charge: Charge, chained: str, parts: Mapping[str, str]) -> AuditRow:
-    whose = parts.get(charge.node, "") if charge.kind == ACT else ""
+def _row(account: Accountant, charge: Charge, chained: str) -> AuditRow:
     return AuditRow(
         charge.id,
         charge.time,
         charge.kind,
         charge.node,
         charge.status,
-        printable(whose + words_of(charge)),
+        printable(words_of(account, charge)),
         format_cost_up(charge.loss) if charge.loss else "free",
         chained,
         None if charge.origin is None else charge.origin.actor,
     )
 
 
-def words_of(charge: Charge) -> str:
-    """What was requested: never what came of it."""
+def words_of(account: Accountant, charge: Charge) -> str:
+    """What was requested, or whose part of the budget was changed: never what came of it."""
+    if charge.kind == ACT:
+        part = account.tree.grant_of(charge.node)
+        return f"{'' if part is None else f'{part.level} {part.name}: '}{launch_text.of(charge)}"
     if charge.kind == RELEASE:
         return describe_plan(plan_of(charge), request_of(charge).view)
     if charge.kind == COMPARISON:

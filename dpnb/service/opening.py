@@ -17,7 +17,7 @@ from dpnb._core.accountant.grant import Grant
 from dpnb._core.accountant.limit import Limit
 from dpnb._core.accountant.tree import ABOVE_THRESHOLD, BudgetTree
 from dpnb.copying import NotCopyable
-from dpnb.errors import DpnbError, InvalidValueError, LedgerError, RequestError
+from dpnb.errors import ChargesStopped, DpnbError, InvalidValueError, LedgerError, RequestError
 from dpnb.interactive.closing import close_launch
 from dpnb.interactive.threshold.hidden_noise import hidden_noise
 from dpnb.ledger import MEMORY, node_of, parent_launch
@@ -226,7 +226,7 @@ class AnalystSession(NotCopyable):
 
         Raises
         ------
-        RequestError
+        ChargesStopped
         """
         if self._part is None:
             return
@@ -234,7 +234,7 @@ class AnalystSession(NotCopyable):
         project = tree.grant_of(self._part.node)
         for part, whose in ((tree.grants()[self._part.id], "your part"), (project, "the part of your project")):
             if part is not None and part.is_revoked:
-                raise RequestError(
+                raise ChargesStopped(
                     f"table: the curator has revoked {whose} of the budget; nothing was charged; recorded answers stay "
                     "free"
                 )

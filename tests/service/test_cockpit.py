@@ -543,6 +543,6 @@ def test_parts_are_shown_and_moved_revoked_and_restored(tmp_path: Path) -> None:
         assert (await browser.post(ACTS, {"act": "restore", **who})).status_code == 200
         assert not (await part_of(browser, "ana"))["is_revoked"]
         log = [row["words"] for row in (await browser.get(LOG)).json()["rows"] if row["actor"] == "eve"]
-        assert log[-2:] == [f"part of the budget {act}d, of the analyst ana" for act in ("revoke", "restore")]
+        assert log[-2:] == [f"analyst ana: part of the budget {act}d" for act in ("revoke", "restore")]
 
     run_cockpit(tmp_path, scenario, division=PARTS)

@@ -10,7 +10,6 @@ from dpnb._core.accountant.granting import whole_of
 from dpnb._protocol import cockpit as protocol
 from dpnb.errors import DpnbError, printable
 from dpnb.ledger import node_of
-from dpnb.ledger.charge import ACT
 from dpnb.render.numbers import format_cost_up
 from dpnb.service.acts import audit_page, words_of
 from dpnb.service.app import ServedTable
@@ -173,8 +172,7 @@ def _moments(table: OpenTable) -> list[protocol.Moment]:
             continue
         actor = "" if charge.origin is None else f"{printable(charge.origin.actor)}: "
         cost = format_cost_up(charge.loss) if charge.loss else "free"
-        words = _with_part(table, charge.kind, charge.node, printable(words_of(charge)))
-        text = f"{charge.id}. {actor}{words} ({cost})"
+        text = f"{charge.id}. {actor}{printable(words_of(table.session._core.account, charge))} ({cost})"
         moments.append(protocol.Moment(id=charge.id, time=charge.time, spent=spent, text=text))
     return moments
 
@@ -188,22 +186,16 @@ def log_view(table: OpenTable, after: int) -> protocol.LogPage:
             break
         page = audit_page(table, rows[-1].id)
         rows += page.rows
-    return protocol.LogPage(rows=[_row(table, one) for one in rows], more=page.more)
+    return protocol.LogPage(rows=[_row(one) for one in rows], more=page.more)
 
 
-def _with_part(table: OpenTable, kind: str, node: str, words: str) -> str:
-    """An act in words, with the project or analyst that it is about."""
-    part = table.session._core.account.tree.grant_of(node) if kind == ACT else None
-    return words if part is None else f"{words}, of the {part.level} {part.name}"
-
-
-def _row(table: OpenTable, one: AuditRow) -> protocol.LoggedRow:
+def _row(one: AuditRow) -> protocol.LoggedRow:
     return protocol.LoggedRow(
         id=one.id,
         time=one.time,
         kind=one.kind,
         status=one.status,
-        words=_with_part(table, one.kind, one.node, one.words),
+        words=one.words,
         cost=one.cost,
         actor=None if one.actor is None else printable(one.actor),
     )
