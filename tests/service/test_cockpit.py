@@ -304,7 +304,9 @@ def test_the_page_shows_no_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         assert table["moments"][-1]["spent"] >= 1 - table["gauges"][0]["value"]
         assert (await browser.state())["tokens"] == []
         described = acts.words_of
-        monkeypatch.setattr(acts, "words_of", lambda charge: f"{described(charge)} {charge.measurement}")
+        monkeypatch.setattr(
+            acts, "words_of", lambda account, charge: f"{described(account, charge)} {charge.measurement}"
+        )
         assert noisy in (await browser.get(LOG)).text  # the control
 
     run_cockpit(tmp_path, scenario)

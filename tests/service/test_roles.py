@@ -112,7 +112,9 @@ def test_an_auditor_sees_what_was_asked_and_no_value(tmp_path: Path, monkeypatch
         assert not shown(secrets, text), text
         described = acts.words_of
         monkeypatch.setattr(
-            acts, "words_of", lambda charge: f"{described(charge)} {charge.measurement} {charge.result}"
+            acts,
+            "words_of",
+            lambda account, charge: f"{described(account, charge)} {charge.measurement} {charge.result}",
         )
         assert shown(secrets, (await auditor.get("/v1/tables/people/audit")).text)  # the control
 
