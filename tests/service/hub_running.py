@@ -33,10 +33,13 @@ TABLES = (
     '[tables.reserved]\ndeclaration = "reserved.toml"\ndata = "people.csv"\nmode = "reserved"\n'
     "[tables.reserved.analysts.ana]\nceiling = {{ share = 0.5 }}\n"
     "[tables.reserved.analysts.bob]\nceiling = {{ share = 0.5 }}\n"
+    '[tables.capped]\ndeclaration = "capped.toml"\ndata = "people.csv"\nmode = "reserved"\n'
+    "[tables.capped.analysts.ana]\nceiling = {{ share = 0.5 }}\ncap = {{ share = 0.01 }}\n"
 )
 SETTINGS = (
     'host = "127.0.0.1"\nport = {service}\nprefix = "/services/dpnb"\nlog = "service.log"\ntime_grid = false\n'
-    '[jupyterhub]\napi_url = "http://127.0.0.1:{hub}/hub/api"\n' + TABLES
+    '[jupyterhub]\napi_url = "http://127.0.0.1:{hub}/hub/api"\n'
+    "[cockpit]\nport = {cockpit}\n" + TABLES
 )
 
 
@@ -102,10 +105,11 @@ class RunningHub:
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.secret = folder, secrets.token_hex(16)
-        names = ("proxy", "api", "hub", "service")
+        names = ("proxy", "api", "hub", "service", "cockpit")
         self.ports = dict(zip(names, free_ports(len(names)), strict=True))
         self.url = f"http://127.0.0.1:{self.ports['proxy']}"
         self.service_url = f"{self.url}/services/dpnb"
+        self.cockpit_url = f"http://127.0.0.1:{self.ports['cockpit']}"  # an origin of its own, never below the Hub's
         self.client = httpx.Client(headers={"Authorization": f"token {self.secret}"}, timeout=LIMIT)
 
     @property
@@ -181,7 +185,7 @@ def running_hub(folder: Path) -> Iterator[RunningHub]:
     """Start JupyterHub, its proxy and the service; end all of them, and the notebook servers."""
     hub = RunningHub(folder)
     people().to_csv(folder / "people.csv", index=False)
-    for name in ("pooled", "reserved"):
+    for name in ("pooled", "reserved", "capped"):
         (folder / f"{name}.toml").write_text(DECLARATION.format(name), "utf-8")
     (folder / "curator.toml").write_text(SETTINGS.format(**hub.ports), "utf-8")
     serve = [sys.executable, "-m", "dpnb", "serve", str(folder / "curator.toml")]

@@ -11,15 +11,18 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from dpnb.service.tokens import new_token
 from service.hub_running import Kernel, RunningHub, running_hub
-from waiting import wait_until
+from waiting import LIMIT_MS, wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.waits]
 
 ACCESS, CURATE = "access:services!service=dpnb", "custom:dpnb:curate"
+SCREENSHOTS = Path(__file__).parents[1] / "ui" / "screenshots"
 USERS = ("ana", "bob", "cora", "eve")
 
 ERROR = """
@@ -137,10 +140,34 @@ def test_a_curator_of_the_hub_sees_who_asked_and_freezes_a_table(hub: Hub) -> No
     assert hub.refusal("ana", f'history({address}, "pooled")').startswith("AccessDenied JupyterHub: gives this user no")
     cora.run(f'change({address}, "pooled", Freeze("a look at the log"))')
     assert "frozen" in hub.refusal("ana", 'session.frame.count().release(mu="1/7")')
-    # Here the curator approves a request in the browser: needs `session.request_budget` and the cockpit, which is
-    # served on an origin of its own, never below /services/dpnb.
     cora.run(f'change({address}, "pooled", Unfreeze())')
     assert hub.refusal("ana", 'session.frame.count().release(mu="1/7")') == "no error"
+
+
+@pytest.mark.ui
+def test_a_curator_approves_in_the_browser_what_an_analyst_of_the_hub_requests(hub: Hub, browser: Any) -> None:
+    ana, token = hub.kernels["ana"], new_token(hub.running.folder / "tokens.json", "carl", role="curator")
+    ana.run('session = dpnb.connect(table="capped"); query = session.frame.count()')
+    assert hub.refusal("ana", 'query.release(mu="1/5")').startswith("BudgetExceeded")
+    ana.run('asked = session.request_budget(query, mu="1/5", why="the report of the ward")')
+    assert ana.run("print(asked.status)") == "pending"
+    page = browser.new_page()
+    try:
+        page.set_default_timeout(LIMIT_MS)
+        page.goto(f"{hub.running.cockpit_url}/")
+        page.get_by_label("Access token").fill(token)
+        page.get_by_role("button", name="Log in").click()
+        page.get_by_role("link", name="capped").click()
+        request = page.get_by_role("article").filter(has_text="the report of the ward")
+        request.get_by_role("button", name="Approve…").click()
+        dialog = page.get_by_role("dialog", name="Approve the request of ana")
+        page.screenshot(path=SCREENSHOTS / "curator-of-a-hub.png")
+        dialog.get_by_role("button", name="Approve mu").click()
+        page.get_by_text("No request is pending.").wait_for()
+    finally:
+        page.close()
+    wait_until(lambda: ana.run("print(asked.status)") == "approved", "the decision in the session, without a call")
+    assert hub.refusal("ana", 'query.release(mu="1/5")') == "no error"
 
 
 def test_a_user_who_leaves_the_group_is_refused_before_the_next_charge(hub: Hub) -> None:
