@@ -376,7 +376,7 @@ def test_a_curator_moves_caps_and_revokes(mode: Mode, tmp_path: Path) -> None:
         page = content(await curator.get("/v1/tables/people/audit"))
         acts = [(row["actor"], row["words"]) for row in page["rows"] if row["kind"] == "act" and row["actor"] == "carl"]
         assert [words for _, words in acts] == [
-            "analyst ana: cap moved to mu=0.3",
+            "analyst ana: cap moved to mu 0.3",
             "analyst ana: part of the budget revoked",
             "analyst ana: part of the budget restored",
         ]

@@ -13,6 +13,7 @@ from dpnb._plan.plan import Plan, describe_plan
 from dpnb.accounting.exact import from_text
 from dpnb.ledger import Charge, refuse_unreadable
 from dpnb.ledger.charge import ACT, BUDGET_REQUEST, CLOSE, GRANT, SELECTION
+from dpnb.render.amounts import limit_words
 
 MAX_KEYS = 5
 """Number of selected keys that the log shows."""
@@ -35,7 +36,7 @@ def of(charge: Charge) -> str:
 
 def _grant(grant: Grant) -> str:
     amount = grant.ceiling or grant.cap
-    of = "" if amount is None else f", at most {amount.format(up=False)}"
+    of = "" if amount is None else f", at most {limit_words(amount)}"
     return f"{grant.mode} part of the budget for the {grant.level} {grant.name}{of}"
 
 
@@ -50,12 +51,12 @@ def _act(details: Mapping[str, Any]) -> str:
         case "approve":
             until = "" if details.get("until") is None else f" until {details['until']}"
             amount = amount_from_json(details["amount"])
-            added = "" if amount is None else f": {amount.format(up=False)} added to the cap"
+            added = "" if amount is None else f": {limit_words(amount)} added to the cap"
             return f"request {details['request']} approved{added}{until}"
         case "decline":
             return f"request {details['request']} declined"
         case "cap":
-            return "cap removed" if cap is None else f"cap moved to {cap.format(up=False)}"
+            return "cap removed" if cap is None else f"cap moved to {limit_words(cap)}"
         case "freeze":
             return f"table frozen: {details['why']}"
         case "unfreeze":

@@ -8,12 +8,14 @@ from dpnb._core.accountant.budget_request import BudgetRequest
 from dpnb._core.accountant.grant import Grant
 from dpnb._core.accountant.granting import whole_of
 from dpnb._protocol import cockpit as protocol
+from dpnb.accounting.exact import decimal_down, decimal_sqrt_down
+from dpnb.accounting.losses import PureGDP
 from dpnb.errors import DpnbError, printable
 from dpnb.ledger import node_of
+from dpnb.render.amounts import limit_words, spent_words
 from dpnb.render.numbers import format_cost_up
 from dpnb.service.acts import audit_page, words_of
 from dpnb.service.app import ServedTable
-from dpnb.service.cockpit.amounts import fields_of, limit_words, spent_words
 from dpnb.service.opening import OpenTable
 from dpnb.service.state import table_state
 from dpnb.service.tokens import Identity, Token
@@ -82,7 +84,7 @@ def _part(table: OpenTable, one: PartState, grant: Grant) -> protocol.BudgetPart
         project=one.project,
         ceiling=limit_words(grant.ceiling),
         cap=limit_words(cap),
-        limit=fields_of(cap or grant.ceiling or whole_of(account)),
+        limit=_fields_of(cap or grant.ceiling or whole_of(account)),
         spent=spent_words(table.limit(grant).spent),
         share=one.share_spent,
         headroom=one.headroom,
@@ -103,7 +105,7 @@ def _request(table: OpenTable, one: RequestState) -> protocol.AskedBudget:
             for shown, query in zip(one.queries, request.queries, strict=True)
         ],
         total=spent_words(request.total),
-        amount=fields_of(request.total),
+        amount=_fields_of(request.total),
         digest=one.digest,
         state=one.status,
         decision=_decision(one, request),
@@ -229,3 +231,10 @@ def version_of(served: ServedTable) -> str:
         return f"{served.table.name} {served.version} {ledger.count} {ledger.foreign_changes()}"
     except DpnbError as error:
         return f"{served.table.name} {error}"
+
+
+def _fields_of(amount: PureGDP) -> protocol.Amount:
+    """An amount as the fields of a dialog: rounded down, so that it is accepted where the amount is the limit."""
+    parts = decimal_sqrt_down(amount.mu_squared), decimal_down(amount.delta), decimal_down(amount.epsilon)
+    mu, delta, epsilon = (repr(part) if part else None for part in parts)
+    return protocol.Amount(mu=mu, discovery_delta=delta, pure_epsilon=epsilon)

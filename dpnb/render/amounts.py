@@ -1,8 +1,7 @@
-"""Amounts of budget in a few digits, as the page shows them; a dialog has the exact decimals."""
+"""Amounts of budget in a few digits, rounded in the safe direction."""
 
 from __future__ import annotations
 
-from dpnb._protocol.cockpit import Amount
 from dpnb.accounting.exact import decimal_down, decimal_sqrt_down, decimal_up, display_down, display_up
 from dpnb.accounting.losses import PureGDP
 
@@ -23,10 +22,3 @@ def limit_words(amount: PureGDP | None) -> str | None:
 def _words(mu: str, delta: str, epsilon: str) -> str:
     named = [("mu", mu), ("delta", delta), ("epsilon", epsilon)]
     return " and ".join(f"{name} {value}" for name, value in named if float(value)) or "nothing"
-
-
-def fields_of(amount: PureGDP) -> Amount:
-    """An amount as the fields of a dialog: rounded down, so that it is accepted where the amount is the limit."""
-    parts = decimal_sqrt_down(amount.mu_squared), decimal_down(amount.delta), decimal_down(amount.epsilon)
-    mu, delta, epsilon = (repr(part) if part else None for part in parts)
-    return Amount(mu=mu, discovery_delta=delta, pure_epsilon=epsilon)
