@@ -7,7 +7,7 @@ import signal
 import sqlite3
 import time
 from collections.abc import Callable
-from contextlib import closing, suppress
+from contextlib import closing, nullcontext, suppress
 from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -22,6 +22,7 @@ from dpnb.service.server import serve
 from dpnb.service.tokens import new_token
 from kernels import Kernel
 from load import audited, count, opened_again, rows_of
+from service.open_page import OpenPage
 from threads import at_once
 from waiting import LIMIT, wait_until
 
@@ -95,15 +96,24 @@ def divided(mode: Mode, names: list[str]) -> str:
 
 
 def killed_while_clients_ask(
-    folder: Path, chance: random.Random, *, clients: int, queries: int, kills: int, mode: Mode | None = None
+    folder: Path,
+    chance: random.Random,
+    *,
+    clients: int,
+    queries: int,
+    kills: int,
+    mode: Mode | None = None,
+    page: OpenPage | None = None,
 ) -> Shown:
     """Kill the service that many times at random moments; then everything must have been charged and answered once.
 
-    With a mode each client is an analyst of its own; otherwise all of them have the token of one.
+    With a mode each client is an analyst of its own; otherwise all of them have the token of one.  A page of the
+    curator follows all of it.
     """
     settings, ledger, shown = folder / "curator.toml", folder / "clinic.dpnb", Shown()
     names = ["ana"] if mode is None else [f"ana{number}" for number in range(clients)]
-    settings.write_text(SETTINGS + ("" if mode is None else divided(mode, names)), "utf-8")
+    parts = "" if mode is None else divided(mode, names)
+    settings.write_text(SETTINGS + parts + ("" if page is None else page.settings), "utf-8")
     (folder / "clinic.py").write_text(OPENING, "utf-8")
     tokens = [new_token(folder / "tokens.json", name) for name in names]
     address, total = f"unix://{folder / 's'}", clients * queries
@@ -127,8 +137,12 @@ def killed_while_clients_ask(
             kernels[0] = started(settings)
 
     try:
-        found = at_once(kill, *(partial(asking, one) for one in range(clients)))
-        assert not found, "\n".join(found)
+        with nullcontext() if page is None else page:
+            found = at_once(kill, *(partial(asking, one) for one in range(clients)))
+            assert not found, "\n".join(found)
+            if page is not None:
+                rows = len(rows_of(ledger))
+                wait_until(lambda: page.rows == rows, "the page to follow", lambda: page.rows)
         assert len(shown) == total
         if mode is not None:
             check_divided(ledger, shown, address, tokens)

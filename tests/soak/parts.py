@@ -24,6 +24,7 @@ from ledger.test_forks import reserve as charge
 from load import killed_in_turn, rows_of, spends_the_rest_exactly, told
 from service.idle import idle_analysts
 from service.killed import killed_while_clients_ask
+from service.open_page import OpenPage
 from service.test_fuzz import fuzz
 from test_interrupt_engines import interrupted_now_and_then, unharmed
 
@@ -108,9 +109,10 @@ def service(folder: Path, chance: random.Random) -> Counter[str]:
 
 
 def analysts(folder: Path, chance: random.Random) -> Counter[str]:
-    """A service with eight analysts of a thousand requests each, which is killed two hundred times."""
-    mode = chance.choice(get_args(Mode))
-    shown = killed_while_clients_ask(folder, chance, clients=8, queries=1000, kills=200, mode=mode)
+    """A service with eight analysts of a thousand requests each and an open page, which is killed two hundred times."""
+    mode, page = chance.choice(get_args(Mode)), OpenPage(folder / "tokens.json")
+    shown = killed_while_clients_ask(folder, chance, clients=8, queries=1000, kills=200, mode=mode, page=page)
+    print(f"analysts: the page was read {page.states} times, after {page.logins} logins", flush=True)
     return Counter(kills=200, requests=len(shown), charges=len(shown))
 
 
@@ -121,7 +123,7 @@ def fuzzed(folder: Path, chance: random.Random) -> Counter[str]:
 
 
 def idle(folder: Path, chance: random.Random) -> Counter[str]:
-    """Fifty analysts whose sessions are connected while one asks: all of them follow, and the service stays small."""
+    """Fifty analysts with open sessions, and an open page, while one asks: all follow, and the service stays small."""
     before, after, seconds = idle_analysts(folder, chance, analysts=50, requests=200)
     print(f"idle: {before:.0f} MB before, {after:.0f} MB after, {seconds:.1f} CPU seconds", flush=True)
     assert after < 2 * before + 200
