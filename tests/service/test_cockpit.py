@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from datetime import timedelta
 from fractions import Fraction
 from pathlib import Path
@@ -359,6 +360,48 @@ def test_an_act_is_a_row_of_the_chain(tmp_path: Path) -> None:
 
     run_cockpit(tmp_path, scenario)
     assert audit(str(tmp_path / "people.dpnb")).is_fine
+
+
+def test_a_freeze_does_not_wait_for_the_requests_of_analysts(tmp_path: Path) -> None:
+    """Requests that wait in the table's thread would be charged before it."""
+
+    async def scenario(opened: Opened) -> None:
+        browser, go_on = await opened.logged_in(), threading.Event()
+        running = opened.served.service.tables["people"].table.worker.submit(go_on.wait, LIMIT)
+        try:
+            reply = await browser.post(ACTS, FREEZE)
+            assert reply.json()["frozen"] == "an audit"
+            assert not running.done()
+        finally:
+            go_on.set()
+
+    run_cockpit(tmp_path, scenario)
+
+
+@pytest.mark.parametrize("is_broken", [False, True])
+def test_a_token_revoked_while_the_body_is_sent_does_nothing(
+    is_broken: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if is_broken:  # control: the login is looked at when the request arrives only
+        monkeypatch.setattr(Logins, "checker", lambda self, cookie, csrf: lambda: True)
+    body = app._body
+
+    async def scenario(opened: Opened) -> None:
+        browser = await opened.logged_in()
+        new_token(browser.served.tokens, "ana")
+
+        async def slow(request: Any) -> bytes:
+            revoke_tokens(browser.served.tokens, "eve")
+            return await body(request)
+
+        for path, content in ((ACTS, FREEZE), ("/api/tokens", {"name": "ana"})):
+            monkeypatch.setattr(app, "_body", slow)
+            assert (await browser.post(path, content)).status_code == (200 if is_broken else 401)
+            monkeypatch.setattr(app, "_body", body)
+            browser = await opened.logged_in()
+        assert (opened.served.session._core.account.tree.frozen is not None) == is_broken
+
+    run_cockpit(tmp_path, scenario)
 
 
 def test_the_log_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
