@@ -16,6 +16,7 @@ import pytest
 import dpnb
 from dpnb.curator.audit import audit
 from dpnb.curator.verify import verify
+from dpnb.ledger import Ledger
 from dpnb.service import acts, tokens
 from dpnb.service.cockpit import app, logins, protections, views
 from dpnb.service.cockpit.app import Cockpit
@@ -555,6 +556,27 @@ def test_a_request_is_approved_in_part_and_another_declined(tmp_path: Path) -> N
 
     run_cockpit(tmp_path, scenario, division=PARTS)
     assert audit(str(tmp_path / "people.dpnb")).is_fine
+
+
+@pytest.mark.parametrize("until", ["2999-01-01T00:00:00Z", None])
+def test_the_page_is_told_of_the_end_of_an_approval(
+    until: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No row is written then, and the cap is lower."""
+
+    async def scenario(opened: Opened) -> None:
+        browser = await opened.logged_in()
+        asked = await requested(opened, browser, "a")
+        approval = {"act": "approve", "request": asked["id"], "digest": asked["digest"], "until": until}
+        assert (await browser.post(ACTS, approval)).status_code == 200
+        served = opened.served.service.tables["people"]
+        before, shown = views.version_of(served), await part_of(browser, "ana")
+        assert views.version_of(served) == before
+        monkeypatch.setattr(Ledger, "time", "2999-01-01T00:00:00.000Z")
+        assert (views.version_of(served) != before) == (until is not None)
+        assert (await part_of(browser, "ana") != shown) == (until is not None)
+
+    run_cockpit(tmp_path, scenario, division=PARTS)
 
 
 def test_parts_are_shown_and_moved_revoked_and_restored(tmp_path: Path) -> None:
