@@ -73,7 +73,7 @@ def request_budget(core: SessionCore, requested: Sequence[Requested], why: str) 
         raise RequestError(ASK_A_SERVICE)
     with account.ledger.lock.checked():
         part = account.tree.part_of(account.root_node, origin.actor)
-        if part is None or (part.mode == "reserved" and node_of(part.id) != account.root_node):
+        if part is None or account.root_node != (node_of(part.id) if part.mode == "reserved" else ROOT):
             raise RequestError(nothing_to_grant("this session has no cap of its own"))
         priced = tuple(_priced(core, *one) for one in requested)
         if len({one.key for one in priced}) < len(priced):

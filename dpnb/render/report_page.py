@@ -173,9 +173,9 @@ def _requests(report: Report) -> str:
         return "<p>There are none.</p>"
     several = any(one.analyst for one in report.releases)
     answers = report.subject.answers
-    head = ["Row", "Time (UTC)", "Request", "Loss", "Share of the budget", "Error"]
+    head = ["Row", "Time (UTC)", "Request", "Loss", "Share of the budget"]
     head[2:2] = ["Analyst"] if several else []
-    head += ["Answer"] if answers else []
+    head += ["Error", "Answer"] if answers else []
     rows = [_request(one, several, answers) for one in report.releases]
     return _table("Requests, oldest first", head, rows, first="number", wide=head.index("Request"))
 
@@ -187,9 +187,9 @@ def _request(one: Release, several: bool, answers: bool) -> list[str]:
     if one.charged is not None:
         loss = one.charged if one.charged.startswith(one.loss) else f"{one.loss}; charged: {one.charged}"
     share = one.share or ("" if one.paid_by is None else f"paid by row {one.paid_by}")
-    row = [str(one.row), one.time[:16].replace("T", " "), query, loss, share, one.error or ""]
+    row = [str(one.row), one.time[:16].replace("T", " "), query, loss, share]
     row[2:2] = [one.analyst or ""] if several else []
-    return [*row, one.answer or ""] if answers else row
+    return [*row, one.error or "", one.answer or ""] if answers else row
 
 
 def _mechanisms(report: Report) -> str:

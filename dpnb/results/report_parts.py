@@ -166,7 +166,7 @@ class Release(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     share: Annotated[str | None, _about("Its share of the budget, rounded up.")]
     table_version: Annotated[str, _about("Version of the table, as the curator declared it.")]
     status: Annotated[Status, _about("reserved: charged without an answer yet; failed: charged without an answer.")]
-    error: Annotated[str | None, _about("Half-width of its intervals, which cover the noise.")]
+    error: Annotated[str | None, _about("Half-width of its intervals, if answers are included: it may depend on them.")]
     answer: Annotated[str | None, _about("The released answer in words, if answers are included.")]
 
 

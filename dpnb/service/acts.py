@@ -52,6 +52,7 @@ def act(table: OpenTable, actor: str, one: AnyAct) -> None:
     """
     core = table.session._core
     account, version = core.account, core.version
+    _refuse_own_part(account, actor)
     with requested_by(RequestOrigin(actor)):
         match one:
             case Freeze():
@@ -72,6 +73,16 @@ def act(table: OpenTable, actor: str, one: AnyAct) -> None:
             case Restore():
                 restore(account, _part(table, one), version=version)
     core.changed()
+
+
+def _refuse_own_part(account: Accountant, actor: str) -> None:
+    """Refuse the acts of a curator who also has an analyst's part, such as a user of JupyterHub with both scopes."""
+    part = account.tree.grant_named("analyst", actor)
+    if part is not None and not part.is_revoked:
+        raise InvalidValueError(
+            f"actor: must have no part of the budget as an analyst; got {printable(actor)!r}, who has one; let another "
+            "curator decide"
+        )
 
 
 def _granted(account: Accountant, number: int, amount: Components) -> PureGDP:

@@ -365,11 +365,15 @@ class Service(NotCopyable):
         table = self._any_table(request)
         try:
             one = ACTS.decode((await _body(request))[:MAX_ACT])
+            if not await asyncio.to_thread(is_valid):  # as before a charge: what the Hub said before does not do
+                return _reply(*UNAUTHORIZED, headers={"WWW-Authenticate": "Bearer"})
             await asyncio.to_thread(act, table, person.name, one)  # before the requests that wait
         except (msgspec.MsgspecError, RecursionError):
             return _reply(400, Refused("RequestError", NO_ACT))
         except (InvalidValueError, WireError) as error:
             return _reply(422, Refused("InvalidValueError", str(error)))
+        except ServiceUnavailable as error:
+            return _reply(503, Refused("ServiceUnavailable", str(error)))
         kind = str(type(one).__struct_config__.tag)
         log("act", actor=person.name, role=person.role, table=table.name, act=kind)
         return _reply(200, await asyncio.to_thread(audit_page, table, table.session.ledger.count))

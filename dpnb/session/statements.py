@@ -28,7 +28,8 @@ class Statements:
         Parameters
         ----------
         answers : bool, default False
-            Whether to include the released answers.  Without them the statement is about privacy only.
+            Whether to include the released answers, and their errors, which may depend on them.  Without them the
+            statement is about privacy only.
 
         Returns
         -------

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import dpnb
 from dpnb._core.accountant import granting
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.grant import Mode
-from dpnb._core.accountant.granting import grant, move_cap, share_of, whole_of
+from dpnb._core.accountant.granting import grant, move_cap, restore, revoke, share_of, whole_of
 from dpnb._core.accountant.limit import Limit, as_amount
+from dpnb._core.accountant.tree import BudgetTree
 from dpnb.accounting.filters import GDPResidueFilter
 from dpnb.accounting.guarantee import make_guarantee
 from dpnb.accounting.losses import PureGDP
 from dpnb.curator.audit import audit
-from dpnb.errors import BudgetExceeded, InvalidValueError, LedgerError
+from dpnb.errors import BudgetExceeded, ChargesStopped, InvalidValueError, LedgerError
 from dpnb.ledger import RequestOrigin, requested_by
 from dpnb.session.base import BaseSession
 
@@ -183,6 +185,33 @@ def test_what_was_charged_before_is_not_granted_again() -> None:
         analyst(session, "bob", "reserved", "1/1000")
 
 
+@pytest.mark.parametrize("is_broken", [False, True])
+def test_a_revocation_between_check_and_charge_stops_the_charge(
+    is_broken: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The service looks at the part when it begins a request; the curator may revoke it before the charge."""
+    session = opened(ledger=tmp_path / "clinic.dpnb")
+    core = session._core
+    project = grant(core.account, "project", "p", "pooled", None, version="1")
+    part = grant(core.account, "analyst", "ana", "pooled", None, version="1", project=project)
+    ana = BaseSession(core.for_analyst(part))
+    for revoked in (part, project):
+        with requested_by(RequestOrigin("kim")):
+            revoke(core.account, revoked, version="1")
+        with monkeypatch.context() as patch, requested_by(RequestOrigin("ana")):
+            if is_broken:  # control: only the nodes around the request are looked at, and none of them is a part
+                patch.setattr(BudgetTree, "_refuse_revoked", staticmethod(lambda part: None))
+                ana.frame["x"].mean().release(mu="1/10" if revoked is part else "1/8")
+            else:
+                with pytest.raises(ChargesStopped, match=f"{revoked.level} {revoked.name}: the curator has revoked"):
+                    ana.frame["x"].mean().release(mu="1/10")
+        with requested_by(RequestOrigin("kim")):
+            restore(core.account, revoked, version="1")
+    found = audit(session.ledger.path).problems
+    assert len(found) == (2 if is_broken else 0), found
+    assert all("was revoked" in one for one in found)
+
+
 KINDS = ["mean", "scan", "cap", "part", "sub"]
 RELEASES = st.lists(
     st.tuples(st.sampled_from(["ana", "bob"]), st.integers(1, 8), st.sampled_from(KINDS)),
@@ -191,6 +220,7 @@ RELEASES = st.lists(
 
 
 @given(RELEASES, st.sampled_from(["reserved", "pooled"]))
+@example([("bob", 2, "mean"), ("bob", 1, "cap"), ("bob", 1, "scan")], "reserved")  # a cap below what was charged
 def test_no_order_of_requests_exceeds_a_part_or_the_budget(
     tmp_path_factory: pytest.TempPathFactory, requests: list[tuple[str, int, str]], mode: Mode
 ) -> None:

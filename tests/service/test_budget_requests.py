@@ -20,18 +20,19 @@ from dpnb.accounting.losses import GDP
 from dpnb.curator.audit import audit
 from dpnb.curator.report import report_of
 from dpnb.curator.verify import verify
-from dpnb.errors import RequestError
+from dpnb.errors import InvalidValueError, RequestError
 from dpnb.interactive.calls import execute_call
 from dpnb.ledger import ledger as ledger_module
 from dpnb.ledger import node_of
 from dpnb.ledger.origin import RequestOrigin, requested_by
 from dpnb.ledger.shared_rows import SharedRows
+from dpnb.service import acts
 from dpnb.service import requests as service_requests
 from dpnb.service.opening import OpenTable
 from dpnb.service.parts import Amount, Division, Part
 from dpnb.service.settings import TableSettings
 from dpnb.wire.acts import AnyAct, Approve, Components, Decline, MoveCap, Restore, Revoke
-from dpnb.wire.calls import AnyCall, RequestBudget, TargetArguments
+from dpnb.wire.calls import AnyCall, LaunchMechanism, RequestBudget, TargetArguments
 from service.served import Served, content, open_people, run_served
 
 HALF, ALL = Amount(Fraction(1, 2)), Amount(Fraction(1))
@@ -242,6 +243,45 @@ def test_what_no_decision_could_grant_is_refused(tmp_path: Path) -> None:
         folder = tmp_path / str(number)
         folder.mkdir()
         run(folder, scenario, parts=parts)
+
+
+@pytest.mark.parametrize("mode", ["reserved", "pooled"])
+def test_a_request_is_about_the_whole_session(mode: Mode, tmp_path: Path) -> None:
+    """A client may send any node of its own; inside a sub-session another budget would be charged."""
+
+    async def scenario(ana: Served, curator: Served) -> None:
+        launch = LaunchMechanism("sub_session", "own", {"budget": {"mu_squared": "1/10000"}, "filter": "gdp"})
+        launched = content(await ana.post(ana.body("s", launch)))
+        reply = content(await ana.post(ana.body("a", wants(ana), node=node_of(launched["ids"][0]))))
+        assert (reply["error"], "no cap of its own" in reply["message"]) == ("RequestError", True), reply
+        assert await requests(curator) == []
+
+    run(tmp_path, scenario, mode)
+
+
+@pytest.mark.parametrize("is_broken", [False, True])
+def test_nobody_decides_about_a_budget_that_they_use(
+    is_broken: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such as a user of JupyterHub whose role has both scopes."""
+    if is_broken:  # control
+        monkeypatch.setattr(acts, "_refuse_own_part", lambda account, actor: None)
+
+    async def scenario(ana: Served, curator: Served) -> None:
+        await ana.post(ana.body("a", wants(ana)))
+        (listed,) = await requests(curator)
+        table = ana.service.tables["people"].table
+        approval = Approve(listed["number"], listed["digest"])
+        if is_broken:
+            acts.act(table, "ana", approval)
+            return
+        with pytest.raises(InvalidValueError, match="must have no part of the budget"):
+            acts.act(table, "ana", approval)
+        acts.act(table, "carl", Revoke("analyst", "bob"))
+        acts.act(table, "bob", approval)  # who can no longer use it
+
+    run(tmp_path, scenario, is_fine=False)
+    assert audit(str(tmp_path / "people.dpnb")).is_fine != is_broken
 
 
 def test_requests_are_limited(tmp_path: Path) -> None:

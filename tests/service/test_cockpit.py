@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from datetime import timedelta
 from fractions import Fraction
 from pathlib import Path
@@ -15,6 +16,7 @@ import pytest
 import dpnb
 from dpnb.curator.audit import audit
 from dpnb.curator.verify import verify
+from dpnb.ledger import Ledger
 from dpnb.service import acts, tokens
 from dpnb.service.cockpit import app, logins, protections, views
 from dpnb.service.cockpit.app import Cockpit
@@ -361,6 +363,48 @@ def test_an_act_is_a_row_of_the_chain(tmp_path: Path) -> None:
     assert audit(str(tmp_path / "people.dpnb")).is_fine
 
 
+def test_a_freeze_does_not_wait_for_the_requests_of_analysts(tmp_path: Path) -> None:
+    """Requests that wait in the table's thread would be charged before it."""
+
+    async def scenario(opened: Opened) -> None:
+        browser, go_on = await opened.logged_in(), threading.Event()
+        running = opened.served.service.tables["people"].table.worker.submit(go_on.wait, LIMIT)
+        try:
+            reply = await browser.post(ACTS, FREEZE)
+            assert reply.json()["frozen"] == "an audit"
+            assert not running.done()
+        finally:
+            go_on.set()
+
+    run_cockpit(tmp_path, scenario)
+
+
+@pytest.mark.parametrize("is_broken", [False, True])
+def test_a_token_revoked_while_the_body_is_sent_does_nothing(
+    is_broken: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if is_broken:  # control: the login is looked at when the request arrives only
+        monkeypatch.setattr(Logins, "checker", lambda self, cookie, csrf: lambda: True)
+    body = app._body
+
+    async def scenario(opened: Opened) -> None:
+        browser = await opened.logged_in()
+        new_token(browser.served.tokens, "ana")
+
+        async def slow(request: Any) -> bytes:
+            revoke_tokens(browser.served.tokens, "eve")
+            return await body(request)
+
+        for path, content in ((ACTS, FREEZE), ("/api/tokens", {"name": "ana"})):
+            monkeypatch.setattr(app, "_body", slow)
+            assert (await browser.post(path, content)).status_code == (200 if is_broken else 401)
+            monkeypatch.setattr(app, "_body", body)
+            browser = await opened.logged_in()
+        assert (opened.served.session._core.account.tree.frozen is not None) == is_broken
+
+    run_cockpit(tmp_path, scenario)
+
+
 def test_the_log_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(acts, "MAX_ROWS", 2)
     monkeypatch.setattr(views, "PAGES", 2)
@@ -512,6 +556,27 @@ def test_a_request_is_approved_in_part_and_another_declined(tmp_path: Path) -> N
 
     run_cockpit(tmp_path, scenario, division=PARTS)
     assert audit(str(tmp_path / "people.dpnb")).is_fine
+
+
+@pytest.mark.parametrize("until", ["2999-01-01T00:00:00Z", None])
+def test_the_page_is_told_of_the_end_of_an_approval(
+    until: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No row is written then, and the cap is lower."""
+
+    async def scenario(opened: Opened) -> None:
+        browser = await opened.logged_in()
+        asked = await requested(opened, browser, "a")
+        approval = {"act": "approve", "request": asked["id"], "digest": asked["digest"], "until": until}
+        assert (await browser.post(ACTS, approval)).status_code == 200
+        served = opened.served.service.tables["people"]
+        before, shown = views.version_of(served), await part_of(browser, "ana")
+        assert views.version_of(served) == before
+        monkeypatch.setattr(Ledger, "time", "2999-01-01T00:00:00.000Z")
+        assert (views.version_of(served) != before) == (until is not None)
+        assert (await part_of(browser, "ana") != shown) == (until is not None)
+
+    run_cockpit(tmp_path, scenario, division=PARTS)
 
 
 def test_parts_are_shown_and_moved_revoked_and_restored(tmp_path: Path) -> None:

@@ -398,6 +398,34 @@ def test_a_curator_of_the_hub_freezes_and_an_analyst_does_not(fake: FakeHub, tmp
     served(fake, tmp_path, scenario)
 
 
+@pytest.mark.parametrize("change", ["revoked", "scope", "down", "broken"])
+def test_a_curator_whom_the_hub_no_longer_confirms_decides_nothing(
+    change: str, fake: FakeHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An act is decided by what the Hub says then, as a charge is, and not by its reply of half a minute before."""
+    fake.grant("1" * 32, "cora", ACCESS, CURATE)
+    if change == "broken":  # control: the earlier reply is used
+        monkeypatch.setattr(Identities, "confirm", Identities.last_known)
+
+    async def scenario(served: Served) -> None:
+        cora = AsUser(served, "1" * 32)
+        assert (await cora.get("/v1/tables/people/state")).status_code == 200
+        match change:
+            case "scope":
+                fake.grant("1" * 32, "cora", ACCESS)
+            case "down":
+                fake.reply = refuses
+            case _:
+                del fake.users["1" * 32]
+        headers = {**cora.headers, "Content-Type": "application/json"}
+        body = json.dumps({"act": "freeze", "why": "a look"}).encode()
+        reply = await cora.client.post("/v1/tables/people/acts", content=body, headers=headers)
+        assert reply.status_code == {"broken": 200, "down": 503}.get(change, 401)
+        assert (served.session._core.account.tree.frozen is not None) == (change == "broken")
+
+    served(fake, tmp_path, scenario)
+
+
 def test_behind_a_prefix_there_are_no_other_routes(tmp_path: Path) -> None:
     async def scenario(served: Served) -> None:
         assert content(await served.get("/services/dpnb/v1/tables")) == ["people"]

@@ -60,6 +60,10 @@ class Cap:
             return total
         return PureGDP.of(*(min(pair) for pair in zip(total.parts, self.ceiling.parts, strict=True)))
 
+    def lapsed(self, time: str) -> int:
+        """The number of raises that no longer count at a time."""
+        return sum(one.until is not None and one.until <= time for one in self.raises)
+
     def set_to(self, base: PureGDP | None) -> Cap:
         """Another cap with the same ceiling."""
         return Cap(base, self.ceiling)

@@ -14,6 +14,7 @@ from dpnb.accounting.partition_cost import PartRef
 from dpnb.errors import ChargesStopped, LedgerError, MechanismClosed
 from dpnb.ledger import ROOT, ChargeSummary, Ledger, node_of, parent_launch, refuse_unreadable
 from dpnb.ledger.charge import ACT, BUDGET_REQUEST, CLOSE, GRANT, LAUNCH
+from dpnb.ledger.origin import current_origin
 
 PARTITION = "partition"
 SUB_SESSION = "sub-session"
@@ -295,17 +296,18 @@ class BudgetTree:
         ChargesStopped, MechanismClosed
         """
         self.sync()
+        origin = current_origin()
+        pooled = None if origin is None else self._part_of(node, origin.actor)
+        while pooled is not None:  # in pooled mode no node contains it
+            self._refuse_revoked(pooled)
+            pooled = self.grant_of(pooled.node)
         if self._frozen is not None:
             raise ChargesStopped(
                 f"table: the curator has frozen it ({self._frozen}); nothing was charged; recorded answers stay free"
             )
         for launch, _ in self._outwards(node, ROOT):
             if isinstance(launch, Grant):
-                if launch.is_revoked:
-                    raise ChargesStopped(
-                        f"{launch.level} {launch.name}: the curator has revoked this part of the budget; nothing was "
-                        "charged; recorded answers stay free"
-                    )
+                self._refuse_revoked(launch)
                 continue
             if not launch.continues_with(version):
                 raise MechanismClosed(
@@ -318,6 +320,14 @@ class BudgetTree:
                     f"{launch.name}: this {launch.kind} is closed; nothing was charged; recorded answers stay free; "
                     "launch another one under a new name"
                 )
+
+    @staticmethod
+    def _refuse_revoked(part: Grant) -> None:
+        if part.is_revoked:
+            raise ChargesStopped(
+                f"{part.level} {part.name}: the curator has revoked this part of the budget; nothing was charged; "
+                "recorded answers stay free"
+            )
 
     def _upwards(self, node: str, root: str) -> Iterator[tuple[Launch, str]]:
         """The launches between a node and the node `root`, each with the key of the part that the path contains."""

@@ -248,13 +248,17 @@ class Cockpit(NotCopyable):
     async def _act(self, request: HttpRequest, sender: Sender) -> Response:
         served, person = self._served(request), sender.person
         one = ACTS.decode(await _body(request))
-        await asyncio.get_running_loop().run_in_executor(served.table.worker, act, served.table, person.name, one)
+        if not sender.is_valid():  # while the body was sent
+            raise HTTPException(401, NO_LOGIN)
+        await asyncio.to_thread(act, served.table, person.name, one)  # before the requests that wait
         kind = str(type(one).__struct_config__.tag)
         log("act", actor=person.name, role=person.role, table=served.table.name, act=kind, page="cockpit")
         return _json(await asyncio.to_thread(table_view, served.table))
 
     async def _rotate(self, request: HttpRequest, sender: Sender) -> Response:
         name, person = msgspec.json.decode(await _body(request), type=Rotation).name, sender.person
+        if not sender.is_valid():  # while the body was sent
+            raise HTTPException(401, NO_LOGIN)
         holder = next((one for one in self._service.tokens.holders() if one.name == name), None)
         if holder is None:
             raise HTTPException(404, "There is nobody with a valid token of this name.")

@@ -227,8 +227,10 @@ def holder_view(person: Identity, one: Token) -> protocol.TokenHolder:
 def version_of(served: ServedTable) -> str:
     """A text that changes with anything that `table_view` and `log_view` return."""
     try:
-        ledger = served.table.session.ledger
-        return f"{served.table.name} {served.version} {ledger.count} {ledger.foreign_changes()}"
+        ledger, tree = served.table.session.ledger, served.table.session._core.account.tree
+        caps = [tree.cap_with_raises(node_of(number)) for number in tree.grants()]
+        lapsed = sum(cap.lapsed(ledger.time) for cap in caps)
+        return f"{served.table.name} {served.version} {ledger.count} {ledger.foreign_changes()} {lapsed}"
     except DpnbError as error:
         return f"{served.table.name} {error}"
 

@@ -35,6 +35,8 @@ def releases_of(core: SessionCore, charges: list[Charge], *, answers: bool) -> t
 def _release(core: SessionCore, charge: Charge, *, answers: bool) -> Release:
     account = core.account
     words, error, answer = _described(core, charge)
+    if not answers:  # the error of a mean or a median, and of whatever is limited to possible values, tells the answer
+        error = answer = None
     is_counted = account.tree.path(charge.node, ROOT) is not None
     share = account.cost_fraction(charge.id) if is_counted else math.nan
     gdp = gdp_of(charge.loss)
@@ -54,7 +56,7 @@ def _release(core: SessionCore, charge: Charge, *, answers: bool) -> Release:
         table_version=printable(charge.table_version),
         status=_status(charge),
         error=None if error is None else printable(error),
-        answer=None if answer is None or not answers else printable(answer),
+        answer=None if answer is None else printable(answer),
     )
 
 
