@@ -32,7 +32,11 @@ c.Spawner.default_url = "/lab"
 # curator.toml.  Real: add the Hub's public name to `names` there; to another machine use https, which the proxy's
 # settings must then trust.
 c.JupyterHub.services = [{"name": "dpnb", "url": "http://127.0.0.1:8443"}]
-c.JupyterHub.custom_scopes = {"custom:dpnb:curate": {"description": "Read who asked what, and freeze tables, in dpnb."}}
+c.JupyterHub.custom_scopes = {
+    "custom:dpnb:curate": {
+        "description": "Read who asked what, decide requests, move caps, revoke and freeze, in dpnb."
+    }
+}
 
 # --- who may use it ---
 # A user in neither group gets no token for the service.  Real: the authenticator can manage the groups.  Who may change
