@@ -22,7 +22,7 @@ from dpnb.service.tokens import Role, new_token, read_tokens, revoke_tokens
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / ".dpnb-service"
-ANALYST, CURATOR = "analyst", "curator"
+ANALYST, CURATOR = "ana", "carl"
 COCKPIT_PORT = 8444
 
 
@@ -76,16 +76,19 @@ def main() -> int:
     path = prepare()
     try:
         settings = read_settings(path)
-        analyst, curator = (fresh_token(settings.tokens, name, name) for name in (ANALYST, CURATOR))
+        analyst, curator = (
+            fresh_token(settings.tokens, name, role) for name, role in ((ANALYST, "analyst"), (CURATOR, "curator"))
+        )
         print(
             "In a notebook, for example of `make lab` in another terminal:\n\n"
             "    %load_ext dpnb\n"
             "    import dpnb\n"
             f'    session = dpnb.connect("{settings.address.url}", table="rand-hie")\n\n'
-            f"It asks for the access token, which is new at each start:\n\n    {analyst}\n\n"
-            "The analyst has a quarter of the budget. For more, session.request_budget(...) asks the curator, whose "
-            f"page is at the address below; log in there with\n\n    {curator}\n\n"
-            f"The log is {FOLDER / 'service.log'}.\n",
+            f"It asks for the access token of the analyst, {ANALYST}, which is new at each start:\n\n    {analyst}\n\n"
+            f"{ANALYST} has a quarter of the budget; session.request_budget(...) asks the curator for more.\n"
+            f"The address of the curator's page is printed below. Log in there as {CURATOR}, with\n\n"
+            f"    {curator}\n\n"
+            f"The ledger is {FOLDER / 'rand-hie.dpnb'},\nand the log is {FOLDER / 'service.log'}.\n",
             flush=True,
         )
     except DpnbError as error:
