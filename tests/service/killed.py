@@ -138,7 +138,8 @@ def killed_while_clients_ask(
 
     try:
         with nullcontext() if page is None else page:
-            found = at_once(kill, *(partial(asking, one) for one in range(clients)))
+            limit = LIMIT * (1 + kills / 5)  # the service starts again after each
+            found = at_once(kill, *(partial(asking, one) for one in range(clients)), within=limit)
             assert not found, "\n".join(found)
             if page is not None:
                 rows = len(rows_of(ledger))
