@@ -32,6 +32,9 @@ KINDS = RELEASE, COMPARISON, SELECTION, LAUNCH, CLOSE, GRANT, ACT, BUDGET_REQUES
 QUERIES = RELEASE, COMPARISON, SELECTION
 """Kinds of events that have a plan."""
 
+ABOUT_BUDGET = GRANT, ACT, BUDGET_REQUEST
+"""Kinds of events about how the budget is divided, which charge nothing."""
+
 TIMED = ACT, BUDGET_REQUEST
 """Kinds of events whose time counts for later ones."""
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from dpnb.errors import printable
-from dpnb.ledger.charge import ACT, GRANT
+from dpnb.ledger.charge import ABOUT_BUDGET
 from dpnb.remote.connect import checked_table, open_channel
 from dpnb.remote.hub import hub_token
 from dpnb.remote.origin import origin_of
@@ -70,10 +70,8 @@ def channel_to(address: str) -> Channel:
 
 
 def _line(row: AuditRow) -> str:
-    of_a_request = (
-        "" if row.kind in (ACT, GRANT) else f"; {row.cost}; {row.status}"
-    )  # a change of the budget has no cost
-    return printable(f"{row.id:>6}  {row.time[:19]}Z  {row.actor or 'local'}: {row.words}{of_a_request}")
+    outcome = "" if row.kind in ABOUT_BUDGET else f"; {row.cost}; {row.status}"  # the others have no cost
+    return printable(f"{row.id:>6}  {row.time[:19]}Z  {row.actor or 'local'}: {row.words}{outcome}")
 
 
 def _state(page: AuditPage) -> list[str]:

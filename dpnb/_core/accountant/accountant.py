@@ -26,10 +26,7 @@ from dpnb.accounting.odometers import MixtureOdometer, Odometer
 from dpnb.accounting.partition_cost import PartRef
 from dpnb.errors import BudgetExceeded
 from dpnb.ledger import ROOT, Charge, ChargeSummary, Ledger, node_of, refuse_unreadable
-from dpnb.ledger.charge import ACT, BUDGET_REQUEST, GRANT
-
-NO_REQUESTS = (ACT, BUDGET_REQUEST, GRANT)
-"""Kinds of rows about how the budget is divided, which charge nothing."""
+from dpnb.ledger.charge import ABOUT_BUDGET
 
 MAX_NAMED = 3
 """Number of open mechanisms that are named before "and more"."""
@@ -331,12 +328,12 @@ class Accountant:
         own = [
             (charge, path) for charge in charges if (path := self.tree.path(charge.node, self.root_node)) is not None
         ]
-        requests = sum(charge.kind not in NO_REQUESTS for charge, _ in own)
+        requests = sum(charge.kind not in ABOUT_BUDGET for charge, _ in own)
         indices = self._timeline.required_indices(requests) if requests else set()
         batch: list[tuple[int, GDP]] = []
         rows = index = 0
         for charge, path in own:
-            is_request = charge.kind not in NO_REQUESTS
+            is_request = charge.kind not in ABOUT_BUDGET
             plain = charge.launch is None and isinstance(charge.loss, GDP) and not charge.loss.delta
             if plain and not path:
                 batch.append((charge.id, charge.loss))  # type: ignore[arg-type]  # it is GDP

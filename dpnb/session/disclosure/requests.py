@@ -18,7 +18,7 @@ from dpnb.accounting.exact import decimal_up, display_up
 from dpnb.accounting.losses import GDP, Loss, PureGDP
 from dpnb.errors import PlanError, printable
 from dpnb.ledger import ROOT, Charge, parent_launch, refuse_unreadable
-from dpnb.ledger.charge import ACT, BUDGET_REQUEST, COMPARISON, GRANT, LAUNCH, RELEASE, SELECTION
+from dpnb.ledger.charge import ABOUT_BUDGET, COMPARISON, LAUNCH, RELEASE, SELECTION
 from dpnb.render.numbers import format_cost_up, format_percent_up
 from dpnb.results.report_parts import Act, Mechanism, Release, Status
 
@@ -162,5 +162,5 @@ def acts_of(charges: list[Charge]) -> tuple[Act, ...]:
             words=printable(launch_text.of(charge)),
         )
         for charge in charges
-        if charge.kind in (ACT, BUDGET_REQUEST, GRANT)
+        if charge.kind in ABOUT_BUDGET
     )
