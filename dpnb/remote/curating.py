@@ -70,7 +70,7 @@ def channel_to(address: str) -> Channel:
 
 
 def _line(row: AuditRow) -> str:
-    outcome = "" if row.kind in ABOUT_BUDGET else f"; {row.cost}; {row.status}"  # the others have no cost
+    outcome = "" if row.kind in ABOUT_BUDGET else f"; {row.cost}; {row.status}"  # such rows have no cost
     return printable(f"{row.id:>6}  {row.time[:19]}Z  {row.actor or 'local'}: {row.words}{outcome}")
 
 
