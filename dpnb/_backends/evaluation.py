@@ -231,6 +231,10 @@ class Evaluation(ABC, Generic[B, N, C]):
         """Where a condition is true and where it is false."""
         return self._once("truth", node, self._truth)  # type: ignore[no-any-return]
 
+    def holds(self, node: Expression) -> B:
+        """Where a condition is true."""
+        return self._once("holds", node, self._holds)  # type: ignore[no-any-return]
+
     def level_codes(self, node: Expression) -> tuple[C, int]:
         """The index of each row's value among the public ones, -1 for none; and their number."""
         kind = self.kind(node)
@@ -347,9 +351,7 @@ class Evaluation(ABC, Generic[B, N, C]):
                 sides = self.everywhere, self.nowhere
                 return BooleanColumn(*(sides if value else sides[::-1]))
             case Compare() | IsIn() | MatchText():
-                known = self.everywhere
-                for inner in arguments(node):
-                    known = self.both(known, self.present(inner))
+                known = self._known(node)
                 true: Any = self._reused(self._satisfied(node))
                 return BooleanColumn(self.both(true, known), self.both(~true, known))
             case Where(condition, inner, otherwise):
@@ -366,6 +368,26 @@ class Evaluation(ABC, Generic[B, N, C]):
                 a = self.truth(inner)
                 return BooleanColumn(~a.false, a.false) if value else BooleanColumn(a.true, ~a.true)
         raise TypeError(type(node).__name__)
+
+    def _holds(self, node: Expression) -> B:
+        """As the first part of `_truth`, without the second one."""
+        left: Any
+        match node:
+            case And():
+                return self.both(self.holds(node.left), self.holds(node.right))
+            case Or():
+                left = self.holds(node.left)
+                return left | self.holds(node.right)  # type: ignore[no-any-return]
+            case Compare() | IsIn() | MatchText():
+                return self.both(self._satisfied(node), self._known(node))
+        return self.truth(node).true
+
+    def _known(self, node: Compare | IsIn | MatchText) -> B:
+        """Where no argument is missing."""
+        known = self.everywhere
+        for inner in arguments(node):
+            known = self.both(known, self.present(inner))
+        return known
 
     def _true_only(self, condition: Expression) -> BooleanColumn[B]:
         """The condition, neither true nor false where it is not true."""

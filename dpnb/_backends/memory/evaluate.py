@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 
 from dpnb._backends.evaluation import BooleanColumn, Comparing, Evaluation, NumberStep, column_name
 from dpnb._backends.memory.block_cache import SubexpressionCache
+from dpnb._backends.memory.coarse import Threshold
+from dpnb._backends.memory.kernels import kernels_for
 from dpnb._backends.memory.prepare.prepared_table import PreparedTable, StringCodes
 from dpnb._backends.memory.prepare.values import Codes
 from dpnb._plan.expressions.calendar import index_of, part_of
@@ -28,6 +30,7 @@ from dpnb._plan.expressions.nodes import (
     ChangeCase,
     Clip,
     Column,
+    Compare,
     Expression,
     ExtractDatePart,
     IsIn,
@@ -330,6 +333,18 @@ class NumpyEvaluator(Evaluation[Mask, Any, Any]):
 
     def _compared_numbers(self, compare: Comparing, left: Any, right: Any) -> Mask:
         return np.asarray(compare(left, right))
+
+    def _compared(self, node: Compare) -> Mask:
+        match node:
+            case Compare("<" | "<=" | ">" | ">=" as operator, Column(name), Literal(int() | float() as constant)):
+                codes, values = self._table.coarse_codes.get(name), self._number_column(name)
+                if codes is not None and (kernels := kernels_for(codes, values)) is not None:
+                    column = self._table.grids[name]
+                    threshold = self._shared.once(
+                        "threshold", node, lambda _: Threshold.of(operator, float(constant), column)
+                    )
+                    return threshold.compared(values, codes[self._part], kernels)
+        return super()._compared(node)
 
     def _compared_text(self, compare: Comparing, node: Expression, text: str) -> Mask:
         return np.asarray(compare(self.codes(node), self.texts(node).get(text, -2)))

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from dpnb._backends.contribution import Integers
 from dpnb._backends.memory import gradient
 from dpnb._backends.memory.blocks import by_blocks
+from dpnb._backends.memory.cell_sums import cell_sums, sums_and_counts
 from dpnb._backends.memory.evaluate import NumpyEvaluator
 from dpnb._backends.memory.per_unit import BIG, first_per_unit_cell, per_unit_vectors
 from dpnb._backends.memory.prepare.prepared_table import PreparedTable
@@ -42,10 +43,6 @@ from dpnb._plan.schema import Schema
 
 Active = Callable[[Integers, Floats], Mask | None]
 """Maps units and their squared norms, rounded up, to a mask of active units; None if publicly all are active."""
-
-CHUNK = 2**21
-"""Rows summed at a time.  A row's value is at most 2**32 in size, so a chunk's sums are at most 2**53: exact in float64
-(which `numpy.bincount` uses).  Sums over chunks are exact in int64 for up to 2**31 rows."""
 
 
 def execute(query: LinearQuery, table: PreparedTable, schema: Schema, active: Active | None = None) -> Sums:
@@ -113,6 +110,7 @@ def _query_blocks(
     for feature in query.features:
         if isinstance(feature, ValueFeature) and isinstance(feature.expression, Column):
             table.steps(feature.expression.name)
+    table.prepare_comparisons(query.plan.where)
     # At least as many rows as components, so that these do not dominate the time.
     return NumpyEvaluator(table, schema), keys_looked_up(query.plan), table.blocks_for(query.cells * query.slots)
 
@@ -151,7 +149,11 @@ class _RowBlock:
         first = self._query.features[0]
         if isinstance(first, GradientFeature):
             return gradient.total(first, self._rows, self._rows.units, np.flatnonzero(self._counts))[None, :]
-        return np.concatenate([self._sums(feature) for feature in self._query.features], axis=1)
+        # Values first: compiled sums of values count their rows too.
+        features = self._query.features
+        order = sorted(range(len(features)), key=lambda index: not isinstance(features[index], ValueFeature))
+        sums = {index: self._sums(features[index]) for index in order}
+        return np.concatenate([sums[index] for index in range(len(features))], axis=1)
 
     def _sums(self, feature: Feature) -> Integers:
         match feature:
@@ -186,10 +188,13 @@ class _RowBlock:
             counts = self._rows.both(counts, slots >= 0)
             index = slots if index is None else index * np.int64(feature.slots) + slots
         shape = self._query.cells, feature.slots
-        sums = cell_sums(values, index, counts, shape[0] * shape[1]).reshape(shape)
         if values is None:
-            self._ones[key] = sums
-        return sums
+            self._ones[key] = cell_sums(None, index, counts, shape[0] * shape[1]).reshape(shape)
+            return self._ones[key]
+        sums, ones = sums_and_counts(values, index, counts, shape[0] * shape[1])
+        if ones is not None:
+            self._ones[key] = ones.reshape(shape)
+        return sums.reshape(shape)
 
     def _unit_counts(self) -> Integers:
         """The number of units with a row in each cell, shape (cells, 1)."""
@@ -219,35 +224,6 @@ class _RowBlock:
 
         starts, squares = unit_norms_squared(self._query, units, cells, values)
         return units[starts], squares
-
-
-def cell_sums(values: NDArray[Any] | None, cells: NDArray[Any] | None, counts: Mask, count: int) -> Integers:
-    """Exact sums of `values` (of ones for None) by cell over the rows that count, for up to 2**31 rows.
-
-    Parameters
-    ----------
-    values : array of int, shape (rows,), optional
-        Less than 2**31 in size where rows count.
-    cells : array of int, shape (rows,), optional
-        From 0 to ``count - 1`` where rows count, of a type that holds ``count``; 0 if left out.
-    counts : bool array, shape (rows,)
-    count : int
-        Number of cells.
-    """
-    totals = np.zeros(count, np.int64)
-    for start in range(0, len(counts), CHUNK):
-        part = slice(start, start + CHUNK)
-        weights = None if values is None else values[part]
-        if cells is not None:
-            cell = (cells[part] + 1) * counts[part]  # 0 for rows that do not count
-            totals += np.bincount(cell, weights, minlength=count + 1)[1:].astype(np.int64)
-        elif weights is None:
-            totals += np.count_nonzero(counts[part])
-        elif counts[part].all():
-            totals += weights.sum(dtype=np.int64)
-        else:
-            totals += (weights * counts[part]).sum(dtype=np.int64)
-    return totals
 
 
 def _weighted(sums: Integers, features: tuple[Feature, ...]) -> Sums:

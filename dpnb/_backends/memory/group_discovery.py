@@ -90,6 +90,7 @@ class _UnitGroups:
         self._query, self._rows, self._levels = query, rows, levels
         if query.contribution_bounds.by_rank(table.max_rows):
             _ = table.ranks  # once, before several threads need them
+        table.prepare_comparisons(query.plan.where)
         codes, keys = levels[0]
         self._cells = codes if len(levels) == 1 else dense_codes([codes for codes, _ in levels])
         self.width = len(keys) if len(levels) == 1 else int(self._cells.max(initial=-1)) + 1

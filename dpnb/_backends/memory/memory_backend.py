@@ -19,6 +19,7 @@ from dpnb._backends.memory import join_pairs
 from dpnb._backends.memory.execute import Active, execute
 from dpnb._backends.memory.group_discovery import present_groups
 from dpnb._backends.memory.join_pairs import JoinedRows
+from dpnb._backends.memory.kernels import start_compiling
 from dpnb._backends.memory.part import part
 from dpnb._backends.memory.per_unit import per_unit_vectors
 from dpnb._backends.memory.prepare.prepared_table import PreparedTable, prepare_all
@@ -40,7 +41,9 @@ class MemoryBackend(SourceResolver[PreparedTable | JoinedRows]):
     @classmethod
     def read(cls, tables: Mapping[str, Any], schemas: Schemas, units: Units) -> MemoryBackend:
         """Copy the columns in the schemas; see `prepare_all` for the errors."""
-        return cls(prepare_all(tables, schemas, units), schemas)
+        prepared = prepare_all(tables, schemas, units)
+        start_compiling(max((table.rows for table in prepared.values()), default=0))
+        return cls(prepared, schemas)
 
     @property
     def units(self) -> int:

@@ -71,7 +71,7 @@ def row_mask(
     if cells is not None:
         counts = rows.both(counts, cells >= 0)
     if where is not None:
-        counts = rows.both(counts, rows.truth(where)[0])
+        counts = rows.both(counts, rows.holds(where))
     max_rows = limits.rows_below(rows.max_rows)
     if max_rows is not None:
         at = np.flatnonzero(counts)

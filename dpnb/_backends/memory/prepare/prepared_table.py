@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 from dpnb._backends.contribution import Integers, label_hash, ranks, starts_of
 from dpnb._backends.guard import run_guarded
 from dpnb._backends.memory.blocks import ROWS_AT_ONCE, blocks_of, by_blocks, even_blocks, gathered
+from dpnb._backends.memory.coarse import CodeArray, coarse_codes, ordered_columns
+from dpnb._backends.memory.kernels import MIN_ROWS, kernels_for
 from dpnb._backends.memory.prepare.columns import DictionaryColumn, Values, by_value, column_of
 from dpnb._backends.memory.prepare.unit_ids import (
     ShortIntegers,
@@ -31,6 +33,7 @@ from dpnb._backends.memory.prepare.unit_ids import (
 from dpnb._backends.memory.prepare.values import Codes, codes_of, floats, seconds, texts
 from dpnb._backends.numpy_settings import isolated_numeric_settings
 from dpnb._compile import grid
+from dpnb._plan.expressions.nodes import Expression
 from dpnb._plan.privacy_unit import PrivacyUnit
 from dpnb._plan.schema import Bounded, Categories, Dates, Schema, Text, plain
 from dpnb.errors import SchemaError
@@ -81,6 +84,11 @@ class PreparedTable:
         The code of each text, for each text column.
     grids : dict of str to Bounded
         The declarations of Bounded columns.
+
+    Attributes
+    ----------
+    coarse_codes : dict of str to int16 array
+        For the columns of `prepare_comparisons`; see `dpnb._backends.memory.coarse`.
     """
 
     units: ShortIntegers
@@ -90,6 +98,7 @@ class PreparedTable:
     codes: dict[str, Codes] = field(default_factory=dict)
     texts: dict[str, StringCodes] = field(default_factory=dict)
     grids: dict[str, Bounded] = field(default_factory=dict)
+    coarse_codes: dict[str, CodeArray] = field(default_factory=dict, init=False)
     _steps: dict[str, ShortIntegers] = field(default_factory=dict, init=False)
 
     @property
@@ -102,6 +111,15 @@ class PreparedTable:
         if name in self.grids and name not in self._steps:
             self._steps[name] = self._grid_steps(name)
         return self._steps.get(name)
+
+    def prepare_comparisons(self, condition: Expression | None) -> None:
+        """Compute the coarse codes with which the kernels evaluate a condition on a large table.
+
+        Not thread-safe: to be called before the blocks of a query are begun.
+        """
+        if self.rows >= MIN_ROWS and kernels_for() is not None:
+            for name in sorted((ordered_columns(condition) & self.grids.keys()) - self.coarse_codes.keys()):
+                self.coarse_codes[name] = coarse_codes(self.numbers[name], self.grids[name])
 
     def _grid_steps(self, name: str) -> ShortIntegers:
         steps, numbers, column = np.empty(self.rows, np.int32), self.numbers[name], self.grids[name]

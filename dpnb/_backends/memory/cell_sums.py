@@ -1,0 +1,65 @@
+"""Exact sums of rows by cell, in numpy or by `dpnb._backends.memory.kernels`.  Reads rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpnb._backends.contribution import Integers
+from dpnb._backends.memory.kernels import kernels_for
+
+Mask = NDArray[np.bool_]
+
+CHUNK = 2**21
+"""Rows summed at a time.  A row's value is at most 2**32 in size, so a chunk's sums are at most 2**53: exact in float64
+(which `numpy.bincount` uses).  Sums over chunks are exact in int64 for up to 2**31 rows."""
+
+
+def sums_and_counts(
+    values: NDArray[Any], cells: NDArray[Any] | None, counts: Mask, count: int
+) -> tuple[Integers, Integers | None]:
+    """The sums of `cell_sums`, and the numbers of rows that count by cell if the same pass yields them, else None."""
+    kernels = None if cells is None or values.dtype != np.int32 else kernels_for(counts, cells, values)
+    if kernels is None:
+        return cell_sums(values, cells, counts, count), None
+    sums = np.zeros((count, 2), np.int64)
+    kernels.add(counts, cells, values, sums)
+    return sums[:, 0], sums[:, 1]
+
+
+def cell_sums(values: NDArray[Any] | None, cells: NDArray[Any] | None, counts: Mask, count: int) -> Integers:
+    """Exact sums of `values` (of ones for None) by cell over the rows that count, for up to 2**31 rows.
+
+    Parameters
+    ----------
+    values : array of int, shape (rows,), optional
+        Less than 2**31 in size where rows count.
+    cells : array of int, shape (rows,), optional
+        From 0 to ``count - 1`` where rows count, of a type that holds ``count``; 0 if left out.
+    counts : bool array, shape (rows,)
+    count : int
+        Number of cells.
+    """
+    totals = np.zeros(count, np.int64)
+    if cells is None:
+        if values is None:
+            totals += np.count_nonzero(counts)
+        elif values.dtype == np.int32 and (kernels := kernels_for(counts, values)) is not None:
+            totals += kernels.total(counts, values)
+        else:
+            for part in _chunks(counts):
+                totals += (values[part] * counts[part]).sum(dtype=np.int64)
+    elif values is None and (kernels := kernels_for(counts, cells)) is not None:
+        kernels.count(counts, cells, totals)
+    else:
+        for part in _chunks(counts):
+            cell = (cells[part] + 1) * counts[part]  # 0 for rows that do not count
+            weights = None if values is None else values[part]
+            totals += np.bincount(cell, weights, minlength=count + 1)[1:].astype(np.int64)
+    return totals
+
+
+def _chunks(counts: Mask) -> list[slice]:
+    return [slice(start, start + CHUNK) for start in range(0, len(counts), CHUNK)]

@@ -1,0 +1,166 @@
+"""The inner sums of a query in compiled code, if numba is installed; `cell_sums` has the same integers in numpy.
+
+numba compiles in a background thread, which a session of a large table starts; until it has ended, and wherever numba
+is missing or fails, numpy computes the sums.  So which of the two computes a query depends on the number of rows and on
+time, never on a value, and no answer depends on it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+MIN_ROWS = 2**20
+"""Tables with fewer rows do not start the compilation: numpy needs a few milliseconds for them."""
+
+CELLS = np.int8, np.int16, np.int32, np.int64
+"""Types of the cells of rows."""
+
+
+COMPARED = 256
+"""Rows of which all values are compared if the code of one does not decide."""
+
+
+@dataclass(frozen=True)
+class Kernels:
+    """Compiled functions of a block's rows, called without the interpreter's lock.
+
+    All arrays are contiguous.  A row's cell may have any value where the row does not count.
+
+    Parameters
+    ----------
+    total : callable
+        ``total(counts, values)``: the sum of int32 values over the rows that count.
+    add : callable
+        ``add(counts, cells, values, sums)``: add these sums by cell to ``sums[:, 0]``, and the numbers of rows that
+        count to ``sums[:, 1]``.
+    count : callable
+        ``count(counts, cells, ones)``: add the numbers of rows that count by cell to ``ones``.
+    at_least : callable
+        ``at_least(values, codes, least, code, wanted, out)``: whether each value is at least ``least``, if ``wanted``
+        is true, otherwise whether it is less; see `dpnb._backends.memory.coarse` for the codes.
+    """
+
+    total: Callable[..., int]
+    add: Callable[..., None]
+    count: Callable[..., None]
+    at_least: Callable[..., None]
+
+
+class _Compilation:
+    """The compilation in this process.
+
+    Attributes
+    ----------
+    thread : Thread or None
+        None before `start`.
+    kernels : Kernels or None
+        None until the thread has ended, and after a failure.
+    """
+
+    def __init__(self) -> None:
+        self.thread: threading.Thread | None = None
+        self.kernels: Kernels | None = None
+
+    def start(self, rows: int) -> None:
+        """Start the thread if a table has enough rows; do nothing the second time."""
+        if self.thread is None and rows >= MIN_ROWS and find_spec("numba") is not None:
+            # Not a daemon: the interpreter must not exit while LLVM runs.
+            self.thread = threading.Thread(target=self._compile, name="dpnb-kernels", daemon=False)
+            with suppress(RuntimeError):  # the system has no more threads
+                self.thread.start()
+
+    def _compile(self) -> None:
+        with suppress(Exception):  # a numba that does not work is as good as none
+            self.kernels = _compiled()
+
+
+_compilation = _Compilation()
+
+
+def start_compiling(rows: int) -> None:
+    """Compile the kernels in the background, for a table of `rows` rows."""
+    _compilation.start(rows)
+
+
+def kernels_for(*arrays: NDArray[Any]) -> Kernels | None:
+    """The kernels if they are compiled and can take the arrays; otherwise None."""
+    kernels = _compilation.kernels
+    return kernels if kernels is not None and all(map(_is_plain, arrays)) else None
+
+
+def _is_plain(array: NDArray[Any]) -> bool:
+    return array.flags.c_contiguous and array.flags.aligned
+
+
+def _compiled() -> Kernels | None:
+    """Compile everything; None if the interpreter exits meanwhile."""
+    import numba
+
+    def rows(kind: Any) -> Any:
+        return numba.types.Array(numba.from_dtype(np.dtype(kind)), 1, "C", readonly=True)
+
+    mask, values = rows(np.bool_), rows(np.int32)
+    signatures: dict[Any, list[Any]] = {
+        _total: [numba.int64(mask, values)],
+        _add: [numba.void(mask, rows(kind), values, numba.int64[:, ::1]) for kind in CELLS],
+        _count: [numba.void(mask, rows(kind), numba.int64[::1]) for kind in CELLS],
+        _at_least: [
+            numba.void(rows(np.float64), rows(np.int16), numba.float64, numba.int16, numba.boolean, numba.boolean[::1])
+        ],
+    }
+    functions = []
+    for function, types in signatures.items():
+        compiled: Any = numba.njit(nogil=True)(function)
+        for signature in types:
+            if not threading.main_thread().is_alive():
+                return None
+            compiled.compile(signature)
+        compiled.disable_compile()
+        functions.append(compiled)
+    return Kernels(*functions)
+
+
+# Rows that do not count add zero, since a branch that is often mispredicted takes longer.
+
+
+def _total(counts: Any, values: Any) -> Any:
+    total = np.int64(0)
+    for row in range(counts.size):
+        total += values[row] if counts[row] else 0
+    return total
+
+
+def _add(counts: Any, cells: Any, values: Any, sums: Any) -> None:
+    last = np.int64(len(sums) - 1)
+    for row in range(counts.size):
+        cell = min(max(np.int64(cells[row]), 0), last)
+        one = np.int64(counts[row])
+        sums[cell, 0] += values[row] * one
+        sums[cell, 1] += one
+
+
+def _count(counts: Any, cells: Any, ones: Any) -> None:
+    last = np.int64(len(ones) - 1)
+    for row in range(counts.size):
+        ones[min(max(np.int64(cells[row]), 0), last)] += np.int64(counts[row])
+
+
+def _at_least(values: Any, codes: Any, least: Any, code: Any, wanted: Any, out: Any) -> None:
+    for start in range(0, codes.size, COMPARED):
+        own, result = codes[start : start + COMPARED], out[start : start + COMPARED]
+        equal = 0
+        for row in range(own.size):  # over slices, which LLVM turns into instructions for several rows
+            result[row] = (own[row] > code) == wanted
+            equal += own[row] == code
+        if equal:
+            full = values[start : start + COMPARED]
+            for row in range(own.size):
+                result[row] = (full[row] >= least) == wanted
