@@ -5,7 +5,9 @@
 ``blocks``           rows in pieces of whole units, on all cores
 ``row_mask``         the rows that count in a query
 ``evaluate``         an expression over prepared columns; `block_cache` keeps what the blocks share
+``coarse``           comparisons that read 16 bits of a value
 ``execute``          a linear query over prepared columns, to exact integer sums
+``cell_sums``        its inner sums, in numpy or by the compiled `kernels`
 ``per_unit``         the same unit by unit; ``unit_norms`` computes the norms alone
 ``gradient``         gradients of a regression, unit by unit
 ``group_discovery``  the groups that exist, and their numbers of units
