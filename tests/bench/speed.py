@@ -24,12 +24,12 @@ RESULTS = HERE / "RESULTS.md"
 PARTS = ("memory", "costs", "scale", "many", "opendp")
 # What a process of its own can be asked for, and where that is.
 CHILDREN = {
-    "measured": "speed_measured",
-    "memory": "speed_measured",
-    "costs": "speed_costs",
-    "written": "speed_scale",
-    "asked": "speed_scale",
-    "many": "speed_many",
+    "measured": "measures.in_memory",
+    "memory": "measures.in_memory",
+    "costs": "measures.costs",
+    "written": "measures.scale",
+    "asked": "measures.scale",
+    "many": "measures.many",
 }
 HOURS = 3600
 
@@ -104,10 +104,10 @@ def main() -> None:
     if asked.child:
         _be_child(asked.child[0], json.loads(asked.child[1]))
         return
-    from bench.speed_machine import machine
-    from bench.speed_page import page
-    from bench.speed_questions import PEOPLE, ROWS
-    from bench.speed_scale import scale
+    from bench.measures.machine import machine
+    from bench.page.whole import page
+    from bench.measures.questions import PEOPLE, ROWS
+    from bench.measures.scale import scale
 
     kept, folder = Figures(asked.kept), asked.folder or tempfile.gettempdir()
     opendp = None if "opendp" in asked.without else asked.opendp

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from bench.speed_bars import FIXED, FULL, bars
+from bench.page.bars import FIXED, FULL, bars
 
 DASH = "–"
 GIGABYTE, MEGABYTE = 2**30, 2**20

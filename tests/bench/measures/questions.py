@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import dpnb
-from bench.speed_tables import KEYS, in_pandas, made
+from bench.measures.tables import KEYS, in_pandas, made
 
 MOST = 3
 """Rows of a person that count."""

@@ -13,9 +13,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bench.speed_memory import Peak, let_go
-from bench.speed_questions import PEOPLE, ROWS, of_pandas, of_polars, released, session, used, warm
-from bench.speed_tables import in_pandas, in_polars, made
+from bench.measures.peak import Peak, let_go
+from bench.measures.questions import PEOPLE, ROWS, of_pandas, of_polars, released, session, used, warm
+from bench.measures.tables import in_pandas, in_polars, made
 
 HERE = Path(__file__).resolve().parent
 
@@ -40,7 +40,7 @@ class OpenDP:
         if not Path(python).exists():
             self.said = {"error": "not installed"}
             return
-        line = [python, str(HERE / "speed_opendp.py"), str(rows), str(person)]
+        line = [python, str(HERE / "opendp_peer.py"), str(rows), str(person)]
         pipe = subprocess.PIPE
         self._process = subprocess.Popen(line, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True)
         self.said = self._read()

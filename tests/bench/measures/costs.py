@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from bench.speed_questions import released, session, warm
-from bench.speed_tables import in_pandas, made
+from bench.measures.questions import released, session, warm
+from bench.measures.tables import in_pandas, made
 from dpnb._core.accountant.admission import admit
 from dpnb.accounting.losses import GDP
 from dpnb.ledger import MEMORY

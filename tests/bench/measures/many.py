@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 import dpnb
-from bench.speed_memory import Peak, let_go
+from bench.measures.peak import Peak, let_go
 
 ROWS, PEOPLE = 20_000, 6_000
 PLANS = [0, 25, 50, 95, 100]

@@ -2,7 +2,7 @@
 
 Its noise scales are given by hand, through its measurement API, and its compositor counts them.  Its Context API would
 search for them, which takes most of the time of a query and is measured once, as ``context``.
-``python tests/bench/speed_opendp.py ROWS PERSON``, then lines of ``{"question": ..., "above": ...}``.
+``python tests/bench/measures/opendp_peer.py ROWS PERSON``, then lines of ``{"question": ..., "above": ...}``.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from bench.speed_tables import KEYS, in_polars, made
+from bench.measures.tables import KEYS, in_polars, made
 
 MOST = 3
 LEVELS = [0.25, 0.5, 0.75]

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import dpnb
-from bench.speed_memory import Peak
-from bench.speed_questions import BUDGET, MOST
-from bench.speed_tables import in_polars, made
+from bench.measures.peak import Peak
+from bench.measures.questions import BUDGET, MOST
+from bench.measures.tables import in_polars, made
 
 PIECE = 5_000_000
 NAMES = ["x", "y", "g50", "person", "word"]  # nobody asks about the texts: they are there to be left out
