@@ -76,9 +76,8 @@ coverage:  ## every test, and which lines of dpnb no test ran; twice as long
 oldest:  ## every test on the oldest dependencies that pyproject.toml allows, in an environment of their own
 	$(MAKE) OLDEST=yes pytest-all
 
-bench: set-up-bench  ## how fast all of it is, beside pandas, polars and OpenDP; an hour (BENCH_FLAGS= pass through)
+bench: set-up-bench  ## how fast all of it is, beside pandas, engines and OpenDP; an hour (BENCH_FLAGS= pass through)
 	$(PY) tests/bench/accounting.py
-	$(PY) tests/bench/individual.py
 	$(PY) tests/bench/serving.py
 	$(ENV) $(PY) tests/bench/cockpit.py
 	$(PY) tests/bench/speed.py --write --opendp $(VENV)/peers/bin/python $(BENCH_FLAGS)

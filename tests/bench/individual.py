@@ -74,37 +74,44 @@ def released(query: Any) -> float:
     return took(lambda: query.release(mu=0.1 + next(amounts) / 1000))
 
 
-def measured(name: str, frame: pd.DataFrame, folder: Path, **how: Any) -> None:
-    """Print one line a question."""
+def asked(name: str, frame: pd.DataFrame, folder: Path, **how: Any) -> dict[str, Any]:
+    """Milliseconds of each question in the worst case, in each mode, and of its sums."""
+    folder.mkdir()
     plainly = session(frame, folder, **how)
     tables = plainly._core.tables
     sessions = {mode: session(frame, folder, accounting="individual", on_exhausted=mode, **how) for mode in MODES}
     for made in sessions.values():
         made.frame[made.frame["x"] < 50].count().release(mu=2)
+    found = {}
     for words, query in questions(plainly.frame).items():
-        alone = released(query)
-        each = [released(questions(made.frame)[words]) for made in sessions.values()]
+        figures = {"worst case": released(query)}
+        figures |= {mode: released(questions(made.frame)[words]) for mode, made in sessions.items()}
         compiled = tables.compile(query.plan)
-        sums = took(lambda compiled=compiled: tables.opened.sums(compiled))  # type: ignore[misc]
-        ratios = "".join(f"{one:>9.1f}{one / alone:>6.1f}x" for one in each)
-        print(f"{name:<8}{words:<20}{alone:>10.1f}{ratios}{sums:>10.1f}")
-    for made in sessions.values():
-        kept = vars(made._core.individuals._state.units).values()  # type: ignore[union-attr]
-        arrays = [one for one in kept if isinstance(one, np.ndarray)]
-        held = sum(one.nbytes for one in arrays) / len(arrays[0])
-        print(f"{name:<8}state of {len(arrays[0]):,} units: {held:.0f} bytes each")
+        figures["sums"] = took(lambda compiled=compiled: tables.opened.sums(compiled))  # type: ignore[misc]
+        found[words] = figures
+        print(f"{name:<8} {words:<20} {figures} ms", file=sys.stderr)
+    return {"questions": found}
+
+
+def measured(rows: int) -> dict[str, Any]:
+    """What `asked` finds about rows and about people, in milliseconds."""
+    frame = table(rows, rows // 4)
+    with tempfile.TemporaryDirectory() as folder:
+        units: dict[str, dict[str, Any]] = {"rows": {}, "people": {"privacy_unit": "who", "max_rows_per_unit": 8}}
+        found = {name: asked(name, frame, Path(folder) / name, **how) for name, how in units.items()}
+    return {"rows": rows, "units": found}
 
 
 def main() -> None:
     """Measure once and print a table."""
-    rows = int(float(sys.argv[1])) if len(sys.argv) > 1 else 1_000_000
-    frame = table(rows, rows // 4)
-    print(f"{rows:,} rows, milliseconds")
+    found = measured(int(float(sys.argv[1])) if len(sys.argv) > 1 else 1_000_000)
+    print(f"{found['rows']:,} rows, milliseconds")
     print(f"{'':<28}{'worst case':>10}" + "".join(f"{mode:>16}" for mode in MODES) + f"{'sums alone':>12}")
-    with tempfile.TemporaryDirectory() as folder:
-        for name, how in (("rows", {}), ("people", {"privacy_unit": "who", "max_rows_per_unit": 8})):
-            (Path(folder) / name).mkdir()
-            measured(name, frame, Path(folder) / name, **how)
+    for name, unit in found["units"].items():
+        for words, figures in unit["questions"].items():
+            alone = figures["worst case"]
+            ratios = "".join(f"{figures[mode]:>9.1f}{figures[mode] / alone:>6.1f}x" for mode in MODES)
+            print(f"{name:<8}{words:<20}{alone:>10.1f}{ratios}{figures['sums']:>10.1f}")
 
 
 if __name__ == "__main__":

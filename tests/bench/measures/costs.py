@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from bench.measures.children import tell
 from bench.measures.questions import released, session, warm
 from bench.measures.tables import in_pandas, made
 from dpnb._core.accountant.admission import admit
@@ -57,6 +58,7 @@ def costs(folder: str | None = None) -> dict[str, Any]:
         sums = np.random.default_rng(0).integers(0, 10**9, CELLS)
         noise = each(lambda _: measure(sums, sigma=12345.678, source=SystemNoiseSource()), 7)
         found["noise"] = statistics.median(noise)
+        tell(found)
         found |= _late(place)
     return found
 

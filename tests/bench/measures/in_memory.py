@@ -1,82 +1,22 @@
-"""One table of the benchmark, in a process of its own: every question, its contenders taking turns."""
+"""One table in memory, in a process of its own: every question, its contenders taking turns."""
 
 from __future__ import annotations
 
 import gc
-import json
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from bench.measures.children import tell
+from bench.measures.limits import bytes_read
+from bench.measures.opendp_client import OpenDP
 from bench.measures.peak import Peak, let_go
 from bench.measures.questions import PEOPLE, ROWS, of_pandas, of_polars, released, session, used, warm
 from bench.measures.tables import in_pandas, in_polars, made
-
-HERE = Path(__file__).resolve().parent
-
-
-class OpenDP:
-    """OpenDP in a process of its own, with the same table; says nothing where it is not installed.
-
-    Parameters
-    ----------
-    python : str or None
-        The interpreter that has it.
-    rows : int
-    person : bool
-    """
-
-    def __init__(self, python: str | None, rows: int, person: bool) -> None:
-        self.failures: dict[str, str] = {}
-        self.said: dict[str, Any] = {"error": "left out"}
-        self._process: Any = None
-        if python is None:
-            return
-        if not Path(python).exists():
-            self.said = {"error": "not installed"}
-            return
-        line = [python, str(HERE / "opendp_peer.py"), str(rows), str(person)]
-        pipe = subprocess.PIPE
-        self._process = subprocess.Popen(line, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True)
-        self.said = self._read()
-
-    def _read(self) -> dict[str, Any]:
-        line = self._process.stdout.readline()
-        return json.loads(line) if line else {"error": "it ended"}
-
-    def took(self, question: str, above: float) -> float | None:
-        """Seconds of one answer, timed there."""
-        if "error" in self.said or question in self.failures:
-            return None
-        print(json.dumps({"question": question, "above": above}), file=self._process.stdin, flush=True)
-        said = self._read()
-        if "error" in said:
-            self.failures[question] = said["error"]
-        return said.get("seconds")
-
-    def close(self) -> None:
-        """End it."""
-        if self._process is not None:
-            self._process.stdin.close()
-            self._process.wait()
-
-
-def took(work: Callable[[], object]) -> float:
-    """Seconds of one call."""
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
-
-
-def median(figures: list[float | None]) -> float | None:
-    """Of those that were measured."""
-    found = [figure for figure in figures if figure is not None]
-    return statistics.median(found) if found else None
+from bench.measures.turns import median, took, turns
 
 
 def read_once(frame: Any) -> None:
@@ -106,64 +46,80 @@ def read_file(frame: Any, folder: Path) -> float:
 
 def measured(rows: int, person: bool, rounds: int, opendp: str | None) -> dict[str, Any]:
     """Seconds of every question for one table and one kind of unit."""
-    columns = made(rows)
-    frames = in_pandas(columns), in_polars(columns)
-    needed = [name for name in frames[0].columns if person or name != "person"]
-    del columns
+    frames, needed = _frames(rows, person)
     peer = OpenDP(opendp, rows, person)
-    found: dict[str, Any] = {"questions": {}}
+    found: dict[str, Any] = {"questions": {}, "opendp": peer.said, "failures": peer.failures}
     setups, reads = [], []
     try:
         with tempfile.TemporaryDirectory() as folder:
             warm(Path(folder), person=person)
-            file = read_file(frames[0][needed], Path(folder))
+            found["file"] = read_file(frames[0][needed], Path(folder))
             for place, question in enumerate(PEOPLE if person else ROWS):
                 gc.collect()
                 reads.append(took(lambda: read_once(frames[0][needed])))
                 start = time.perf_counter()
                 asker = session(frames[0], Path(folder) / str(place), person=person)
                 setups.append(time.perf_counter() - start)
-                figures = _contested(question, asker, frames, person, rounds, peer)
-                found["questions"][question] = figures
-                shown = {name: value and round(1000 * value, 2) for name, value in figures.items()}
-                print(f"{rows:>12,} {'persons' if person else 'rows':<8} {question:<20} {shown} ms", file=sys.stderr)
+                found["questions"][question] = _contested(question, asker, frames, person, rounds, peer)
+                found |= {"setup": median(setups), "read": median(reads)}
+                _show(rows, person, question, found)
                 del asker
         found["context"] = median([peer.took("context", 40 + i) for i in range(3)])
     finally:
         peer.close()
-    found |= {
-        "setup": median(setups),
-        "read": median(reads),
-        "file": file,
-        "opendp": peer.said,
-        "failures": peer.failures,
-    }
     return found
+
+
+def one_thread(rows: int, rounds: int) -> dict[str, Any]:
+    """Seconds of every question about rows, dpnb and polars taking turns in a process that has one core."""
+    frames, _ = _frames(rows, False)
+    found: dict[str, Any] = {"questions": {}}
+    with tempfile.TemporaryDirectory() as folder:
+        warm(Path(folder), person=False)
+        asker = session(frames[0], Path(folder) / "one", person=False)
+        for question in ROWS:
+            found["questions"][question] = _timed(question, asker, frames, False, rounds, {})
+            _show(rows, False, f"{question}, one thread", found)
+    return found
+
+
+def _frames(rows: int, person: bool) -> tuple[tuple[Any, Any], list[str]]:
+    columns = made(rows)
+    frames = in_pandas(columns), in_polars(columns)
+    return frames, [name for name in frames[0].columns if person or name != "person"]
+
+
+def _show(rows: int, person: bool, question: str, found: dict[str, Any]) -> None:
+    figures = list(found["questions"].values())[-1]
+    shown = {name: value and round(1000 * value, 2) for name, value in figures.items() if name != "bytes"}
+    print(f"{rows:>12,} {'persons' if person else 'rows':<8} {question:<20} {shown} ms", file=sys.stderr)
+    tell(found)
 
 
 def _contested(
     question: str, asker: Any, frames: tuple[Any, Any], person: bool, rounds: int, peer: OpenDP
 ) -> dict[str, float | None]:
-    """Medians of one question's contenders, and the first answer of dpnb's new session."""
-    frame = asker.frame
-    found: dict[str, list[float | None]] = {"dpnb": [], "pandas": [], "polars": [], "opendp": []}
-    first = took(lambda: released(question, frame, 29.5))
-    of_pandas(question, frames[0], 29.5, person=person)
-    of_polars(question, frames[1], 29.5, person=person)
-    peer.took(question, 29.5)
-    for number in range(rounds):
-        above = 30 + 40 * number / rounds  # another one each time: the same question would be free
-        contenders: dict[str, Callable[[], float | None]] = {
-            "dpnb": lambda above=above: took(lambda: released(question, frame, above)),  # type: ignore[misc]
-            "pandas": lambda above=above: took(lambda: of_pandas(question, frames[0], above, person=person)),  # type: ignore[misc]
-            "polars": lambda above=above: took(lambda: of_polars(question, frames[1], above, person=person)),  # type: ignore[misc]
-            "opendp": lambda above=above: peer.took(question, above),  # type: ignore[misc]
-        }
-        order = list(contenders)
-        for name in order if number % 2 == 0 else reversed(order):
-            found[name].append(contenders[name]())
-    _agree(question, frame, frames, person)
-    return {"first": first, **{name: median(figures) for name, figures in found.items()}}
+    """Medians of one question's contenders, the first answer of dpnb's new session, and the bytes that it reads."""
+    others = {
+        "pandas": lambda above: took(lambda: of_pandas(question, frames[0], above, person=person)),
+        "opendp": lambda above: peer.took(question, above),
+    }
+    found = _timed(question, asker, frames, person, rounds, others)
+    _agree(question, asker.frame, frames, person)
+    return found
+
+
+def _timed(
+    question: str, asker: Any, frames: tuple[Any, Any], person: bool, rounds: int, others: dict[str, Any]
+) -> dict[str, float | None]:
+    contenders = {
+        "dpnb": lambda above: took(lambda: released(question, asker.frame, above)),
+        "polars": lambda above: took(lambda: of_polars(question, frames[1], above, person=person)),
+        **others,
+    }
+    first = {name: work(29.5) for name, work in contenders.items()}
+    read = bytes_read(asker, used(question, person), question)
+    return {"first": first["dpnb"], "bytes": read, **turns(contenders, rounds)}
 
 
 def _agree(question: str, frame: Any, frames: tuple[Any, Any], person: bool) -> None:

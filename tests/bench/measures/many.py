@@ -14,7 +14,10 @@ import numpy as np
 import pandas as pd
 
 import dpnb
+from bench.measures.children import tell
 from bench.measures.peak import Peak, let_go
+from dpnb.notebook import snapshots
+from dpnb.notebook.panel import Panel
 
 ROWS, PEOPLE = 20_000, 6_000
 PLANS = [0, 25, 50, 95, 100]
@@ -77,7 +80,7 @@ class Analyst:
         kind = "count" if kind in ("again", "finer") else kind
         view = self._frame[self._frame["age"] > 60 * (number % 99_991) / 99_991]
         if kind in ("count", "units"):
-            query = getattr(view, kind)()
+            query = view.count() if kind == "count" else view.count_units()
         elif kind == "mean":
             query = view["visits"].mean()
         elif kind == "quantiles":
@@ -117,9 +120,11 @@ def many(requests: int, folder: str | None = None) -> dict[str, Any]:
             "by kind": by_kind,
             "memory": peak.bytes(),
         }
+        tell(said)
         said["gauges"] = _timed(asker.__repr__)
         said["gauges again"] = _timed(asker.__repr__)
         said["log"] = _timed(asker.log)
+        said["snapshot"] = _snapshot(asker)
         said["memory with faces"] = peak.bytes()
         del asker, analyst
         gc.collect()
@@ -128,6 +133,20 @@ def many(requests: int, folder: str | None = None) -> dict[str, Any]:
         again = _opened(ledger)
         said["first after restart"] = _timed(lambda: again.frame["age"].mean().release(mu=0.1))
     return said
+
+
+def _snapshot(asker: dpnb.Session, times: int = 20) -> float:
+    """Median seconds of the panel's message after a release."""
+    sent: list[dict[str, object]] = []
+    panel = Panel(lambda answer: sent.append)
+    panel.install(snapshots.sessions, snapshots.log)
+    found = []
+    for number in range(times):
+        asker.frame[asker.frame["age"] > 30 + number / 99].count().release(mu=0.1)
+        found.append(_timed(panel.flush))
+    if len(sent) <= times or asker.id not in str(sent[-1]):
+        raise AssertionError("the panel sent no snapshot of the session")
+    return statistics.median(found)
 
 
 def _ends(kind: str, kinds: list[str], found: list[float]) -> tuple[float, float] | None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import dpnb
-from bench.measures.tables import KEYS, in_pandas, made
+from bench.measures.tables import KEYS, TEXTS, in_pandas, made, texts
 
 MOST = 3
 """Rows of a person that count."""
@@ -30,6 +30,14 @@ COLUMNS: dict[str, list[str]] = {
 ROWS = [name for name in COLUMNS if name != "units"]
 PEOPLE = list(COLUMNS)
 
+# Of a table that an engine holds, whose keys are texts.
+IN_ENGINES: dict[str, list[str]] = {
+    **{question: names for question, names in COLUMNS.items() if "keys" not in question},
+    **{f"mean by {number:,} texts": ["y", f"k{number}"] for number in TEXTS},
+    "discovered keys": ["word"],
+}
+READ = COLUMNS | IN_ENGINES
+
 SCHEMA = {
     "x": dpnb.Bounded(0, 100),
     "y": dpnb.Bounded(0, 200),
@@ -37,25 +45,27 @@ SCHEMA = {
     "g1000": dpnb.Categories(KEYS["g1000"]),
     "word": dpnb.Text(),
 }
+TEXT_SCHEMA = {f"k{number}": dpnb.Categories(texts(number)) for number in TEXTS}
 # So large that nothing is refused, however often it is asked.
 BUDGET = dpnb.Budget(epsilon=100_000, delta=1e-5, discovery_delta=5e-6)
 
 
 def used(question: str, person: bool) -> list[str]:
     """Columns that a question reads."""
-    return ["x", *COLUMNS[question], *(["person"] if person else [])]
+    return ["x", *READ[question], *(["person"] if person else [])]
 
 
 def session(frame: Any, ledger: Path, *, person: bool, columns: list[str] | None = None, **how: Any) -> dpnb.Session:
     """One with real noise and a ledger on disk, of all columns or of some."""
-    names = [name for name in columns or SCHEMA if name in SCHEMA]
+    declared = SCHEMA | TEXT_SCHEMA
+    names = [name for name in columns or SCHEMA if name in declared]
     if person:
         how = {"privacy_unit": "person", "max_rows_per_unit": MOST, **how}
     return dpnb.Session(
         frame,
         name="bench",
         budget=BUDGET,
-        schema={name: SCHEMA[name] for name in names},
+        schema={name: declared[name] for name in names},
         public_size=1_000_000,
         ledger=ledger,
         **how,
@@ -66,14 +76,14 @@ def asked(question: str, frame: Any, above: float) -> Any:
     """A question of dpnb's; free."""
     view = frame[frame["x"] > above]
     if question in ("count", "units"):
-        return getattr(view, question)()
+        return view.count() if question == "count" else view.count_units()
     if question in ("sum", "mean"):
         return getattr(view["y"], question)()
     if question == "three quantiles":
         return view["y"].quantile(LEVELS)
     if question == "discovered keys":
         return view.discover("word")
-    return view.groupby(COLUMNS[question][1])["y"].mean()
+    return view.groupby(READ[question][1])["y"].mean()
 
 
 def released(question: str, frame: Any, above: float, mu: float = 0.5) -> Any:
@@ -104,7 +114,7 @@ def of_pandas(question: str, frame: Any, above: float, *, person: bool) -> Any:
 
 
 def of_polars(question: str, frame: Any, above: float, *, person: bool, **how: Any) -> Any:
-    """The same without privacy in polars, which may use all cores."""
+    """The same without privacy in polars, of a data frame or a lazy frame."""
     import polars as pl
 
     kept, y = frame.lazy().filter(pl.col("x") > above), pl.col("y")
@@ -122,8 +132,28 @@ def of_polars(question: str, frame: Any, above: float, *, person: bool, **how: A
         kept = kept.select("word", *(["person"] if person else []))
         asked = (kept.unique() if person else kept).group_by("word").len()
     else:
-        asked = kept.group_by(COLUMNS[question][1]).agg(y.mean())
+        asked = kept.group_by(READ[question][1]).agg(y.mean())
     return asked.collect(**how)
+
+
+def of_duckdb(question: str, table: Any, above: float, *, person: bool) -> Any:
+    """The same without privacy in DuckDB, of one of its relations."""
+    kept = f"(SELECT {', '.join(used(question, person))} FROM held WHERE x > {above})"
+    if person and question != "units":
+        place = "row_number() OVER (PARTITION BY person)"
+        kept = f"(SELECT * FROM (SELECT *, {place} AS place FROM {kept}) WHERE place <= {MOST})"
+    if question in ("count", "units"):
+        asked = f"SELECT count({'DISTINCT person' if question == 'units' else '*'}) FROM {kept}"
+    elif question in ("sum", "mean"):
+        asked = f"SELECT {'sum' if question == 'sum' else 'avg'}(y) FROM {kept}"
+    elif question == "three quantiles":
+        asked = f"SELECT quantile_cont(y, {LEVELS}) FROM {kept}"
+    elif question == "discovered keys":
+        asked = f"SELECT word, count({'DISTINCT person' if person else '*'}) AS len FROM {kept} GROUP BY word"
+    else:
+        key = READ[question][1]
+        asked = f"SELECT {key}, avg(y) AS y FROM {kept} GROUP BY {key}"
+    return table.query("held", asked).fetchnumpy()
 
 
 def warm(folder: Path, *, person: bool) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -16,7 +15,7 @@ from bench.measures.tables import in_polars, made
 
 PIECE = 5_000_000
 NAMES = ["x", "y", "g50", "person", "word"]  # nobody asks about the texts: they are there to be left out
-ENGINES = ("polars", "duckdb")
+CONTENDERS = ("dpnb", "plain")
 SCHEMA = {"x": dpnb.Bounded(0, 100), "y": dpnb.Bounded(0, 200), "g50": dpnb.Categories(range(50))}
 DUCKDB = {"memory_limit": "3GB"}
 
@@ -53,7 +52,7 @@ def written(rows: int, folder: str) -> dict[str, Any]:
         held += piece.estimated_size()
         piece.write_parquet(Path(folder) / f"{first // PIECE:04d}.parquet")
     size = sum(path.stat().st_size for path in Path(folder).glob("*.parquet"))
-    return {"seconds": time.perf_counter() - start, "bytes": size, "held": held}
+    return {"rows": rows, "seconds": time.perf_counter() - start, "bytes": size, "held": held}
 
 
 def asked(folder: str, engine: str, contender: str, question: str, ledgers: str) -> dict[str, Any]:
@@ -113,20 +112,3 @@ def _plain(table: Any, engine: str, question: str, sql: str, above: float) -> ob
     else:
         asked = kept.select("person", "y").group_by("person").head(MOST).select(y.mean())
     return asked.collect(engine="streaming")
-
-
-def scale(rows: int, folder: str | None, child: Callable[..., dict[str, Any]]) -> dict[str, Any]:
-    """Every engine and question; `child` runs a function of the benchmark in a process of its own."""
-    found: dict[str, Any] = {"asked": []}
-    with tempfile.TemporaryDirectory(dir=folder) as place:
-        found["file"] = child("written", rows=rows, folder=place)
-        if "error" in found["file"]:
-            return found
-        for question in QUESTIONS:
-            for engine in ENGINES:
-                for contender in ("dpnb", "plain"):
-                    how = {"engine": engine, "contender": contender, "question": question}
-                    said = child("asked", folder=place, ledgers=folder, **how)
-                    found["asked"].append({**how, **said})
-                    print(f"{rows:>12,} {question:<24} {engine} {contender}: {said}", file=sys.stderr)
-    return found

@@ -11,6 +11,8 @@ import numpy as np
 
 SEED = 20261122
 KEYS = {"g50": [f"a{i:02d}" for i in range(50)], "g1000": [f"b{i:03d}" for i in range(1000)]}
+TEXTS = (10, 1000, 100_000)
+"""Numbers of keys of the columns of texts that only an engine's table has."""
 WORDS = [f"word {i:03d}" for i in range(300)]
 # Of fifteen rows one person has one, the next two, and so on up to five.
 WHO = np.repeat(np.arange(5), np.arange(1, 6))
@@ -40,6 +42,11 @@ def people(rows: int, start: int, stop: int) -> Any:
     whole = start == 0 and stop == rows
     place = np.random.default_rng(SEED).permutation(rows) if whole else np.arange(start, stop) * STRIDE % rows
     return 5 * (place // len(WHO)) + WHO[place % len(WHO)]
+
+
+def texts(number: int) -> list[str]:
+    """The keys of such a column."""
+    return [f"key {place:06d}" for place in range(number)]
 
 
 def in_pandas(columns: dict[str, Any]) -> Any:
