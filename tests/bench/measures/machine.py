@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-LIBRARIES = ("dpnb", "numpy", "pandas", "polars", "duckdb", "pyarrow", "narwhals")
+LIBRARIES = ("dpnb", "numpy", "pandas", "polars", "duckdb", "pyarrow", "narwhals", "numba")
 
 
 def machine(folder: str) -> dict[str, str]:
