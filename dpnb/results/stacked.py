@@ -1,6 +1,6 @@
 """The observations of many answers of one form, combined at once.
 
-Each answer has the same numbers as by itself: everything is computed number by number, or once for each answer.
+Each answer has the same numbers as when it is read alone: everything is computed number by number, or answer by answer.
 """
 
 from __future__ import annotations

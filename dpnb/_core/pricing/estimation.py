@@ -120,13 +120,13 @@ class EstimateReader(Generic[Observed]):
         return self.summaries(1)[0]
 
     def errors(self, answers: int) -> list[str]:
-        """`error` of each of so many answers."""
+        """The `error` of each of that many answers."""
         widths = self.arrays.half_width
         by_answer = widths.reshape(answers, len(widths) // answers, widths.shape[1])
         return describe_errors(by_answer, self.outputs, decimal_down(self.request.confidence))
 
     def summaries(self, answers: int) -> list[AnswerSummary]:
-        """`summary` of each of so many answers."""
+        """The `summary` of each of that many answers."""
         cells = self.arrays
         if not self.query.plan.group_by and cells.value.size == answers:
             value, low, high = (array.ravel() for array in (cells.value, cells.low, cells.high))
