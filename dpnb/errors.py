@@ -9,6 +9,8 @@ from __future__ import annotations
 
 def printable(text: str) -> str:
     """Escape all non-printable characters of a text, for example those that move a terminal's cursor."""
+    if text.isprintable():
+        return text
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 

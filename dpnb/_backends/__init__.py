@@ -45,8 +45,8 @@ def opened(tables: Mapping[str, Any], schemas: Schemas, units: Units) -> TableBa
     ------
     SchemaError
         A table is not a data frame, the tables are in several engines or in one that dpnb does not support, a column is
-        missing or has a declared type that cannot match the schema (see `dpnb._backends.column_types`), or an engine's
-        plan of a table shows that its rows may differ between reads.
+        missing or has a declared type that cannot match the schema (see `dpnb._backends.column_types`), an engine's
+        plan of a table shows that its rows may differ between reads, or an engine cannot keep a limit of the units.
     ExecutionError
         Any other error, with one constant text.
     """

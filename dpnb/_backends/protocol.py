@@ -22,6 +22,11 @@ Units = dict[str, PrivacyUnit]
 class TableBackend(Protocol):
     """The tables of one session.  A private value: everything it returns is private until noise is added."""
 
+    @property
+    def engine_label(self) -> str:
+        """The engine that computes sums, in words: ``memory``, ``polars``, ``DuckDB``, ``Spark`` or ``Dask``."""
+        ...
+
     def refuse(self, query: LinearQuery) -> None:
         """Refuse, when a query is built, what this backend cannot compute.
 

@@ -18,6 +18,7 @@ from dpnb.accounting.filters import GDPReserveFilter
 from dpnb.accounting.guarantee import FILTERS, PrivacyGuarantee, display_bound
 from dpnb.accounting.individual import WorstCaseFilter
 from dpnb.accounting.no_budget import NoBudget
+from dpnb.errors import printable
 from dpnb.render.numbers import format_percent_down, format_percent_up
 from dpnb.results.explanation import Explanation
 
@@ -45,6 +46,7 @@ def of_session(core: SessionCore, spent: str, mechanisms: list[dict[str, Any]]) 
         ("the guarantee", describe_guarantee(guarantee, core.tables.words)),
         ("the filter", _enforcement(account, spent) if guarantee.has_budget else NOTHING_REFUSED.format(spent)),
     ]
+    facts.append(("the table", describe_engine(core.tables.engine)))
     takes_part = participation.participation_description(account)
     if takes_part is not None:
         facts.append(("participation", takes_part))
@@ -66,6 +68,13 @@ def of_session(core: SessionCore, spent: str, mechanisms: list[dict[str, Any]]) 
         ("what is free", "Writing and previewing queries, repeating a request, arithmetic with answers, and explain().")
     )
     return Explanation(f"{core.name}: guarantee and budget", facts, core.notice)
+
+
+def describe_engine(engine: str) -> str:
+    """Where the rows are, and what computes the answers."""
+    if engine == "memory":
+        return "Its declared columns were copied into memory, where all queries are computed."
+    return f"Its rows are in {printable(engine)}, which computes the sums of each query; dpnb adds the noise to them."
 
 
 PURE_RULE = "the sum of the epsilons"

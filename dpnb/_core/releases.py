@@ -18,6 +18,7 @@ from dpnb._core import registry
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.execution.protocol import Execution
 from dpnb._core.history.log import RequestLog
+from dpnb._core.history.release_reader import ReleaseReader
 from dpnb._core.measurement_ids import measurement_ids
 from dpnb._core.pricing.batch_observations import record_of
 from dpnb._core.pricing.estimation import EstimateReader
@@ -80,7 +81,7 @@ class ReleasePipeline(NotCopyable):
         self.pricer, self._execution, self.notice = pricer, execution, notice
         self._release_of, self.changed = release_of, changed
         self._compile_unfiltered = lru_cache(MAX_COMPILED)(partial(_compiled, pricer.tables))
-        self.log = RequestLog(pricer.account, self.estimates_of)
+        self.log = RequestLog(pricer.account, self.estimates_of, ReleaseReader(self._unobserved))
 
     @property
     def account(self) -> Accountant:
@@ -177,7 +178,7 @@ class ReleasePipeline(NotCopyable):
         charges = self.pricer.account.ledger.by_id(charge.observations)
         return self.answer_from(query, request, charges, cost=cost, total_loss=charge.total_loss, time=charge.time)
 
-    def estimates_of(self, charge: Charge, plan: Plan, request: StoredRequest) -> EstimateReader:
+    def estimates_of(self, charge: Charge, plan: Plan, request: StoredRequest) -> EstimateReader[CombinedObservations]:
         """The estimates of a released row of the ledger, which are those of its answer.
 
         They do not depend on which rows of the table count, so queries that differ only in that are compiled once.
@@ -189,6 +190,10 @@ class ReleasePipeline(NotCopyable):
         if not reader.refinement.observations:
             raise PlanError("a table of the batch is not answered yet")
         return reader
+
+    def _unobserved(self, unfiltered: str, request: StoredRequest) -> EstimateReader[CombinedObservations]:
+        """The estimates of a plan without its condition on rows, before they are given observations."""
+        return self._reader(self._compile_unfiltered(unfiltered), request, [])
 
     def answer_from(
         self,
@@ -233,7 +238,9 @@ class ReleasePipeline(NotCopyable):
             origin=_Origin(self, query, request, charges),
         )
 
-    def _reader(self, query: LinearQuery, request: StoredRequest, charges: list[Charge]) -> EstimateReader:
+    def _reader(
+        self, query: LinearQuery, request: StoredRequest, charges: list[Charge]
+    ) -> EstimateReader[CombinedObservations]:
         if isinstance(query.plan.aggregation, Discovery):
             keys = charges[0].group_keys or ()
             refinement = CombinedObservations((Observation(charges[0].gdp, charges[0].measurement),), None, len(keys))  # type: ignore[arg-type]

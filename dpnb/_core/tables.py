@@ -73,9 +73,12 @@ class PrivateTables(NotCopyable):
     ----------
     clips_units : bool
         Whether the contribution of a unit may be scaled down, as under ``on_exhausted="clip"``.
+    engine : str
+        Name of the engine that holds the rows, in words; ``memory`` for none.
     """
 
     clips_units = False
+    engine = "memory"
 
     def __init__(self, schemas: dict[str, Schema], units: dict[str, PrivacyUnit]) -> None:
         self.schemas = schemas
@@ -144,7 +147,7 @@ class PrivateTables(NotCopyable):
             raise SchemaError("columns: must be those of the schema; got others")
         schemas = {name: {column: self.schemas[name][column] for column in names} for name, names in columns}
         tables = PrivateTables(schemas, {name: self.units[name] for name in schemas})
-        tables.clips_units = self.clips_units
+        tables.clips_units, tables.engine = self.clips_units, self.engine
         return tables
 
     def read(self, unread: UnreadTables) -> None:
@@ -154,6 +157,7 @@ class PrivateTables(NotCopyable):
         """
         with work(Stage.READING):
             self._opened = run_guarded(lambda: self._read(unread), READING_FAILED, public_errors=DpnbError)
+        self.engine = self._opened.engine_label
 
     def _read(self, unread: UnreadTables) -> TableBackend:
         if set(unread.tables) != set(self.schemas):
@@ -186,7 +190,7 @@ class PrivateTables(NotCopyable):
         """
         tables = PrivateTables(self.schemas, self.units)
         tables._opened, tables._files, tables.clips_units = self._opened, self._files, self.clips_units
-        tables._part = part
+        tables._part, tables.engine = part, self.engine
         return tables
 
     def schema(self, source: TableSource) -> Schema:

@@ -334,7 +334,7 @@ def view_from_json(text: str) -> AnyView:
     return decoded(text, _VIEWS)
 
 
-def decoded(text: str, decoder: msgspec.json.Decoder[T]) -> T:
+def decoded(text: str | msgspec.Raw, decoder: msgspec.json.Decoder[T]) -> T:
     """A value from its JSON.
 
     Raises

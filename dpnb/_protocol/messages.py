@@ -36,7 +36,7 @@ class LogChunk(Record, frozen=True):
         Oldest first.
     """
 
-    version: Literal[10]
+    version: Literal[11]
     process_id: str
     session: str
     start: Count

@@ -12,7 +12,7 @@ from dpnb._protocol.connection import Connection
 from dpnb._protocol.timeline import Timeline
 from dpnb._protocol.types import Count, Proportion, Record
 
-VERSION: Final = 10
+VERSION: Final = 11
 """Of the snapshot; raised when a field is renamed, removed or changes its meaning."""
 
 ODOMETERS_PAUSED: Final = "odometers-paused"
@@ -319,6 +319,8 @@ class Session(Record, frozen=True):
     name : str
     privacy_unit : str
         In words.
+    engine : str
+        Name of the engine that holds the table's rows, for example "DuckDB"; "memory" for none.
     notice : str or None
         Warning that the answers are not real or not private, or that there is no budget; None otherwise.
     notice_explanation : str or None
@@ -365,6 +367,7 @@ class Session(Record, frozen=True):
     id: str
     name: str
     privacy_unit: str
+    engine: str
     notice: str | None
     notice_explanation: str | None
     connection: Connection | None
@@ -408,7 +411,7 @@ class Snapshot(Record, frozen=True):
         Of refusals and warnings.
     """
 
-    version: Literal[10]
+    version: Literal[11]
     process_id: str
     seq: Count
     time: str

@@ -8,10 +8,12 @@ from typing import NamedTuple, NoReturn
 
 from dpnb.errors import LedgerError
 from dpnb.ledger import charge as row
+from dpnb.ledger.charge import ChargeSummary
 from dpnb.ledger.sqlite_file import SqliteFile
 
 _COLUMNS = ", ".join(row.COLUMNS)
-_origin = itemgetter(*row.ORIGIN_COLUMNS)
+_hashes = itemgetter(*map(row.COLUMNS.index, ("hash", "status", "result", "result_hash")))
+_event = itemgetter(*map(row.COLUMNS.index, ("kind", "node", *row.ORIGIN_COLUMNS)))
 
 
 class ChainHead(NamedTuple):
@@ -35,11 +37,20 @@ def chain_start(path: str, metadata: Mapping[str, str], parameters: Mapping[str,
     return ChainHead(0, row.digest([metadata, parameters]))
 
 
-def verify_chain(file: SqliteFile, since: ChainHead) -> ChainHead:
+def verify_chain(file: SqliteFile, since: ChainHead, summaries: list[ChargeSummary] | None = None) -> ChainHead:
     """Verify the chain from the last verified row to the end.  Call in a transaction, since other kernels write.
 
     This ensures that every charge follows all earlier ones: a file whose content was replaced, truncated or restored
     from a copy while it was in use is refused.
+
+    Parameters
+    ----------
+    file : SqliteFile
+        The file.
+    since : ChainHead
+        The last verified row.
+    summaries : list of ChargeSummary, optional
+        The summaries of the rows so far; those of the verified rows are added, so that they need not be read again.
 
     Raises
     ------
@@ -55,14 +66,15 @@ def verify_chain(file: SqliteFile, since: ChainHead) -> ChainHead:
     clause, arguments = ("WHERE id > ?", (number,)) if number else ("", ())
     for values in file.each(f"SELECT {_COLUMNS} FROM events {clause} ORDER BY id", *arguments):  # noqa: S608
         number += 1
-        stored = row.row_values(values)
-        if stored is None:
+        if not row.is_row(values):
             _altered(file.path, f"row {number} is not what was written")
-        previous = row.chained_hash(previous, stored)
-        result = row.result_hash(previous, stored["status"], stored["result"])
-        if (stored["id"], stored["hash"], stored["result_hash"]) != (number, previous, result):
+        previous = row.hash_after(previous, values)
+        chained, *answer, result = _hashes(values)
+        if (values[0], chained, result) != (number, previous, row.result_hash(previous, *answer)):
             _altered(file.path, f"row {number} is not what was written")
-        row.refuse_unknown(number, stored["kind"], stored["node"], *_origin(stored), path=file.path)
+        row.refuse_unknown(number, *_event(values), path=file.path)
+        if summaries is not None:
+            summaries.append(row.summary_of_row(values))
     if last != [(number, previous)]:
         _altered(file.path, "rows were removed, or the metadata is not what was written")
     return ChainHead(number, previous)

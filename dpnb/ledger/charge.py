@@ -8,12 +8,14 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from operator import itemgetter
 from sys import intern
-from typing import Any, NamedTuple
+from typing import Any
+
+import msgspec
 
 from dpnb.accounting.exact import from_text
 from dpnb.accounting.losses import GDP, Loss, PureGDP, loss_from_json
@@ -60,8 +62,9 @@ COLUMNS = (*RESERVED_COLUMNS, "hash", "status", "result", "result_hash")
 CHARGED_COLUMNS = ("charged_mu_squared", "charged_epsilon")
 MAY_BE_EMPTY = {*ORIGIN_COLUMNS, *CHARGED_COLUMNS, "sigma", "tau", "cell_id", "details", "result"}
 _reserved = itemgetter(*RESERVED_COLUMNS)
-_texts = itemgetter(*(i for i, name in enumerate(COLUMNS) if name != "id" and name not in MAY_BE_EMPTY))
-_texts_or_empty = itemgetter(*(i for i, name in enumerate(COLUMNS) if name in MAY_BE_EMPTY))
+_summary = itemgetter(*map(COLUMNS.index, SUMMARY_NAMES))
+STATUS, TIME_OF_ROW = COLUMNS.index("status"), COLUMNS.index("time")
+_json_of = json.encoder.encode_basestring_ascii
 STATUSES = ("reserved", "released", "failed")
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", re.ASCII)
 
@@ -169,10 +172,11 @@ class Charge:
         return self.loss
 
 
-class ChargeSummary(NamedTuple):
+class ChargeSummary(msgspec.Struct, frozen=True, gc=False):
     """The part of a row that counts for budgets and never changes once written; see `Charge` for the fields.
 
-    The time is None for rows of other kinds than `TIMED`, of which a ledger has many.
+    The garbage collector does not visit it: a session keeps one for each row, and none refers to another.  The time is
+    None for rows of other kinds than `TIMED`, of which a ledger has many.
     """
 
     id: int
@@ -185,6 +189,22 @@ class ChargeSummary(NamedTuple):
     charged: PureGDP | None = None
     origin: RequestOrigin | None = None
     time: str | None = None
+
+
+_SummaryFields = tuple[str, str, str, Loss, str | None, Mapping[str, Any] | None, PureGDP | None, RequestOrigin | None]
+
+
+class StoredRelease(msgspec.Struct, frozen=True, gc=False):
+    """The part of a release from which its answer is computed, as it is stored; see `Charge` for the fields."""
+
+    id: int
+    plan: str
+    arguments: str
+    tau: str | None
+    observations: str
+    status: str
+    result: str | None
+    time: str
 
 
 def _charged(loss: Loss, mu_squared: str | None, epsilon: str | None) -> PureGDP | None:
@@ -202,31 +222,70 @@ def summary_of(stored: tuple[Any, ...]) -> ChargeSummary:
     LedgerError
         If a column contains something that a ledger does not write.
     """
-    number, kind, node, version, loss, charged_mu_squared, charged_epsilon, *origin, cell, details, time = stored
-    refuse_unknown(number, kind, node, *origin)
+    number, kind, node, *_ = stored
+    refuse_unknown(number, kind, node, *stored[7:10])
+    return _summary_of(stored)
+
+
+def summary_of_row(values: tuple[Any, ...]) -> ChargeSummary:
+    """The summary of a row that `refuse_unknown` has not refused, from its `COLUMNS`.
+
+    Raises
+    ------
+    LedgerError
+        As for `summary_of`.
+    """
+    return _summary_of(_summary(values))
+
+
+def _summary_of(stored: tuple[Any, ...]) -> ChargeSummary:
+    number, *repeated, time = stored
     with refuse_unreadable(f"row {number}"):
-        return ChargeSummary(
-            number,
-            intern(kind),
-            intern(node),
-            intern(version),
-            known := _loss_of(loss),
-            None if cell is None else intern(cell),
-            _details(kind, details),
-            _charged(known, charged_mu_squared, charged_epsilon),
-            _origin(*origin),
-            time if kind in TIMED else None,
-        )
+        fields = _summary_fields(*repeated)
+    return ChargeSummary(number, *fields, time if repeated[0] in TIMED else None)
 
 
-def row_values(values: tuple[Any, ...]) -> dict[str, Any] | None:
-    """A row's columns by name; None if one has not the type that a ledger writes, which SQLite does not enforce."""
-    stored = dict(zip(COLUMNS, values, strict=True))
-    if type(stored["id"]) is not int or {*map(type, _texts(values))} != {str}:
-        return None
-    if not {*map(type, _texts_or_empty(values))} <= {str, type(None)}:
-        return None
-    return stored if stored["status"] in STATUSES and TIME.fullmatch(stored["time"]) else None
+@lru_cache(maxsize=1024)
+def _summary_fields(
+    kind: str,
+    node: str,
+    version: str,
+    loss: str,
+    charged_mu_squared: str | None,
+    charged_epsilon: str | None,
+    actor: str | None,
+    request_id: str | None,
+    request_digest: str | None,
+    cell: str | None,
+    details: str | None,
+) -> _SummaryFields:
+    """The fields of a summary between id and time, which are equal in most rows."""
+    known = _loss_of(loss)
+    return (
+        intern(kind),
+        intern(node),
+        intern(version),
+        known,
+        None if cell is None else intern(cell),
+        _details(kind, details),
+        _charged(known, charged_mu_squared, charged_epsilon),
+        _origin(actor, request_id, request_digest),
+    )
+
+
+def is_row(values: tuple[Any, ...]) -> bool:
+    """Whether the `COLUMNS` of a row have the types that a ledger writes, which SQLite does not enforce."""
+    types = tuple(map(type, values))
+    return _are_written(types) and values[STATUS] in STATUSES and TIME.fullmatch(values[TIME_OF_ROW]) is not None
+
+
+@lru_cache(maxsize=256)
+def _are_written(types: tuple[type, ...]) -> bool:
+    """Whether the columns of a row can have these types."""
+    return all(
+        one is (int if name == "id" else str) or (one is type(None) and name in MAY_BE_EMPTY)
+        for name, one in zip(COLUMNS, types, strict=True)
+    )
 
 
 def refuse_unknown(number: int, kind: str, node: str, *origin: str | None, path: str = "") -> None:
@@ -250,18 +309,22 @@ def refuse_unknown(number: int, kind: str, node: str, *origin: str | None, path:
     LedgerError
         If the event has an unknown kind, a node whose losses would not be counted, or an origin of another form.
     """
+    problem = _unknown(kind, node, *origin)
+    if problem is not None:
+        raise LedgerError(
+            f"ledger{f' {path!r}' if path else ''}: row {number} must be one that this version of dpnb understands; it "
+            f"has {problem}; use the version that wrote it"
+        )
+
+
+@lru_cache(maxsize=1024)
+def _unknown(kind: str, node: str, *origin: str | None) -> str | None:
+    """What of an event is unknown; None if everything is known."""
     if kind not in KINDS:
-        problem = "another kind of event"
-    elif not (node == UNCOUNTED if kind == TABLE_FILES else is_node(node)):
-        problem = "another kind of node"
-    elif not _is_origin(*origin):
-        problem = f"other values in {', '.join(ORIGIN_COLUMNS)}"
-    else:
-        return
-    raise LedgerError(
-        f"ledger{f' {path!r}' if path else ''}: row {number} must be one that this version of dpnb understands; it has "
-        f"{problem}; use the version that wrote it"
-    )
+        return "another kind of event"
+    if not (node == UNCOUNTED if kind == TABLE_FILES else is_node(node)):
+        return "another kind of node"
+    return None if _is_origin(*origin) else f"other values in {', '.join(ORIGIN_COLUMNS)}"
 
 
 def charge_of(stored: Mapping[str, Any]) -> Charge:
@@ -347,19 +410,27 @@ def _mapping(text: str) -> dict[str, Any]:
     return content
 
 
-_ENCODER = json.JSONEncoder(sort_keys=True, default=repr)
-
-
 def digest(content: object) -> str:
     """SHA-256 of a JSON-like value, in hexadecimal."""
-    return hashlib.sha256(_ENCODER.encode(content).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(content, sort_keys=True, default=repr).encode()).hexdigest()
 
 
 def chained_hash(previous: str, stored: Mapping[str, Any]) -> str:
     """Hash of the reserved columns, chained to the hash of the previous row."""
-    return digest([previous, *_reserved(stored)])
+    return hash_after(previous, _reserved(stored))
+
+
+def hash_after(previous: str, values: tuple[Any, ...]) -> str:
+    """`chained_hash` of a row from its columns in order, of which the first are the reserved ones."""
+    number, *texts = values[: len(RESERVED_COLUMNS)]
+    return hashlib.sha256(f'["{previous}", {number}, {_json_list(texts)}]'.encode()).hexdigest()
 
 
 def result_hash(chained: str, status: str, result: str | None) -> str:
     """Hash of the status and the result of a charge."""
-    return digest([chained, status, result])
+    return hashlib.sha256(f"[{_json_list((chained, status, result))}]".encode()).hexdigest()
+
+
+def _json_list(texts: Iterable[str | None]) -> str:
+    """The elements of a list as `json.dumps` writes them, in half of the time: opening a ledger hashes all rows."""
+    return ", ".join(["null" if text is None else _json_of(text) for text in texts])

@@ -17,7 +17,7 @@ from dpnb.errors import LedgerError
 from dpnb.ledger import chain
 from dpnb.ledger import charge as row
 from dpnb.ledger.chain import ChainHead
-from dpnb.ledger.charge import Charge, ChargeSummary, chained_hash, charge_of, result_hash, summary_of
+from dpnb.ledger.charge import Charge, ChargeSummary, StoredRelease, chained_hash, charge_of, result_hash, summary_of
 from dpnb.ledger.connection import MEMORY
 from dpnb.ledger.origin import RequestOrigin, current_origin
 from dpnb.ledger.sqlite_file import SqliteFile
@@ -33,7 +33,7 @@ CREATE TABLE head (id INTEGER NOT NULL, hash TEXT NOT NULL);
 {row.TABLE}
 """
 MAX_STORED = 10_000
-"""Rows that `Ledger.stored` returns at once; SQLite limits the number of ids."""
+"""Rows that `Ledger.stored` and others return at once; SQLite limits the number of ids."""
 _COLUMNS = ", ".join(row.COLUMNS)
 INSERT = f"INSERT INTO events ({_COLUMNS}) VALUES ({', '.join('?' * len(row.COLUMNS))})"  # noqa: S608  (our own text)
 
@@ -209,6 +209,11 @@ class Ledger(NotCopyable):
             self._summaries += [summary_of(values) for values in rows]
             return self._summaries[after:]
 
+    def summary(self, number: int) -> ChargeSummary:
+        """The summary of a committed row."""
+        with self.lock.checked():
+            return (self._summaries if number <= len(self._summaries) else self.summaries())[number - 1]
+
     def charges(self, after: int = 0) -> list[Charge]:
         """The committed rows with an id larger than `after`, in order."""
         with self.lock.checked():
@@ -266,6 +271,13 @@ class Ledger(NotCopyable):
         rows = self._file.run(f"SELECT {_COLUMNS} FROM events WHERE id IN ({marks}) ORDER BY id", *ids)  # noqa: S608
         return [dict(zip(row.COLUMNS, values, strict=True)) for values in rows]
 
+    def releases(self, ids: Sequence[int]) -> list[StoredRelease]:
+        """The releases among the rows with these ids, at most `MAX_STORED`, in order."""
+        clause = f"WHERE id IN ({', '.join('?' * len(ids))}) AND kind = ? ORDER BY id"
+        columns = ", ".join(StoredRelease.__struct_fields__)
+        rows = self._file.run(f"SELECT {columns} FROM events {clause}", *ids, row.RELEASE)  # noqa: S608
+        return [StoredRelease(*values) for values in rows]
+
     def released_among(self, ids: Sequence[int]) -> set[int]:
         """Those of the rows with these ids, at most `MAX_STORED`, that are released."""
         marks = ", ".join("?" * len(ids))
@@ -289,7 +301,9 @@ class Ledger(NotCopyable):
             try:
                 with self._file.transaction():
                     if self._followed is not None:  # else the file is being created
-                        self._followed = chain.verify_chain(self._file, self._followed)
+                        is_next = len(self._summaries) == self._followed.number
+                        summaries = self._summaries if is_next else None
+                        self._followed = chain.verify_chain(self._file, self._followed, summaries)
                     self._is_writing = True
                     yield
                 self._followed = self._reserved or self._followed

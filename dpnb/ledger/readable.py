@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from types import TracebackType
 
 from dpnb.errors import LedgerError
 
 
-@contextmanager
-def refuse_unreadable(content: str) -> Iterator[None]:
+class refuse_unreadable:  # noqa: N801  (a context manager; a generator would take longer than reading a row)
     """Refuse a ledger if the block, which interprets its content, fails in any way.
 
     Parameters
@@ -21,12 +19,20 @@ def refuse_unreadable(content: str) -> Iterator[None]:
     ------
     LedgerError
     """
-    try:
-        yield
-    except LedgerError:
-        raise
-    except Exception as error:  # noqa: BLE001  (the file is untrusted)
-        raise LedgerError(
-            f"ledger: {content} must be as dpnb wrote it; reading it raised {type(error).__name__}; restore the file "
-            "from a copy that has every charge"
-        ) from None
+
+    __slots__ = ("_content",)
+
+    def __init__(self, content: str) -> None:
+        self._content = content
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if isinstance(error, Exception) and not isinstance(error, LedgerError):  # the file is untrusted
+            raise LedgerError(
+                f"ledger: {self._content} must be as dpnb wrote it; reading it raised {type(error).__name__}; restore "
+                "the file from a copy that has every charge"
+            ) from None

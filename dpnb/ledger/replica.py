@@ -107,12 +107,11 @@ class ReplicaLedger(Ledger):
         if not values.keys() <= {*SHARED_COLUMNS}:
             self._refuse("a row has other columns")
         stored: dict[str, Any] = {name: values.get(name) for name in row.COLUMNS} | {"hash": "", "result_hash": ""}
-        checked = row.row_values(tuple(stored.values()))
-        if checked is None or not 0 < checked["id"] < 2**63:
+        if not row.is_row(tuple(stored.values())) or not 0 < stored["id"] < 2**63:
             self._refuse("a row has a value of another type")
-        if checked["kind"] == row.TABLE_FILES:
-            self._refuse(f"row {checked['id']} is not one that an analyst sees")
-        return checked
+        if stored["kind"] == row.TABLE_FILES:
+            self._refuse(f"row {stored['id']} is not one that an analyst sees")
+        return stored
 
     def _add(self, stored: dict[str, Any], launches: set[int]) -> None:
         ((last, previous),) = self._file.run("SELECT id, hash FROM head")

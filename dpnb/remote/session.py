@@ -61,10 +61,12 @@ class RemoteSession(BaseSession):
         self._channel, self._copy = channel, copy
         self._rows_of = Scope(is_copy=True, analyst=table.analyst if table.mode == "reserved" else None)
         self._connection = ServiceConnection(copy)
+        tables = metadata.tables.arranged(table.columns)
+        tables.engine = printable(table.engine[:MAX_SHOWN])
         core = SessionCore(
             id=hashlib.sha256(address.encode()).hexdigest()[:16],
             name=metadata.name,
-            tables=metadata.tables.arranged(table.columns),
+            tables=tables,
             account=account,
             version=table.version,
             public=PublicSizes(table.public_size, table.public_rows),

@@ -35,6 +35,7 @@ def _lines(state: Session) -> list[str]:
         lines.insert(0, state.notice)
     for line in connection_lines(state.connection):
         lines += textwrap.wrap(line, TEXT_WIDTH, initial_indent="  ", subsequent_indent="    ")
+    lines.append(f"  {'Table':<18}in {state.engine}")
     for gauge in state.gauges:
         filled = 0 if gauge.value is None else round(gauge.value * 20)
         bar = "" if gauge.value is None else f"[{'#' * filled}{'.' * (20 - filled)}] "
@@ -70,7 +71,8 @@ def render_html(state: Session) -> str:
     dimmed = f' style="{DIMMED}"' if is_dimmed else ""
     return (
         f'<div style="{STYLE}">{notice_html(state.notice)}<div><b>{escape(state.name)}</b> '
-        f'<span style="{FAINT}">{escape(state.guarantee)}</span></div>{connection_html(state.connection)}'
+        f'<span style="{FAINT}">{escape(state.guarantee)}; table in {escape(state.engine)}</span></div>'
+        f"{connection_html(state.connection)}"
         f"<div{dimmed}>{meters}{_participation(state)}{_next(state)}{_lists(state)}"
         f'<div style="{FAINT}">{escape(state.spent)} ({escape(state.spent_loss)}); {as_of_now()}</div></div></div>'
     )

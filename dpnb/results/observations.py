@@ -121,6 +121,11 @@ class CombinedObservations:
         return any(one.cells is not None for one in self.observations)
 
     @property
+    def is_refined(self) -> bool:
+        """Whether there are several observations."""
+        return len(self.observations) > 1
+
+    @property
     def is_final(self) -> bool:
         """Whether the first observation was requested as final."""
         return bool(self.observations) and self.tau is None
@@ -190,11 +195,7 @@ class CombinedObservations:
         return radii
 
     def _radius(self, sigmas: list[float], alpha: Fraction) -> float:
-        if self.is_final:
-            return fixed_radius(sigmas, alpha=alpha)
-        if len(sigmas) == 1 or self.tau is None:
-            return fixed_radius(sigmas, alpha=FIRST_OBSERVATION_ALPHA * alpha)
-        return confidence_sequence_radius(sigmas, tau=self.tau, alpha=(1 - FIRST_OBSERVATION_ALPHA) * alpha)
+        return radius_of(sigmas, alpha, self.tau, final=self.is_final)
 
     def radius_at(self, sigma: float, alpha: Fraction, *, final: bool = False) -> float:
         """Half-width of the interval of one sum once one further observation has reduced its noise scale to `sigma`.
@@ -239,6 +240,15 @@ class CombinedObservations:
         values = observation.measurement.to_floats()
         table = values.reshape(cells, len(values) // cells if cells else 1)
         return table[at if observation.cells is None else np.searchsorted(observation.cells, at)]
+
+
+def radius_of(sigmas: list[float], alpha: Fraction, tau: float | None, *, final: bool) -> float:
+    """Half-width of the interval of one sum that was observed with these noise scales."""
+    if final:
+        return fixed_radius(sigmas, alpha=alpha)
+    if len(sigmas) == 1 or tau is None:
+        return fixed_radius(sigmas, alpha=FIRST_OBSERVATION_ALPHA * alpha)
+    return confidence_sequence_radius(sigmas, tau=tau, alpha=(1 - FIRST_OBSERVATION_ALPHA) * alpha)
 
 
 def _sigma(observation: Observation) -> float:

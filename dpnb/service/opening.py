@@ -188,6 +188,7 @@ class AnalystSession(NotCopyable):
             self.name,
             "reserved" if self._is_reserved else "pooled",
             number,
+            core.tables.engine,
         )
 
     def refuse_foreign(self, node: str, launch: int | None = None, name: str | None = None) -> None:

@@ -308,6 +308,7 @@ class BaseSession(Launches["SubSession", "PartSession"], Batches, BudgetRequests
             if left is None or math.isnan(left)
             else f"\n  {format_percent_down(left)} left when the ledger was last read"
         )
+        shown += f"\n  table in {self._core.tables.engine}"
         shown += "".join(f"\n  {printable(line)}" for line in connection_lines(self._core.connection))
         return f"{notice}<{type(self).__name__} {printable(self.name)!r}: {printable(self.guarantee)}{shown}>"
 

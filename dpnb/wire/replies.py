@@ -101,6 +101,8 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
         How the budget is divided: ``reserved`` or ``pooled``.
     part : int
         Number of the row that granted the analyst's part, in pooled mode with caps; 0 for none.
+    engine : str
+        Name of the engine that holds the rows, in words.
     """
 
     name: str
@@ -114,6 +116,7 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     analyst: str = ""
     mode: str = "pooled"
     part: int = 0
+    engine: str = "memory"
 
 
 class Changed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

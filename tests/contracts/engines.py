@@ -27,6 +27,7 @@ from dpnb._plan.schema import Schema, schema_from
 from dpnb.errors import SchemaError, UnsupportedError
 from dpnb.frame import Frame
 from dpnb.frame.view import TableView
+from dpnb.session.snapshot import snapshot
 
 ROWS = 400
 
@@ -468,6 +469,40 @@ class TypedEngineContract(EngineContract):
             with pytest.raises(UnsupportedError, match=r"memory|whole numbers"):
                 ask()
         assert not session.ledger.charges()
+
+    def test_a_norm_that_cannot_be_kept_there_is_refused_when_the_session_is_made(self, tmp_path: Path) -> None:
+        def made(**limits: Any) -> dpnb.Session:
+            return dpnb.Session(
+                self.native(TABLE),
+                name="norm",
+                budget=dpnb.Budget.gdp(1),
+                privacy_unit="pid",
+                schema=dict(SCHEMA),
+                ledger=tmp_path / "norm.dpnb",
+                max_norm_per_unit=2.5,
+                **limits,
+            )
+
+        for limits in ({}, {"max_rows_per_unit": 3}, {"max_groups_per_unit": 3, "max_rows_per_group": 1}):
+            with pytest.raises(SchemaError, match="max_norm_per_unit: needs a table in memory or on Dask"):
+                made(**limits)
+        assert not (tmp_path / "norm.dpnb").exists()
+        made(max_rows_per_unit=2).frame["x"].sum().release(mu=0.1)  # the rows imply the norm
+
+    def test_the_engine_is_named(self, tmp_path: Path) -> None:
+        session = dpnb.Session(
+            self.native(TABLE),
+            name="named",
+            budget=dpnb.Budget.gdp(1),
+            schema=dict(SCHEMA),
+            ledger=tmp_path / "named.dpnb",
+        )
+        engine = snapshot(session).engine
+        assert engine in ("polars", "DuckDB", "Spark")
+        assert f"table in {engine}" in repr(session)
+        assert f"Its rows are in {engine}" in str(session.explain())
+        assert engine in str(session)
+        assert engine in session._repr_html_()
 
     @pytest.mark.parametrize(
         ("given", "says"),

@@ -49,6 +49,31 @@ def test_a_later_kernel_finds_the_same_filter_and_odometer(path: Path) -> None:
     assert later.odometer.bound == session.odometer.bound > 0
 
 
+@pytest.mark.parametrize("name", ["gdp", "zcdp", "rdp", "approx-dp", "basic", "rogers"])
+def test_rows_that_are_counted_at_once_are_counted_as_one_after_another(
+    name: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def opened() -> dpnb.Session:
+        return dpnb.Session(
+            pd.DataFrame({"x": range(10)}),
+            name="rows",
+            budget=dpnb.Budget(epsilon=100, delta=1e-6, discovery_delta=1e-7 if name == "gdp" else 0),
+            schema={"x": dpnb.Bounded(0, 10)},
+            filter=name,
+            ledger=tmp_path / "rows.dpnb",
+        )
+
+    session = opened()
+    for number, mu in enumerate(("0.1", "0.1", "1/7", "0.1", "0.02", "1/7")):
+        session.frame[session.frame["x"] > number].count().release(mu=mu)
+    at_once = opened()._core.account.sync()
+    monkeypatch.setattr(Accountant, "_add_batch", lambda self, batch: [self._add(charge) for charge in batch])
+    one_by_one = opened()._core.account
+    assert at_once == one_by_one.sync() == session._core.account.sync()
+    monkeypatch.undo()
+    assert opened()._core.account._cost_fractions == one_by_one._cost_fractions
+
+
 def test_the_figures_of_a_ledger_are_those_it_was_made_with(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = open_session(path).odometer
     monkeypatch.setattr(parameters, "ODOMETER_DELTA", Fraction(1, 10))

@@ -15,6 +15,8 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import dpnb
 from dpnb._core.accountant.deciding import approve, decline
@@ -54,7 +56,9 @@ from dpnb.ledger.charge import (
     GRANT,
     KINDS,
     ORIGIN_COLUMNS,
+    RESERVED_COLUMNS,
     chained_hash,
+    digest,
     result_hash,
 )
 from dpnb.ledger.ledger import FORMAT
@@ -272,6 +276,14 @@ def test_the_hashes_of_a_row_are_part_of_the_format() -> None:
     assert [chained, result_hash(chained, "released", '{"above": true}')] == STORED["hashes"]
 
 
+@given(st.lists(st.none() | st.text(), min_size=len(RESERVED_COLUMNS), max_size=len(RESERVED_COLUMNS)))
+def test_a_row_is_hashed_as_a_json_list(texts: list[str | None]) -> None:
+    row = dict(zip(RESERVED_COLUMNS, texts, strict=True)) | {"id": 7}
+    chained = chained_hash("0" * 64, row)
+    assert chained == digest(["0" * 64, *row.values()])
+    assert result_hash(chained, str(texts[1]), texts[2]) == digest([chained, str(texts[1]), texts[2]])
+
+
 @pytest.mark.parametrize("older", range(1, FORMAT))
 def test_a_ledger_of_an_older_format_is_refused(path: Path, older: int) -> None:
     filled(path)
@@ -321,16 +333,13 @@ def test_what_only_a_later_version_can_have_written_is_refused(path: Path, colum
 def test_a_charge_that_a_later_version_adds_meanwhile_stops_every_charge(path: Path) -> None:
     filled(path)
     with opened(path) as ledger:
-        of_later(path, "request_digest", "7")
-        with pytest.raises(LedgerError, match="row 5"):
-            ledger.summaries()
-    filled(path.parent / "other.dpnb")
-    with opened(path.parent / "other.dpnb") as ledger:
         with closing(sqlite3.connect(ledger.path)) as file, file:
             names = [name for name in COLUMNS if name not in ("id", "request_key")]
             copied = f"INSERT INTO events (id, request_key, {', '.join(names)}) SELECT 6, 'f', {', '.join(names)}"
             file.execute(f"{copied} FROM events WHERE id = 5")
             file.execute("UPDATE events SET request_id = '1' WHERE id = 6")
+        with pytest.raises(LedgerError, match="row 6"):
+            ledger.summaries()
         with pytest.raises(LedgerError):
             reserve(ledger, "g")
 

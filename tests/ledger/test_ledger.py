@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -285,7 +286,7 @@ def test_entries_say_of_each_row_what_counts_and_are_read_once(path: Path) -> No
         reserve(other, "b", node="3", loss=GDP("0.2"), kind="launch", launch={"mechanism": "partition"})
         charges, entries = ledger.charges(), ledger.summaries()
         for charge, entry in zip(charges, entries, strict=True):
-            kept = {name: value for name, value in entry._asdict().items() if name != "time"}
+            kept = {name: value for name, value in msgspec.structs.asdict(entry).items() if name != "time"}
             assert all(getattr(charge, name) == value for name, value in kept.items())
             assert entry.time is None  # only that of acts and requests for budget counts
         reserve(other, "c")

@@ -22,7 +22,7 @@ from dpnb.curator.statement import statement
 from dpnb.curator.statement_text import statement_text
 from dpnb.errors import LedgerError
 from dpnb.ledger import charge as charges
-from dpnb.ledger.charge import COLUMNS, chained_hash, digest, result_hash
+from dpnb.ledger.charge import COLUMNS, RESERVED_COLUMNS, digest
 
 SEEDS, MORE_SEEDS = range(50), range(50, 200)
 VALUES: list[Any] = [
@@ -149,8 +149,8 @@ def hash_again(file: sqlite3.Connection) -> None:
     number, previous = 0, digest([promise, settings])
     for values in file.execute(f"SELECT {', '.join(COLUMNS)} FROM events ORDER BY id").fetchall():
         row = dict(zip(COLUMNS, values, strict=True))
-        number, previous = row["id"], chained_hash(previous, row)
-        result = result_hash(previous, row["status"], row["result"])
+        number, previous = row["id"], digest([previous, *(row[name] for name in RESERVED_COLUMNS)])
+        result = digest([previous, row["status"], row["result"]])
         file.execute("UPDATE events SET hash = ?, result_hash = ? WHERE id = ?", (previous, result, number))
     file.execute("UPDATE head SET id = ?, hash = ?", (number, previous))
 

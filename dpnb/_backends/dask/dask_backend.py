@@ -49,6 +49,8 @@ class DaskBackend(NotCopyable):
     schemas : dict of str to dict
     """
 
+    engine_label = "Dask"
+
     def __init__(self, parts: list[Any], schemas: Schemas) -> None:
         self._parts, self._schemas = parts, schemas
 

@@ -24,6 +24,7 @@ from dpnb._backends.unit_vectors import Sums
 from dpnb._compile.linear import LinearQuery
 from dpnb._plan.measurements import Discovery
 from dpnb._plan.plan import Join, PartSource
+from dpnb._plan.privacy_unit import PrivacyUnit
 from dpnb.accounting.individual import OnExhausted, UnitChargeTerms
 from dpnb.copying import NotCopyable
 from dpnb.errors import SchemaError
@@ -44,14 +45,16 @@ class LazyBackend(SourceResolver[LazyTable]):
     Raises
     ------
     SchemaError
-        A column is missing, or has a type that cannot hold what the schema declares; or the plan of a table shows that
-        its rows may differ between reads.
+        A column is missing, or has a type that cannot hold what the schema declares; the plan of a table shows that its
+        rows may differ between reads; or a limit of the units can be kept only where rows are in memory.
     """
 
     def __init__(
         self, engine: Engine, tables: Mapping[str, Any], schemas: Schemas, units: Units, share: Share | None = None
     ) -> None:
         self.engine, self._natives, self._units = engine, tables, units
+        for name, unit in units.items():
+            _refuse_norm(name, unit, engine)
         self._paths: dict[str, Paths] = {}
 
         def lazy_tables() -> dict[str, LazyTable]:
@@ -63,6 +66,11 @@ class LazyBackend(SourceResolver[LazyTable]):
             }
 
         super().__init__(self._run(lazy_tables), schemas)
+
+    @property
+    def engine_label(self) -> str:
+        """Name of the engine, in words."""
+        return self.engine.label
 
     def _run(self, work: Callable[[], T]) -> T:
         natives = list(self._natives.values())
@@ -142,6 +150,22 @@ class LazyBackend(SourceResolver[LazyTable]):
     def unit_budgets(self, budget: Fraction, mode: OnExhausted) -> LazyUnitBudgets:
         """The budgets of all units, before any charge."""
         return LazyUnitBudgets(self, UnitSpending.nothing(self.engine, budget, mode))
+
+
+def _refuse_norm(name: str, unit: PrivacyUnit, engine: Engine) -> None:
+    """Refuse a limit of the norm, unless the numbers of rows already imply it, so that no vector is scaled down."""
+    limits = unit.contribution_bounds
+    if limits.max_norm is None:
+        return
+    by_groups = None
+    if limits.max_groups is not None and limits.max_rows_per_group is not None:
+        by_groups = limits.max_groups * limits.max_rows_per_group
+    if all(rows is None or rows > limits.max_norm for rows in (unit.max_rows, by_groups)):
+        raise SchemaError(
+            f"max_norm_per_unit{f' of {name!r}' if name else ''}: needs a table in memory or on Dask; this one is on "
+            f"{engine.name}, which cannot scale down what a unit adds; declare max_rows_per_unit instead, or "
+            "max_groups_per_unit with max_rows_per_group, or pass a data frame in memory"
+        )
 
 
 @dataclass(frozen=True, repr=False)

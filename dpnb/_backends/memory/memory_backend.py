@@ -38,6 +38,8 @@ from dpnb.progress import Stage, at
 class MemoryBackend(SourceResolver[PreparedTable | JoinedRows]):
     """Prepared tables, and the joins and parts that queries use."""
 
+    engine_label = "memory"
+
     @classmethod
     def read(cls, tables: Mapping[str, Any], schemas: Schemas, units: Units) -> MemoryBackend:
         """Copy the columns in the schemas; see `prepare_all` for the errors."""

@@ -7,7 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from dpnb._core.accountant.comparison import ChargeBatch, FilterComparison, partition_cost, step_filter
+from dpnb._core.accountant.comparison import (
+    ChargeBatch,
+    FilterComparison,
+    FilterState,
+    partition_cost,
+    step_filter,
+)
 from dpnb._core.accountant.grant import Grant
 from dpnb._core.accountant.limit import Limit, as_amount, left_of
 from dpnb._core.accountant.parameters import computed_parameters, parameters_of, stored_parameters
@@ -17,7 +23,7 @@ from dpnb._core.accountant.tree import BudgetTree, Launch
 from dpnb._plan.schema import Key
 from dpnb.accounting.budget import Budget
 from dpnb.accounting.exact import decimal_sqrt_down
-from dpnb.accounting.filters import GDPReserveFilter, GDPResidueFilter, RogersFilter, UnboundedFilter
+from dpnb.accounting.filters import GDPReserveFilter, GDPResidueFilter, RogersFilter, SumFilter, UnboundedFilter
 from dpnb.accounting.guarantee import AnyFilter, PrivacyGuarantee, make_guarantee
 from dpnb.accounting.individual import WorstCaseFilter
 from dpnb.accounting.losses import GDP, Loss
@@ -325,22 +331,22 @@ class Accountant:
 
     def _compare(self, charges: Sequence[ChargeSummary]) -> None:
         """Update the comparison and the timeline; the charges between two points of the timeline are added at once."""
-        own = [
-            (charge, path) for charge in charges if (path := self.tree.path(charge.node, self.root_node)) is not None
-        ]
-        requests = sum(charge.kind not in ABOUT_BUDGET for charge, _ in own)
+        root, path_of = self.root_node, self.tree.path
+        paths = [() if charge.node == root else path_of(charge.node, root) for charge in charges]
+        own = [(charge, path) for charge, path in zip(charges, paths, strict=True) if path is not None]
+        requests = len(own) - sum(charge.launch is not None and charge.kind in ABOUT_BUDGET for charge, _ in own)
         indices = self._timeline.required_indices(requests) if requests else set()
-        batch: list[tuple[int, GDP]] = []
+        batch: list[ChargeSummary] = []
         rows = index = 0
         for charge, path in own:
-            is_request = charge.kind not in ABOUT_BUDGET
-            plain = charge.launch is None and isinstance(charge.loss, GDP) and not charge.loss.delta
+            plain = _is_plain(charge)
+            is_request = plain or charge.kind not in ABOUT_BUDGET
             if plain and not path:
-                batch.append((charge.id, charge.loss))  # type: ignore[arg-type]  # it is GDP
-            is_point = is_request and (index in indices or not plain)  # after such a row the odometers may pause
+                batch.append(charge)
+            is_point = is_request and (not plain or index in indices)  # after such a row the odometers may pause
             index, rows = index + is_request, rows + is_request
             if batch and (is_point or path or not plain):
-                self._comparison, batch = self._comparison.after_batch(ChargeBatch(batch)), []
+                self._comparison, batch = self._comparison.after_batch(ChargeBatch.of(batch)), []
             if path or not plain:
                 self._comparison = self._comparison.after(charge.id, charge.loss, path, charge.charged)
             if is_point:
@@ -364,10 +370,38 @@ class Accountant:
     def sync(self) -> AccountantState:
         """The state after all charges of all kernels."""
         with self.ledger.lock.checked():
+            batch: list[ChargeSummary] = []
             for charge in self.ledger.summaries(after=self._state.last_id):
-                with refuse_unreadable(f"row {charge.id}"):
-                    self._add(charge)
+                if charge.node == self.root_node and _is_plain(charge):
+                    batch.append(charge)
+                else:
+                    self._add_batch(batch)
+                    batch = []
+                    with refuse_unreadable(f"row {charge.id}"):
+                        self._add(charge)
+            self._add_batch(batch)
             return self._state
+
+    def _add_batch(self, batch: Sequence[ChargeSummary]) -> None:
+        """Add plain rows of the root, at once if the filter adds up the losses: the state is the same."""
+        before = self._state
+        if len(batch) > 1 and isinstance(before.filter, SumFilter) and not isinstance(before.filter, WorstCaseFilter):
+            losses = ChargeBatch.of(batch)
+            after = FilterState(self.guarantee, before.filter).after_batch(losses)
+            if after.refused_at is None:
+                fractions: dict[int, float] = {}  # by the identities of losses, of which many rows have the same
+                for charge in batch:
+                    loss = charge.loss
+                    if id(loss) not in fractions:
+                        cost = self.guarantee.recorded_loss(loss, None)
+                        fractions[id(loss)] = before.filter.budget_fraction(cost)
+                    self._cost_fractions[charge.id] = fractions[id(loss)]
+                odometer = None if before.odometer is None else before.odometer.step(losses.total)
+                self._state = replace(before, filter=after.filter, odometer=odometer, last_id=batch[-1].id)
+                return
+        for charge in batch:  # of which one may be refused
+            with refuse_unreadable(f"row {charge.id}"):
+                self._add(charge)
 
     def _add(self, charge: ChargeSummary) -> None:
         before, path = self._state, self.tree.path(charge.node, self.root_node)
@@ -494,3 +528,8 @@ class Accountant:
     def includes(self, node: str) -> bool:
         """Whether the charges of a node are counted here."""
         return self.tree.path(node, self.root_node) is not None
+
+
+def _is_plain(charge: ChargeSummary) -> bool:
+    """Whether a row has the kind of loss of which a `ChargeBatch` consists."""
+    return charge.launch is None and isinstance(charge.loss, GDP) and not charge.loss.delta

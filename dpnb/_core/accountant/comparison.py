@@ -40,6 +40,7 @@ from dpnb.accounting.odometers import (
 )
 from dpnb.accounting.partition_cost import NO_PARTS, PartRef, PartSums
 from dpnb.errors import BudgetExceeded, ConversionError, InvalidValueError
+from dpnb.ledger import ChargeSummary
 
 __all__ = ["EPSILON_ODOMETERS", "ChargeBatch", "FilterComparison", "FilterState", "partition_cost", "step_filter"]
 
@@ -63,10 +64,19 @@ class ChargeBatch:
 
     rows: Sequence[tuple[int, GDP]]
 
+    @classmethod
+    def of(cls, charges: Sequence[ChargeSummary]) -> ChargeBatch:
+        """The batch of such rows."""
+        return cls([(charge.id, charge.loss) for charge in charges])  # type: ignore[misc]  # they are GDP
+
     @cached_property
     def counts(self) -> Counter[GDP]:
         """The number of occurrences of each loss."""
-        return Counter(loss for _, loss in self.rows)
+        objects = {id(loss): loss for _, loss in self.rows}  # most rows share one: comparing Fractions takes longer
+        counts: Counter[GDP] = Counter()
+        for key, count in Counter(id(loss) for _, loss in self.rows).items():
+            counts[objects[key]] += count
+        return counts
 
     @cached_property
     def total(self) -> GDP:

@@ -116,12 +116,13 @@ class BudgetTree:
         """All launches by the ids of their rows, in their current state."""
         with self._ledger.lock.checked():
             for charge in self._ledger.summaries(after=self._last_id):
-                with refuse_unreadable(f"row {charge.id}"):
-                    self._add(charge)
+                if charge.launch is not None:
+                    with refuse_unreadable(f"row {charge.id}"):
+                        self._add(charge, charge.launch)
+                self._last_id = charge.id
             return dict(self._launches)  # a copy, since other threads may launch meanwhile
 
-    def _add(self, charge: ChargeSummary) -> None:
-        details = charge.launch or {}
+    def _add(self, charge: ChargeSummary, details: Mapping[str, Any]) -> None:
         if charge.kind == CLOSE:
             closed = int(details["closes"])
             self._launches[closed] = replace(self._launches[closed], closed_by=charge.id)
@@ -141,7 +142,6 @@ class BudgetTree:
         elif charge.kind == BUDGET_REQUEST:
             part = self._part_of(charge.node, actor_of(charge))
             self._requests[charge.id] = BudgetRequest.from_row(charge, None if part is None else part.id)
-        self._last_id = charge.id
 
     def _act(self, charge: ChargeSummary, node: str, details: Mapping[str, Any]) -> None:
         match details["act"]:

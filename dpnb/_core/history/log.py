@@ -10,7 +10,7 @@ import math
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
 from functools import lru_cache, partial
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from dpnb._core import registry
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.history import launch_text
+from dpnb._core.history.release_reader import ReleaseReader, Words, without_answer
 from dpnb._core.pricing.estimation import AnswerSummary, EstimateReader
 from dpnb._core.pricing.stored_request import plan_of, request_of
 from dpnb._core.pricing.target import StoredRequest
@@ -31,13 +32,23 @@ from dpnb.ledger import Charge, ChargeSummary
 from dpnb.ledger.charge import ACT, BUDGET_REQUEST, GRANT, RELEASE, SELECTION
 from dpnb.render.explanations import explanation_for
 from dpnb.render.numbers import format_cost_up
+from dpnb.results.observations import CombinedObservations
 
 if TYPE_CHECKING:
     import pandas as pd
 
+_Row = tuple[str, str, str, str | None, float | None, float | None, float | None, str | None]
+"""Time and status of a row, and its `Words`."""
+
+ANSWER = 3
+"""Index of the answer in a row."""
+
 MAX_REFUSALS = 20
 NOT_LOGGED = ACT, BUDGET_REQUEST, GRANT
 """Kinds of rows that are no requests for an answer."""
+
+ROWS_AT_ONCE = 4_000
+"""Releases that are read together."""
 
 ROWS_PER_QUERY = 100
 """Rows read from the ledger at once: SQLite limits the number of ids, and a row may have thousands of values."""
@@ -196,13 +207,18 @@ class RequestLog:
         The accountant of the session.
     read_estimates : callable
         Returns the estimates of a released answer.
+    releases : ReleaseReader
+        Reads most releases many at once.
     """
 
     def __init__(
-        self, account: Accountant, read_estimates: Callable[[Charge, Plan, StoredRequest], EstimateReader]
+        self,
+        account: Accountant,
+        read_estimates: Callable[[Charge, Plan, StoredRequest], EstimateReader[CombinedObservations]],
+        releases: ReleaseReader,
     ) -> None:
-        self._account, self._read_estimates = account, read_estimates
-        self._released: dict[int, LogEntry] = {}
+        self._account, self._read_estimates, self._releases = account, read_estimates, releases
+        self._answered: dict[int, _Row] = {}
         self._cell_ids: dict[int, str] = {}
         self._cells: dict[str, _CellRows] = {}
         self._costs: dict[str, CellCost] = {}  # of the cells without a new request
@@ -223,7 +239,7 @@ class RequestLog:
         with self._account.ledger.lock.checked():
             self._sync()
             if cell_id is not None and cell_id != self._cell_ids.get(row):
-                self._assign(self._account.ledger.summaries(after=row - 1)[0], cell_id)
+                self._assign(self._account.ledger.summary(row), cell_id)
 
     def note_refusal(self, query: str, error: DpnbError, cell_id: str | None) -> None:
         """Record that a request was refused."""
@@ -257,10 +273,7 @@ class RequestLog:
         ids = list(ids)
         with self._account.ledger.lock.checked():
             self._sync()
-            missing = [row for row in ids if row not in self._released]
-            parts = (tuple(missing[start : start + ROWS_PER_QUERY]) for start in range(0, len(missing), ROWS_PER_QUERY))
-            entries = {charge.id: self._entry(charge) for part in parts for charge in self._account.ledger.by_id(part)}
-            return [self._with_cell(entries.get(row) or self._released[row]) for row in ids]
+            return list(map(self._entry, ids, self._rows(ids)))
 
     def cells(self) -> dict[str, CellCost]:
         """The costs of the notebook cells, by the ids of the cells."""
@@ -275,21 +288,30 @@ class RequestLog:
         """All requests, oldest first; see `BaseSession.log` for the columns."""
         import pandas as pd  # imported when first used
 
-        entries = self.by_id(self.ids)
+        with self._account.ledger.lock.checked():
+            ids = list(self.ids)
+            rows, all_charges = self._rows(ids), self._account.ledger.summaries()
+            charges = [all_charges[number - 1] for number in ids]
+            costs = [self._account.cost_fraction(number) for number in ids]
+            cells = [self._cell_ids.get(number) for number in ids]
+        times, statuses, queries, estimates, _, _, _, errors = zip(*rows, strict=True) if rows else ((),) * 8
+        losses = {id(charge.loss): charge.loss for charge in charges}  # most requests share one
+        mus = {key: _mu_of(loss) for key, loss in losses.items()}
+        deltas = {key: decimal_up(loss.delta) if loss.delta else 0.0 for key, loss in losses.items()}
         columns = {
-            "query": [entry.query for entry in entries],
-            "cost_fraction": [entry.cost_fraction for entry in entries],
-            "mu": [entry.mu for entry in entries],
-            "delta": [decimal_up(delta) if (delta := entry.loss.delta) else 0.0 for entry in entries],
-            "estimate": [None if entry.answer is None else entry.answer.text for entry in entries],
-            "error": [entry.error for entry in entries],
-            "status": [entry.status for entry in entries],
-            "time": pd.to_datetime([entry.time for entry in entries], utc=True),
-            "cell_id": [entry.cell_id for entry in entries],
+            "query": list(queries),
+            "cost_fraction": costs,
+            "mu": [mus[id(charge.loss)] for charge in charges],
+            "delta": [deltas[id(charge.loss)] for charge in charges],
+            "estimate": list(estimates),
+            "error": list(errors),
+            "status": list(statuses),
+            "time": pd.to_datetime(list(times), utc=True),
+            "cell_id": cells,
         }
-        if any(entry.analyst is not None for entry in entries):
-            columns["analyst"] = [entry.analyst for entry in entries]
-        return pd.DataFrame(columns, index=pd.Index([entry.id for entry in entries], name="id"))
+        if any(charge.origin is not None for charge in charges):
+            columns["analyst"] = [None if charge.origin is None else charge.origin.actor for charge in charges]
+        return pd.DataFrame(columns, index=pd.Index(ids, name="id"))
 
     def _sync(self) -> None:
         for charge in self._account.ledger.summaries(after=self._last_id):
@@ -312,13 +334,24 @@ class RequestLog:
         rows.add(charge.id, charge.loss, self._account.cost_fraction(charge.id), self._account.reserve_fraction(charge))
         self._costs.pop(cell_id, None)
 
-    def _with_cell(self, entry: LogEntry) -> LogEntry:
-        """The entry with the cell that requested it last."""
-        cell_id = self._cell_ids.get(entry.id)
-        return entry if cell_id == entry.cell_id else replace(entry, cell_id=cell_id)
+    def _rows(self, ids: list[int]) -> list[_Row]:
+        """The rows with these ids; those of answered requests do not change and are kept."""
+        found: dict[int, _Row] = {}
+        ledger, missing = self._account.ledger, [row for row in ids if row not in self._answered]
+        for start in range(0, len(missing), ROWS_AT_ONCE):
+            part = missing[start : start + ROWS_AT_ONCE]
+            rows = ledger.releases(part)
+            known = self._releases.read(rows, ledger.releases)
+            found |= {row.id: (row.time, row.status, *known[row.id]) for row in rows if row.id in known}
+            others = [row for row in part if row not in known]
+            for at in range(0, len(others), ROWS_PER_QUERY):
+                charges = ledger.by_id(tuple(others[at : at + ROWS_PER_QUERY]))
+                found |= {charge.id: (charge.time, charge.status, *self._read_one(charge)) for charge in charges}
+        self._answered |= {number: row for number, row in found.items() if row[ANSWER] is not None}
+        return [found.get(number) or self._answered[number] for number in ids]
 
-    def _entry(self, charge: Charge) -> LogEntry:
-        """The entry of a row; that of a released row does not change and is kept."""
+    def _read_one(self, charge: Charge) -> Words:
+        """A row in words, with its answer."""
         is_query = charge.kind == RELEASE
         query, answer, error = "", None, None
         if is_query:
@@ -330,19 +363,22 @@ class RequestLog:
                     answer, error = estimates.summary, estimates.error
         elif charge.kind == SELECTION and charge.result is not None:
             answer = AnswerSummary(printable(launch_text.selected_keys(charge)))
-        entry = LogEntry(
-            id=charge.id,
-            query=printable(query if is_query else launch_text.of(charge)),
+        words = printable(query if is_query else launch_text.of(charge))
+        return without_answer(words) if answer is None else (words, *answer, error)
+
+    def _entry(self, number: int, row: _Row) -> LogEntry:
+        charge = self._account.ledger.summary(number)
+        time, status, query, text, value, low, high, error = row
+        return LogEntry(
+            id=number,
+            query=query,
             loss=charge.loss,
-            cost_fraction=self._account.cost_fraction(charge.id),
-            answer=answer,
+            cost_fraction=self._account.cost_fraction(number),
+            answer=None if text is None else AnswerSummary(text, value, low, high),
             error=error,
-            time=charge.time,
-            status=charge.status,
-            cell_id=self._cell_ids.get(charge.id),
+            time=time,
+            status=status,
+            cell_id=self._cell_ids.get(number),
             is_from_reserve=self._account.reserve_fraction(charge) > 0,
             analyst=None if charge.origin is None else charge.origin.actor,
         )
-        if answer is not None:
-            self._released[charge.id] = entry
-        return entry

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import Generic, NamedTuple, TypeVar
 
 from dpnb._compile import LinearQuery
 from dpnb._core.pricing.forecasts import alpha_of, intervals_at_once
@@ -16,16 +17,16 @@ from dpnb.accounting.exact import binary_down, decimal_down
 from dpnb.accounting.truncated_normal import alpha_of_each
 from dpnb.mechanisms.measurement import Measurement
 from dpnb.mechanisms.partition_selection import least_named
-from dpnb.render.dates import date_with_interval
-from dpnb.render.numbers import describe_error, number_with_interval
+from dpnb.render.dates import dates_with_intervals
+from dpnb.render.number_columns import describe_errors, numbers_with_intervals
 from dpnb.results.estimates import IntervalArrays, estimate
 from dpnb.results.estimates.discovered_groups import GIVEN, named_groups
 from dpnb.results.estimates.outputs import Table, dates_of, outputs_of, table_of
 from dpnb.results.observations import CombinedObservations, Floats
+from dpnb.results.stacked import StackedObservations
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerSummary:
+class AnswerSummary(NamedTuple):
     """An answer in a few words.
 
     Parameters
@@ -42,9 +43,12 @@ class AnswerSummary:
     high: float | None = None
 
 
+Observed = TypeVar("Observed", CombinedObservations, StackedObservations)
+
+
 @dataclass(frozen=True)
-class EstimateReader:
-    """The estimates that a request reads from the observations of its query.
+class EstimateReader(Generic[Observed]):
+    """The estimates that a request reads from the observations of its query; or those of many such requests at once.
 
     Parameters
     ----------
@@ -52,8 +56,8 @@ class EstimateReader:
         The query.
     request : StoredRequest
         The arguments of the request.
-    refinement : CombinedObservations
-        The observations.
+    refinement : CombinedObservations or StackedObservations
+        The observations; stacked ones are those of many answers, whose cells follow one another in all arrays.
     keys : tuple of tuple
         Group keys of the cells.
     schema : dict
@@ -62,7 +66,7 @@ class EstimateReader:
 
     query: LinearQuery
     request: StoredRequest
-    refinement: CombinedObservations
+    refinement: Observed
     keys: Keys
     schema: Schema
 
@@ -87,7 +91,7 @@ class EstimateReader:
         if isinstance(self.query.plan.aggregation, Discovery):
             return self._discovered
         arrays = self._estimate(self.refinement, self.refinement.radius(self._alpha))
-        if len(self.refinement.observations) > 1 and not self.refinement.is_final:
+        if self.refinement.is_refined and not self.refinement.is_final:
             first = self.refinement.first
             arrays = arrays.within(self._estimate(first, first.radius(self._alpha)))
         return arrays
@@ -97,29 +101,49 @@ class EstimateReader:
         """The same with intervals that hold for all observations at once; a discovery has one observation."""
         if isinstance(self.query.plan.aggregation, Discovery):
             return self._discovered
+        if not isinstance(self.refinement, CombinedObservations):
+            raise TypeError(type(self.refinement).__name__)
         return self._estimate(self.refinement, self.refinement.anytime_radius(self._alpha))
+
+    def over(self, refinement: StackedObservations) -> EstimateReader[StackedObservations]:
+        """The estimates of many requests that differ only in which rows count."""
+        return EstimateReader(self.query, self.request, refinement, self.keys, self.schema)
 
     @property
     def error(self) -> str:
         """Half-widths of the intervals, in words."""
-        return describe_error(self.arrays.half_width, self.outputs, decimal_down(self.request.confidence))
+        return self.errors(1)[0]
 
     @property
     def summary(self) -> AnswerSummary:
         """The answer in a few words, for the log."""
+        return self.summaries(1)[0]
+
+    def errors(self, answers: int) -> list[str]:
+        """The `error` of each of that many answers."""
+        widths = self.arrays.half_width
+        by_answer = widths.reshape(answers, len(widths) // answers, widths.shape[1])
+        return describe_errors(by_answer, self.outputs, decimal_down(self.request.confidence))
+
+    def summaries(self, answers: int) -> list[AnswerSummary]:
+        """The `summary` of each of that many answers."""
         cells = self.arrays
-        if not self.query.plan.group_by and cells.value.size == 1:
-            value, low, high = (float(array.ravel()[0]) for array in (cells.value, cells.low, cells.high))
+        if not self.query.plan.group_by and cells.value.size == answers:
+            value, low, high = (array.ravel() for array in (cells.value, cells.low, cells.high))
             is_date = bool(dates_of(self.query.plan.aggregation, self.request.view))
-            shown = date_with_interval if is_date else number_with_interval
-            words = shown(float(cells.displayed.ravel()[0]), low, high)
-            return AnswerSummary("{} ({})".format(*words), value, low, high)
-        n_groups, n_outputs = cells.value.shape
-        values = f"{n_outputs} values"
-        if not self.query.plan.group_by:
-            return AnswerSummary(values)
-        groups = f"{n_groups:,} group{'' if n_groups == 1 else 's'}"
-        return AnswerSummary(groups if self.outputs is None else f"{groups}, {values} each")
+            shown = dates_with_intervals if is_date else numbers_with_intervals
+            numbers = zip(*(array.tolist() for array in (value, low, high)), strict=True)
+            texts = shown(cells.displayed.ravel(), low, high)
+            return [
+                AnswerSummary(f"{text} ({interval})", *one)
+                for (text, interval), one in zip(texts, numbers, strict=True)
+            ]
+        n_groups, n_outputs = len(cells.value) // answers, cells.value.shape[1]
+        words = values = f"{n_outputs} values"
+        if self.query.plan.group_by:
+            groups = f"{n_groups:,} group{'' if n_groups == 1 else 's'}"
+            words = groups if self.outputs is None else f"{groups}, {values} each"
+        return [AnswerSummary(words)] * answers
 
     @cached_property
     def _alpha(self) -> Fraction:
@@ -130,6 +154,8 @@ class EstimateReader:
     @cached_property
     def _discovered(self) -> IntervalArrays:
         """The counts of the groups that a discovery named."""
+        if not isinstance(self.refinement, CombinedObservations):
+            raise TypeError(type(self.refinement).__name__)
         (observation,) = self.refinement.observations
         measurement, alpha = observation.measurement, binary_down(1 - self.request.confidence)
         if not isinstance(measurement, Measurement):  # never: a discovery is not part of a batch
@@ -141,5 +167,5 @@ class EstimateReader:
             measurement, least, alpha_of_each(alpha, len(self.keys) if self.request.simultaneous else 1)
         )
 
-    def _estimate(self, refinement: CombinedObservations, radius: Floats) -> IntervalArrays:
+    def _estimate(self, refinement: CombinedObservations | StackedObservations, radius: Floats) -> IntervalArrays:
         return estimate(self.query, self.request.view, *refinement.combined(), radius, self.schema)

@@ -47,6 +47,8 @@ FREQUENCIES: dict[PeriodUnit, str] = {
 }
 """The frequency of each calendar period, as pandas writes it."""
 
+_OPERATIONS = (Arithmetic, Compare, And, Or)
+
 MAX_LISTED = 6
 """Largest number of values of a list that are written out."""
 
@@ -144,7 +146,7 @@ def _date(seconds: float) -> str:
 def operand(node: Expression) -> str:
     """The text of an operand, in parentheses if it is an operation."""
     text = words(node)
-    return f"({text})" if isinstance(node, Arithmetic | Compare | And | Or) else text
+    return f"({text})" if isinstance(node, _OPERATIONS) else text
 
 
 def _value(value: object) -> str:

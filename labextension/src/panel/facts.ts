@@ -15,26 +15,30 @@ export class SpentView implements IView<ISession> {
   }
 }
 
-/** What is guaranteed, and for whom. */
+/** What is guaranteed, for whom, and which engine holds the rows. */
 export class GuaranteeView implements IView<ISession> {
   private readonly _unitName = element('dt', 'dpnb-fact-name');
   private readonly _unit = element('dd', 'dpnb-privacy-unit');
   private readonly _guarantee = element('dd', 'dpnb-guarantee');
+  private readonly _engine = element('dd', 'dpnb-engine');
   readonly node = element(
     'dl',
     'dpnb-facts',
     this._unitName,
     this._unit,
     element('dt', 'dpnb-fact-name', trans.__('Guarantee')),
-    this._guarantee
+    this._guarantee,
+    element('dt', 'dpnb-fact-name', trans.__('Table')),
+    this._engine
   );
 
   constructor() {
     setTextWithTerms(this._unitName, trans.__('Privacy unit'));
   }
 
-  update({ guarantee, privacy_unit: unit }: ISession): void {
+  update({ guarantee, privacy_unit: unit, engine }: ISession): void {
     setText(this._unit, unit);
+    setText(this._engine, trans.__('in %1', engine));
     setTextWithTerms(this._guarantee, guarantee.replace(`, for ${unit}`, '')); // the unit has a row of its own
   }
 }

@@ -8,7 +8,7 @@ export const TARGET = 'dpnb.snapshot';
 /** A part of a session's log. */
 export interface ILogChunk {
   /** Version of the snapshot. */
-  version: 10;
+  version: 11;
   /** As in the snapshot. */
   process_id: string;
   /** Id of the session. */
@@ -108,7 +108,7 @@ export interface IAskCurator {
 
 export const isLogChunk = (value: unknown): value is ILogChunk =>
   isFields(value) &&
-  oneOf(10)(value.version) &&
+  oneOf(11)(value.version) &&
   isText(value.process_id) &&
   isText(value.session) &&
   isCount(value.start) &&

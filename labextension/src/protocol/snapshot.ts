@@ -4,7 +4,7 @@ import { isBoolean, isCount, isFields, isNumber, isProportion, isText, listOf, o
 import { type IConnection, isConnection } from './connection';
 import { type ITimeline, isTimeline } from './timeline';
 
-export const VERSION = 10;
+export const VERSION = 11;
 
 export const ODOMETERS_PAUSED = 'odometers-paused';
 
@@ -183,6 +183,8 @@ export interface ISession {
   name: string;
   /** In words. */
   privacy_unit: string;
+  /** Name of the engine that holds the table's rows, for example "DuckDB"; "memory" for none. */
+  engine: string;
   /** Warning that the answers are not real or not private, or that there is no budget; null otherwise. */
   notice: string | null;
   /** Id of the explanation of `notice`; null when there is no notice. */
@@ -231,7 +233,7 @@ export interface ISession {
 /** The state of all sessions of one kernel process. */
 export interface ISnapshot {
   /** Version of the protocol; the browser displays no other. */
-  version: 10;
+  version: 11;
   /** Opaque id; a different value means that the kernel process was replaced. */
   process_id: string;
   /** Increases with every message of one process. */
@@ -338,6 +340,7 @@ export const isSession = (value: unknown): value is ISession =>
   isText(value.id) &&
   isText(value.name) &&
   isText(value.privacy_unit) &&
+  isText(value.engine) &&
   orNull(isText)(value.notice) &&
   orNull(isText)(value.notice_explanation) &&
   orNull(isConnection)(value.connection) &&
@@ -363,7 +366,7 @@ export const isSession = (value: unknown): value is ISession =>
 
 export const isSnapshot = (value: unknown): value is ISnapshot =>
   isFields(value) &&
-  oneOf(10)(value.version) &&
+  oneOf(11)(value.version) &&
   isText(value.process_id) &&
   isCount(value.seq) &&
   isText(value.time) &&

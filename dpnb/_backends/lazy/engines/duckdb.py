@@ -40,7 +40,7 @@ _SETTINGS = {"current_setting", "current_schema", "current_schemas", "current_da
 class DuckDB(Engine):
     """Relations of DuckDB: tables, Parquet, CSV or other sources; they may be larger than memory."""
 
-    name = "duckdb"
+    name, label = "duckdb", "DuckDB"
     rows_at_once = ROWS_AT_ONCE
     wide_sums = True
 

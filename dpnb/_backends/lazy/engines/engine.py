@@ -34,7 +34,8 @@ HEX_DIGITS = 15
 class Engine(ABC):
     """An engine; methods that are not abstract use narwhals alone and can be overridden."""
 
-    name = ""
+    name = label = ""
+    """The name in messages, and the one that its makers write."""
     rows_at_once: int | None = None
     """A longer table with a privacy unit is queried in shares of the units, since the engine sorts all rows on one
     machine; None for an engine that distributes them."""

@@ -20,7 +20,7 @@ from dpnb._plan.expressions.letters import LETTERS, Case
 class Polars(Engine):
     """Lazy frames of polars, with its streaming engine, which can process tables larger than memory."""
 
-    name = "polars"
+    name = label = "polars"
     rows_at_once = ROWS_AT_ONCE
 
     def well_formed(self, frame: Frame, columns: Sequence[str]) -> Frame:

@@ -17,7 +17,7 @@ from dpnb._plan.expressions.letters import LETTERS, Case
 class Spark(Engine):
     """Data frames of PySpark, also through Spark Connect."""
 
-    name = "pyspark"
+    name, label = "pyspark", "Spark"
     shares_subexpressions = False
 
     def hashed(self, frame: Frame, columns: Mapping[str, str]) -> Frame:
