@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -374,7 +375,8 @@ class Ledger(NotCopyable):
         Two kernels may answer one charge; the first to write wins, and the values of the other are never shown.
         """
         content = {**measurement.to_json(), **({} if keys is None else {"group_keys": keys})}
-        self._finish(charge, "released", json.dumps(content))
+        if self._finish(charge, "released", json.dumps(content)) and keys is None:
+            return replace(charge, status="released", measurement=measurement)
         return self.by_id((charge.id,))[0]
 
     def answer(self, charge: Charge, result: Mapping[str, Any]) -> Charge:
@@ -386,7 +388,8 @@ class Ledger(NotCopyable):
         """Record that a charge could not be answered; it stays charged."""
         self._finish(charge, "failed", None)
 
-    def _finish(self, charge: Charge, status: str, result: str | None) -> None:
+    def _finish(self, charge: Charge, status: str, result: str | None) -> bool:
+        """Write the status and the result of a charge, unless it is released already; whether that was written."""
         with self.transaction():
             ((chained,),) = self._file.run("SELECT hash FROM events WHERE id = ?", charge.id)
             self._file.run(
@@ -396,6 +399,8 @@ class Ledger(NotCopyable):
                 result_hash(chained, status, result),
                 charge.id,
             )
+            ((changed,),) = self._file.run("SELECT changes()")
+        return bool(changed)
 
     def close(self) -> None:
         """Close the file; the ledger cannot be used afterwards.  It is also closed when it is garbage-collected."""

@@ -28,6 +28,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from fractions import Fraction
 
 import numpy as np
@@ -152,6 +153,10 @@ class CombinedObservations:
 
     def combined(self) -> tuple[Floats, Floats]:
         """Inverse-variance means of the observations, shape (cells, slots), and their noise scales, shape (cells,)."""
+        return self._combined
+
+    @cached_property
+    def _combined(self) -> tuple[Floats, Floats]:
         if not self.observations:
             raise ValueError("there is no observation to combine")
         scales = np.empty(self.count)
