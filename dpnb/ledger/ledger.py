@@ -205,10 +205,15 @@ class Ledger(NotCopyable):
         ledger.
         """
         with self.lock.checked():
-            clause, arguments = self._written(len(self._summaries))
-            rows = self._file.run(f"SELECT {row.SUMMARY_COLUMNS} FROM events {clause}", *arguments)  # noqa: S608
-            self._summaries += [summary_of(values) for values in rows]
+            if not self._has_all_summaries():
+                clause, arguments = self._written(len(self._summaries))
+                rows = self._file.run(f"SELECT {row.SUMMARY_COLUMNS} FROM events {clause}", *arguments)  # noqa: S608
+                self._summaries += [summary_of(values) for values in rows]
             return self._summaries[after:]
+
+    def _has_all_summaries(self) -> bool:
+        """Whether no row is missing for certain: in a transaction, which has verified the chain and blocks writers."""
+        return self._is_writing and self._followed is not None and len(self._summaries) >= self._followed.number
 
     def charges(self, after: int = 0) -> list[Charge]:
         """The committed rows with an id larger than `after`, in order."""
@@ -325,8 +330,10 @@ class Ledger(NotCopyable):
         is False: then `answer` writes the result.  With a sigma its own id is added to `observations`.  The origin of
         the request is that of `dpnb.ledger.requested_by`.
         """
-        ((last, previous),) = self._file.run("SELECT id, hash FROM head")
-        number = last + 1
+        end = self._reserved or self._followed  # verified when the transaction began
+        if end is None:  # never: rows are written to a ledger that was created
+            raise TypeError("ledger")
+        previous, number = end.hash, end.number + 1
         self._unwritten = number if self._unwritten is None else self._unwritten
         stored: dict[str, Any] = {
             "id": number,
