@@ -16,12 +16,10 @@ def measurement_ids(
 ) -> tuple[frozenset[tuple[int, int]], ...]:
     """For each group, the measurements that it is computed from; a share or a batch depends on those of all groups."""
     records = {charge.id: record for charge in charges if (record := record_of(charge))}
-    sources = tuple(
-        frozenset(
-            (charge.id - records[charge.id].index, WHOLE_BATCH) if charge.id in records else (charge.id, cell)
-            for charge, observation in zip(charges, refinement.observations, strict=True)
-            if observation.cells is None or cell in observation.cells
-        )
-        for cell in range(refinement.count)
-    )
+    by_cell: list[list[tuple[int, int]]] = [[] for _ in range(refinement.count)]
+    for charge, observation in zip(charges, refinement.observations, strict=True):
+        record = records.get(charge.id)
+        for cell in range(refinement.count) if observation.cells is None else observation.cells:
+            by_cell[cell].append((charge.id, cell) if record is None else (charge.id - record.index, WHOLE_BATCH))
+    sources = tuple(map(frozenset, by_cell))
     return (frozenset().union(*sources),) * len(sources) if isinstance(view, Proportions) else sources

@@ -175,7 +175,7 @@ class ReleasePipeline(NotCopyable):
         query = self.pricer.tables.compile(plan_of(charge))
         request = request_of(charge)
         cost = charge.gdp, self.pricer.account.cost_fraction(charge.id)
-        charges = self.pricer.account.ledger.by_id(charge.observations)
+        charges = self._observations_of(charge)
         return self.answer_from(query, request, charges, cost=cost, total_loss=charge.total_loss, time=charge.time)
 
     def estimates_of(self, charge: Charge, plan: Plan, request: StoredRequest) -> EstimateReader[CombinedObservations]:
@@ -183,10 +183,8 @@ class ReleasePipeline(NotCopyable):
 
         They do not depend on which rows of the table count, so queries that differ only in that are compiled once.
         """
-        charges = (
-            [charge] if charge.observations == (charge.id,) else self.pricer.account.ledger.by_id(charge.observations)
-        )
-        reader = self._reader(self._compile_unfiltered(replace(plan, where=None).to_json()), request, charges)
+        query = self._compile_unfiltered(replace(plan, where=None).to_json())
+        reader = self._reader(query, request, self._observations_of(charge))
         if not reader.refinement.observations:
             raise PlanError("a table of the batch is not answered yet")
         return reader
@@ -194,6 +192,12 @@ class ReleasePipeline(NotCopyable):
     def _unobserved(self, unfiltered: str, request: StoredRequest) -> EstimateReader[CombinedObservations]:
         """The estimates of a plan without its condition on rows, before they are given observations."""
         return self._reader(self._compile_unfiltered(unfiltered), request, [])
+
+    def _observations_of(self, charge: Charge) -> list[Charge]:
+        """The rows whose measurements an answer combines."""
+        if charge.observations == (charge.id,):
+            return [charge]
+        return self.account.ledger.by_id(charge.observations)
 
     def answer_from(
         self,

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Any
+
+from msgspec.structs import replace
 
 from dpnb._backends import TableBackend, opened
 from dpnb._backends.guard import run_guarded
 from dpnb._backends.memory.prepare.prepared_table import READING_FAILED
 from dpnb._compile import LinearQuery, linear_query
 from dpnb._core.source_files import TableFileCheck
+from dpnb._plan.checks import check_filter
 from dpnb._plan.join import schema_of, unit_of
 from dpnb._plan.partition import check_parts, is_within
 from dpnb._plan.plan import PartSource, Plan, TableSource, describe_source
@@ -30,6 +34,9 @@ LIMITS = {
 
 MAX_COMPILED = 16
 """Number of compiled queries that are kept: one release uses its query several times."""
+
+CompiledKey = tuple[str, tuple[int, ...] | None, bool]
+"""A plan as JSON, the subset of its cells, and whether the contribution of a unit may be scaled down."""
 
 
 class UnreadTables(NotCopyable):
@@ -85,7 +92,8 @@ class PrivateTables(NotCopyable):
         self.units = units
         self._opened: TableBackend | None = None
         self._files: TableFileCheck | None = None
-        self._compiled: dict[tuple[str, tuple[int, ...] | None, bool], LinearQuery] = {}
+        self._compiled: dict[CompiledKey, LinearQuery] = {}
+        self._compiled_forms: dict[CompiledKey, LinearQuery] = {}  # by the plan without its filter
         self._part: PartSource | None = None
 
     @classmethod
@@ -226,17 +234,28 @@ class PrivateTables(NotCopyable):
         key = plan.to_json(), subset, self.clips_units
         query = self._compiled.get(key)
         if query is None:
-            check_structure(plan)
-            check_parts(plan.source, self.schemas, self.units)
-            query = linear_query(
-                plan, self.schema(plan.source), self.unit(plan.source), subset, divisible=self.clips_units
-            )
+            form_key = replace(plan, where=None).to_json(), subset, self.clips_units
+            form = self._compiled_forms.get(form_key)
+            query = self._compile_new(plan, subset) if form is None else self._with_filter(form, plan)
             if self._opened is not None:
                 self._opened.refuse(query)
-            if len(self._compiled) >= MAX_COMPILED:
-                self._compiled.clear()
-            self._compiled[key] = query
+            _keep(self._compiled, key, query)
+            _keep(self._compiled_forms, form_key, query)
         return query
+
+    def _compile_new(self, plan: Plan, subset: tuple[int, ...] | None) -> LinearQuery:
+        check_structure(plan)
+        check_parts(plan.source, self.schemas, self.units)
+        return linear_query(plan, self.schema(plan.source), self.unit(plan.source), subset, divisible=self.clips_units)
+
+    def _with_filter(self, form: LinearQuery, plan: Plan) -> LinearQuery:
+        """The compiled query of a plan, from that of one that differs in its filter only.
+
+        A filter selects rows; the features, the sensitivity and the cells are the same with any filter.
+        """
+        check_structure(plan)
+        check_filter(plan, self.schema(plan.source))
+        return dataclasses.replace(form, plan=plan)
 
     @property
     def opened(self) -> TableBackend:
@@ -252,6 +271,12 @@ class PrivateTables(NotCopyable):
             return next(iter(self.units.values())).words
         each = (f"{unit.words.partition('(')[2].rstrip(')')} of {name}" for name, unit in self.units.items())
         return f"one {next(iter(self.units.values())).column} ({'; '.join(each)})"
+
+
+def _keep(compiled: dict[CompiledKey, LinearQuery], key: CompiledKey, query: LinearQuery) -> None:
+    if len(compiled) >= MAX_COMPILED and key not in compiled:
+        compiled.clear()
+    compiled[key] = query
 
 
 def _of_table(value: Any, name: str, limit: str, schema: Mapping[Any, Any]) -> object:

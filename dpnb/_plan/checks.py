@@ -60,6 +60,17 @@ def check_plan(plan: Plan, schema: Schema) -> None:
         group_keys(plan, schema)
         if plan.group_keys is not None:
             _check_keys(plan.group_by, plan.group_keys, schema)
+    check_filter(plan, schema)
+
+
+def check_filter(plan: Plan, schema: Schema) -> None:
+    """Refuse a plan whose filter is undefined under the schema or is not a condition.
+
+    Raises
+    ------
+    PlanError
+        An unknown column, or another type.
+    """
     if plan.where is not None and not isinstance(dtype_of(plan.where, schema), Boolean):
         raise PlanError(f"{words(plan.where)}: rows must be filtered by a condition, such as df['x'] > 1")
 

@@ -11,6 +11,7 @@ field with its default value is left out, so a new field with a default does not
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -51,17 +52,21 @@ def _plain(value: Any) -> Any:
 
 def _fields(value: msgspec.Struct, *without: str) -> dict[str, Any]:
     """Tag and fields by their names in JSON, except fields with their default and the attributes in `without`."""
-    attributes, stored, defaults = value.__struct_fields__, value.__struct_encode_fields__, value.__struct_defaults__
-    by_default = dict(zip(attributes[len(attributes) - len(defaults) :], defaults, strict=True))
-    parts = ((attribute, name, getattr(value, attribute)) for attribute, name in zip(attributes, stored, strict=True))
-    return _tag(value) | {
-        name: _plain(part)
-        for attribute, name, part in parts
-        if attribute not in without
-        and not (
-            attribute in by_default and part == by_default[attribute] and type(part) is type(by_default[attribute])
-        )
-    }
+    content = _tag(value)
+    for attribute, name, default in _layout(type(value)):
+        if attribute not in without:
+            part = getattr(value, attribute)
+            if not (type(part) is type(default) and part == default):
+                content[name] = _plain(part)
+    return content
+
+
+@lru_cache(maxsize=256)  # there are fewer kinds of nodes
+def _layout(kind: type[msgspec.Struct]) -> tuple[tuple[str, str, Any], ...]:
+    """Attribute, name in JSON and default of each field; the default is `msgspec.NODEFAULT` if there is none."""
+    attributes, stored, defaults = kind.__struct_fields__, kind.__struct_encode_fields__, kind.__struct_defaults__
+    missing = (msgspec.NODEFAULT,) * (len(attributes) - len(defaults))
+    return tuple(zip(attributes, stored, (*missing, *defaults), strict=True))
 
 
 def _tag(value: msgspec.Struct) -> dict[str, Any]:

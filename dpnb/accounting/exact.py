@@ -25,6 +25,7 @@ import sys
 from collections.abc import Callable
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -130,6 +131,7 @@ def non_negative(value: Number, *, name: str = "value") -> Fraction:
     return number
 
 
+@lru_cache(maxsize=1024)  # the same few confidences and shares are displayed again and again
 def decimal_up(x: Fraction) -> float:
     """The smallest double whose decimal meaning is at least `x`: ``decimal_up(Fraction(3, 10)) == 0.3``."""
     return _smallest(_nearest(x), lambda f: exact(f) >= x)

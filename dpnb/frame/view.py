@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import NoReturn
 
 from dpnb._core.query import Query
-from dpnb._plan.checks import check_plan
 from dpnb._plan.expressions.nodes import And, Column, Expression, renamed
 from dpnb._plan.expressions.text import words
 from dpnb._plan.join import joined_name, refuse_repeats, schema_of
@@ -138,9 +137,7 @@ class TableView(NotCopyable):
         PlanError
             The plan is invalid, or its groups are not public.
         """
-        plan = self.plan(aggregation, by, keys)
-        check_plan(plan, self.schema)
-        return self.make_query(plan, view)
+        return self.make_query(self.plan(aggregation, by, keys), view)
 
     def joined(self, other: TableView, on: object, how: str, suffixes: tuple[str, str]) -> TableView:
         """The join with another table of the session on the privacy unit; see `Frame.merge`.

@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -204,15 +205,20 @@ class Ledger(NotCopyable):
         ledger.
         """
         with self.lock.checked():
-            clause, arguments = self._written(len(self._summaries))
-            rows = self._file.run(f"SELECT {row.SUMMARY_COLUMNS} FROM events {clause}", *arguments)  # noqa: S608
-            self._summaries += [summary_of(values) for values in rows]
+            if not self._has_all_summaries():
+                clause, arguments = self._written(len(self._summaries))
+                rows = self._file.run(f"SELECT {row.SUMMARY_COLUMNS} FROM events {clause}", *arguments)  # noqa: S608
+                self._summaries += [summary_of(values) for values in rows]
             return self._summaries[after:]
 
     def summary(self, number: int) -> ChargeSummary:
         """The summary of a committed row."""
         with self.lock.checked():
             return (self._summaries if number <= len(self._summaries) else self.summaries())[number - 1]
+
+    def _has_all_summaries(self) -> bool:
+        """Whether no row is missing for certain: in a transaction, which has verified the chain and blocks writers."""
+        return self._is_writing and self._followed is not None and len(self._summaries) >= self._followed.number
 
     def charges(self, after: int = 0) -> list[Charge]:
         """The committed rows with an id larger than `after`, in order."""
@@ -338,8 +344,10 @@ class Ledger(NotCopyable):
         is False: then `answer` writes the result.  With a sigma its own id is added to `observations`.  The origin of
         the request is that of `dpnb.ledger.requested_by`.
         """
-        ((last, previous),) = self._file.run("SELECT id, hash FROM head")
-        number = last + 1
+        end = self._reserved or self._followed  # verified when the transaction began
+        if end is None:  # never: rows are written to a ledger that was created
+            raise TypeError("ledger")
+        previous, number = end.hash, end.number + 1
         self._unwritten = number if self._unwritten is None else self._unwritten
         stored: dict[str, Any] = {
             "id": number,
@@ -388,7 +396,8 @@ class Ledger(NotCopyable):
         Two kernels may answer one charge; the first to write wins, and the values of the other are never shown.
         """
         content = {**measurement.to_json(), **({} if keys is None else {"group_keys": keys})}
-        self._finish(charge, "released", json.dumps(content))
+        if self._finish(charge, "released", json.dumps(content)) and keys is None:
+            return replace(charge, status="released", measurement=measurement)
         return self.by_id((charge.id,))[0]
 
     def answer(self, charge: Charge, result: Mapping[str, Any]) -> Charge:
@@ -400,7 +409,8 @@ class Ledger(NotCopyable):
         """Record that a charge could not be answered; it stays charged."""
         self._finish(charge, "failed", None)
 
-    def _finish(self, charge: Charge, status: str, result: str | None) -> None:
+    def _finish(self, charge: Charge, status: str, result: str | None) -> bool:
+        """Write the status and the result of a charge, unless it is released already; whether that was written."""
         with self.transaction():
             ((chained,),) = self._file.run("SELECT hash FROM events WHERE id = ?", charge.id)
             self._file.run(
@@ -410,6 +420,8 @@ class Ledger(NotCopyable):
                 result_hash(chained, status, result),
                 charge.id,
             )
+            ((changed,),) = self._file.run("SELECT changes()")
+        return bool(changed)
 
     def close(self) -> None:
         """Close the file; the ledger cannot be used afterwards.  It is also closed when it is garbage-collected."""

@@ -192,7 +192,7 @@ class ReplicaLedger(Ledger):
         """
         self._refuse_writing()
 
-    def _finish(self, charge: Charge, status: str, result: str | None) -> None:
+    def _finish(self, charge: Charge, status: str, result: str | None) -> NoReturn:
         self._refuse_writing()
 
     def _refuse_writing(self) -> NoReturn:

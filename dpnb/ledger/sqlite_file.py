@@ -149,9 +149,13 @@ class SqliteFile:
 
     def run(self, statement: str, *arguments: object) -> list[tuple[Any, ...]]:
         """Run one statement and return its rows."""
-        with self.lock.checked(), self._translated():
-            self._check_still_ours()
-            return self._connection.execute(statement, arguments).fetchall()
+        with self.lock.checked():
+            self._effort.begin()
+            try:  # as in `_translated`, without a generator for every statement
+                self._check_still_ours()
+                return self._connection.execute(statement, arguments).fetchall()
+            except (sqlite3.Error, UnicodeDecodeError) as error:
+                self._unusable(error)
 
     def each(self, statement: str, *arguments: object) -> Iterator[tuple[Any, ...]]:
         """Iterate over the rows of one statement without keeping them in memory; call in `transaction`."""

@@ -29,6 +29,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -157,6 +158,10 @@ class CombinedObservations:
 
     def combined(self) -> tuple[Floats, Floats]:
         """Inverse-variance means of the observations, shape (cells, slots), and their noise scales, shape (cells,)."""
+        return self._combined
+
+    @cached_property
+    def _combined(self) -> tuple[Floats, Floats]:
         if not self.observations:
             raise ValueError("there is no observation to combine")
         scales = np.empty(self.count)

@@ -106,7 +106,8 @@ class LocalReleases(NotCopyable):
                 return known
             account.tree.refuse_ended(inside or account.root_node, version)
             state = self.pricer.state(plan, view, target.groups)
-            state, total, loss = self.pricer.price(state, target, self.pricer.row_counts(state))
+            rows = self.pricer.row_counts(state) if target.kind == "within" else None  # no other target uses them
+            state, total, loss = self.pricer.price(state, target, rows)
             if state.is_standalone and combined:
                 raise BudgetExceeded(
                     f"{state.description}: can be refined only while every unit certainly takes part; a further "

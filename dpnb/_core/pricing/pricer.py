@@ -181,7 +181,7 @@ class QueryPricer(NotCopyable):
             known=state.known_loss,
             budget=self.account.budget,
             remaining=lambda share: self.account.guarantee.remaining(self.account.filter, share),
-            errors=forecast.error_model(),
+            errors=forecast.error_model,
             refuse_unknown=lambda: refuse_unknown_error(
                 state.query.plan,
                 state.view,

@@ -248,7 +248,7 @@ def resolve(
     known: GDP,
     budget: Budget | NoBudget,
     remaining: Callable[[Fraction], GDP],
-    errors: ErrorModel,
+    errors: Callable[[], ErrorModel],
     refuse_unknown: Callable[[], None],
 ) -> GDP:
     """The total loss at which a query meets the target, including earlier observations.
@@ -265,8 +265,8 @@ def resolve(
         The total budget, or that there is none.
     remaining : callable
         Returns the largest loss that is at most a given share of the remaining budget.
-    errors : ErrorModel
-        The errors of the query; used for ``within=`` only.
+    errors : callable
+        Returns the errors of the query; called for ``within=`` only.
     refuse_unknown : callable
         Raises an error about ``within=`` for an error that cannot be predicted.
 
@@ -280,7 +280,7 @@ def resolve(
     """
     refuse_in_pure_dp(budget, description)
     if target.kind == "within":
-        return _within(target, known, errors, refuse_unknown)
+        return _within(target, known, errors(), refuse_unknown)
     return resolve_loss(target, description=description, known=known, budget=budget, remaining=remaining)
 
 
