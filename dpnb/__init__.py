@@ -1,6 +1,5 @@
 """dpnb: explore a sensitive table in a notebook under differential privacy, one adaptively chosen budget a query."""
 
-from importlib.metadata import version as _version
 from typing import Any
 
 import dpnb.notebook.plots
@@ -26,12 +25,22 @@ __all__ = [  # noqa: RUF022  (in the order of use)
     # What methods return, for annotations
     "Query", "Frame", "Series", "GroupBy", "Answer", "Preview", "Batch", "MarginsQuery", "LargestGroups",
 ]  # fmt: skip
-__version__ = _version("dpnb")
+__version__: str
+
+
+def __getattr__(name: str) -> Any:
+    """The version, read from the package's metadata when first used."""
+    if name != "__version__":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib.metadata import version
+
+    globals()[name] = version("dpnb")
+    return globals()[name]
 
 
 def __dir__() -> list[str]:
     """The public names, and those with underscores that tools look for."""
-    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})
+    return sorted({*__all__, "__version__", *(name for name in globals() if name.startswith("__"))})
 
 
 def load_ipython_extension(shell: Any) -> None:

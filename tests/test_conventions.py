@@ -17,8 +17,20 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = sorted((ROOT / "examples").glob("**/*.ipynb"))
 
-# Heavy at import, and not needed before something is drawn or a special distribution is asked for.
-HEAVY = ["scipy.stats", "scipy.optimize", "plotly", "ipywidgets", "anywidget", "IPython", "matplotlib", "statsmodels"]
+# Heavy at import, and not needed before a session is made, something is drawn or an engine is used.
+HEAVY = [
+    "scipy",
+    "mpmath",
+    "pandas",
+    "pyarrow",
+    "httpx",
+    "plotly",
+    "ipywidgets",
+    "anywidget",
+    "IPython",
+    "matplotlib",
+    "statsmodels",
+]
 
 # Pasted together, so that this file does not hold what it looks for.
 REGISTRY_HOST = re.compile(
@@ -109,6 +121,18 @@ def test_importing_dpnb_loads_nothing_heavy() -> None:
     loaded = set(json.loads(subprocess.check_output([sys.executable, "-c", code], text=True)))
     assert [name for name in HEAVY if name in loaded] == []
     assert "dpnb" in loaded
+
+
+def test_a_session_has_imported_what_releases_use() -> None:
+    code = """
+import sys, dpnb
+session = dpnb.Session.rehearse(name="t", budget=dpnb.Budget(epsilon=1, delta=1e-6), schema={"x": dpnb.Bounded(0, 1)})
+before = {*sys.modules}
+session.frame["x"].mean().release(epsilon=0.5)
+session.frame.count().release(epsilon=0.1)
+print(sorted({name.partition(".")[0] for name in {*sys.modules} - before} & {"scipy", "mpmath", "pandas"}))
+"""
+    assert subprocess.check_output([sys.executable, "-c", code], text=True) == "[]\n"
 
 
 def test_public_names_can_be_imported() -> None:

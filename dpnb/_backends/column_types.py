@@ -27,7 +27,6 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import narwhals as nw
-import pandas as pd
 from narwhals.dependencies import is_pandas_dataframe, is_polars_dataframe, is_pyarrow_table
 
 from dpnb._backends.numpy_settings import isolated_numeric_settings
@@ -161,6 +160,8 @@ def refuse_mismatches(table: Any, schema: Schema) -> None:
 
 def _declared(table: Any, name: str) -> StorageType | None:
     """The type that a table in memory declares for a column; None if it declares none, or has no such column."""
+    import pandas as pd  # imported when first used
+
     if is_polars_dataframe(table):
         dtype = dict(table.schema).get(name)
         return (

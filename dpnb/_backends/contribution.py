@@ -16,7 +16,8 @@ The hash uses only additions, products and remainders that fit 64 bits, so every
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,12 @@ MULTIPLIER = 742938285
 """A primitive root of the prime with good lattice structure (Fishman and Moore 1986)."""
 
 LIMB_BITS = 16
+
+MAX_COMPARED = 16
+"""Largest number of rows of a unit all pairs of which are compared."""
+
+TERMS_AT_ONCE = 2**10
+"""Weighted columns whose sum fits 64 bits."""
 
 
 def ranks(units: Integers, names: Integers, contents: list[Integers], finer: Sequence[NDArray[Any]] = ()) -> Integers:
@@ -49,24 +56,75 @@ def ranks(units: Integers, names: Integers, contents: list[Integers], finer: Seq
         Columns that distinguish rows with equal `contents`; not hashed.
     """
     content_hash = row_hash([names, *contents])
-    final_hash = row_hash([content_hash, np.zeros_like(content_hash)])  # of a row without equals
-    sorting = (units.astype(np.int64) << PRIME_BITS) + final_hash
+    sorting = (units.astype(np.int64) << PRIME_BITS) + numbered_hash(content_hash)
     order = np.argsort(sorting, kind="stable")
     ordered = sorting[order]
     starts = starts_of([ordered >> PRIME_BITS])
     sizes = np.diff(np.r_[starts, len(units)])
     rank = np.empty(len(units), np.int64)
     rank[order] = np.arange(len(units)) - np.repeat(starts, sizes)
-    # Equal rows have equal hashes, so only units with equal hashes need further comparison.
-    equal = np.flatnonzero(ordered[1:] == ordered[:-1])
-    if len(equal):
-        tied = np.zeros(len(starts), np.bool_)
-        tied[np.searchsorted(starts, equal, "right") - 1] = True
-        rows = order[np.repeat(tied, sizes)]
+    rows = order[np.repeat(_tied(ordered, starts), sizes)]
+    if len(rows):
         rank[rows] = _ranks_of_equal_rows(
             units[rows], content_hash[rows], [key[rows] for key in contents], [key[rows] for key in finer]
         )
     return rank
+
+
+def first_by_hash(
+    sizes: Integers, content_hash: Integers, max_rows: int
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Which rows are among the first `max_rows` of their unit, and which are of a unit where this is not yet known.
+
+    The latter are units with rows whose hashes are equal, as those of equal rows are; `ranks` compares them further.
+
+    Parameters
+    ----------
+    sizes : int64 array, shape (units,)
+        Numbers of rows of the units, at least `max_rows`.
+    content_hash : int64 array, shape (rows,)
+        The hash of each row by `row_hash`, unit by unit.
+    max_rows : int
+    """
+    hashes, units = numbered_hash(content_hash), np.repeat(np.arange(len(sizes)), sizes)
+    if sizes.max(initial=0) <= MAX_COMPARED:
+        smaller, tied = _compared(hashes.astype(np.int32), units.astype(np.int32), sizes)
+        return smaller < max_rows, tied
+    units <<= PRIME_BITS
+    units += hashes
+    ordered, starts = np.sort(units), np.cumsum(sizes) - sizes
+    last = ordered[starts + max_rows - 1]
+    return units <= np.repeat(last, sizes), np.repeat(_tied(ordered, starts), sizes)
+
+
+def _compared(
+    hashes: NDArray[np.int32], units: NDArray[np.int32], sizes: Integers
+) -> tuple[NDArray[np.int8], NDArray[np.bool_]]:
+    """For each row the number of its unit's rows with a smaller hash, and whether its unit has equal hashes.
+
+    Compares all pairs of a unit's rows: if units are small, this is many times as fast as sorting.
+    """
+    smaller, equal = np.zeros(len(units), np.int8), np.zeros(len(units), np.bool_)
+    for lag in range(1, int(sizes.max(initial=0))):
+        one, other = hashes[:-lag], hashes[lag:]
+        same = units[:-lag] == units[lag:]
+        before = one < other
+        before &= same
+        smaller[lag:] += before.view(np.int8)
+        equal[lag:] |= same & (one == other)
+        before ^= same
+        smaller[:-lag] += before.view(np.int8)
+    tied = np.zeros(len(sizes), np.bool_)
+    tied[units[equal]] = True
+    return smaller, np.repeat(tied, sizes)
+
+
+def _tied(ordered: Integers, starts: Integers) -> NDArray[np.bool_]:
+    """Whether a unit has rows with equal hashes; these are sorted, and the units begin at `starts`."""
+    equal = np.flatnonzero(ordered[1:] == ordered[:-1])
+    tied = np.zeros(len(starts), np.bool_)
+    tied[np.searchsorted(starts, equal, "right") - 1] = True
+    return tied
 
 
 def _ranks_of_equal_rows(
@@ -75,7 +133,7 @@ def _ranks_of_equal_rows(
     """Like `ranks`, where rows of a unit may be equal."""
     order = np.lexsort((*reversed(finer), *reversed(contents), content_hash, units))
     new_content = _starts(order, [units, *contents])
-    final_hash = row_hash([content_hash[order], running_number(new_content)])
+    final_hash = numbered_hash(content_hash[order], running_number(new_content))
     new_unit = _starts(order, [units])
     # The sort is stable: rows whose final hashes tie stay in the order of their content.
     ranked = np.lexsort((final_hash, units[order]))
@@ -131,24 +189,72 @@ def label_hash(name: Any) -> int:
 
 
 def row_hash(columns: list[Integers]) -> Integers:
-    """Hash the columns of each row, non-negative integers below 2**60, to an integer below 2**31 - 1."""
-    state = np.ones(len(columns[0]), np.int64)
-    for column in columns:
-        for limb in (column >> LIMB_BITS, column & (2**LIMB_BITS - 1)):
-            # The state is below 2**32 and a limb below 2**44, so this is below 2**62; folded, below 2**32.
-            state *= MULTIPLIER
-            state += limb
-            state += 1
-            state = _folded(state)
-    state = remainder(state)
+    """Hash the columns of each row to an integer below 2**31 - 1.
+
+    The columns are non-negative integers; the first below 2**60, the others below 2**33.
+    """
+    name, *contents = columns
+    weights = weights_of(len(columns))
+    total = weighted_name(name, *weights[0])
+    add_terms(total, (weighted(column, *pair) for column, pair in zip(contents, weights[1:], strict=True)))
+    return hash_of_sum(total, len(columns))
+
+
+def numbered_hash(content_hash: Integers, number: Integers | None = None) -> Integers:
+    """Hash a row's content hash and its running number among equal rows; without numbers, for 0."""
+    first, second = weights_of(2)
+    total = weighted(content_hash, *first)
+    return hash_of_sum(total if number is None else total + weighted(number, *second), 2)
+
+
+# The hash is defined limb by limb: starting with 1, a state is multiplied, and the limb and 1 are added, for the higher
+# and the lower limb of each column.  So before the last step it is a weighted sum of the limbs, and a constant.
+
+
+@cache
+def weights_of(columns: int) -> list[tuple[int, int]]:
+    """The weights of the higher and the lower limb of each of some columns."""
+    powers = [pow(MULTIPLIER, 2 * columns - 1 - limb, PRIME) for limb in range(2 * columns)]
+    return list(zip(powers[::2], powers[1::2], strict=True))
+
+
+def weighted(column: Integers, high: int, low: int) -> Integers:
+    """The weighted sum of the limbs of integers below 2**33; below 2**49, so that the sum of many does not overflow."""
+    total = column >> LIMB_BITS
+    total *= high
+    total += (column & (2**LIMB_BITS - 1)) * low
+    return total
+
+
+def add_terms(total: Integers, terms: Iterable[Integers]) -> None:
+    """Add what `weighted` returned to a sum below 2**61, which stays below it, modulo the prime."""
+    for number, term in enumerate(terms, 1):
+        total += term
+        if number % TERMS_AT_ONCE == 0:
+            total[:] = remainder(total)
+
+
+def weighted_name(names: Integers, high: int, low: int) -> Integers:
+    """The same modulo the prime, for integers below 2**60; below 2**31."""
+    return remainder(remainder(names >> LIMB_BITS) * high + (names & (2**LIMB_BITS - 1)) * low)
+
+
+def hash_of_sum(total: Integers, columns: int) -> Integers:
+    """The hash of the rows whose weighted sum over all columns is `total`, which is modified; below 2**62."""
+    total += sum(pow(MULTIPLIER, limb, PRIME) for limb in range(2 * columns + 1)) % PRIME
+    state = _folded(_folded(total))
     # Without a square the hash would be linear, and the choices among rows that differ in one column correlated.
-    return remainder(remainder(state * state) * MULTIPLIER + state)
+    square = _folded(state * state)
+    square *= MULTIPLIER
+    square += state
+    return remainder(square)
 
 
 def remainder(numbers: Integers) -> Integers:
-    """The remainder of integers from 0 to 2**62 modulo the prime."""
+    """The remainder of integers from 0 to 2**63 - 1 modulo the prime."""
     numbers = _folded(_folded(numbers))
-    return np.asarray(numbers - PRIME * (numbers >= PRIME))
+    numbers -= PRIME * (numbers >= PRIME)
+    return numbers
 
 
 def _folded(numbers: Integers) -> Integers:
@@ -160,7 +266,11 @@ def _folded(numbers: Integers) -> Integers:
 
 def starts_of(keys: list[NDArray[Any]]) -> Integers:
     """Positions where a run of equal keys begins, in sorted arrays."""
-    return np.flatnonzero(_starts(np.arange(len(keys[0])), keys))
+    starts = np.zeros(len(keys[0]), np.bool_)
+    starts[:1] = True
+    for key in keys:
+        starts[1:] |= key[1:] != key[:-1]
+    return np.flatnonzero(starts)
 
 
 def _starts(order: Integers, keys: list[NDArray[Any]]) -> NDArray[np.bool_]:

@@ -14,8 +14,6 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
 
-from scipy.special import log_ndtr
-
 from dpnb.accounting.conversions import delta_from_mu, epsilon_of_gdp
 from dpnb.accounting.exact import decimal_sqrt_up, exact
 from dpnb.accounting.filters import BasicFilter, RogersFilter
@@ -99,6 +97,7 @@ def _largest(fits: Callable[[int], bool], guess: int) -> int:
 
 def _guess(mu: float, epsilon: float, slack: float, start: BasicFilter | RogersFilter) -> int:
     """A guess in doubles, by bisection over the epsilon of one release: the larger it is, the fewer releases fit."""
+    from scipy.special import log_ndtr  # imported when first used
 
     def log_number(e: float) -> float:
         """The logarithm of the number of releases for which the deltas suffice."""

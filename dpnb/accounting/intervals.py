@@ -20,7 +20,6 @@ from typing import Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtri
 
 from dpnb.accounting.doubles import MARGIN, failure_probability
 from dpnb.accounting.exact import Number, binary_down, binary_up, positive, shown
@@ -114,6 +113,8 @@ def fixed_radius(sigmas: ArrayLike, *, alpha: Number) -> float:
     1.753
     """
     # The absolute term is for alpha close to 1, where the quantile is a small difference.
+    from scipy.special import ndtri  # imported when first used
+
     quantile = -float(ndtri(_level(alpha) / 2)) + 2.0**-50
     # ndtri is within 8 units of 2^-53 wherever tests/test_assumptions.py compares it; the margin has room for them.
     return quantile * _combined(_scales(sigmas)) * MARGIN

@@ -23,7 +23,6 @@ import math
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import erfcx, log_ndtr, ndtri
 
 __all__ = ["alpha_of_each", "truncated_mean"]
 
@@ -76,6 +75,8 @@ def truncated_mean(excess: Floats, log_tail: float, *, least: float) -> tuple[Fl
         Bounds below and above the mean, `_ROOM` included, from the threshold, in standard deviations.  Never raises,
         whatever the observations are.
     """
+    from scipy.special import ndtri  # imported when first used
+
     tail, rest = math.exp(log_tail), -math.expm1(log_tail)
     with np.errstate(all="ignore"):
         # Phi(m - y) = tail Phi(m) is at most tail, and at least tail/2 where m is above the threshold.
@@ -107,11 +108,15 @@ def truncated_mean(excess: Floats, log_tail: float, *, least: float) -> tuple[Fl
 
 def _hazard(x: Floats) -> Floats:
     """phi(x)/Phi(x), the derivative of log Phi."""
+    from scipy.special import erfcx  # imported when first used
+
     return np.asarray(math.sqrt(2 / math.pi) / erfcx(-x / math.sqrt(2)))
 
 
 def _log_ratio(mean: Floats, excess: Floats) -> Floats:
     """log(Phi(mean - excess)/Phi(mean)), without taking a difference of large logarithms."""
+    from scipy.special import erfcx, log_ndtr  # imported when first used
+
     log_ratio = np.empty_like(mean)
     tail = mean < 0
     # Phi(x) = exp(-x^2/2) erfcx(-x/sqrt(2))/2, and the difference of the squares is y (m - y/2) exactly.

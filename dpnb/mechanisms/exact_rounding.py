@@ -12,9 +12,6 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 
-from mpmath import libmp
-from scipy.special import ndtri_exp
-
 from dpnb.errors import InvalidValueError
 
 # Phi is enclosed between multiples of 2**-_UNIT_BITS times the last digit drawn: fine enough to decide nearly always.
@@ -66,6 +63,8 @@ class LazyUniform:
 
     def quantile_guess(self) -> float:
         """An approximation of Y = Phi^-1(U); only the speed depends on its accuracy."""
+        from scipy.special import ndtri_exp  # imported when first used
+
         log_u = math.log(2 * self.leading + 1) - (self.bits + 1) * math.log(2)
         return float(ndtri_exp(log_u))
 
@@ -145,6 +144,8 @@ def _cdf_units(threshold: Fraction, bits: int) -> tuple[int, int]:
     below ``2**-bits`` is an absolute one below half a unit; a whole unit either way is allowed, and one more above
     for truncating the remaining digits.
     """
+    from mpmath import libmp  # imported when first used
+
     half_square = threshold * threshold / 2
     precision = bits + _GUARD_BITS + int(half_square).bit_length()
     x = libmp.mpf_sqrt(libmp.from_rational(half_square.numerator, half_square.denominator, precision, "n"), precision)

@@ -56,7 +56,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from dpnb.errors import InvalidValueError
 from dpnb.mechanisms.exact_rounding import LazyUniform, round_lower_normal
@@ -214,6 +213,8 @@ def _round_chunk(
     fraction: NDArray[np.float64] | float, scale: float, words: NDArray[np.uint64]
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """One chunk of `_round_in_doubles`."""
+    from scipy.special import ndtri  # imported when first used
+
     digits = (words & np.uint64(_SIGN_BIT - 1)).view(np.int64).astype(np.float64)
     z = ndtri((digits + 0.5) * 2.0**-WORD_BITS)  # <= 0
     with np.errstate(divide="ignore"):

@@ -22,7 +22,6 @@ from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from dpnb.accounting.exact import binary_down
 from dpnb.errors import InvalidValueError
@@ -63,6 +62,8 @@ def threshold_for(sigma: float, groups: int, delta: Fraction) -> float:
     >>> round(threshold_for(4.0, 2, Fraction(1, 10**6)), 3)
     20.567
     """
+    from scipy.special import ndtri  # imported when first used
+
     if not 0 < delta < 1 or binary_down(delta) < 1e-300:
         raise InvalidValueError(f"delta: must lie between 0 and 1; got {float(delta)!r}; give for example 1e-8")
     each = -math.expm1(math.log1p(-binary_down(delta)) / groups) / _MARGIN

@@ -20,6 +20,7 @@ from dpnb.notebook import (
     progress_line,
     snapshots,
     tracebacks,
+    warm_up,
 )
 from dpnb.notebook.completion import complete
 from dpnb.notebook.ledger_watch import LedgerWatch
@@ -51,6 +52,7 @@ def load(shell: Any) -> None:
     panel.install(snapshots.sessions, snapshots.log, _on_request)
     registry.subscribe(panel.publish)
     registry.subscribe(_watch.wake)
+    warm_up.begin()
 
 
 def unload(shell: Any) -> None:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtrit
 
 from dpnb._plan.measurements import Family
 from dpnb._plan.regression import RegressionDesign
@@ -90,6 +89,8 @@ def over_chains(values: Floats, confidence: float) -> IntervalArrays:
     IntervalArrays
         Without intervals (NaN) for one chain.
     """
+    from scipy.special import stdtrit  # imported when first used
+
     chains = len(values)
     mean = values.mean(axis=0)
     if chains == 1:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from dpnb._plan.privacy_unit import PrivacyUnit
 from dpnb._plan.schema import Bounded, Categories, ColumnType, Dates, Schema
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 DEFAULT_UNITS = 1000
 MAX_TEXTS = 20
@@ -38,6 +40,8 @@ def mock_tables(
     public_rows : mapping of str to int, optional
         Number of rows by table, spread evenly over the units.
     """
+    import pandas as pd  # imported when first used
+
     rng = np.random.default_rng(0)  # for mock rows only; no noise is drawn from it
     tables = {}
     for name, schema in schemas.items():
@@ -59,6 +63,8 @@ def mock_tables(
 
 
 def _mock_column(column: ColumnType, rows: int, rng: np.random.Generator) -> Any:
+    import pandas as pd  # imported when first used
+
     if isinstance(column, Bounded):
         values = column.low + (column.high - column.low) * rng.random(rows)
         is_integer = column.integer or (

@@ -16,6 +16,7 @@ from dpnb._core import registry
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.core import SessionCore
 from dpnb._core.ledger_metadata import MOCK_DATA, NOT_PRIVATE, LedgerMetadata, with_limit
+from dpnb._core.libraries import import_libraries
 from dpnb._core.options import (
     checked_limit,
     checked_name,
@@ -197,6 +198,7 @@ class Session(BaseSession):
         odometer_delta: Number | None = None,
         not_private_test_seed: int | None = None,
     ) -> None:
+        import_libraries()
         table = UnreadTables.with_tables(table)  # wrapped, since tracebacks of what follows include this frame
         name, limit, size = checked_name(name), checked_limit(budget, odometer_delta), checked_size(public_size)
         version = checked_version(version)

@@ -7,8 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from dpnb.errors import SchemaError
 
 FORMATS = ".csv (also compressed, as .csv.gz), .parquet or .feather (or .arrow) file, or a folder of .parquet files"
@@ -92,15 +90,21 @@ def format_of(file: Path) -> str:
 
 def _csv(file: Path) -> Any:
     # Infer each column's type from all of its values, not chunk by chunk.
+    import pandas as pd  # imported when first used
+
     return pd.read_csv(file, low_memory=False)
 
 
 def _arrow(file: Path) -> Any:
+    import pandas as pd  # imported when first used
+
     importlib.import_module("pyarrow")
     return pd.read_feather(file)
 
 
 def _parquet(file: Path) -> Any:
+    import pandas as pd  # imported when first used
+
     for library in ("pyarrow", "fastparquet", "polars"):
         try:
             importlib.import_module(library)

@@ -38,9 +38,9 @@ def blocks_of(units: NDArray[np.signedinteger[Any]], rows: int) -> list[slice]:
     return [slice(start, end) for start, end in pairwise(ends)]
 
 
-def even_blocks(rows: int, at_most: int | None = None) -> list[slice]:
-    """Blocks of rows regardless of units; any number of blocks, or at most `at_most`."""
-    size = ROWS_AT_ONCE if at_most is None else max(ROWS_AT_ONCE, rows // at_most + 1)
+def even_blocks(rows: int, at_most: int | None = None, size: int = ROWS_AT_ONCE) -> list[slice]:
+    """Blocks of `size` rows regardless of units; of more rows if there would be more than `at_most` blocks."""
+    size = size if at_most is None else max(size, rows // at_most + 1)
     return [slice(start, min(start + size, rows)) for start in range(0, rows, size)]
 
 

@@ -13,9 +13,6 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
-import mpmath
-from mpmath.libmp import to_rational
-
 from dpnb.accounting.exact import Number, exact, shown
 from dpnb.errors import InvalidValueError
 
@@ -43,6 +40,8 @@ _own = threading.local()
 
 def context() -> Any:
     """The mpmath context of this thread: in the shared context another thread could change the precision."""
+    import mpmath  # imported when first used
+
     ctx = getattr(_own, "context", None)
     if ctx is None:
         ctx = _own.context = mpmath.mp.clone()
@@ -56,6 +55,8 @@ def real(ctx: Any, number: Fraction) -> Any:
 
 def fraction(number: Any) -> Fraction:
     """The exact value of an mpmath number."""
+    from mpmath.libmp import to_rational  # imported when first used
+
     return Fraction(*to_rational(number._mpf_))
 
 

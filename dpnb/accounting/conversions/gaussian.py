@@ -24,8 +24,6 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from scipy.special import log_ndtr
-
 from dpnb.accounting.conversions.directed import MIN_DELTA, checked_delta, context, fraction, real, settle
 from dpnb.accounting.exact import Number, decimal_down, decimal_up, exact, non_negative
 
@@ -282,6 +280,8 @@ def _solve_epsilon(ctx: Any, mu_squared: Fraction, delta: Fraction) -> Fraction:
 
 def _near_epsilon(mu: float, target: float, start: float) -> float:
     """The same steps in doubles, until they no longer improve; `start` where doubles over- or underflow."""
+    from scipy.special import log_ndtr  # imported when first used
+
     e = start
     for _ in range(50):
         first, second = float(log_ndtr(mu / 2 - e / mu)), e + float(log_ndtr(-mu / 2 - e / mu))

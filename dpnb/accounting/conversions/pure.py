@@ -12,8 +12,6 @@ import math
 from fractions import Fraction
 from typing import Any
 
-from scipy.special import ndtri_exp
-
 from dpnb.accounting.conversions.directed import (
     checked_delta,
     checked_order,
@@ -105,6 +103,8 @@ def mu_from_pure(epsilon: Number) -> float:
     >>> round(mu_from_pure(1), 4)
     1.232
     """
+    from scipy.special import ndtri_exp  # imported when first used
+
     number = non_negative(epsilon, name="epsilon")
     if not number:
         return 0.0

@@ -16,7 +16,6 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import log_ndtr
 
 from dpnb.accounting.conversions.directed import checked_delta, directed, exp_up, real, settle
 from dpnb.accounting.conversions.gaussian import delta_of_gdp, epsilon_of_gdp, mu_from_epsilon
@@ -91,6 +90,7 @@ def _mu_of(epsilon: Fraction, delta: Fraction, reserve: Fraction) -> float:
 def _near_mu(epsilon: float, reserve: float, delta: float, largest: float) -> float:
     """The same in doubles and slightly larger, as a guess; `largest` where they underflow."""
     from scipy.optimize import brentq  # imported when first used
+    from scipy.special import log_ndtr  # imported when first used
 
     rest = math.log1p(math.exp(-reserve))
     logs = -rest, -reserve - rest

@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
-from importlib.metadata import version
 from typing import Literal
 
 from dpnb._core.accountant.accountant import Accountant
@@ -58,6 +57,8 @@ def report_of_ledger(ledger: Ledger, scope: Scope = WHOLE, *, answers: bool = Fa
 def written_now() -> Written:
     """That this program writes a statement now."""
     time = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    from importlib.metadata import version  # imported when first used
+
     return Written(time, PROGRAM, version(PROGRAM))
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from scipy.special import ndtr, ndtri
-
 from dpnb._core.accountant import participation
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.explain import NOTHING_REFUSED, PURE_RULE, RESERVE_RULE, describe_guarantee
@@ -114,6 +112,8 @@ def outcome_with_unit(guarantee: Guarantee, without: float) -> float | None:
     float or None
         Below 1; None if nothing else is known.
     """
+    from scipy.special import ndtr, ndtri  # imported when first used
+
     factor, delta, mu = guarantee.factor, guarantee.delta, guarantee.mu
     if guarantee.implied is not None and mu is not None and not guarantee.pure_epsilon:
         # Dong, Roth and Su 2022: what the trade-off curve of mu-GDP admits, which is less than epsilon and delta do.

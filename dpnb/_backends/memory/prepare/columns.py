@@ -9,7 +9,6 @@ from typing import Any, TypeAlias, TypeVar
 
 import narwhals as nw
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from dpnb._backends.memory.blocks import ROWS_AT_ONCE, by_blocks, cores, gathered
@@ -107,6 +106,8 @@ def _encoded(series: nw.Series[Any]) -> DictionaryColumn | None:
 
     Arrow compares texts by their bytes, as Python does.
     """
+    import pandas as pd  # imported when first used
+
     native = series.to_native()
     if isinstance(native, pd.Series):
         if isinstance(native.array, pd.Categorical):
@@ -121,14 +122,21 @@ def _encoded(series: nw.Series[Any]) -> DictionaryColumn | None:
     chunks = arrow.chunks if isinstance(arrow, pa.ChunkedArray) else [arrow]
     # Each piece keeps its own dictionary: Arrow may be unable to unify them, for their index type or their values.
     pieces = [piece for chunk in chunks for piece in _pieces(chunk)]
-    codes: list[NDArray[np.int32]] = [np.empty(0, np.int32)]
     values: list[Any] = []
-    for encoded in by_blocks(lambda piece: piece.dictionary_encode(), pieces):
-        own = encoded.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int32)
-        own[own >= 0] += len(values)
-        codes.append(own)
-        values += _decoded(encoded.dictionary)
-    return DictionaryColumn(np.concatenate(codes), objects([*values, None]))
+    codes = np.empty(len(arrow), np.int32)
+    encoded = by_blocks(lambda piece: piece.dictionary_encode(), pieces)
+    ends = np.cumsum([0, *map(len, encoded)]).tolist()
+    firsts = []
+    for piece in encoded:
+        firsts.append(len(values))
+        values += _decoded(piece.dictionary)
+
+    def fill(number: int) -> None:
+        own = encoded[number].indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
+        codes[ends[number] : ends[number + 1]] = np.where(own < 0, -1, own + firsts[number])
+
+    by_blocks(fill, range(len(encoded)))
+    return DictionaryColumn(codes, objects([*values, None]))
 
 
 def _pieces(chunk: Any) -> list[Any]:

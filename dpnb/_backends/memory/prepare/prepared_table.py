@@ -17,17 +17,19 @@ import numpy as np
 from narwhals.dependencies import is_pyarrow_table
 from numpy.typing import NDArray
 
-from dpnb._backends.contribution import Integers, label_hash, ranks, starts_of
+from dpnb._backends.contribution import Integers, label_hash, ranks, weighted, weights_of
 from dpnb._backends.guard import run_guarded
 from dpnb._backends.memory.blocks import ROWS_AT_ONCE, blocks_of, by_blocks, even_blocks, gathered
 from dpnb._backends.memory.coarse import CodeArray, coarse_codes, ordered_columns
 from dpnb._backends.memory.kernels import MIN_ROWS, kernels_for
 from dpnb._backends.memory.prepare.columns import DictionaryColumn, Values, by_value, column_of
+from dpnb._backends.memory.prepare.first_rows import first_rows
 from dpnb._backends.memory.prepare.unit_ids import (
     ShortIntegers,
+    UnitOrder,
     assign_unit_ids,
     distinct_unit_ids,
-    group_by_unit,
+    order_by_unit,
     unit_labels,
 )
 from dpnb._backends.memory.prepare.values import Codes, codes_of, floats, seconds, texts
@@ -134,15 +136,36 @@ class PreparedTable:
     def ranks(self) -> ShortIntegers:
         """The rank of each row among its unit's rows."""
         blocks = blocks_of(self.units, ROWS_AT_ONCE)
-        return np.concatenate(by_blocks(lambda part: self.ranks_within(np.arange(part.start, part.stop)), blocks))
 
-    def ranks_within(self, rows: Integers) -> ShortIntegers:
-        """The ranks of some rows, which are all rows of their units."""
-        contents = [self._content(name, rows) for name in sorted({*self.numbers, *self.codes})]
+        def within(part: slice) -> ShortIntegers:
+            return self.ranks_within(np.arange(part.start, part.stop), self.units[part])
+
+        return np.concatenate(by_blocks(within, blocks))
+
+    def ranks_within(self, rows: Integers, units: ShortIntegers) -> ShortIntegers:
+        """The ranks of some rows, which are all rows of these units."""
+        contents = [self._content(name, rows) for name in self.hashed]
         # The values themselves distinguish numbers within one grid step, and times within one second.
         finer = [np.nan_to_num(self.numbers[name].take(rows)) for name in sorted(self.numbers)]
-        units = self.units.take(rows).astype(np.int64)
-        return ranks(units, self.names.take(units), contents, finer).astype(np.int32)
+        return ranks(units.astype(np.int64), self.names.take(units), contents, finer).astype(np.int32)
+
+    @property
+    def hashed(self) -> list[str]:
+        """The columns that are hashed beside the unit's name, in this order."""
+        return sorted({*self.numbers, *self.codes})
+
+    def hash_terms(self) -> list[Callable[[slice], Integers]]:
+        """For each hashed column what `weighted` returns for a block of rows."""
+        weights = dict(zip(self.hashed, weights_of(1 + len(self.hashed))[1:], strict=True))
+
+        def of_codes(name: str) -> Callable[[slice], Integers]:
+            by_code = weighted(self.values_by_code(name), *weights[name])  # once for each category and text
+            return lambda part: by_code.take(self.codes[name][part])
+
+        def of_numbers(name: str) -> Callable[[slice], Integers]:
+            return lambda part: weighted(self.steps_or_times(name, self.numbers[name][part]), *weights[name])
+
+        return [*map(of_codes, self.codes), *map(of_numbers, self.numbers)]
 
     @cached_property
     def complete(self) -> frozenset[str]:
@@ -159,15 +182,23 @@ class PreparedTable:
 
     def _content(self, name: str, rows: Integers) -> Integers:
         """A column as non-negative integers that do not depend on other units, 0 if missing; for texts their hashes."""
-        if name in self.texts:
-            hashes = np.append(self.texts[name].hashes % 2**32 + 1, 0)
-            return hashes.take(self.codes[name].take(rows))
         if name in self.codes:
-            return self.codes[name].take(rows).astype(np.int64) + 1
-        values = self.numbers[name].take(rows)
+            return self.values_by_code(name).take(self.codes[name].take(rows))
+        return self.steps_or_times(name, self.numbers[name].take(rows))
+
+    def values_by_code(self, name: str) -> Integers:
+        """The integer of each code, and at the end, where -1 finds it, that of a missing value."""
+        if name in self.texts:
+            return np.append(self.texts[name].hashes % 2**32 + 1, 0)
+        return np.append(np.arange(1, 1 + int(self.codes[name].max(initial=-1)) + 1), 0)
+
+    def steps_or_times(self, name: str, values: NDArray[np.float64]) -> Integers:
+        """The integers of some values of a column of numbers, 0 if missing."""
         if name in self.grids:
             steps = grid.to_grid(values, self.grids[name]).astype(np.int64)
-            return np.where(np.isnan(values), 0, steps + 2**grid.BITS + 1)
+            steps += 2**grid.BITS + 1
+            steps[np.isnan(values)] = 0
+            return steps
         return np.where(np.isnan(values), 0, np.floor(np.nan_to_num(values)).astype(np.int64) % 2**32 + 1)
 
     def counts(self, units: int) -> Integers:
@@ -247,19 +278,18 @@ def _prepare_all(
     numbered = _numbered({name: _unit_values(columns[name], units[name]) for name in columns})
     tables = {}
     for name in list(columns):  # each table's columns are released once converted: two copies may not fit the memory
-        table = _table(columns.pop(name), schemas[name], *numbered.pop(name))
-        tables[name] = _with_first_rows(table, units[name])
+        order, names = numbered.pop(name)
+        table = _table(columns.pop(name), schemas[name], order, names)
+        tables[name] = _with_first_rows(table, units[name], order.fine)
     return tables
 
 
-def _table(
-    columns: dict[str, Values], schema: Schema, units: ShortIntegers, order: ShortIntegers | None, names: Integers
-) -> PreparedTable:
-    """All rows that have a unit, sorted by unit, so that the rows of a unit are adjacent."""
-    table = PreparedTable(units, names, None)
+def _table(columns: dict[str, Values], schema: Schema, order: UnitOrder, names: Integers) -> PreparedTable:
+    """All rows that have a unit; `units` in their final order, the columns after the first step towards it."""
+    table = PreparedTable(order.units, names, None)
 
     def ordered(codes: Codes) -> Codes:
-        return codes if order is None else gathered(codes, order)
+        return codes if order.coarse is None else gathered(codes, order.coarse)
 
     for name, column in schema.items():
         values = columns.pop(name)
@@ -269,34 +299,37 @@ def _table(
             codes, code_of = texts(values)
             table.codes[name], table.texts[name] = ordered(codes), StringCodes(code_of)
         else:
-            table.numbers[name] = _clamped(values, column, order)
+            table.numbers[name] = _clamped(values, column, order.coarse)
             if isinstance(column, Bounded):
                 table.grids[name] = column
     return table
 
 
-def _with_first_rows(table: PreparedTable, unit: PrivacyUnit) -> PreparedTable:
-    """The table with the first `max_rows` rows of each unit; modifies the columns of the argument."""
-    max_rows = unit.max_rows
-    if unit.column is None or max_rows is None:
-        return replace(table, max_rows=max_rows)
-    kept = np.ones(table.rows, np.bool_)
+def _with_first_rows(table: PreparedTable, unit: PrivacyUnit, order: ShortIntegers | None) -> PreparedTable:
+    """The table in its final order, with the first `max_rows` rows of each unit; modifies the columns of the argument.
 
-    def choose(part: slice) -> None:
-        starts = starts_of([table.units[part]])
-        sizes = np.diff(np.r_[starts, part.stop - part.start])
-        crowded = part.start + np.flatnonzero(np.repeat(sizes > max_rows, sizes))
-        kept[crowded] = table.ranks_within(crowded) < max_rows
-
-    by_blocks(choose, blocks_of(table.units, ROWS_AT_ONCE))
-    if kept.all():
-        return replace(table, max_rows=max_rows)
-    rows = np.flatnonzero(kept).astype(np.int32)
-    for name in table.numbers:
-        table.numbers[name] = gathered(table.numbers[name], rows)
-    for name in table.codes:
-        table.codes[name] = gathered(table.codes[name], rows)
-    return replace(table, units=gathered(table.units, rows), max_rows=max_rows)
+    Parameters
+    ----------
+    table : PreparedTable
+        As `_table` returns it.
+    unit : PrivacyUnit
+    order : int32 array or None
+        The second step of `UnitOrder`.
+    """
+    kept = None
+    if unit.column is not None and unit.max_rows is not None:
+        kept = first_rows(table.units, table.names, unit.max_rows, order, table.hash_terms, table.ranks_within)
+    table = replace(table, max_rows=unit.max_rows)
+    if kept is not None:
+        places = np.flatnonzero(kept).astype(np.int32)
+        table = replace(table, units=gathered(table.units, places))
+        order = places if order is None else gathered(order, places)
+    if order is not None:
+        for name in table.numbers:
+            table.numbers[name] = gathered(table.numbers[name], order)
+        for name in table.codes:
+            table.codes[name] = gathered(table.codes[name], order)
+    return table
 
 
 def _clamped(values: Values, column: Bounded | Dates, order: ShortIntegers | None) -> NDArray[np.float64]:
@@ -355,13 +388,10 @@ def _rows(columns: dict[str, Values]) -> int:
     return len(next(iter(columns.values())))
 
 
-def _numbered(values: dict[str, Values | int]) -> dict[str, tuple[ShortIntegers, ShortIntegers | None, Integers]]:
-    """For each table the units of its rows, numbered over all tables, ascending; the rows' original indices; names.
-
-    See `group_by_unit` for the indices.
-    """
-    numbered: dict[str, tuple[ShortIntegers, ShortIntegers | None, Integers]] = {
-        name: (np.arange(rows, dtype=np.int32), None, np.broadcast_to(np.int64(0), (rows,)))
+def _numbered(values: dict[str, Values | int]) -> dict[str, tuple[UnitOrder, Integers]]:
+    """For each table the order of its rows by their units, numbered over all tables; and the hashes of the names."""
+    numbered: dict[str, tuple[UnitOrder, Integers]] = {
+        name: (UnitOrder(np.arange(rows, dtype=np.int32), None, None), np.broadcast_to(np.int64(0), (rows,)))
         for name, rows in values.items()
         if isinstance(rows, int)
     }
@@ -370,7 +400,7 @@ def _numbered(values: dict[str, Values | int]) -> dict[str, tuple[ShortIntegers,
         codes, names = assign_unit_ids(_concatenated(named))
         ends = np.cumsum([len(column) for column in named.values()]).tolist()
         for name, (start, end) in zip(named, pairwise([0, *ends]), strict=True):
-            numbered[name] = *group_by_unit(codes[start:end]), names
+            numbered[name] = order_by_unit(codes[start:end]), names
     return numbered
 
 

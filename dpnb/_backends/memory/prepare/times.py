@@ -6,7 +6,6 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 TIMES = (np.datetime64, np.timedelta64, date, timedelta)
 """Types of dates, times and durations, of which those of pandas are subclasses."""
@@ -28,6 +27,8 @@ def is_duration(value: Any) -> bool:
 
 def microseconds(value: Any) -> int | None:
     """A point in time (since 1970, in UTC) or a duration in microseconds; None if it is missing."""
+    import pandas as pd  # imported when first used
+
     if is_duration(value):
         span = np.timedelta64(value).astype("timedelta64[us]") if isinstance(value, np.timedelta64) else value
         whole = span.astype(np.int64) if isinstance(span, np.timedelta64) else span // timedelta(microseconds=1)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from dpnb._backends.contribution import Integers, label_hash
@@ -24,11 +24,14 @@ NAME_LIMIT = 2**60
 MAX_SPREAD = 4
 """Whole numbers are numbered by a lookup table of their range if it has at most this many entries per row."""
 
-HALF_BITS = 16
-"""Bits of half of a unit's number: numpy sorts integers of this width by radix sort."""
+MAX_LOW_BITS = 16
+"""Largest number of lower bits of a unit's number: numpy sorts integers of this width by radix sort."""
+
+SHARE_BITS = 6
+"""Higher bits of a unit's number that divide a table into shares, if the others are not too many."""
 
 MAX_PIECES = 64
-"""Largest number of blocks in which units are sorted by their higher half."""
+"""Largest number of pieces of a table that are divided into shares."""
 
 
 def unit_labels(values: Values) -> Values:
@@ -74,14 +77,18 @@ def distinct_unit_ids(values: Values) -> tuple[ShortIntegers, Sequence[Any] | ND
     Values that are not plain numbers are compared one by one, by Python's equality: libraries have several definitions
     of equal texts, and choose among them by the other values of the column.
     """
+    import pandas as pd  # imported when first used
+
     if isinstance(values, DictionaryColumn):
         used = np.zeros(len(values.values), np.bool_)
         used[values.codes] = True
         number = np.full(len(used), -1, np.int32)
         number[used], distinct = distinct_unit_ids(values.values[used])
         return number[values.codes], distinct
-    if values.dtype.kind == "i" and len(values) and int(values.max()) - int(values.min()) <= MAX_SPREAD * len(values):
-        return _ids_by_table(values)
+    if values.dtype.kind == "i" and len(values):
+        low, high = _range(values)
+        if high - low <= MAX_SPREAD * len(values):
+            return _ids_by_table(values, low, high)
     if values.dtype.kind in "biuf":
         codes, distinct = pd.factorize(values)
         return codes.astype(np.int32), distinct
@@ -89,9 +96,14 @@ def distinct_unit_ids(values: Values) -> tuple[ShortIntegers, Sequence[Any] | ND
     return each(values, lambda value: _number(value, numbers), np.dtype(np.int32)), list(numbers)
 
 
-def _ids_by_table(values: NDArray[Any]) -> tuple[ShortIntegers, Integers]:
-    """`distinct_unit_ids` for whole numbers in a small range, by a lookup table of the range."""
-    low, high = int(values.min()), int(values.max())
+def _range(values: NDArray[Any]) -> tuple[int, int]:
+    parts = even_blocks(len(values))
+    ranges = by_blocks(lambda part: (int(values[part].min()), int(values[part].max())), parts)
+    return min(low for low, _ in ranges), max(high for _, high in ranges)
+
+
+def _ids_by_table(values: NDArray[Any], low: int, high: int) -> tuple[ShortIntegers, Integers]:
+    """`distinct_unit_ids` for whole numbers from `low` to `high`, by a lookup table of this range."""
     present = np.zeros(high - low + 1, np.bool_)
     codes = np.empty(len(values), np.int32)
 
@@ -102,10 +114,10 @@ def _ids_by_table(values: NDArray[Any]) -> tuple[ShortIntegers, Integers]:
         present[indices(part)] = True
 
     by_blocks(mark, even_blocks(len(values)))
-    numbers = np.cumsum(present, dtype=np.int32) - 1
+    numbers = None if present.all() else np.cumsum(present, dtype=np.int32) - 1
 
     def look_up(part: slice) -> None:
-        codes[part] = numbers[indices(part)]
+        codes[part] = indices(part) if numbers is None else numbers.take(indices(part))
 
     by_blocks(look_up, even_blocks(len(values)))
     return codes, np.flatnonzero(present) + low
@@ -115,6 +127,8 @@ def _number(value: Any, numbers: dict[Any, int]) -> int:
     try:
         number = numbers.get(value)
         if number is None:
+            import pandas as pd  # imported when first used
+
             number = -1 if pd.isna(value) is True else numbers.setdefault(value, len(numbers))
         return number
     except Exception:  # noqa: BLE001  (not hashable: the row has no unit)
@@ -128,29 +142,61 @@ def _name_hash(name: Any) -> int:
         return 0
 
 
-def group_by_unit(units: ShortIntegers) -> tuple[ShortIntegers, ShortIntegers | None]:
-    """The units in ascending order, and the original index of each row that has a unit; None if nothing moved."""
+@dataclass(frozen=True, repr=False)
+class UnitOrder:
+    """The order in which the rows of a unit are adjacent.  A private value.
+
+    Rows move in two steps, each within a processor's cache; one step across a large table would wait for the memory at
+    every row.
+
+    Parameters
+    ----------
+    units : int32 array, shape (rows with a unit,)
+        The units in ascending order.
+    coarse : int32 array or None
+        The original index of each row after the first step, which drops rows without a unit; None if nothing moves.
+    fine : int32 array or None
+        The index after the first step of each row after the second step; None if nothing moves.
+    """
+
+    units: ShortIntegers
+    coarse: ShortIntegers | None
+    fine: ShortIntegers | None
+
+
+def order_by_unit(units: ShortIntegers) -> UnitOrder:
+    """The order of the rows that have a unit by their units; rows of one unit keep their order."""
     known = None if units.min(initial=0) >= 0 else np.flatnonzero(units >= 0).astype(np.int32)
     units = units if known is None else units[known]
     if (units[1:] >= units[:-1]).all():
-        return units, known
-    halves = range((int(units.max()) >> HALF_BITS) + 1)
+        return UnitOrder(units, known, None)
+    # The higher bits of a unit's number divide the table, at first within each piece of it.
+    bits = int(units.max()).bit_length()
+    shift = min(max(bits - SHARE_BITS, 0), MAX_LOW_BITS)
+    shares = (int(units.max()) >> shift) + 1
+    high_type = np.min_scalar_type(shares - 1)
+    coarse, moved = np.empty_like(units), np.empty_like(units)
 
-    def by_high(part: slice) -> tuple[ShortIntegers, list[int]]:
-        high = (units[part] >> HALF_BITS).astype(np.uint16)
+    def by_high(part: slice) -> list[int]:
+        high = (units[part] >> shift).astype(high_type)
         order = np.argsort(high, kind="stable")
-        return part.start + order.astype(np.int32), np.searchsorted(high[order], [*halves, len(halves)]).tolist()
+        moved[part] = units[part].take(order)
+        coarse[part] = order
+        coarse[part] += part.start
+        return [part.start, *(part.start + np.cumsum(np.bincount(high, minlength=shares))).tolist()]
 
-    pieces = by_blocks(by_high, even_blocks(len(units), at_most=MAX_PIECES))
-    order, ordered = np.empty_like(units), np.empty_like(units)
-    ends = np.cumsum([0, *(sum(ends[half + 1] - ends[half] for _, ends in pieces) for half in halves)]).tolist()
+    starts = by_blocks(by_high, even_blocks(len(units), at_most=MAX_PIECES))
+    sizes = [sum(piece[share + 1] - piece[share] for piece in starts) for share in range(shares)]
+    ends = np.cumsum([0, *sizes]).tolist()
+    ordered, fine = np.empty_like(units), np.empty_like(units)
 
-    def by_low(half: int) -> None:
-        rows = np.concatenate([rows[ends[half] : ends[half + 1]] for rows, ends in pieces])
-        own = units.take(rows)
-        order_in_half = np.argsort(own.astype(np.uint16), kind="stable")
-        part = slice(ends[half], ends[half + 1])
-        order[part], ordered[part] = rows.take(order_in_half), own.take(order_in_half)
+    def by_low(share: int) -> None:
+        slices = [(piece[share], piece[share + 1]) for piece in starts]
+        own = np.concatenate([moved[start:end] for start, end in slices])
+        rows = np.concatenate([np.arange(start, end, dtype=np.int32) for start, end in slices])
+        order = np.argsort(own.astype(np.uint16), kind="stable")
+        part = slice(ends[share], ends[share + 1])
+        fine[part], ordered[part] = rows.take(order), own.take(order)
 
-    by_blocks(by_low, halves)
-    return ordered, order if known is None else known[order]
+    by_blocks(by_low, range(shares))
+    return UnitOrder(ordered, coarse if known is None else known[coarse], fine)

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from dpnb._backends.memory.blocks import by_blocks, even_blocks
@@ -128,6 +127,8 @@ def codes_of(values: Values, column: Categories) -> Codes:
 
 
 def _codes_of(values: NDArray[Any], column: Categories) -> Codes:
+    import pandas as pd  # imported when first used
+
     code_of = {key: code for code, key in enumerate(column.values)}
     kind = _code_dtype(len(column.values))
     if values.dtype.kind in "biuf":
