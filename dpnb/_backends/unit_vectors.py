@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -98,7 +99,7 @@ class UnitVectors:
         slots = (indices[cell] * each + slot)[kept]
         return self.summed(owners, slots, self.values[kept], len(cells) * each, self.max_norm_squared)
 
-    @property
+    @cached_property
     def sizes(self) -> Integers:
         """Number of entries of each vector."""
         return np.asarray(np.diff(np.r_[self.starts, len(self.slots)]))

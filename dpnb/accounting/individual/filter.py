@@ -119,7 +119,9 @@ class IndividualFilter(Frozen):
         """
         indices, before, requested = self._selected(losses, of)
         after = plus_up(before, requested)
-        active = self._inside[indices] & (after <= self._limit())
+        active = after <= self._limit()
+        if self.on_exhausted == "drop":
+            active &= self._inside[indices]
         state = self._with(indices, np.where(active, after, before))
         if self.on_exhausted == "drop":
             state = state._changed(_inside=changed(self._inside, indices, active))
