@@ -79,7 +79,7 @@ class UnitVectors:
             order = np.argsort(index, kind="stable")
             first = starts_of([index[order]])
             owners, slots = owners[order[first]], slots[order[first]]
-            values = np.add.reduceat(values[order], first)
+            values = values[order] if len(first) == len(order) else np.add.reduceat(values[order], first)
         starts = starts_of([owners])
         return cls(owners[starts], starts, slots, values, width, max_norm_squared)
 
@@ -151,7 +151,7 @@ class UnitVectors:
         totals = np.zeros(self.width, self.values.dtype)
         slots, values = self.slots, self.values
         if active is not None:
-            chosen = np.repeat(active, self.sizes)
+            chosen = np.flatnonzero(np.repeat(active, self.sizes))  # faster than a mask that is hard to predict
             slots, values = slots[chosen], values[chosen]
         np.add.at(totals, slots, values)
         return totals

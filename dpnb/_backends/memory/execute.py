@@ -221,7 +221,7 @@ class _RowBlock:
     def squares(self) -> tuple[Integers, NDArray[np.float64]]:
         """The units that have a row which counts, ascending, and their squared norms, rounded up."""
         at = np.flatnonzero(self._counts)
-        units = self._rows.units[at]
+        units = self._rows.units.take(at)
         cells = np.zeros(len(at), np.int64) if self._cells is None else self._cells[at].astype(np.int64)
 
         def values(feature: Feature) -> tuple[Integers | None, Mask | None]:

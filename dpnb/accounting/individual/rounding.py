@@ -17,7 +17,17 @@ from numpy.typing import NDArray
 
 from dpnb.accounting.exact import binary_up
 
-__all__ = ["Floats", "minus_down", "plus_up", "root_down", "squares_up", "taken_apart", "times_up", "times_up_roughly"]
+__all__ = [
+    "Floats",
+    "either",
+    "minus_down",
+    "plus_up",
+    "root_down",
+    "squares_up",
+    "taken_apart",
+    "times_up",
+    "times_up_roughly",
+]
 
 Floats = NDArray[np.float64]
 _DOWN = np.float64(-np.inf)
@@ -147,6 +157,15 @@ def _shifted_up(parts: Floats, exponents: NDArray[np.int32]) -> Floats:
     shifted = np.ldexp(parts, exponents)
     lost = np.ldexp(shifted, -exponents) < parts
     return _next_up(shifted, lost)
+
+
+def either(which: NDArray[np.bool_], one: Floats, other: Floats) -> Floats:
+    """`numpy.where` for doubles: it takes five times as long where `which` is hard to predict."""
+    bits = other.view(np.int64)
+    difference = one.view(np.int64) - bits  # may wrap around, and back
+    difference *= which
+    difference += bits
+    return difference.view(np.float64)
 
 
 def _next_up(values: Floats, where: NDArray[np.bool_]) -> Floats:
