@@ -266,19 +266,19 @@ def _folded(numbers: Integers) -> Integers:
 
 def starts_of(keys: list[NDArray[Any]]) -> Integers:
     """Positions where a run of equal keys begins, in sorted arrays."""
-    starts = np.zeros(len(keys[0]), np.bool_)
-    starts[:1] = True
-    for key in keys:
-        starts[1:] |= key[1:] != key[:-1]
-    return np.flatnonzero(starts)
+    return np.flatnonzero(_run_starts(keys))
 
 
 def _starts(order: Integers, keys: list[NDArray[Any]]) -> NDArray[np.bool_]:
     """Whether, along `order`, a run of equal keys begins."""
-    starts = np.zeros(len(order), np.bool_)
+    return _run_starts([key[order] for key in keys])
+
+
+def _run_starts(keys: list[NDArray[Any]]) -> NDArray[np.bool_]:
+    starts = np.zeros(len(keys[0]), np.bool_)
     starts[:1] = True
     for key in keys:
-        starts[1:] |= key[order][1:] != key[order][:-1]
+        starts[1:] |= key[1:] != key[:-1]
     return starts
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -78,7 +79,7 @@ class UnitVectors:
             order = np.argsort(index, kind="stable")
             first = starts_of([index[order]])
             owners, slots = owners[order[first]], slots[order[first]]
-            values = np.add.reduceat(values[order], first)
+            values = values[order] if len(first) == len(order) else np.add.reduceat(values[order], first)
         starts = starts_of([owners])
         return cls(owners[starts], starts, slots, values, width, max_norm_squared)
 
@@ -98,7 +99,7 @@ class UnitVectors:
         slots = (indices[cell] * each + slot)[kept]
         return self.summed(owners, slots, self.values[kept], len(cells) * each, self.max_norm_squared)
 
-    @property
+    @cached_property
     def sizes(self) -> Integers:
         """Number of entries of each vector."""
         return np.asarray(np.diff(np.r_[self.starts, len(self.slots)]))
@@ -150,7 +151,7 @@ class UnitVectors:
         totals = np.zeros(self.width, self.values.dtype)
         slots, values = self.slots, self.values
         if active is not None:
-            chosen = np.repeat(active, self.sizes)
+            chosen = np.flatnonzero(np.repeat(active, self.sizes))  # faster than a mask that is hard to predict
             slots, values = slots[chosen], values[chosen]
         np.add.at(totals, slots, values)
         return totals

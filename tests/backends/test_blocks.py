@@ -14,7 +14,7 @@ import pytest
 from dpnb._backends.guard import run_guarded
 from dpnb._backends.memory import blocks
 from dpnb._backends.memory.blocks import blocks_of, by_blocks
-from dpnb._backends.memory.execute import execute
+from dpnb._backends.memory.execute import execute, scaled_sums
 from dpnb._backends.memory.per_unit import per_unit_vectors
 from dpnb._backends.memory.prepare import prepared_table
 from dpnb._compile import linear_query
@@ -132,6 +132,20 @@ def test_whoever_is_asked_is_asked_once_in_order_and_only_those_who_take_part_co
     assert len(asked) == 1
     assert (np.diff(asked[0]) > 0).all()
     assert found.tolist() == vectors.sums(vectors.owners % 3 != 0).tolist()
+
+
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("aggregation", AGGREGATIONS)
+@pytest.mark.parametrize("by", BY)
+def test_scaled_sums_of_blocks_are_those_of_the_units_vectors(aggregation: Any, by: dict[str, Any]) -> None:
+    prepared = in_small_blocks(PERSON)
+    query = linear_query(Plan(aggregation, contribution_bounds=ContributionBounds(max_rows=2), **by), SCHEMA, PERSON)
+    vectors = per_unit_vectors(query, prepared, SCHEMA)
+    norms = np.full(len(prepared.names), -1.0)  # scaled down are two of three units, to half of their norm
+    norms[vectors.owners] = np.where(vectors.owners % 3 == 0, -1, np.sqrt(vectors.squares()) / 2)
+    expected = vectors.within(np.maximum(norms[vectors.owners], 0)).sums()
+    found = scaled_sums(query, prepared, SCHEMA, norms)
+    assert found.tolist() == expected.tolist()
 
 
 @pytest.mark.usefixtures("small_blocks")

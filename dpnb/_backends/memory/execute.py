@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from dpnb._backends.memory import gradient
 from dpnb._backends.memory.blocks import by_blocks
 from dpnb._backends.memory.cell_sums import cell_sums, sums_and_counts
 from dpnb._backends.memory.evaluate import NumpyEvaluator
-from dpnb._backends.memory.per_unit import BIG, first_per_unit_cell, per_unit_vectors
+from dpnb._backends.memory.per_unit import BIG, block_vectors, first_per_unit_cell, per_unit_vectors
 from dpnb._backends.memory.prepare.prepared_table import PreparedTable
 from dpnb._backends.memory.row_mask import (
     Mask,
@@ -26,7 +27,7 @@ from dpnb._backends.memory.row_mask import (
     steps_of,
 )
 from dpnb._backends.memory.unit_norms import has_fast_norms, unit_norms_squared
-from dpnb._backends.unit_vectors import Floats, Sums
+from dpnb._backends.unit_vectors import Floats, Sums, added
 from dpnb._compile.features import (
     BRANCHING,
     CountFeature,
@@ -91,8 +92,20 @@ def apply_admission(active: Active, owners: Integers, squares: Floats, units: in
     if admitted is None:
         return None
     is_active = np.ones(units, np.bool_)
-    is_active[owners[~admitted]] = False
+    is_active[owners] = admitted
     return is_active
+
+
+def scaled_sums(query: LinearQuery, table: PreparedTable, schema: Schema, norms: Floats) -> Sums:
+    """The sums of `execute` over the units with a norm that is not negative, their vectors scaled down to it."""
+    rows, keys, blocks = _query_blocks(query, table, schema)
+    chosen = norms >= 0
+
+    def sums_of(block: slice) -> Sums:
+        vectors = block_vectors(query, keys, rows.block(block), chosen)
+        return vectors.within(norms[vectors.owners]).sums()
+
+    return reduce(added, by_blocks(sums_of, blocks))
 
 
 def merge_blocks(blocks: list[tuple[Integers, Floats]]) -> tuple[Integers, Floats]:
@@ -208,7 +221,7 @@ class _RowBlock:
     def squares(self) -> tuple[Integers, NDArray[np.float64]]:
         """The units that have a row which counts, ascending, and their squared norms, rounded up."""
         at = np.flatnonzero(self._counts)
-        units = self._rows.units[at]
+        units = self._rows.units.take(at)
         cells = np.zeros(len(at), np.int64) if self._cells is None else self._cells[at].astype(np.int64)
 
         def values(feature: Feature) -> tuple[Integers | None, Mask | None]:
@@ -220,6 +233,8 @@ class _RowBlock:
             number = None
             if isinstance(feature, ValueFeature):
                 number = steps_of(feature, self._rows)[at].astype(np.int64) - feature.centre
+            if feature.required == self._query.required:  # these rows have it
+                return number, None
             return number, has_values(feature.required, self._rows)[at]
 
         starts, squares = unit_norms_squared(self._query, units, cells, values)

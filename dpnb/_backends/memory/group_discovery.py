@@ -13,6 +13,7 @@ import numpy as np
 from dpnb._backends.contribution import MULTIPLIER, PRIME, Integers, label_hash, starts_of
 from dpnb._backends.memory.blocks import by_blocks, gathered
 from dpnb._backends.memory.cell_codes import dense_codes
+from dpnb._backends.memory.cell_sums import cell_sums
 from dpnb._backends.memory.evaluate import NumpyEvaluator
 from dpnb._backends.memory.execute import Active, apply_admission, merge_blocks
 from dpnb._backends.memory.prepare.prepared_table import PreparedTable
@@ -86,7 +87,13 @@ class _UnitGroups:
     """
 
     def __init__(self, query: LinearQuery, rows: NumpyEvaluator, table: PreparedTable) -> None:
-        levels = [_level(group.expression, rows) for group in query.plan.group_by]
+        nodes = [group.expression for group in query.plan.group_by]
+        self._rank: Codes | None = None
+        if len(nodes) == 1 and isinstance(rows.kind(nodes[0]), String):  # the codes are put in order block by block
+            self._rank, keys = _ranks(nodes[0], rows)
+            levels: list[tuple[Codes, list[Key]]] = [(rows.codes(nodes[0]), keys)]
+        else:
+            levels = [_level(node, rows) for node in nodes]
         self._query, self._rows, self._levels = query, rows, levels
         if query.contribution_bounds.by_rank(table.max_rows):
             _ = table.ranks  # once, before several threads need them
@@ -98,15 +105,23 @@ class _UnitGroups:
             _hashes(group.expression, keys, rows) for group, (_, keys) in zip(query.plan.group_by, levels, strict=True)
         ]
 
+    def _chosen(self, block: slice) -> tuple[NumpyEvaluator, Codes, Mask]:
+        """The rows of a block, their groups, and which of them count."""
+        query, rows = self._query, self._rows.block(block)
+        cells = self._ordered(self._cells[block])
+        contents = self._contents(block) if query.contribution_bounds.max_groups is not None else None
+        counts = row_mask(query.plan.where, (), cells, query.contribution_bounds, rows, contents=contents)
+        return rows, cells, counts
+
+    def _ordered(self, codes: Codes) -> Codes:
+        return codes if self._rank is None else self._rank.take(codes)
+
     def _pairs(self, block: slice) -> tuple[Integers, Integers]:
         """Pairs of units and groups, without repetition; units ascending."""
-        query, rows, cells = self._query, self._rows.block(block), self._cells[block]
-        contents = self._contents(block) if query.contribution_bounds.max_groups is not None else None
-        chosen = np.flatnonzero(
-            row_mask(query.plan.where, (), cells, query.contribution_bounds, rows, contents=contents)
-        )
+        rows, cells, counts = self._chosen(block)
+        chosen = np.flatnonzero(counts)
         units, cell = rows.units[chosen], cells[chosen].astype(np.int64)
-        if query.contribution_bounds.max_rows != 1:
+        if self._query.contribution_bounds.max_rows != 1:
             units, cell = np.divmod(np.unique(units * self.width + cell), max(self.width, 1))
         return units, cell
 
@@ -114,7 +129,7 @@ class _UnitGroups:
         """A number for each row's group that does not depend on other units."""
         contents = np.zeros(block.stop - block.start, np.int64)
         for (codes, _), hashes in zip(self._levels, self._hashes, strict=True):
-            contents = (contents * MULTIPLIER + hashes[codes[block]]) % PRIME
+            contents = (contents * MULTIPLIER + hashes[self._ordered(codes[block])]) % PRIME
         return contents
 
     def affected(self, blocks: list[slice]) -> tuple[Integers, Floats]:
@@ -129,6 +144,11 @@ class _UnitGroups:
 
     def sizes(self, block: slice, is_active: Mask | None) -> Integers:
         """The number of active units in each group."""
+        if self._query.contribution_bounds.max_rows == 1:
+            rows, cells, counts = self._chosen(block)
+            if is_active is not None:
+                counts = counts & is_active[rows.units]
+            return cell_sums(None, cells, counts, self.width)
         units, cell = self._pairs(block)
         return np.bincount(cell if is_active is None else cell[is_active[units]], minlength=self.width)
 
@@ -147,10 +167,8 @@ def _level(node: Expression, rows: NumpyEvaluator) -> tuple[Codes, list[Key]]:
     """A code for each row, and the value of each code, in an order that does not depend on which values occur."""
     kind = rows.kind(node)
     if isinstance(kind, String):
-        texts, codes = rows.texts(node), rows.codes(node)
-        rank = np.full(len(texts) + 1, -1, codes.dtype)
-        rank[texts.ordered_codes] = np.arange(len(texts))
-        return gathered(rank, codes), list(texts.ordered)
+        rank, ordered = _ranks(node, rows)
+        return gathered(rank, rows.codes(node)), ordered
     if isinstance(kind, Categorical):
         return rows.codes(node), list(kind.values)
     if isinstance(kind, Boolean):
@@ -161,6 +179,14 @@ def _level(node: Expression, rows: NumpyEvaluator) -> tuple[Codes, list[Key]]:
     values = values[~np.isnan(values)]
     keys: list[Key] = [int(value) if value.is_integer() else value for value in values.tolist()]
     return np.where(np.isnan(numbers), -1, codes), keys
+
+
+def _ranks(node: Expression, rows: NumpyEvaluator) -> tuple[Codes, list[Key]]:
+    """The rank of each code of a column of texts in the order of the texts, -1 for -1; and the texts in that order."""
+    texts = rows.texts(node)
+    rank = np.full(len(texts) + 1, -1, rows.codes(node).dtype)
+    rank[texts.ordered_codes] = np.arange(len(texts))
+    return rank, list(texts.ordered)
 
 
 def _hashes(node: Expression, keys: list[Key], rows: NumpyEvaluator) -> Integers:

@@ -16,12 +16,11 @@ from typing import Any
 import numpy as np
 
 from dpnb._backends.memory import join_pairs
-from dpnb._backends.memory.execute import Active, execute
+from dpnb._backends.memory.execute import Active, execute, scaled_sums
 from dpnb._backends.memory.group_discovery import present_groups
 from dpnb._backends.memory.join_pairs import JoinedRows
 from dpnb._backends.memory.kernels import start_compiling
 from dpnb._backends.memory.part import part
-from dpnb._backends.memory.per_unit import per_unit_vectors
 from dpnb._backends.memory.prepare.prepared_table import PreparedTable, prepare_all
 from dpnb._backends.protocol import Groups, Schemas, Units
 from dpnb._backends.sources import SourceResolver
@@ -108,8 +107,7 @@ class MemoryBackend(SourceResolver[PreparedTable | JoinedRows]):
         rows, schema = self._rows_and_schema(query)
 
         def clipped_sums(rows: PreparedTable) -> Sums:
-            clipped = per_unit_vectors(query, rows.taken(np.flatnonzero(clip_norms[rows.units] >= 0)), schema)
-            return clipped.within(clip_norms[clipped.owners]).sums()
+            return scaled_sums(query, rows, schema, clip_norms)
 
         return added(sums, rows.summed(query, clipped_sums) if isinstance(rows, JoinedRows) else clipped_sums(rows))
 

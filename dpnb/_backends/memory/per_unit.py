@@ -13,6 +13,7 @@ from dpnb._backends.memory import gradient
 from dpnb._backends.memory.evaluate import NumpyEvaluator
 from dpnb._backends.memory.prepare.prepared_table import PreparedTable
 from dpnb._backends.memory.row_mask import (
+    Mask,
     cell_codes,
     has_values,
     keys_looked_up,
@@ -24,6 +25,7 @@ from dpnb._backends.memory.row_mask import (
 from dpnb._backends.unit_vectors import UnitVectors
 from dpnb._compile.features import BRANCHING, CountFeature, Feature, GradientFeature, TreeFeature, UnitFeature
 from dpnb._compile.linear import LinearQuery
+from dpnb._plan.expressions.nodes import Lookup
 from dpnb._plan.schema import Schema
 
 BIG = 2**62
@@ -32,10 +34,18 @@ BIG = 2**62
 
 def per_unit_vectors(query: LinearQuery, table: PreparedTable, schema: Schema) -> UnitVectors:
     """The contribution of each unit to a query, clipped to the query's bounds."""
+    return block_vectors(query, keys_looked_up(query.plan), NumpyEvaluator(table, schema))
+
+
+def block_vectors(
+    query: LinearQuery, keys: Lookup | None, rows: NumpyEvaluator, chosen: Mask | None = None
+) -> UnitVectors:
+    """`per_unit_vectors` of a block of whole units; with `chosen` only of the units for which it is true."""
     with np.errstate(all="ignore"):
-        rows = NumpyEvaluator(table, schema)
-        cells = cell_codes(query.plan, keys_looked_up(query.plan), rows)
+        cells = cell_codes(query.plan, keys, rows)
         at = np.flatnonzero(row_mask(query.plan.where, query.required, cells, query.contribution_bounds, rows))
+        if chosen is not None:
+            at = at[chosen[rows.units[at]]]
         first = query.features[0]
         if isinstance(first, GradientFeature):
             return gradient.vectors(first, rows, rows.units, at, query.l2_sensitivity_squared)

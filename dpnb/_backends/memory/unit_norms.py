@@ -35,8 +35,8 @@ def has_fast_norms(query: LinearQuery) -> bool:
 
 def unit_norms_squared(
     query: LinearQuery, units: Integers, cells: Integers, values: RowValues
-) -> tuple[Integers, Floats]:
-    """For each unit with rows the index of its first row, and its squared norm, rounded up.
+) -> tuple[Integers | slice, Floats]:
+    """For each unit with rows the index of its first row (a slice for all rows), and its squared norm, rounded up.
 
     Parameters
     ----------
@@ -46,10 +46,10 @@ def unit_norms_squared(
     values : callable
     """
     if query.contribution_bounds.max_rows == 1:
-        starts, squares = np.arange(len(units)), np.zeros(len(units))
+        squares = np.zeros(len(units))
         for feature in query.features:
             squares += _row_squares(feature, len(units), *values(feature))
-        return starts, rounded_up(squares, len(query.features), query.l2_sensitivity_squared)
+        return slice(None), rounded_up(squares, len(query.features), query.l2_sensitivity_squared)
     starts = starts_of([units])
     sizes = np.diff(np.r_[starts, len(units)])
     rows = _UnitNorms(np.repeat(np.arange(len(starts)), sizes), cells, query.cells, len(starts))

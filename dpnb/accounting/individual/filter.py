@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from dpnb.accounting.exact import Number, exact, shown
 from dpnb.accounting.frozen import Frozen
 from dpnb.accounting.individual.losses import remaining_of
-from dpnb.accounting.individual.rounding import Floats, minus_down, plus_up
+from dpnb.accounting.individual.rounding import Floats, either, minus_down, plus_up
 from dpnb.accounting.individual.units import (
     MAX_DOUBLE,
     UnitIndices,
@@ -119,8 +119,10 @@ class IndividualFilter(Frozen):
         """
         indices, before, requested = self._selected(losses, of)
         after = plus_up(before, requested)
-        active = self._inside[indices] & (after <= self._limit())
-        state = self._with(indices, np.where(active, after, before))
+        active = after <= self._limit()
+        if self.on_exhausted == "drop":
+            active &= self._inside[indices]
+        state = self._with(indices, either(active, after, before))
         if self.on_exhausted == "drop":
             state = state._changed(_inside=changed(self._inside, indices, active))
         return state, active
@@ -149,8 +151,8 @@ class IndividualFilter(Frozen):
         left = minus_down(self._limit(), before)
         short = requested > left
         # A unit that takes its whole remainder has exactly 0 left, not the amount by which `left` was rounded down.
-        after = np.where(short, np.maximum(before, self._limit()), plus_up(before, requested))
-        return self._with(indices, after), np.where(short, left, requested)
+        after = either(short, np.maximum(before, self._limit()), plus_up(before, requested))
+        return self._with(indices, after), np.minimum(requested, left)
 
     def charge(self, losses: ArrayLike, of: UnitIndices | None = None) -> Self:
         """The filter after a query in which every unit takes part, without a check of the budget.

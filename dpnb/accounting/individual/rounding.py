@@ -17,10 +17,20 @@ from numpy.typing import NDArray
 
 from dpnb.accounting.exact import binary_up
 
-__all__ = ["Floats", "minus_down", "plus_up", "root_down", "squares_up", "taken_apart", "times_up", "times_up_roughly"]
+__all__ = [
+    "Floats",
+    "either",
+    "minus_down",
+    "plus_up",
+    "root_down",
+    "squares_up",
+    "taken_apart",
+    "times_up",
+    "times_up_roughly",
+]
 
 Floats = NDArray[np.float64]
-_UP, _DOWN = np.float64(np.inf), np.float64(-np.inf)
+_DOWN = np.float64(-np.inf)
 _BLOCK = 2**14
 _MODERATE = 400
 _SPLIT = 134217729.0  # 2^27 + 1 (Veltkamp): cuts a double into two halves of 26 bits
@@ -48,14 +58,16 @@ def _in_blocks(work: Callable[..., Floats]) -> Callable[..., Floats]:
 def plus_up(a: Floats, b: Floats) -> Floats:
     """The sums a + b, rounded up."""
     total, error = _sum(a, b)
-    return np.where(error > 0, np.nextafter(total, _UP), total)
+    return _next_up(total, error > 0)
 
 
 @_in_blocks
 def minus_down(limit: float, b: Floats) -> Floats:
     """The differences max(0, limit - b), rounded down."""
     total, error = _sum(np.full_like(b, limit), -b)
-    return np.maximum(np.where(error < 0, np.nextafter(total, _DOWN), total), 0.0)
+    # As in `_next_up`; a total of 0 or less becomes 0.
+    lower: Floats = (total.view(np.int64) - ((error < 0) & (total > 0))).view(np.float64)
+    return np.maximum(lower, 0.0)
 
 
 @_in_blocks
@@ -137,11 +149,28 @@ def _product(a: Floats, b: Floats) -> tuple[Floats, Floats]:
 
 def _times_up(a: Floats, b: Floats) -> Floats:
     product, error = _product(a, b)
-    return np.where(error > 0, np.nextafter(product, _UP), product)
+    return _next_up(product, error > 0)
 
 
 def _shifted_up(parts: Floats, exponents: NDArray[np.int32]) -> Floats:
     """The numbers parts 2^exponents, rounded up where they fall among the subnormal numbers."""
     shifted = np.ldexp(parts, exponents)
     lost = np.ldexp(shifted, -exponents) < parts
-    return np.where(lost, np.nextafter(shifted, _UP), shifted)
+    return _next_up(shifted, lost)
+
+
+def either(which: NDArray[np.bool_], one: Floats, other: Floats) -> Floats:
+    """`numpy.where` for doubles: it takes five times as long where `which` is hard to predict."""
+    bits = other.view(np.int64)
+    difference = one.view(np.int64) - bits  # may wrap around, and back
+    difference *= which
+    difference += bits
+    return difference.view(np.float64)
+
+
+def _next_up(values: Floats, where: NDArray[np.bool_]) -> Floats:
+    """The values, not negative, with the next larger double where told.
+
+    As integers such doubles are in the same order, without gaps; `numpy.nextafter` takes ten times as long.
+    """
+    return (values.view(np.int64) + where).view(np.float64)

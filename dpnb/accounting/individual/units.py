@@ -54,7 +54,7 @@ def per_unit(values: ArrayLike, name: str, units: int | None = None) -> Floats:
         raise InvalidValueError(f"{name} must be numbers, one for each unit; check the values")
     if array.ndim != 1 or (units is not None and len(array) != units):
         raise InvalidValueError(f"{name} must have one entry for each unit; give an array of that shape")
-    if not np.all((array >= 0) & (array < np.inf)):
+    if not (array.min(initial=0.0) >= 0 and array.max(initial=0.0) < np.inf):  # false for NaN
         raise InvalidValueError(f"{name} must be finite and not negative in every entry; check the values")
     return array
 

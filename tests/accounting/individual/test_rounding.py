@@ -5,11 +5,12 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dpnb.accounting.exact import binary_down, binary_up, sqrt_down
-from dpnb.accounting.individual.rounding import minus_down, plus_up, root_down, squares_up
+from dpnb.accounting.individual.rounding import either, minus_down, plus_up, root_down, squares_up
 
 doubles = st.one_of(st.floats(0, 1e300), st.floats(0, 2), st.floats(0, 1e-300))
 
@@ -39,3 +40,24 @@ def test_scaled_squares_are_never_below(value: float, factor: Fraction) -> None:
 @given(st.integers(0, 2**26), st.floats(1e-9, 1e9))
 def test_a_scaled_exact_square_is_the_smallest_double_not_below(value: int, factor: float) -> None:
     assert squares_up(np.array([float(value)]), Fraction(factor))[0] == binary_up(Fraction(factor) * value**2)
+
+
+LARGEST, SMALLEST = float(np.finfo(np.float64).max), 5e-324
+ENDS = [0.0, SMALLEST, 2.2250738585072014e-308, 1.0, 1.0 - 2**-53, 2.0**53, LARGEST]
+
+
+@pytest.mark.parametrize("a", ENDS)
+@pytest.mark.parametrize("b", ENDS)
+def test_sums_and_differences_at_the_ends_of_the_doubles(a: float, b: float) -> None:
+    x, y = Fraction(a), Fraction(b)
+    above = np.inf if x + y > Fraction(LARGEST) else binary_up(x + y)
+    assert plus_up(np.array([a]), np.array([b]))[0] == above
+    assert minus_down(a, np.array([b]))[0] == binary_down(max(x - y, Fraction(0)))
+
+
+@given(st.lists(st.tuples(st.booleans(), doubles, st.sampled_from([*ENDS, np.inf])), max_size=20))
+def test_either_is_where(entries: list[tuple[bool, float, float]]) -> None:
+    which = np.array([entry[0] for entry in entries], np.bool_)
+    one, other = np.array([entry[1] for entry in entries]), np.array([entry[2] for entry in entries])
+    assert either(which, one, other).tolist() == np.where(which, one, other).tolist()
+    assert either(which, other, one).tolist() == np.where(which, other, one).tolist()
