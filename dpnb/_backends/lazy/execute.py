@@ -113,15 +113,16 @@ def selected_rows(query: LinearQuery, table: LazyTable, schema: Schema) -> Selec
     by_rank = limits.by_rank(table.max_rows)
     table = table.with_ranks() if by_rank else table
     rows = NarwhalsEvaluator(table, schema)
+    keep_counting(query.plan.where, query.required, rows)
     columns: dict[str, nw.Expr] = {"cell": cell_codes(query.plan, rows)}
-    features = [_feature(index, feature, rows, columns) for index, feature in enumerate(query.features)]
-    counts = counts_of(query.plan.where, query.required, rows)
+    if query.plan.group_by:
+        rows.keep([columns["cell"] >= 0])
+    features = [_feature(query, index, feature, rows, columns) for index, feature in enumerate(query.features)]
     if limits.max_groups is not None:
         columns["content"] = columns["cell"]
     kept = [*(["unit", "name"] if table.has_units else []), *(["rank"] if by_rank else [])]
     # In several steps: selecting only a constant would return a single row.
-    frame = rows.frame.with_columns(**columns, counts=nw.all_horizontal(*counts, ignore_nulls=False))
-    frame = frame.filter((nw.col("cell") >= 0) & nw.col("counts")).select(*kept, *columns)
+    frame = rows.frame.with_columns(**columns).select(*kept, *columns)
     frame = limited(frame, limits, table, ["cell"])
     if limits.max_rows_per_group is not None:
         frame = first_rows(frame, limits.max_rows_per_group, ("unit", "cell"))
@@ -155,21 +156,23 @@ def _combined(levels: list[tuple[nw.Expr, int]]) -> nw.Expr:
     return combined
 
 
-def counts_of(where: Expression | None, required: tuple[Expression, ...], rows: NarwhalsEvaluator) -> list[nw.Expr]:
-    """The conditions that a row must satisfy to count."""
-    conditions = [ALWAYS] if where is None else [rows.truth(where).true]
-    return conditions + [rows.present(node) for node in required]
+def keep_counting(where: Expression | None, required: tuple[Expression, ...], rows: NarwhalsEvaluator) -> None:
+    """Keep the rows that satisfy the conditions to count."""
+    if where is not None:
+        rows.keep([rows.truth(where).true])
+    rows.keep([rows.present(node) for node in required])
 
 
 def _feature(
-    index: int, feature: Feature, rows: NarwhalsEvaluator, columns: dict[str, nw.Expr]
+    query: LinearQuery, index: int, feature: Feature, rows: NarwhalsEvaluator, columns: dict[str, nw.Expr]
 ) -> FeatureColumns | None:
     """Add the columns of a feature to `columns`; None for a feature that counts units."""
     if isinstance(feature, UnitFeature | GradientFeature):
         return None
     present = ALWAYS
     for node in (feature.expression,) if isinstance(feature, TreeFeature) else feature.required:
-        present = present & rows.present(node)
+        if node not in query.required:
+            present = rows.both(present, rows.present(node))
     value = slot = None
     if isinstance(feature, TreeFeature):
         slot = rows.divided(rows.numbers(feature.expression).value - feature.low, feature.width).floor()
@@ -177,7 +180,7 @@ def _feature(
     elif feature.split.by:
         split = zip(feature.split.by, feature.split.sizes, strict=True)
         slot = _combined([(rows.level_codes(node)[0] - 1, size) for node, size in split])
-        present = present & (slot >= 0)
+        present = rows.both(present, slot >= 0)
     if isinstance(feature, ValueFeature):
         value = arithmetic.to_grid(rows.numbers(feature.expression).value, feature) - feature.centre
     names = [f"f{index}_present", f"f{index}_value", f"f{index}_slot"]

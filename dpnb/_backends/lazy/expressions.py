@@ -70,7 +70,7 @@ class NarwhalsEvaluator(Evaluation[nw.Expr, NumberColumn, nw.Expr]):
     Attributes
     ----------
     frame : LazyFrame
-        The table's frame with the materialised columns.
+        The table's frame with the materialised columns, and only the rows that are kept.
     """
 
     def __init__(self, table: LazyTable, schema: Schema) -> None:
@@ -79,6 +79,7 @@ class NarwhalsEvaluator(Evaluation[nw.Expr, NumberColumn, nw.Expr]):
         self._results: dict[tuple[str, Expression], Any] = {}
         self._sizes: dict[Node, int] = {}
         self._column_count = 0
+        self._in_frame: set[str] = set()
 
     @property
     def everywhere(self) -> nw.Expr:
@@ -164,8 +165,21 @@ class NarwhalsEvaluator(Evaluation[nw.Expr, NumberColumn, nw.Expr]):
     # --- numbers -----------------------------------------------------------------------------------------------
 
     def _number_column(self, name: str) -> NumberColumn:
-        stem = self._table.stems[name]
-        return NumberColumn(nw.col(stem), nw.col(f"{stem}_present"))
+        stem = self._prepared(name)
+        return NumberColumn(nw.col(f"{stem}_value"), nw.col(f"{stem}_present"))
+
+    def _prepared(self, name: str) -> str:
+        """The stem of a column of the table, prepared in `frame`."""
+        if name not in self._in_frame:
+            self._in_frame.add(name)
+            self.frame = self._table.prepared(self.frame, name)
+        return self._table.stems[name]
+
+    def keep(self, conditions: list[nw.Expr]) -> None:
+        """Keep only the rows of `frame` in which all conditions are true."""
+        uncertain = [condition for condition in conditions if condition is not ALWAYS]
+        if uncertain:
+            self.frame = self.frame.filter(nw.all_horizontal(*uncertain, ignore_nulls=False))
 
     def _number_present(self, numbers: NumberColumn) -> nw.Expr:
         return numbers.present
@@ -252,9 +266,7 @@ class NarwhalsEvaluator(Evaluation[nw.Expr, NumberColumn, nw.Expr]):
     # --- categories --------------------------------------------------------------------------------------------
 
     def _code_column(self, name: str) -> nw.Expr:
-        to = self._new_name()
-        self.frame = self._table.with_code(self.frame, self._table.stems[name], to)
-        return nw.col(to)
+        return nw.col(f"{self._prepared(name)}_code")
 
     def _text_present(self, node: Expression) -> nw.Expr:
         return self.text(node).present

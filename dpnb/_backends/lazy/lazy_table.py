@@ -1,9 +1,10 @@
 """A table that stays in its engine: its columns as the schema describes them, without reading a row.
 
 The values that count are the same as in memory (`dpnb._backends.memory.prepare.prepared_table`), but an engine's
-columns have declared types: a column whose type cannot hold what the schema declares is refused.  No value is null
-here: a missing value is replaced by a placeholder within the column's bounds, and marked by a column of truth values.
-So the engines' different treatments of nulls, NaN and division by zero do not matter.
+columns have declared types: a column whose type cannot hold what the schema declares is refused.  No value is null in a
+prepared column: a missing value is replaced by a placeholder within the column's bounds, and marked by a column of
+truth values.  So the engines' different treatments of nulls, NaN and division by zero do not matter.  Columns are
+prepared where a query needs them, if possible after its filter.
 """
 
 from __future__ import annotations
@@ -37,8 +38,9 @@ class LazyTable:
     ----------
     engine : Engine
     frame : LazyFrame
-        For each column of the schema ``<stem>`` (number, seconds, text, or value of a category), ``<stem>_present`` of
-        numbers, times and texts, and ``<stem>_hash`` of texts; ``unit`` and ``name`` unless each row is a unit.
+        For each column of the schema ``<stem>``: the number, the seconds or the value of a category, as it is in the
+        table; instead of a text ``<stem>_value``, ``<stem>_present`` and ``<stem>_hash``.  ``unit`` and ``name`` unless
+        each row is a unit.
     stems : dict of str to str
         Stem of each column of the schema.
     codes : dict of str to dict
@@ -60,10 +62,17 @@ class LazyTable:
     has_units: bool
     max_rows: int | None
 
-    def with_code(self, frame: Frame, stem: str, to: str) -> Frame:
-        """A frame with the code of each row's category; -1 if its value is not declared."""
-        codes = self.codes[stem]
-        return self.public.with_values(frame, stem, list(codes), list(codes.values()), -1, to)
+    def prepared(self, frame: Frame, name: str) -> Frame:
+        """A frame with a column as queries use it.
+
+        For numbers and times ``<stem>_value`` within the bounds, and ``<stem>_present``; for categories
+        ``<stem>_code``, -1 if the value is not declared.
+        """
+        column, stem = self.schema[name], self.stems[name]
+        if isinstance(column, Categories):
+            codes = self.codes[stem]
+            return self.public.with_values(frame, stem, list(codes), list(codes.values()), -1, f"{stem}_code")
+        return frame if isinstance(column, Text) else frame.with_columns(**_within(stem, column, self.engine))
 
     def contents(self) -> tuple[dict[str, nw.Expr], dict[str, nw.Expr]]:
         """A row's columns as integers below 2**33, 0 for missing, and the unrounded numbers; as in memory."""
@@ -71,7 +80,7 @@ class LazyTable:
         finer: dict[str, nw.Expr] = {}
         for name in sorted(self.stems):
             column, stem = self.schema[name], self.stems[name]
-            value, present = nw.col(stem), nw.col(f"{stem}_present")
+            value, present = nw.col(f"{stem}_value"), nw.col(f"{stem}_present")
             if isinstance(column, Categories):
                 contents[f"c_{stem}"] = nw.col(f"{stem}_code") + 1
                 continue
@@ -93,8 +102,8 @@ class LazyTable:
         contents, finer = self.contents()
         frame = self.frame
         kept = frame.collect_schema().names()
-        for stem in self.codes:
-            frame = self.with_code(frame, stem, f"{stem}_code")
+        for name in self.stems:
+            frame = self.prepared(frame, name)
         return replace(self, frame=ranked(self.engine, frame, contents, finer).select(*kept, "rank"))
 
 
@@ -125,10 +134,10 @@ def engine_table(
     if unit.column is not None:
         _refuse_unit(unit.column, types[unit.column], engine)
     # Only the required columns, renamed to avoid names that the engine or this module might use.
-    raw = {f"r{stem}": nw.col(name) for name, stem in stems.items()}
+    selected = {f"r{stem}": nw.col(name) for name, stem in stems.items()}
     if unit.column is not None:
-        raw["runit"] = nw.col(unit.column)
-    frame = frame.select(**raw)
+        selected["runit"] = nw.col(unit.column)
+    frame = frame.select(**selected)
     # Texts that are not valid equal no declared category, so those columns need no check.
     unchecked = {f"r{stems[name]}" for name, column in schema.items() if isinstance(column, Categories)}
     strings = [name for name, dtype in frame.collect_schema().items() if dtype == nw.String]
@@ -141,14 +150,24 @@ def engine_table(
     columns: dict[str, nw.Expr] = {}
     codes: dict[str, dict[Any, int]] = {}
     for name, column in schema.items():
+        stem = stems[name]
+        raw = nw.col(f"r{stem}")
         if isinstance(column, Categories):
-            columns[stems[name]], codes[stems[name]] = _categories(nw.col(f"r{stems[name]}"), column, types[name])
+            columns[stem], codes[stem] = _categories(raw, column, types[name])
+        elif isinstance(column, Text):
+            present = ~raw.is_null()
+            text = nw.when(present).then(raw.cast(nw.String)).otherwise(nw.lit(""))
+            columns |= {f"{stem}_value": text, f"{stem}_present": present}
+        elif isinstance(column, Dates):
+            columns[stem] = engine.divided(nw.col(f"m{stem}").cast(nw.Float64), 1e6)
         else:
-            columns |= _column(stems[name], column, engine)
+            columns[stem] = raw.cast(nw.Float64)
     if unit.column is not None:
         columns[UNIT] = nw.col("runit").cast(nw.String if _is_text(types[unit.column]) else nw.Int64)
     frame = frame.with_columns(**columns).select(*columns)
-    hashes = {stems[name]: f"{stems[name]}_hash" for name, column in schema.items() if isinstance(column, Text)}
+    hashes = {
+        f"{stems[name]}_value": f"{stems[name]}_hash" for name, column in schema.items() if isinstance(column, Text)
+    }
     if unit.column is not None:
         if types[unit.column].is_integer():
             frame = frame.with_columns(**{NAME: _number_of_integer(nw.col(UNIT))})
@@ -207,24 +226,10 @@ def _is_text(dtype: Any) -> bool:
     return dtype in (nw.String, nw.Categorical) or isinstance(dtype, nw.Enum)
 
 
-def _column(stem: str, column: Bounded | Dates | Text, engine: Engine) -> dict[str, nw.Expr]:
-    raw = nw.col(f"r{stem}")
-    if isinstance(column, Text):
-        present = ~raw.is_null()
-        return {stem: nw.when(present).then(raw.cast(nw.String)).otherwise(nw.lit("")), f"{stem}_present": present}
-    if isinstance(column, Dates):
-        micros = nw.col(f"m{stem}")
-        present = ~micros.is_null()
-        return _within(stem, column, engine.divided(micros.cast(nw.Float64), 1e6), present, engine)
-    number = raw.cast(nw.Float64)
-    return _within(stem, column, number, number.is_finite().fill_null(False), engine)
-
-
-def _within(
-    stem: str, column: Bounded | Dates, number: nw.Expr, present: nw.Expr, engine: Engine
-) -> dict[str, nw.Expr]:
+def _within(stem: str, column: Bounded | Dates, engine: Engine) -> dict[str, nw.Expr]:
     """Values and where they are present, by a column's bounds and its `outside`."""
-    low, high = nw.lit(float(column.low)), nw.lit(float(column.high))
+    number, low, high = nw.col(stem), nw.lit(float(column.low)), nw.lit(float(column.high))
+    present = number.is_finite().fill_null(False)
     if column.outside == "drop":
         present = present & (number >= column.low) & (number <= column.high)
         value = nw.when(present).then(number).otherwise(low)
@@ -233,7 +238,7 @@ def _within(
         value = nw.when(~present | (number < column.low)).then(low).otherwise(below_high)
     if isinstance(column, Bounded) and column.integer:
         value = arithmetic.rounded(value, 0, engine)
-    return {stem: value, f"{stem}_present": present}
+    return {f"{stem}_value": value, f"{stem}_present": present}
 
 
 def _categories(raw: nw.Expr, column: Categories, dtype: Any) -> tuple[nw.Expr, dict[Any, int]]:
