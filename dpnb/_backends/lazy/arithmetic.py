@@ -28,8 +28,10 @@ def whole(column: nw.Expr) -> nw.Expr:
 
 
 def to_grid(column: nw.Expr, bounds: grid.BoundedRange) -> nw.Expr:
-    """Clamped numbers in whole grid steps, toward zero; as in `dpnb._compile.grid`."""
-    scaled = clipped(column, bounds.low, bounds.high) * 2.0 ** -grid.exponent(bounds)
+    """Numbers within the bounds in whole grid steps, toward zero; as in `dpnb._compile.grid`."""
+    scaled = column * 2.0 ** -grid.exponent(bounds)
+    if bounds.low >= 0:
+        return whole(scaled.floor())
     return whole(nw.when(scaled < 0).then(-((-scaled).floor())).otherwise(scaled.floor()))
 
 

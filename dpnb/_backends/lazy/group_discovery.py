@@ -53,7 +53,7 @@ class UnitGroups:
 
     def sizes(self) -> Counter[tuple[Any, ...]]:
         """The number of units of every group that some unit has, by the values of its columns."""
-        rows = grouped(self.table, self.frame, self.cell, {"s": [nw.lit(1).cast(nw.Int64)]})
+        rows = grouped(self.table, self.frame, self.cell, {"s": []})
         return Counter({tuple(row[name] for name in self.cell): int(row["s_0"]) for row in rows})
 
 
