@@ -13,8 +13,8 @@ from dpnb._backends.lazy.engines.engine import Engine, Frame, Paths
 from dpnb._backends.lazy.execute import SelectedRows, added_up, refuse_query, selected_rows
 from dpnb._backends.lazy.files import digest_of, paths_of
 from dpnb._backends.lazy.group_discovery import UnitGroups, counted, groups_of_units
-from dpnb._backends.lazy.lazy_table import LazyTable, Share, engine_table
-from dpnb._backends.lazy.row_limits import with_first_rows
+from dpnb._backends.lazy.lazy_table import UNIT, LazyTable, Share, engine_table
+from dpnb._backends.lazy.row_limits import has_small_units, with_first_rows
 from dpnb._backends.lazy.stability import refuse_unstable
 from dpnb._backends.lazy.unit_budgets import UnitSpending
 from dpnb._backends.lazy.unit_norms import unit_norms_squared
@@ -22,9 +22,11 @@ from dpnb._backends.protocol import Groups, Schemas, Units
 from dpnb._backends.quiet import run_silently
 from dpnb._backends.sources import SourceResolver
 from dpnb._backends.unit_vectors import Sums
+from dpnb._compile.features import UnitFeature
 from dpnb._compile.linear import LinearQuery
 from dpnb._plan.measurements import Discovery
 from dpnb._plan.plan import Join, PartSource, TableSource
+from dpnb._plan.privacy_unit import ContributionBounds
 from dpnb._plan.schema import Text
 from dpnb.accounting.individual import OnExhausted, UnitChargeTerms
 from dpnb.copying import NotCopyable
@@ -32,6 +34,9 @@ from dpnb.errors import SchemaError
 
 MAX_KEPT_BYTES = 2**30
 """Size of the tables whose chosen rows are kept."""
+
+UNSORTED_FACTOR = 3
+"""How many times more rows a share has if only hashes are sorted: a few columns of integers are held at a time."""
 
 T = TypeVar("T")
 
@@ -93,14 +98,35 @@ class LazyBackend(SourceResolver[LazyTable]):
         A sum over units is the sum over shares of them.  The number of rows only determines how often the tables are
         read.
         """
+        return self._divided(1)
+
+    @cached_property
+    def _large_shares(self) -> list[LazyBackend]:
+        """Shares for queries whose rows are not sorted in the engine, but only their hashes in numpy."""
+        frames = [self._sources[name].frame for name in self._names]
+        small = all(
+            frame.collect_schema()[UNIT].is_integer() and has_small_units(self.engine, frame, UNIT) for frame in frames
+        )
+        return self._divided(UNSORTED_FACTOR) if small else self.shares
+
+    def _divided(self, factor: int) -> list[LazyBackend]:
         max_rows = self.engine.rows_at_once
         if max_rows is None or any(unit.column is None for unit in self._units.values()):
             return [self]
-        shares = -(-max(self._row_counts.values()) // max_rows)
+        shares = -(-max(self._row_counts.values()) // (factor * max_rows))
         if shares <= 1:
             return [self]
         arguments = self.engine, self._natives, self._schemas, self._units
         return [LazyBackend(*arguments, (share, shares)) for share in range(shares)]
+
+    def _shares_for(self, query: LinearQuery) -> list[LazyBackend]:
+        """The shares in which a query's sums are added up."""
+        if len(self.shares) == 1 or not self.engine.in_process or query.plan.source not in self._names:
+            return self.shares
+        limits, unit = query.contribution_bounds, self._units[query.plan.source]
+        has_groups_of_units = bool(query.plan.group_by) and any(isinstance(f, UnitFeature) for f in query.features)
+        same = limits == ContributionBounds(max_rows=unit.max_rows)
+        return self._large_shares if same and not has_groups_of_units else self.shares
 
     def rows(self, source: TableSource) -> LazyTable:
         """A table, join or part, with the rows of each unit that count: a private value.
@@ -170,7 +196,7 @@ class LazyBackend(SourceResolver[LazyTable]):
 
     def sums(self, query: LinearQuery) -> Sums:
         """The exact sums of a query."""
-        return self._run(lambda: added_up(query, (share.selected(query) for share in self.shares)))
+        return self._run(lambda: added_up(query, (share.selected(query) for share in self._shares_for(query))))
 
     def groups(self, query: LinearQuery) -> Groups:
         """Every group that some unit has."""

@@ -7,14 +7,13 @@ the last row of their unit that counts.  Only for engines in this process, since
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import narwhals as nw
 import numpy as np
 
-from dpnb._backends.contribution import PRIME_BITS, Integers, starts_of
+from dpnb._backends.contribution import PRIME_BITS, Integers
 from dpnb._backends.lazy.contribution import content_hashes, ranked
-from dpnb._backends.lazy.engines.engine import Frame
+from dpnb._backends.lazy.engines.engine import Engine, Frame
 from dpnb._backends.lazy.lazy_table import NAME, UNIT, LazyTable
 
 HASH, LAST = "h_first", "h_last"
@@ -55,9 +54,7 @@ def _first_rows(table: LazyTable, frame: Frame, max_rows: int) -> Frame:
     is_integer = frame.collect_schema()[UNIT].is_integer()
     # An integer identifies its unit; the number of a text does if no two units have the same.
     key = UNIT if is_integer else NAME
-    keys, hashes = engine.arrays(frame.select(key, nw.col(HASH).cast(nw.Int32))).values()
-    units, last, tied, count = last_hashes(keys, hashes, max_rows)
-    del keys, hashes
+    units, last, tied, count = _last_hashes(table, frame, key, max_rows)
     if not is_integer and int(engine.collected(frame.select(nw.col(UNIT).n_unique()))[0][UNIT]) != count:
         return _by_rank(table, frame, max_rows)
     limits = engine.private_table(frame, {key: units, LAST: last})
@@ -70,14 +67,30 @@ def _first_rows(table: LazyTable, frame: Frame, max_rows: int) -> Frame:
     return nw.concat([others, _by_rank(table, frame.join(those, on=key, how="semi"), max_rows)])
 
 
-def last_hashes(units: Integers, hashes: Any, max_rows: int) -> tuple[Integers, Integers, Integers, int]:
+def _last_hashes(table: LazyTable, frame: Frame, key: str, max_rows: int) -> tuple[Integers, Integers, Integers, int]:
+    engine = table.engine
+    if has_small_units(engine, frame, key):
+        (sorting,) = engine.arrays(frame.select(sorting=nw.col(key) * 2**PRIME_BITS + nw.col(HASH))).values()
+        return last_hashes(sorting, max_rows)
+    keys, hashes = engine.arrays(frame.select(key, nw.col(HASH).cast(nw.Int32))).values()
+    distinct, numbers = np.unique(keys, return_inverse=True)
+    units, last, tied, count = last_hashes((numbers.astype(np.int64) << PRIME_BITS) | hashes, max_rows)
+    return distinct[units], last, distinct[tied], count
+
+
+def has_small_units(engine: Engine, frame: Frame, key: str) -> bool:
+    """Whether all units are integers from 0 to 2**32 - 1, which fit 64 bits together with a hash."""
+    (ends,) = engine.collected(frame.select(low=nw.col(key).min(), high=nw.col(key).max()))
+    return ends["low"] is not None and ends["low"] >= 0 and ends["high"] < 2**32
+
+
+def last_hashes(sorting: Integers, max_rows: int) -> tuple[Integers, Integers, Integers, int]:
     """The units with more than `max_rows` rows, each with the hash of the last row that counts.
 
     Parameters
     ----------
-    units : int64 array, shape (rows,)
-    hashes : integer array, shape (rows,)
-        Below 2**31.
+    sorting : int64 array, shape (rows,)
+        Of each row its unit, from 0 to 2**32 - 1, times 2**31, plus its hash.
     max_rows : int
 
     Returns
@@ -88,18 +101,11 @@ def last_hashes(units: Integers, hashes: Any, max_rows: int) -> tuple[Integers, 
     count : int
         The number of units.
     """
-    distinct: Integers | None = None
-    if len(units) and (units.min() < 0 or units.max() >= 2**32):
-        distinct, units = np.unique(units, return_inverse=True)
-    sorting = units.astype(np.int64) << PRIME_BITS
-    sorting |= hashes
-    sorting.sort()
-    ordered = sorting >> PRIME_BITS
-    starts = starts_of([ordered])
-    tied = np.unique(ordered[1:][sorting[1:] == sorting[:-1]])
-    sizes = np.diff(np.r_[starts, len(ordered)])
-    long = starts[sizes > max_rows]
-    found, last = ordered[long], sorting[long + (max_rows - 1)] & (2**PRIME_BITS - 1)
-    if distinct is not None:
-        found, tied = distinct[found], distinct[tied]
-    return found, last, tied, len(starts)
+    sorting = np.sort(sorting)
+    units = sorting >> PRIME_BITS
+    is_first = np.ones(len(units), np.bool_)
+    np.not_equal(units[1:], units[:-1], out=is_first[1:])
+    starts = np.flatnonzero(is_first)
+    tied = np.unique(units[1:][sorting[1:] == sorting[:-1]])
+    long = starts[np.diff(starts, append=len(units)) > max_rows]
+    return units[long], sorting[long + (max_rows - 1)] & (2**PRIME_BITS - 1), tied, len(starts)
