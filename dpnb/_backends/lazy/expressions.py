@@ -123,7 +123,6 @@ class NarwhalsEvaluator(Evaluation[nw.Expr, NumberColumn, nw.Expr]):
         return nw.col(self._named(value))
 
     def _named(self, value: nw.Expr) -> str:
-        """The name of a new column of `frame` with the value of an expression."""
         name = self._new_name()
         self.frame = self.frame.with_columns(**{name: value})
         return name
@@ -161,8 +160,6 @@ class NarwhalsEvaluator(Evaluation[nw.Expr, NumberColumn, nw.Expr]):
 
     def _reused(self, mask: nw.Expr) -> nw.Expr:
         return self.materialized(mask)
-
-    # --- numbers -----------------------------------------------------------------------------------------------
 
     def _number_column(self, name: str) -> NumberColumn:
         stem = self._prepared(name)
@@ -254,16 +251,7 @@ class NarwhalsEvaluator(Evaluation[nw.Expr, NumberColumn, nw.Expr]):
         present = present & ~indices.is_in(without_value) if without_value else present
         placeholder = next((value for value in values if value is not None), 0.0)
         filled = [placeholder if value is None else value for value in values]
-        distinct = sorted(set(filled))
-        rank = {value: index for index, value in enumerate(distinct)}
-        if distinct == [distinct[0] + index for index in range(len(distinct))]:
-            ranks = self.translated(indices, [rank[value] for value in filled])
-            return NumberColumn(
-                nw.when(ranks < 0).then(nw.lit(0)).otherwise(ranks).cast(nw.Float64) + distinct[0], present
-            )
         return NumberColumn(self._valued(indices, range(len(filled)), filled, filled[0]), present)
-
-    # --- categories --------------------------------------------------------------------------------------------
 
     def _code_column(self, name: str) -> nw.Expr:
         return nw.col(f"{self._prepared(name)}_code")
@@ -333,20 +321,16 @@ class NarwhalsEvaluator(Evaluation[nw.Expr, NumberColumn, nw.Expr]):
         prefix_codes: nw.Expr | None = None
         prefixes = [0] * len(node.keys)
         for level, inner in enumerate(node.inner):
-            level_codes = {key: code for code, key in enumerate(dict.fromkeys(key[level] for key in node.keys))}
-            codes = self.key_codes(inner, level_codes)
-            size = max(len(level_codes), 1)
-            prefixes = [
-                prefix * size + level_codes[key[level]] for prefix, key in zip(prefixes, node.keys, strict=True)
-            ]
+            own = {key: code for code, key in enumerate(dict.fromkeys(key[level] for key in node.keys))}
+            codes = self.key_codes(inner, own)
+            size = max(len(own), 1)
+            prefixes = [prefix * size + own[key[level]] for prefix, key in zip(prefixes, node.keys, strict=True)]
             if prefix_codes is not None:
                 missing = (prefix_codes < 0) | (codes < 0)
                 codes = nw.when(missing).then(nw.lit(-1)).otherwise(prefix_codes * size + codes)
             distinct = sorted(set(prefixes))
             code_of = {prefix: code for code, prefix in enumerate(distinct)}
             prefixes = [code_of[prefix] for prefix in prefixes]
-            if not distinct:
-                return nw.lit(-1).cast(nw.Int64)
             prefix_codes = self._valued(codes, distinct, range(len(distinct)))
         if prefix_codes is None:
             raise TypeError("lookup")
@@ -377,8 +361,6 @@ class NarwhalsEvaluator(Evaluation[nw.Expr, NumberColumn, nw.Expr]):
         key, to = self._named(column), self._new_name()
         self.frame = self._table.public.with_values(self.frame, key, list(keys), list(values), default, to)
         return nw.col(to)
-
-    # --- conditions --------------------------------------------------------------------------------------------
 
     def _same(self, left: nw.Expr, right: nw.Expr) -> nw.Expr:
         return (left & right) | (~left & ~right)
