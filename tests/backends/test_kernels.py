@@ -163,6 +163,7 @@ CONDITIONS = [
     And(Compare(">=", Y, Literal(3)), Compare("<", X, Literal(-3))),
     Or(Not(Compare("<", Y, Literal(7))), Compare("!=", X, Literal(5))),
     Compare(">", X, Literal(99)),
+    Or(Compare("<", H, Literal(50)), Compare(">=", Y, Literal(18))),
     And(IsIn(G, ("a", "c")), Compare(">", X, Y)),
 ]
 AGGREGATIONS = [Count(), Count(X), CountUnits(), Sum(X), Mean(Y), Ratio(X, Y), Moments((X, Y)), QuantileTree(Y)]

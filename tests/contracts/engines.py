@@ -17,6 +17,7 @@ import pytest
 import dpnb
 from contracts import texts_and_dates
 from dpnb._backends import MemoryBackend, opened
+from dpnb._backends.lazy import lazy_backend
 from dpnb._backends.lazy.engines.engine import Engine
 from dpnb._backends.unit_vectors import Sums
 from dpnb._compile import LinearQuery, linear_query
@@ -315,6 +316,33 @@ class EngineContract(ABC):
                 there.refuse(query)
                 same(query, here, there)
 
+    def test_declared_values_are_found_by_their_exact_equals(self) -> None:
+        """Also beside values that look alike, and where they are many."""
+        texts, numbers = [f"key {code}" for code in range(100)], [code * 7.0 for code in range(100)]
+        table = pd.DataFrame(
+            {
+                "t": np.array(["key 1", "key 1 ", "KEY 1", "", None, "key 99", "key 100", "k\u00e9y 1"] * 3, object),
+                "f": [0.0, -0.0, 7.0, 7.000000001, np.nan, np.inf, 693.0, 700.0] * 3,
+                "i": [0, 7, -7, 8, 693, 700, 2**62, -(2**62)] * 3,
+            }
+        )
+        schema = schema_from(
+            {
+                "t": dpnb.Categories(texts),
+                "f": dpnb.Categories(numbers),
+                "i": dpnb.Categories([int(number) for number in numbers]),
+            }
+        )
+        units = {"": PrivacyUnit()}
+        here = MemoryBackend.read({"": table}, {"": schema}, units)
+        there = opened({"": self.native(table)}, {"": schema}, units)
+        asks: list[Ask] = [lambda f, name=name: f.groupby(name).size() for name in schema]  # type: ignore[misc]
+        asks += [lambda f: f[f["t"].isin(texts[1:])].count(), lambda f: f[f["i"] != 7].count()]
+        asks += [lambda f: f.groupby(["t", "i"]).size(), lambda f: f["f"].astype(float).sum()]
+        for ask in asks:
+            for plan in plans_of(ask, units[""], schema):
+                same(linear_query(plan, schema, units[""]), here, there)
+
     def test_some_cells_are_measured_alone(self, at_hand: dict[str, tuple[Any, Any]]) -> None:
         (plan,) = plans_of(lambda f: f.groupby("k")["x"].mean(), UNITS["whole number"])
         same(linear_query(plan, SCHEMA, UNITS["whole number"], (1, 3)), *self.both(at_hand, "whole number"))
@@ -555,6 +583,19 @@ class SortingEngineContract(TypedEngineContract):
                 sizes.clear()
                 same(query, here, there)
                 assert len(sizes) >= shares
+
+    @pytest.mark.parametrize("kept", [0, 2**30])
+    def test_few_or_many_rows_the_same_ones_of_a_unit_count(self, kept: int, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(lazy_backend, "MAX_KEPT_BYTES", kept)
+        monkeypatch.setattr(self.engine, "rows_at_once", 250)
+        for shift in (5, 2**33):
+            table = TABLE.assign(pid=TABLE["pid"] + shift)
+            there = opened({"": self.native(table)}, {"": SCHEMA}, {"": UNITS["whole number"]})
+            here = MemoryBackend.read({"": table}, {"": SCHEMA}, {"": UNITS["whole number"]})
+            for name in ("mean", "units"):
+                for query in compiled(QUESTIONS[name], UNITS["whole number"]):
+                    same(query, here, there)
+                    same(query, here, there)
 
     def test_a_table_of_single_rows_is_asked_at_once(self, shares: int, monkeypatch: pytest.MonkeyPatch) -> None:
         there = opened({"": self.native(TABLE)}, {"": SCHEMA}, {"": UNITS["row"]})

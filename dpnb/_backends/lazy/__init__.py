@@ -8,6 +8,8 @@
 ``arithmetic``       arithmetic that gives the same bits on every engine
 ``calendar``         parts of dates, by such arithmetic
 ``expressions``      a row-wise expression -> an expression of narwhals
+``public_tables``    lookups of public values, by joins with small tables
+``row_limits``       the first rows of each unit of a table
 ``contribution``     the rows and groups of a unit that count: windows over the unit
 ``combine``          joins and parts
 ``execute``          linear query x table -> exact integer sums

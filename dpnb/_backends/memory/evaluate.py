@@ -337,9 +337,9 @@ class NumpyEvaluator(Evaluation[Mask, Any, Any]):
     def _compared(self, node: Compare) -> Mask:
         match node:
             case Compare("<" | "<=" | ">" | ">=" as operator, Column(name), Literal(int() | float() as constant)):
-                codes, values = self._table.coarse_codes.get(name), self._number_column(name)
-                if codes is not None and (kernels := kernels_for(codes, values)) is not None:
-                    column = self._table.grids[name]
+                codes = self._table.coarse_codes.get(name)
+                if codes is not None and (kernels := kernels_for(codes, self._table.numbers[name])) is not None:
+                    values, column = self._number_column(name), self._table.grids[name]
                     threshold = self._shared.once(
                         "threshold", node, lambda _: Threshold.of(operator, float(constant), column)
                     )

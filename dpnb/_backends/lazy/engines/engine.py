@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
 
 from dpnb._backends.contribution import LIMB_BITS, MULTIPLIER, PRIME
 from dpnb._backends.numpy_settings import isolated_numeric_settings
@@ -39,6 +41,8 @@ class Engine(ABC):
     rows_at_once: int | None = None
     """A longer table with a privacy unit is queried in shares of the units, since the engine sorts all rows on one
     machine; None for an engine that distributes them."""
+    in_process = False
+    """Whether the rows are in the memory of this process, or pass through it, when they are read."""
     wide_sums = False
     """Whether sums of 64-bit integers have more than 64 bits, so that they cannot overflow."""
     shares_subexpressions = True
@@ -98,15 +102,31 @@ class Engine(ABC):
         """A column of finite doubles divided by a constant, correctly rounded."""
         return column / by
 
-    def encoded(self, column: nw.Expr, values: Sequence[Any], codes: Sequence[int]) -> nw.Expr:
-        """The code of each value of a public list of the column's type; -1 for any other value."""
-        return column.replace_strict(list(values), list(codes), default=-1, return_dtype=nw.Int64)
+    @abstractmethod
+    def public_table(self, frame: Frame, columns: Mapping[str, Sequence[Any]]) -> Frame:
+        """A small table of public values, texts, doubles or 64-bit integers, which can be joined with a frame."""
+
+    def with_matches(self, frame: Frame, column: str, table: Frame, to: str) -> Frame:
+        """The frame with column `to` of a public table in the row whose ``key`` equals a column; null without one.
+
+        A null matches no key.  The keys are distinct, so no row is repeated.
+        """
+        found = table.select("key", nw.col("value").alias(to))
+        return frame.join(found, left_on=column, right_on="key", how="left")
 
     def collected(self, frame: Frame) -> list[dict[str, Any]]:
         """The rows of a small result."""
         refuse_stopped()
         with isolated_numeric_settings():
             return frame.collect().rows(named=True)
+
+    def arrays(self, frame: Frame) -> dict[str, NDArray[Any]]:
+        """The columns of integers without nulls as arrays; for an engine in this process."""
+        raise NotImplementedError
+
+    def private_table(self, frame: Frame, columns: Mapping[str, NDArray[np.int64]]) -> Frame:
+        """A table of arrays, which can be joined with a frame; for an engine in this process."""
+        raise NotImplementedError
 
     @abstractmethod
     def kept(self, frame: Frame) -> Frame:
