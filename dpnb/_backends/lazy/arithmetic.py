@@ -6,10 +6,6 @@ operations that libraries round differently are composed of these.  For division
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import pairwise
-from typing import Any
-
 import narwhals as nw
 
 from dpnb._backends.lazy.engines.engine import Engine
@@ -32,8 +28,10 @@ def whole(column: nw.Expr) -> nw.Expr:
 
 
 def to_grid(column: nw.Expr, bounds: grid.BoundedRange) -> nw.Expr:
-    """Clamped numbers in whole grid steps, toward zero; as in `dpnb._compile.grid`."""
-    scaled = clipped(column, bounds.low, bounds.high) * 2.0 ** -grid.exponent(bounds)
+    """Numbers within the bounds in whole grid steps, toward zero; as in `dpnb._compile.grid`."""
+    scaled = column * 2.0 ** -grid.exponent(bounds)
+    if bounds.low >= 0:
+        return whole(scaled.floor())
     return whole(nw.when(scaled < 0).then(-((-scaled).floor())).otherwise(scaled.floor()))
 
 
@@ -86,20 +84,7 @@ def powered(column: nw.Expr, exponent: float) -> nw.Expr:
     return column if power is None else power
 
 
-def encoded(column: nw.Expr, values: Sequence[Any], codes: Sequence[int], engine: Engine) -> nw.Expr:
-    """The code of each value of a public list of the column's type; -1 for any other value.
-
-    The codes of evenly spaced values, numbered 0, 1, ..., are computed instead of looked up.
-    """
-    if len(values) > 2 and not isinstance(values[0], str) and list(codes) == list(range(len(values))):
-        steps = {b - a for a, b in pairwise(values)}
-        if len(steps) == 1 and (step := steps.pop()) > 0 and float(step).is_integer() and max(map(abs, values)) < 2**52:
-            inside = (column >= values[0]) & (column <= values[-1])
-            number = nw.when(inside).then(column).otherwise(nw.lit(values[0])).cast(nw.Float64)
-            code = engine.divided(number - float(values[0]), float(step)).floor()
-            return (
-                nw.when(inside & (code * float(step) + float(values[0]) == number))
-                .then(whole(code))
-                .otherwise(nw.lit(-1))
-            )
-    return engine.encoded(column, values, codes)
+def code_of_consecutive(column: nw.Expr, first: int, last: int) -> nw.Expr:
+    """The distance of integers from the first of consecutive ones; -1 for any other."""
+    inside = (column >= first) & (column <= last)
+    return nw.when(inside).then(column).otherwise(nw.lit(first - 1)).cast(nw.Int64) - first

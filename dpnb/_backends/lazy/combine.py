@@ -6,6 +6,7 @@ The engine forms the pairs; here only the rules of `dpnb._plan.join` bound the n
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import narwhals as nw
 
@@ -21,6 +22,7 @@ from dpnb._plan.schema import Schema
 def join(left: LazyTable, right: LazyTable, schemas: tuple[Schema, Schema], source: Join) -> LazyTable:
     """Every pair of rows that one unit has in both tables."""
     stems: dict[str, str] = {}
+    codes: dict[str, dict[Any, int]] = {}
     schema: Schema = {}
     frames = []
     for side, (table, own) in enumerate(zip((left, right), schemas, strict=True)):
@@ -32,10 +34,11 @@ def join(left: LazyTable, right: LazyTable, schemas: tuple[Schema, Schema], sour
         for name in own:
             new = joined_name(name, side, source, schemas[1 - side])
             stems[new], schema[new] = prefix + table.stems[name], own[name]
+        codes |= {prefix + stem: of for stem, of in table.codes.items()}
         frames.append(table.frame.select("unit", **columns))
     max_pairs = None if left.max_rows is None or right.max_rows is None else left.max_rows * right.max_rows
     pairs = frames[0].join(frames[1], on="unit", how="inner")
-    return LazyTable(left.engine, pairs, stems, schema, True, max_pairs)
+    return LazyTable(left.engine, pairs, stems, codes, left.public, schema, True, max_pairs)
 
 
 def part(table: LazyTable, schema: Schema, which: PartSource) -> LazyTable:

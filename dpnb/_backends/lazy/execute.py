@@ -31,7 +31,7 @@ from dpnb._compile.features import (
     ValueFeature,
 )
 from dpnb._compile.linear import LinearQuery
-from dpnb._plan.expressions.nodes import Expression, Lookup
+from dpnb._plan.expressions.nodes import Column, Expression, Lookup
 from dpnb._plan.plan import Plan
 from dpnb._plan.privacy_unit import ContributionBounds
 from dpnb._plan.schema import Schema
@@ -78,11 +78,26 @@ def _expressions(query: LinearQuery) -> Iterable[Expression]:
 
 @dataclass(frozen=True)
 class FeatureColumns:
-    """The names of a feature's columns: whether a row contributes, its value, and its slot; None for a constant."""
+    """The names of a feature's columns: whether a row contributes, its value, and its slot.
 
-    present: str
+    None if every row contributes, if the value is 1, or if there is one slot.
+    """
+
+    present: str | None
     value: str | None
     slot: str | None
+
+    def contributing(self, frame: Frame) -> Frame:
+        """The rows that contribute."""
+        return frame if self.present is None else frame.filter(nw.col(self.present))
+
+    @property
+    def number(self) -> nw.Expr:
+        """What each row contributes."""
+        value = nw.lit(1).cast(nw.Int64) if self.value is None else nw.col(self.value)
+        if self.present is None:
+            return value
+        return nw.when(nw.col(self.present)).then(value).otherwise(nw.lit(0)).cast(nw.Int64)
 
 
 @dataclass(frozen=True, repr=False)
@@ -113,15 +128,16 @@ def selected_rows(query: LinearQuery, table: LazyTable, schema: Schema) -> Selec
     by_rank = limits.by_rank(table.max_rows)
     table = table.with_ranks() if by_rank else table
     rows = NarwhalsEvaluator(table, schema)
+    keep_counting(query.plan.where, query.required, rows)
     columns: dict[str, nw.Expr] = {"cell": cell_codes(query.plan, rows)}
-    features = [_feature(index, feature, rows, columns) for index, feature in enumerate(query.features)]
-    counts = counts_of(query.plan.where, query.required, rows)
+    if query.plan.group_by:
+        rows.keep([columns["cell"] >= 0])
+    features = [_feature(query, index, feature, rows, columns) for index, feature in enumerate(query.features)]
     if limits.max_groups is not None:
         columns["content"] = columns["cell"]
     kept = [*(["unit", "name"] if table.has_units else []), *(["rank"] if by_rank else [])]
     # In several steps: selecting only a constant would return a single row.
-    frame = rows.frame.with_columns(**columns, counts=nw.all_horizontal(*counts, ignore_nulls=False))
-    frame = frame.filter((nw.col("cell") >= 0) & nw.col("counts")).select(*kept, *columns)
+    frame = rows.frame.with_columns(**columns).select(*kept, *columns)
     frame = limited(frame, limits, table, ["cell"])
     if limits.max_rows_per_group is not None:
         frame = first_rows(frame, limits.max_rows_per_group, ("unit", "cell"))
@@ -155,21 +171,23 @@ def _combined(levels: list[tuple[nw.Expr, int]]) -> nw.Expr:
     return combined
 
 
-def counts_of(where: Expression | None, required: tuple[Expression, ...], rows: NarwhalsEvaluator) -> list[nw.Expr]:
-    """The conditions that a row must satisfy to count."""
-    conditions = [ALWAYS] if where is None else [rows.truth(where).true]
-    return conditions + [rows.present(node) for node in required]
+def keep_counting(where: Expression | None, required: tuple[Expression, ...], rows: NarwhalsEvaluator) -> None:
+    """Keep the rows that satisfy the conditions to count."""
+    if where is not None:
+        rows.keep([rows.truth(where).true])
+    rows.keep([rows.present(node) for node in required])
 
 
 def _feature(
-    index: int, feature: Feature, rows: NarwhalsEvaluator, columns: dict[str, nw.Expr]
+    query: LinearQuery, index: int, feature: Feature, rows: NarwhalsEvaluator, columns: dict[str, nw.Expr]
 ) -> FeatureColumns | None:
     """Add the columns of a feature to `columns`; None for a feature that counts units."""
     if isinstance(feature, UnitFeature | GradientFeature):
         return None
     present = ALWAYS
     for node in (feature.expression,) if isinstance(feature, TreeFeature) else feature.required:
-        present = present & rows.present(node)
+        if node not in query.required:
+            present = rows.both(present, rows.present(node))
     value = slot = None
     if isinstance(feature, TreeFeature):
         slot = rows.divided(rows.numbers(feature.expression).value - feature.low, feature.width).floor()
@@ -177,14 +195,15 @@ def _feature(
     elif feature.split.by:
         split = zip(feature.split.by, feature.split.sizes, strict=True)
         slot = _combined([(rows.level_codes(node)[0] - 1, size) for node, size in split])
-        present = present & (slot >= 0)
+        present = rows.both(present, slot >= 0)
     if isinstance(feature, ValueFeature):
-        value = arithmetic.to_grid(rows.numbers(feature.expression).value, feature) - feature.centre
-    names = [f"f{index}_present", f"f{index}_value", f"f{index}_slot"]
-    for name, column in zip(names, (present, value, slot), strict=True):
-        if column is not None:
-            columns[name] = column
-    return FeatureColumns(names[0], names[1] if value is not None else None, names[2] if slot is not None else None)
+        number = rows.numbers(feature.expression).value
+        if not isinstance(feature.expression, Column):  # a column is within its bounds, which are those of the feature
+            number = arithmetic.clipped(number, feature.low, feature.high)
+        value = arithmetic.to_grid(number, feature) - feature.centre
+    found = {"present": None if present is ALWAYS else present, "value": value, "slot": slot}
+    columns |= {f"f{index}_{what}": column for what, column in found.items() if column is not None}
+    return FeatureColumns(**{what: None if column is None else f"f{index}_{what}" for what, column in found.items()})
 
 
 # --- sums ------------------------------------------------------------------------------------------------------------
@@ -218,9 +237,7 @@ def _plain_sums(query: LinearQuery, table: LazyTable, frame: Frame, features: li
         return []
     columns: dict[str, list[nw.Expr]] = {}
     for number, of in enumerate(features):
-        value = nw.lit(1) if of.value is None else nw.col(of.value)
-        counted = nw.when(nw.col(of.present)).then(value).otherwise(nw.lit(0)).cast(nw.Int64)
-        columns[f"s{number}"] = _parts(counted, of.value is not None and not table.engine.wide_sums)
+        columns[f"s{number}"] = _parts(of, table)
     sums = [np.zeros((query.cells, 1), object) for _ in features]
     for row in grouped(table, frame, ["cell"] if query.plan.group_by else [], columns):
         for number in range(len(features)):
@@ -231,11 +248,10 @@ def _plain_sums(query: LinearQuery, table: LazyTable, frame: Frame, features: li
 def _slot_sums(query: LinearQuery, table: LazyTable, frame: Frame, feature: Feature, of: FeatureColumns) -> Any:
     """Sums of a feature with several slots; shape (cells, slots)."""
     width = feature.leaves if isinstance(feature, TreeFeature) else feature.slots
-    value = nw.lit(1).cast(nw.Int64) if of.value is None else nw.col(of.value)
-    columns = {"s": _parts(value, of.value is not None and not table.engine.wide_sums)}
+    columns = {"s": _parts(replace(of, present=None), table)}
     keys = ["cell", str(of.slot)] if query.plan.group_by else [str(of.slot)]
     sums = np.zeros((query.cells, width), object)
-    for row in grouped(table, frame.filter(nw.col(of.present)), keys, columns):
+    for row in grouped(table, of.contributing(frame), keys, columns):
         sums[int(row.get("cell", 0)), int(row[str(of.slot)])] += _whole(row, "s")
     if not isinstance(feature, TreeFeature):
         return sums
@@ -251,24 +267,28 @@ def _unit_counts(query: LinearQuery, table: LazyTable, frame: Frame) -> Any:
     if table.has_units:
         frame = frame.select("unit", "cell").unique()
     counts = np.zeros((query.cells, 1), object)
-    for row in grouped(table, frame, keys, {"s": [nw.lit(1).cast(nw.Int64)]}):
+    for row in grouped(table, frame, keys, {"s": []}):
         counts[int(row.get("cell", 0)), 0] += _whole(row, "s")
     return counts
 
 
-def _parts(value: nw.Expr, split: bool) -> list[nw.Expr]:
-    """A value, or its higher and lower parts."""
-    if not split:
-        return [value]
+def _parts(of: FeatureColumns, table: LazyTable) -> list[nw.Expr]:
+    """What is summed for a feature: a number, or its higher and lower parts; nothing if each row contributes 1."""
+    if of.value is None:
+        return [] if of.present is None else [of.number]
+    if table.engine.wide_sums:
+        return [of.number]
+    value = of.number
     high = (value.cast(nw.Float64) * (1 / LOW_PART)).floor().cast(nw.Int64)
     return [high, value - high * LOW_PART]
 
 
 def grouped(table: LazyTable, frame: Frame, keys: list[str], sums: dict[str, list[nw.Expr]]) -> list[dict[str, Any]]:
-    """Sums grouped by some columns, or over all rows if there are none."""
+    """Sums, or numbers of rows for an empty list, grouped by some columns or over all rows if there are none."""
     columns = {f"{name}_{index}": part for name, parts in sums.items() for index, part in enumerate(parts)}
-    frame = frame.with_columns(**columns).select(*keys, *columns)
+    frame = frame.with_columns(**columns).select(*keys, *columns) if columns else frame
     totals = [nw.col(name).sum() for name in columns]
+    totals += [nw.len().alias(f"{name}_0") for name, parts in sums.items() if not parts]
     return table.engine.collected(frame.group_by(*keys).agg(*totals) if keys else frame.select(*totals))
 
 

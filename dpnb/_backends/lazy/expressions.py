@@ -42,6 +42,9 @@ from dpnb._plan.schema import Key, Schema, text_of
 MAX_INLINE_SIZE = 30
 """A larger expression becomes a column; the size is about the number of references to columns."""
 
+MAX_LISTED = 64
+"""Longer lists of values are not part of an expression, but of a public table."""
+
 ALWAYS, NEVER = nw.lit(True), nw.lit(False)
 
 
@@ -67,7 +70,7 @@ class NarwhalsEvaluator(Evaluation[nw.Expr, NumberColumn, nw.Expr]):
     Attributes
     ----------
     frame : LazyFrame
-        The table's frame with the materialised columns.
+        The table's frame with the materialised columns, and only the rows that are kept.
     """
 
     def __init__(self, table: LazyTable, schema: Schema) -> None:
@@ -76,6 +79,7 @@ class NarwhalsEvaluator(Evaluation[nw.Expr, NumberColumn, nw.Expr]):
         self._results: dict[tuple[str, Expression], Any] = {}
         self._sizes: dict[Node, int] = {}
         self._column_count = 0
+        self._in_frame: set[str] = set()
 
     @property
     def everywhere(self) -> nw.Expr:
@@ -112,17 +116,21 @@ class NarwhalsEvaluator(Evaluation[nw.Expr, NumberColumn, nw.Expr]):
     def _texts_as_column(self, node: Expression) -> tuple[str, str]:
         """The name of a column of `frame` with the texts, and of one to be computed from it."""
         texts = self.text(node).value  # adds columns to `frame`
-        name = f"t{self._column_count}"
-        self._column_count += 1
-        self.frame = self.frame.with_columns(**{f"{name}_text": texts})
-        return f"{name}_text", name
+        return self._named(texts), self._new_name()
 
     def materialized(self, value: nw.Expr) -> nw.Expr:
         """The expression as a column of `frame`."""
-        name = f"e{self._column_count}"
-        self._column_count += 1
+        return nw.col(self._named(value))
+
+    def _named(self, value: nw.Expr) -> str:
+        """The name of a new column of `frame` with the value of an expression."""
+        name = self._new_name()
         self.frame = self.frame.with_columns(**{name: value})
-        return nw.col(name)
+        return name
+
+    def _new_name(self) -> str:
+        self._column_count += 1
+        return f"e{self._column_count}"
 
     def divided(self, column: nw.Expr, by: float) -> nw.Expr:
         """A column of finite doubles divided by a constant."""
@@ -130,9 +138,8 @@ class NarwhalsEvaluator(Evaluation[nw.Expr, NumberColumn, nw.Expr]):
 
     def _dates(self, days: nw.Expr) -> nw.Expr:
         """Dates, from days since 1970, as a column of `frame`."""
-        name = f"d{self._column_count}"
-        self.frame = self._table.engine.dated(self.frame.with_columns(**{f"{name}_day": days}), f"{name}_day", name)
-        self._column_count += 1
+        day, name = self._named(days), self._new_name()
+        self.frame = self._table.engine.dated(self.frame, day, name)
         return nw.col(name)
 
     def _once(self, what: str, node: Expression, compute: Callable[[Expression], Any]) -> Any:
@@ -158,8 +165,21 @@ class NarwhalsEvaluator(Evaluation[nw.Expr, NumberColumn, nw.Expr]):
     # --- numbers -----------------------------------------------------------------------------------------------
 
     def _number_column(self, name: str) -> NumberColumn:
-        stem = self._table.stems[name]
-        return NumberColumn(nw.col(stem), nw.col(f"{stem}_present"))
+        stem = self._prepared(name)
+        return NumberColumn(nw.col(f"{stem}_value"), nw.col(f"{stem}_present"))
+
+    def _prepared(self, name: str) -> str:
+        """The stem of a column of the table, prepared in `frame`."""
+        if name not in self._in_frame:
+            self._in_frame.add(name)
+            self.frame = self._table.prepared(self.frame, name)
+        return self._table.stems[name]
+
+    def keep(self, conditions: list[nw.Expr]) -> None:
+        """Keep only the rows of `frame` in which all conditions are true."""
+        uncertain = [condition for condition in conditions if condition is not ALWAYS]
+        if uncertain:
+            self.frame = self.frame.filter(nw.all_horizontal(*uncertain, ignore_nulls=False))
 
     def _number_present(self, numbers: NumberColumn) -> nw.Expr:
         return numbers.present
@@ -241,13 +261,12 @@ class NarwhalsEvaluator(Evaluation[nw.Expr, NumberColumn, nw.Expr]):
             return NumberColumn(
                 nw.when(ranks < 0).then(nw.lit(0)).otherwise(ranks).cast(nw.Float64) + distinct[0], present
             )
-        numbers = indices.replace_strict(list(range(len(filled))), filled, default=filled[0], return_dtype=nw.Float64)
-        return NumberColumn(numbers, present)
+        return NumberColumn(self._valued(indices, range(len(filled)), filled, filled[0]), present)
 
     # --- categories --------------------------------------------------------------------------------------------
 
     def _code_column(self, name: str) -> nw.Expr:
-        return nw.col(self._table.stems[name])
+        return nw.col(f"{self._prepared(name)}_code")
 
     def _text_present(self, node: Expression) -> nw.Expr:
         return self.text(node).present
@@ -288,7 +307,7 @@ class NarwhalsEvaluator(Evaluation[nw.Expr, NumberColumn, nw.Expr]):
         """Codes translated to those of another list; -1 stays."""
         if to == list(range(len(to))):
             return codes
-        return self._table.engine.encoded(codes, list(range(len(to))), to)
+        return self._valued(codes, range(len(to)), to)
 
     def _bins(self, numbers: NumberColumn, edges: tuple[float, ...], right: bool) -> nw.Expr:
         x = numbers.value
@@ -313,10 +332,9 @@ class NarwhalsEvaluator(Evaluation[nw.Expr, NumberColumn, nw.Expr]):
         """The index in `keys` of each row's key; -1 for any other key.  Level by level, as in memory."""
         prefix_codes: nw.Expr | None = None
         prefixes = [0] * len(node.keys)
-        engine = self._table.engine
         for level, inner in enumerate(node.inner):
             level_codes = {key: code for code, key in enumerate(dict.fromkeys(key[level] for key in node.keys))}
-            codes = self.materialized(self.key_codes(inner, level_codes))
+            codes = self.key_codes(inner, level_codes)
             size = max(len(level_codes), 1)
             prefixes = [
                 prefix * size + level_codes[key[level]] for prefix, key in zip(prefixes, node.keys, strict=True)
@@ -329,7 +347,7 @@ class NarwhalsEvaluator(Evaluation[nw.Expr, NumberColumn, nw.Expr]):
             prefixes = [code_of[prefix] for prefix in prefixes]
             if not distinct:
                 return nw.lit(-1).cast(nw.Int64)
-            prefix_codes = self.materialized(arithmetic.encoded(codes, distinct, list(range(len(distinct))), engine))
+            prefix_codes = self._valued(codes, distinct, range(len(distinct)))
         if prefix_codes is None:
             raise TypeError("lookup")
         indices = [0] * len(prefixes)
@@ -339,22 +357,26 @@ class NarwhalsEvaluator(Evaluation[nw.Expr, NumberColumn, nw.Expr]):
 
     def key_codes(self, node: Expression, code_of: dict[Key, int]) -> nw.Expr:
         """The code of each row's key; -1 for other keys."""
-        kind, engine = self.kind(node), self._table.engine
-        if not code_of:
-            return nw.lit(-1).cast(nw.Int64)
+        kind = self.kind(node)
         if isinstance(kind, Categorical):
             return self.translated(self.codes(node), [code_of.get(value, -1) for value in kind.values])
         if isinstance(kind, String):
             text = self.text(node)
             by_text = {text_of(key) or "": code for key, code in code_of.items()}
-            codes = engine.encoded(text.value, list(by_text), list(by_text.values()))
+            codes = self._valued(text.value, list(by_text), list(by_text.values()))
             return nw.when(text.present).then(codes).otherwise(nw.lit(-1))
         if isinstance(kind, Numeric | Boolean):
             number = self.numbers(node)
             by_value = {float(key): code for key, code in code_of.items()}
-            codes = arithmetic.encoded(number.value, list(by_value), list(by_value.values()), engine)
+            codes = self._valued(number.value, list(by_value), list(by_value.values()))
             return nw.when(number.present).then(codes).otherwise(nw.lit(-1))
         raise TypeError(type(kind).__name__)
+
+    def _valued(self, column: nw.Expr, keys: Sequence[Any], values: Sequence[Any], default: Any = -1) -> nw.Expr:
+        """The value of each key of a public list, as a column of `frame`; the default for anything else."""
+        key, to = self._named(column), self._new_name()
+        self.frame = self._table.public.with_values(self.frame, key, list(keys), list(values), default, to)
+        return nw.col(to)
 
     # --- conditions --------------------------------------------------------------------------------------------
 
@@ -368,14 +390,25 @@ class NarwhalsEvaluator(Evaluation[nw.Expr, NumberColumn, nw.Expr]):
         return compare(self.text(node).value, nw.lit(text))  # type: ignore[no-any-return]
 
     def _is_code(self, codes: nw.Expr, wanted: list[bool]) -> nw.Expr:
-        wanted_codes = [code for code, is_wanted in enumerate(wanted) if is_wanted]
-        return codes.is_in(wanted_codes) if wanted_codes else codes < -1
+        return self._is_in(codes, [code for code, is_wanted in enumerate(wanted) if is_wanted])
 
     def _is_number(self, numbers: NumberColumn, wanted: list[float]) -> nw.Expr:
-        return numbers.value.is_in(wanted)
+        return self._is_in(numbers.value, wanted)
+
+    def _is_in(self, column: nw.Expr, values: Sequence[Any]) -> nw.Expr:
+        distinct = list(dict.fromkeys(values))
+        if len(distinct) > MAX_LISTED:
+            return self._valued(column, distinct, range(len(distinct))) >= 0
+        return column.is_in(distinct) if distinct else NEVER
 
     def _is_key(self, node: IsIn) -> nw.Expr:
-        return self.key_codes(node.inner, {key: code for code, key in enumerate(dict.fromkeys(node.values))}) >= 0
+        kind = self.kind(node.inner)
+        if isinstance(kind, Categorical):
+            wanted = set(node.values)
+            return self._is_code(self.codes(node.inner), [value in wanted for value in kind.values])
+        if isinstance(kind, String):
+            return self._is_in(self.text(node.inner).value, [text_of(value) or "" for value in node.values])
+        return self._is_number(self.numbers(node.inner), [float(value) for value in node.values])
 
 
 def _literal(node: Expression) -> float:

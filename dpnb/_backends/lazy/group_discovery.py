@@ -12,7 +12,7 @@ import numpy as np
 
 from dpnb._backends.contribution import MULTIPLIER, PRIME, Integers, label_hash
 from dpnb._backends.lazy.engines.engine import Frame
-from dpnb._backends.lazy.execute import counts_of, grouped, limited
+from dpnb._backends.lazy.execute import grouped, keep_counting, limited
 from dpnb._backends.lazy.expressions import NarwhalsEvaluator
 from dpnb._backends.lazy.lazy_table import LazyTable
 from dpnb._compile.linear import LinearQuery
@@ -53,7 +53,7 @@ class UnitGroups:
 
     def sizes(self) -> Counter[tuple[Any, ...]]:
         """The number of units of every group that some unit has, by the values of its columns."""
-        rows = grouped(self.table, self.frame, self.cell, {"s": [nw.lit(1).cast(nw.Int64)]})
+        rows = grouped(self.table, self.frame, self.cell, {"s": []})
         return Counter({tuple(row[name] for name in self.cell): int(row["s_0"]) for row in rows})
 
 
@@ -74,13 +74,13 @@ def groups_of_units(query: LinearQuery, table: LazyTable, schema: Schema) -> Uni
     by_rank = limits.rows_below(table.max_rows) is not None
     table = table.with_ranks() if by_rank else table
     rows = NarwhalsEvaluator(table, schema)
-    counts = counts_of(query.plan.where, (), rows)
+    keep_counting(query.plan.where, (), rows)
     columns: dict[str, nw.Expr] = {}
     to_keys: list[ToKey] = []
     content: nw.Expr | None = None
     for index, group in enumerate(query.plan.group_by):
         columns[f"g{index}"], present, number, to_key = _level(group.expression, rows)
-        counts.append(present)
+        rows.keep([present])
         to_keys.append(to_key)
         combined = number % PRIME if content is None else (content * MULTIPLIER + number % PRIME) % PRIME
         content = rows.materialized(combined)
@@ -88,8 +88,7 @@ def groups_of_units(query: LinearQuery, table: LazyTable, schema: Schema) -> Uni
     if limits.max_groups is not None and content is not None:
         columns["content"] = content
     kept = [*(["unit", "name"] if table.has_units else []), *(["rank"] if by_rank else [])]
-    frame = rows.frame.with_columns(**columns, counts=nw.all_horizontal(*counts, ignore_nulls=False))
-    frame = limited(frame.filter(nw.col("counts")).select(*kept, *columns), limits, table, cell)
+    frame = limited(rows.frame.with_columns(**columns).select(*kept, *columns), limits, table, cell)
     frame = frame.select("unit", *cell).unique() if table.has_units else frame.select(*cell)
     return UnitGroups(table, frame, cell, to_keys)
 

@@ -1,9 +1,10 @@
 """A table that stays in its engine: its columns as the schema describes them, without reading a row.
 
 The values that count are the same as in memory (`dpnb._backends.memory.prepare.prepared_table`), but an engine's
-columns have declared types: a column whose type cannot hold what the schema declares is refused.  No value is null
-here: a missing value is replaced by a placeholder within the column's bounds, and marked by a column of truth values.
-So the engines' different treatments of nulls, NaN and division by zero do not matter.
+columns have declared types: a column whose type cannot hold what the schema declares is refused.  No value is null in a
+prepared column: a missing value is replaced by a placeholder within the column's bounds, and marked by a column of
+truth values.  So the engines' different treatments of nulls, NaN and division by zero do not matter.  Columns are
+prepared where a query needs them, if possible after its filter.
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ from dpnb._backends.column_types import refuse_mismatch, storage_type_of
 from dpnb._backends.lazy import arithmetic
 from dpnb._backends.lazy.contribution import first_rows, ranked
 from dpnb._backends.lazy.engines.engine import Engine, Frame
+from dpnb._backends.lazy.public_tables import PublicTables
 from dpnb._compile import grid
 from dpnb._plan.privacy_unit import PrivacyUnit
-from dpnb._plan.schema import Bounded, Categories, ColumnType, Dates, Key, Schema, Text
+from dpnb._plan.schema import Bounded, Categories, ColumnType, Dates, Schema, Text
 from dpnb.errors import SchemaError
 
 UNIT, NAME = "unit", "name"
@@ -36,10 +38,14 @@ class LazyTable:
     ----------
     engine : Engine
     frame : LazyFrame
-        For each column of the schema ``<stem>`` (number, seconds, code or text), ``<stem>_present`` if it may be
-        missing, and ``<stem>_hash`` of texts; ``unit`` and ``name`` unless each row is a unit.
+        For each column of the schema ``<stem>``: the number, the seconds or the value of a category, as it is in the
+        table; instead of a text ``<stem>_value``, ``<stem>_present`` and ``<stem>_hash``.  ``unit`` and ``name`` unless
+        each row is a unit.
     stems : dict of str to str
         Stem of each column of the schema.
+    codes : dict of str to dict
+        The codes of the declared values that a column with categories can contain, by its stem.
+    public : PublicTables
     schema : dict
     has_units : bool
         False if each row is a unit.
@@ -50,9 +56,23 @@ class LazyTable:
     engine: Engine
     frame: Frame
     stems: dict[str, str]
+    codes: dict[str, dict[Any, int]]
+    public: PublicTables
     schema: Schema
     has_units: bool
     max_rows: int | None
+
+    def prepared(self, frame: Frame, name: str) -> Frame:
+        """A frame with a column as queries use it.
+
+        For numbers and times ``<stem>_value`` within the bounds, and ``<stem>_present``; for categories
+        ``<stem>_code``, -1 if the value is not declared.
+        """
+        column, stem = self.schema[name], self.stems[name]
+        if isinstance(column, Categories):
+            codes = self.codes[stem]
+            return self.public.with_values(frame, stem, list(codes), list(codes.values()), -1, f"{stem}_code")
+        return frame if isinstance(column, Text) else frame.with_columns(**_within(stem, column, self.engine))
 
     def contents(self) -> tuple[dict[str, nw.Expr], dict[str, nw.Expr]]:
         """A row's columns as integers below 2**33, 0 for missing, and the unrounded numbers; as in memory."""
@@ -60,9 +80,9 @@ class LazyTable:
         finer: dict[str, nw.Expr] = {}
         for name in sorted(self.stems):
             column, stem = self.schema[name], self.stems[name]
-            value, present = nw.col(stem), nw.col(f"{stem}_present")
+            value, present = nw.col(f"{stem}_value"), nw.col(f"{stem}_present")
             if isinstance(column, Categories):
-                contents[f"c_{stem}"] = value + 1
+                contents[f"c_{stem}"] = nw.col(f"{stem}_code") + 1
                 continue
             if isinstance(column, Text):
                 content = nw.col(f"{stem}_hash") % 2**HASH_BITS + 1
@@ -80,7 +100,11 @@ class LazyTable:
     def with_ranks(self) -> LazyTable:
         """The table with the rank of each row among its unit's rows, from 1, as column ``rank``."""
         contents, finer = self.contents()
-        return replace(self, frame=ranked(self.engine, self.frame, contents, finer))
+        frame = self.frame
+        kept = frame.collect_schema().names()
+        for name in self.stems:
+            frame = self.prepared(frame, name)
+        return replace(self, frame=ranked(self.engine, frame, contents, finer).select(*kept, "rank"))
 
 
 Share = tuple[int, int]
@@ -110,23 +134,40 @@ def engine_table(
     if unit.column is not None:
         _refuse_unit(unit.column, types[unit.column], engine)
     # Only the required columns, renamed to avoid names that the engine or this module might use.
-    raw = {f"r{stem}": nw.col(name) for name, stem in stems.items()}
+    selected = {f"r{stem}": nw.col(name) for name, stem in stems.items()}
     if unit.column is not None:
-        raw["runit"] = nw.col(unit.column)
-    frame = frame.select(**raw)
-    texts = [name for name, dtype in frame.collect_schema().items() if dtype == nw.String]
+        selected["runit"] = nw.col(unit.column)
+    frame = frame.select(**selected)
+    # Texts that are not valid equal no declared category, so those columns need no check.
+    unchecked = {f"r{stems[name]}" for name, column in schema.items() if isinstance(column, Categories)}
+    strings = [name for name, dtype in frame.collect_schema().items() if dtype == nw.String]
+    texts = [name for name in strings if name not in unchecked]
     frame = engine.well_formed(frame, texts) if texts else frame
     dated = {f"r{stems[name]}": f"m{stems[name]}" for name, column in schema.items() if isinstance(column, Dates)}
     frame = engine.microseconds(frame, dated) if dated else frame
     if unit.column is not None:
         frame = frame.filter(~nw.col("runit").is_null())
     columns: dict[str, nw.Expr] = {}
+    codes: dict[str, dict[Any, int]] = {}
     for name, column in schema.items():
-        columns |= _column(stems[name], column, types[name], engine)
+        stem = stems[name]
+        raw = nw.col(f"r{stem}")
+        if isinstance(column, Categories):
+            columns[stem], codes[stem] = _categories(raw, column, types[name])
+        elif isinstance(column, Text):
+            present = ~raw.is_null()
+            text = nw.when(present).then(raw.cast(nw.String)).otherwise(nw.lit(""))
+            columns |= {f"{stem}_value": text, f"{stem}_present": present}
+        elif isinstance(column, Dates):
+            columns[stem] = engine.divided(nw.col(f"m{stem}").cast(nw.Float64), 1e6)
+        else:
+            columns[stem] = raw.cast(nw.Float64)
     if unit.column is not None:
         columns[UNIT] = nw.col("runit").cast(nw.String if _is_text(types[unit.column]) else nw.Int64)
     frame = frame.with_columns(**columns).select(*columns)
-    hashes = {stems[name]: f"{stems[name]}_hash" for name, column in schema.items() if isinstance(column, Text)}
+    hashes = {
+        f"{stems[name]}_value": f"{stems[name]}_hash" for name, column in schema.items() if isinstance(column, Text)
+    }
     if unit.column is not None:
         if types[unit.column].is_integer():
             frame = frame.with_columns(**{NAME: _number_of_integer(nw.col(UNIT))})
@@ -135,7 +176,7 @@ def engine_table(
     frame = engine.hashed(frame, hashes) if hashes else frame
     if share is not None:
         frame = frame.filter(nw.col(NAME) % share[1] == share[0])
-    table = LazyTable(engine, frame, stems, schema, unit.column is not None, None)
+    table = LazyTable(engine, frame, stems, codes, PublicTables(engine), schema, unit.column is not None, None)
     if unit.column is None:
         return replace(table, max_rows=1)
     if unit.max_rows is None:
@@ -185,56 +226,29 @@ def _is_text(dtype: Any) -> bool:
     return dtype in (nw.String, nw.Categorical) or isinstance(dtype, nw.Enum)
 
 
-def _column(stem: str, column: ColumnType, dtype: Any, engine: Engine) -> dict[str, nw.Expr]:
-    raw = nw.col(f"r{stem}")
-    if isinstance(column, Categories):
-        return {stem: _codes(raw, column.values, dtype, engine)}
-    if isinstance(column, Text):
-        present = ~raw.is_null()
-        return {stem: nw.when(present).then(raw.cast(nw.String)).otherwise(nw.lit("")), f"{stem}_present": present}
-    if isinstance(column, Dates):
-        micros = nw.col(f"m{stem}")
-        present = ~micros.is_null()
-        seconds = engine.divided(micros.cast(nw.Float64), 1e6)
-        seconds = nw.when(present).then(seconds).otherwise(nw.lit(column.low))
-        return _within(stem, column, seconds, present, engine)
-    number = raw.cast(nw.Float64)
-    present = number.is_finite().fill_null(False)
-    return _within(stem, column, nw.when(present).then(number).otherwise(nw.lit(column.low)), present, engine)
-
-
-def _within(stem: str, column: Bounded | Dates, value: nw.Expr, present: nw.Expr, engine: Engine) -> dict[str, nw.Expr]:
+def _within(stem: str, column: Bounded | Dates, engine: Engine) -> dict[str, nw.Expr]:
     """Values and where they are present, by a column's bounds and its `outside`."""
-    clipped = arithmetic.clipped(value, column.low, column.high)
+    number, low, high = nw.col(stem), nw.lit(float(column.low)), nw.lit(float(column.high))
+    present = number.is_finite().fill_null(False)
     if column.outside == "drop":
-        present = present & (value == clipped)
-        clipped = nw.when(present).then(clipped).otherwise(nw.lit(column.low))
-    if isinstance(column, Bounded) and column.integer:
-        clipped = arithmetic.rounded(clipped, 0, engine)
-    return {stem: clipped, f"{stem}_present": present}
-
-
-def _codes(raw: nw.Expr, keys: tuple[Key, ...], dtype: Any, engine: Engine) -> nw.Expr:
-    """The index of each value in the declared list, by Python's equality of value and key; -1 for other values."""
-    if _is_text(dtype):
-        matching: list[tuple[Any, int]] = [(key, code) for code, key in enumerate(keys) if isinstance(key, str)]
-        placeholder: Any = ""
-        column = raw.cast(nw.String)
+        present = present & (number >= column.low) & (number <= column.high)
+        value = nw.when(present).then(number).otherwise(low)
     else:
-        numbers = [(key, code) for code, key in enumerate(keys) if not isinstance(key, str)]
-        if dtype.is_float():
-            matching = [(float(key), code) for key, code in numbers if float(key) == key]
-            placeholder, column = 0.0, raw.cast(nw.Float64)
-        else:
-            matching = [(int(key), code) for key, code in numbers if key == int(key)]
-            placeholder, column = 0, raw.cast(nw.Int64)
-    if not matching:
-        return nw.lit(-1).cast(nw.Int64)
-    present = ~raw.is_null()
-    filled = nw.when(present).then(column).otherwise(nw.lit(placeholder))
-    values, codes = zip(*matching, strict=True)
-    encoded = arithmetic.encoded(filled, values, codes, engine)
-    return nw.when(present).then(encoded).otherwise(nw.lit(-1)).cast(nw.Int64)
+        below_high = nw.when(number > column.high).then(high).otherwise(number)
+        value = nw.when(~present | (number < column.low)).then(low).otherwise(below_high)
+    if isinstance(column, Bounded) and column.integer:
+        value = arithmetic.rounded(value, 0, engine)
+    return {f"{stem}_value": value, f"{stem}_present": present}
+
+
+def _categories(raw: nw.Expr, column: Categories, dtype: Any) -> tuple[nw.Expr, dict[Any, int]]:
+    """A column of values, and the codes of the declared ones that it can contain, by Python's equality."""
+    if _is_text(dtype):
+        return raw.cast(nw.String), {key: code for code, key in enumerate(column.values) if isinstance(key, str)}
+    numbers = [(key, code) for code, key in enumerate(column.values) if not isinstance(key, str)]
+    if dtype.is_float():
+        return raw.cast(nw.Float64), {float(key): code for key, code in numbers if float(key) == key}
+    return raw.cast(nw.Int64), {int(key): code for key, code in numbers if key == int(key)}
 
 
 def _number_of_integer(unit: nw.Expr) -> nw.Expr:

@@ -20,13 +20,12 @@ def unit_norms_squared(query: LinearQuery, selected: SelectedRows) -> Frame:
     parts = [_plain_squares(query, selected, frame)]
     for feature, of in zip(query.features, selected.columns, strict=True):
         if of is not None and of.slot is not None:
-            present = frame.filter(nw.col(of.present))
+            present = of.contributing(frame)
             slot = nw.col(of.slot)
             levels = feature.levels if isinstance(feature, TreeFeature) else 1
             for level in range(levels):
-                value = nw.lit(1).cast(nw.Int64) if of.value is None else nw.col(of.value)
                 node = (slot.cast(nw.Float64) / float(BRANCHING**level)).floor()
-                by_node = present.with_columns(node=node, value=value).group_by("unit", "cell", "node")
+                by_node = present.with_columns(node=node, value=of.number).group_by("unit", "cell", "node")
                 square = nw.col("value").cast(nw.Float64) * feature.weight
                 parts.append(
                     by_node.agg(nw.col("value").sum(), terms=nw.len())
@@ -48,8 +47,7 @@ def _plain_squares(query: LinearQuery, selected: SelectedRows, frame: Frame) -> 
         if of is None:
             squares = squares + float(feature.weight) ** 2
         elif of.slot is None:
-            value = nw.lit(1) if of.value is None else nw.col(of.value)
-            columns[f"s{index}"] = nw.when(nw.col(of.present)).then(value).otherwise(nw.lit(0)).cast(nw.Int64)
+            columns[f"s{index}"] = of.number
             length = nw.col(f"s{index}").cast(nw.Float64) * float(feature.weight)
             squares = squares + length * length
     sums = [nw.col(name).sum() for name in columns]

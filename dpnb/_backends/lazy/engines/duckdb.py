@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -24,9 +25,7 @@ from dpnb._backends.lazy.engines.plans import LIMITED, NUMBERED, ONE_OF_SEVERAL,
 from dpnb._backends.worker_thread import refuse_stopped
 from dpnb._plan.expressions.letters import END, LETTERS, Case, changed_case
 
-MAX_LISTED = 64
-"""Largest number of values that are looked up in a list; longer lists are searched by bisection."""
-
+_JSON_TYPES = {str: "VARCHAR", float: "DOUBLE", int: "BIGINT"}
 _ANY_ROW = {"first", "last", "any_value", "arbitrary"}
 _BY_ORDER = {
     *("WINDOW_ROW_NUMBER", "WINDOW_NTILE", "WINDOW_FIRST_VALUE", "WINDOW_LAST_VALUE", "WINDOW_NTH_VALUE"),
@@ -112,19 +111,33 @@ class DuckDB(Engine):
         native = frame.to_native().select(Star(), folded(limbs).alias(to))
         return opened(native.select(Star(exclude=[to]), squared(Column(to)).alias(to)))
 
-    def encoded(self, column: nw.Expr, values: Sequence[Any], codes: Sequence[int]) -> nw.Expr:
-        if len(values) <= MAX_LISTED:
-            return super().encoded(column, values, codes)
-        ordered = sorted(zip(values, codes, strict=True))
+    def public_table(self, frame: Frame, columns: Mapping[str, Sequence[Any]]) -> Frame:
+        from duckdb import ConstantExpression as Constant
+        from duckdb import FunctionExpression as Function
 
-        def within(start: int, end: int) -> nw.Expr:
-            if end - start == 1:
-                value, code = ordered[start]
-                return nw.when(column == value).then(nw.lit(code)).otherwise(nw.lit(-1))
-            middle = (start + end) // 2
-            return nw.when(column < ordered[middle][0]).then(within(start, middle)).otherwise(within(middle, end))
+        def listed(values: Sequence[Any]) -> Any:
+            # One text is parsed a hundred times faster than as many constants.
+            text, kind = json.dumps(list(values)), f'["{_JSON_TYPES[type(values[0])]}"]'
+            return Function("unnest", Function("from_json", Constant(text), Constant(kind)))
 
-        return within(0, len(ordered)).cast(nw.Int64)
+        refuse_stopped()
+        # A row of the same connection, of which only this relation is at hand.
+        one_row = frame.to_native().limit(0).aggregate("count(*)")
+        return opened(one_row.select(*(listed(values).alias(name) for name, values in columns.items())).materialize())
+
+    def with_matches(self, frame: Frame, column: str, table: Frame, to: str) -> Frame:
+        if frame.collect_schema()[column] != nw.String:
+            return super().with_matches(frame, column, table, to)
+        from duckdb import ColumnExpression as Column
+        from duckdb import FunctionExpression as Function
+        from duckdb import StarExpression as Star
+
+        # As bytes: a collation of the column or the connection may call other texts equal.
+        def as_bytes(of: Frame, name: str) -> Frame:
+            return opened(of.to_native().select(Star(), Function("encode", Column(name)).alias(f"{to}_bytes")))
+
+        found = as_bytes(table, "key").select(f"{to}_bytes", nw.col("value").alias(to))
+        return as_bytes(frame, column).join(found, on=f"{to}_bytes", how="left").drop(f"{to}_bytes")
 
     def kept(self, frame: Frame) -> Frame:
         refuse_stopped()

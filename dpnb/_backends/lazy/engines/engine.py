@@ -97,9 +97,17 @@ class Engine(ABC):
         """A column of finite doubles divided by a constant, correctly rounded."""
         return column / by
 
-    def encoded(self, column: nw.Expr, values: Sequence[Any], codes: Sequence[int]) -> nw.Expr:
-        """The code of each value of a public list of the column's type; -1 for any other value."""
-        return column.replace_strict(list(values), list(codes), default=-1, return_dtype=nw.Int64)
+    @abstractmethod
+    def public_table(self, frame: Frame, columns: Mapping[str, Sequence[Any]]) -> Frame:
+        """A small table of public values, texts, doubles or 64-bit integers, which can be joined with a frame."""
+
+    def with_matches(self, frame: Frame, column: str, table: Frame, to: str) -> Frame:
+        """The frame with column `to` of a public table in the row whose ``key`` equals a column; null without one.
+
+        A null matches no key.  The keys are distinct, so no row is repeated.
+        """
+        found = table.select("key", nw.col("value").alias(to))
+        return frame.join(found, left_on=column, right_on="key", how="left")
 
     def collected(self, frame: Frame) -> list[dict[str, Any]]:
         """The rows of a small result."""

@@ -75,6 +75,11 @@ class Polars(Engine):
         native = frame.to_native().with_columns(folded(limbs).alias(to))
         return opened(native.with_columns(squared(pl.col(to)).alias(to)))
 
+    def public_table(self, frame: Frame, columns: Mapping[str, Sequence[Any]]) -> Frame:
+        import polars as pl
+
+        return opened(pl.LazyFrame({name: list(values) for name, values in columns.items()}))
+
     def collected(self, frame: Frame) -> list[dict[str, Any]]:
         return _collected(frame).rows(named=True)  # type: ignore[no-any-return]
 

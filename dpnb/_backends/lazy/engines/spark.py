@@ -13,6 +13,8 @@ from dpnb._backends.lazy.engines.spark_jobs import TaggedJobs, python_sigint_han
 from dpnb._backends.worker_thread import refuse_stopped
 from dpnb._plan.expressions.letters import LETTERS, Case
 
+_SQL_TYPES = {str: "string", float: "double", int: "bigint"}
+
 
 class Spark(Engine):
     """Data frames of PySpark, also through Spark Connect."""
@@ -55,6 +57,14 @@ class Spark(Engine):
         ]
         native = frame.to_native().withColumn(to, folded(limbs))
         return opened(native.withColumn(to, squared(spark.col(to))))
+
+    def public_table(self, frame: Frame, columns: Mapping[str, Sequence[Any]]) -> Frame:
+        from pyspark.sql import functions as spark
+
+        kinds = {name: _SQL_TYPES[type(values[0])] for name, values in columns.items()}
+        schema = ", ".join(f"{name} {kind}" for name, kind in kinds.items())
+        rows = list(zip(*columns.values(), strict=True))
+        return opened(spark.broadcast(frame.to_native().sparkSession.createDataFrame(rows, schema)))
 
     def kept(self, frame: Frame) -> Frame:
         refuse_stopped()
