@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
@@ -38,6 +38,8 @@ PIECE = 5_000_000
 ROUNDS = 5
 FOLDER = Path(tempfile.gettempdir()) / "dpnb-cluster"
 SECONDS = 1800
+HOW = ("rows", "workers", "engine")
+SHOWN = ("dpnb", "plain", "ratio", "setup", "error")
 
 
 def measured(rows: int, workers: int, engine: str, question: str) -> dict[str, Any]:
@@ -54,14 +56,21 @@ def measured(rows: int, workers: int, engine: str, question: str) -> dict[str, A
     question : str
         One of `QUESTIONS`.
     """
+    return all_measured(rows, workers, engine, [question])[0]
+
+
+def all_measured(rows: int, workers: int, engine: str, questions: list[str]) -> list[dict[str, Any]]:
+    """`measured` for several questions to one cluster."""
     written(rows)
-    how = {"rows": rows, "workers": workers, "engine": engine, "question": question}
-    line = [sys.executable, str(Path(__file__).resolve()), "--child", json.dumps(how)]
+    how = {"rows": rows, "workers": workers, "engine": engine}
+    line = [sys.executable, str(Path(__file__).resolve()), "--child", json.dumps({**how, "questions": questions})]
     try:
-        run = subprocess.run(line, check=False, timeout=SECONDS, capture_output=True, text=True)
-    except subprocess.TimeoutExpired:
-        return {**how, "error": f"more than {SECONDS} s"}
-    return {**how, **(json.loads(run.stdout) if run.returncode == 0 else {"error": run.stderr[-300:]})}
+        run = subprocess.run(line, check=False, timeout=SECONDS, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        lines, error = run.stdout.decode().splitlines(), f"the process ended with {run.returncode}"
+    except subprocess.TimeoutExpired as expired:
+        lines, error = (expired.stdout or b"").decode().splitlines(), f"more than {SECONDS} s"
+    found = {one["question"]: one for one in map(json.loads, (line for line in lines if line.startswith("{")))}
+    return [{**how, **found.get(question, {"question": question, "error": error})} for question in questions]
 
 
 def written(rows: int) -> Path:
@@ -78,34 +87,46 @@ def written(rows: int) -> Path:
     return folder
 
 
-def asked(rows: int, workers: int, engine: str, question: str) -> dict[str, Any]:
-    """`measured`, in this process."""
+def asked(rows: int, workers: int, engine: str, questions: list[str]) -> None:
+    """Print the figures of each question, measured in this process."""
+    columns = sorted({column for question in questions for column in _columns(question)})
+    with CLUSTERS[engine](workers, written(rows), columns) as frame, tempfile.TemporaryDirectory() as ledgers:
+        for place, question in enumerate(questions):
+            figures = _turns(engine, frame, question, Path(ledgers) / str(place))
+            print(json.dumps({"question": question, **figures}), flush=True)
+
+
+def _columns(question: str) -> list[str]:
+    unit, _, name = question.partition(": ")
+    return used(name, unit == "persons")
+
+
+def _turns(engine: str, frame: Any, question: str, ledger: Path) -> dict[str, float]:
+    """The figures of one question; the session has the columns that it reads."""
     unit, _, name = question.partition(": ")
     person = unit == "persons"
-    columns = used(name, person)
-    with CLUSTERS[engine](workers, written(rows), columns) as frame, tempfile.TemporaryDirectory() as ledgers:
-        start = time.perf_counter()
-        asker = session(frame, Path(ledgers) / "ledger", person=person, columns=columns)
-        setup = time.perf_counter() - start
-        contenders = {
-            "dpnb": lambda above: released(name, asker.frame, above),
-            "plain": lambda above: PLAIN[engine](name, frame, above, person=person),
-        }
-        found: dict[str, list[float]] = {contender: [] for contender in contenders}
-        for number in range(ROUNDS + 1):
-            above = 30 + 40 * number / ROUNDS
-            for contender in list(contenders)[:: 1 if number % 2 else -1]:
-                start = time.perf_counter()
-                contenders[contender](above)
-                found[contender].append(time.perf_counter() - start)
-            if number and sum(map(sum, found.values())) > MOST_SECONDS:
-                break
-        figures = {contender: statistics.median(seconds[1:]) for contender, seconds in found.items()}
+    start = time.perf_counter()
+    asker = session(frame, ledger, person=person, columns=used(name, person))
+    setup = time.perf_counter() - start
+    contenders: dict[str, Callable[[float], Any]] = {
+        "dpnb": lambda above: released(name, asker.frame, above),
+        "plain": lambda above: PLAIN[engine](name, frame, above, person=person),
+    }
+    found: dict[str, list[float]] = {contender: [] for contender in contenders}
+    for number in range(ROUNDS + 1):
+        above = 30 + 40 * number / ROUNDS  # another one each time: the same question would be free
+        for contender in list(contenders)[:: 1 if number % 2 else -1]:
+            start = time.perf_counter()
+            contenders[contender](above)
+            found[contender].append(time.perf_counter() - start)
+        if number and sum(map(sum, found.values())) > MOST_SECONDS:
+            break
+    figures = {contender: statistics.median(seconds[1:]) for contender, seconds in found.items()}
     return {**figures, "ratio": figures["dpnb"] / figures["plain"], "setup": setup}
 
 
 MOST_SECONDS = 60
-"""After so many seconds there are no further rounds."""
+"""After so many seconds of one question there are no further rounds; the first, which warms up, does not count."""
 
 
 # --- clusters --------------------------------------------------------------------------------------------------------
@@ -167,21 +188,22 @@ def main() -> None:
     parser.add_argument("--child", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
-        print(json.dumps(asked(**json.loads(options.child))))
+        asked(**json.loads(options.child))
         return
-    kept = json.loads(options.kept.read_text()) if options.kept.exists() else {}
-    for rows, workers, engine, question in product(options.rows, options.workers, options.engines, options.questions):
-        name = f"{engine}, {rows} rows, {workers} workers, {question}"
-        if name in kept or (rows > MANY and question not in FEW):
-            continue
-        kept[name] = measured(rows, workers, engine, question)
-        options.kept.parent.mkdir(parents=True, exist_ok=True)
+    kept: list[dict[str, Any]] = json.loads(options.kept.read_text()) if options.kept.exists() else []
+    options.kept.parent.mkdir(parents=True, exist_ok=True)
+    for rows, workers, engine in product(options.rows, options.workers, options.engines):
+        there = {one["question"] for one in kept if [one[name] for name in HOW] == [rows, workers, engine]}
+        questions = [name for name in options.questions if name not in there and (rows <= MANY or name in FEW)]
+        found = all_measured(rows, workers, engine, questions) if questions else []
+        for one in found:
+            print(*(one[name] for name in HOW), one["question"], {name: one.get(name) for name in SHOWN})
+        kept += [one for one in found if "error" not in one]
         options.kept.write_text(json.dumps(kept, indent=1))
-        print(name, {what: kept[name].get(what) for what in ("dpnb", "plain", "ratio", "setup", "error")})
     if options.figure is not None:
         from bench.cluster_figure import drawn
 
-        options.figure.write_text(drawn(list(kept.values())))
+        options.figure.write_text(drawn(kept))
 
 
 if __name__ == "__main__":

@@ -66,7 +66,7 @@ def asked(question: str, frame: Any, above: float) -> Any:
     """A question of dpnb's; free."""
     view = frame[frame["x"] > above]
     if question in ("count", "units"):
-        return getattr(view, question)()
+        return view.count() if question == "count" else view.count_units()
     if question in ("sum", "mean"):
         return getattr(view["y"], question)()
     if question == "three quantiles":

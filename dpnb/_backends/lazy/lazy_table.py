@@ -16,7 +16,7 @@ import narwhals as nw
 
 from dpnb._backends.column_types import refuse_mismatch, storage_type_of
 from dpnb._backends.lazy import arithmetic
-from dpnb._backends.lazy.contribution import first_rows, ranked
+from dpnb._backends.lazy.contribution import ranked
 from dpnb._backends.lazy.engines.engine import Engine, Frame
 from dpnb._backends.lazy.public_tables import PublicTables
 from dpnb._compile import grid
@@ -100,7 +100,7 @@ class LazyTable:
     def with_ranks(self) -> LazyTable:
         """The table with the rank of each row among its unit's rows, from 1, as column ``rank``."""
         contents, finer = self.contents()
-        frame = self.frame
+        frame = self.engine.by_unit(self.frame)
         kept = frame.collect_schema().names()
         for name in self.stems:
             frame = self.prepared(frame, name)
@@ -181,7 +181,7 @@ def engine_table(
         return replace(table, max_rows=1)
     if unit.max_rows is None:
         return table
-    kept = first_rows(table.with_ranks().frame, unit.max_rows)
+    kept = table.with_ranks().frame.filter(nw.col("rank") <= unit.max_rows)
     return replace(table, frame=kept.drop("rank"), max_rows=unit.max_rows)
 
 

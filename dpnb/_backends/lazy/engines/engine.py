@@ -73,6 +73,10 @@ class Engine(ABC):
         del columns
         return frame
 
+    def by_unit(self, frame: Frame) -> Frame:
+        """The same rows, with those of a unit on one machine, so that no later step moves them again."""
+        return frame
+
     @abstractmethod
     def hashed(self, frame: Frame, columns: Mapping[str, str]) -> Frame:
         """The frame with the hash of each text by `label_hash`, for every ``from: to`` of `columns`."""

@@ -22,6 +22,9 @@ class Spark(Engine):
     name = "pyspark"
     shares_subexpressions = False
 
+    def by_unit(self, frame: Frame) -> Frame:
+        return opened(frame.to_native().repartition("unit"))
+
     def hashed(self, frame: Frame, columns: Mapping[str, str]) -> Frame:
         from pyspark.sql import functions as spark
 
