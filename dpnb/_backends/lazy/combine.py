@@ -25,7 +25,7 @@ def join(left: LazyTable, right: LazyTable, schemas: tuple[Schema, Schema], sour
     codes: dict[str, dict[Any, int]] = {}
     schema: Schema = {}
     frames = []
-    for side, (table, own) in enumerate(zip((left, right), schemas, strict=True)):
+    for side, (table, own) in enumerate(zip((left.all_prepared(), right.all_prepared()), schemas, strict=True)):
         prefix = "lr"[side]
         columns = {} if side else {"name": nw.col("name")}
         for name in table.frame.collect_schema().names():
@@ -38,7 +38,7 @@ def join(left: LazyTable, right: LazyTable, schemas: tuple[Schema, Schema], sour
         frames.append(table.frame.select("unit", **columns))
     max_pairs = None if left.max_rows is None or right.max_rows is None else left.max_rows * right.max_rows
     pairs = frames[0].join(frames[1], on="unit", how="inner")
-    return LazyTable(left.engine, pairs, stems, codes, left.public, schema, True, max_pairs)
+    return LazyTable(left.engine, pairs, stems, codes, left.public, schema, True, max_pairs, is_prepared=True)
 
 
 def part(table: LazyTable, schema: Schema, which: PartSource) -> LazyTable:

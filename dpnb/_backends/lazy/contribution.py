@@ -20,14 +20,19 @@ def ranked(engine: Engine, frame: Frame, contents: Mapping[str, nw.Expr], finer:
         As for `dpnb._backends.contribution.ranks`, by the names of temporary columns.
     """
     kept = frame.collect_schema().names()
-    frame = frame.with_columns(**contents, **finer)
-    frame = engine.row_hash(frame, ["name", *contents], "h_content")
+    frame = engine.row_hash(frame.with_columns(**contents, **finer), ["name", *contents], "h_content")
     # Rows that are equal in all of these are interchangeable.
     equal = _number_in(["unit", *contents], [*finer] or ["h_content"])
     frame = frame.with_columns(h_equal=equal - 1)
     frame = engine.row_hash(frame, ["h_content", "h_equal"], "h_final")
     order = ["h_final", "h_content", *contents, *finer, "h_equal"]
     return frame.with_columns(rank=_number_in(["unit"], order)).select(*kept, "rank")
+
+
+def content_hashes(engine: Engine, frame: Frame, contents: Mapping[str, nw.Expr], to: str) -> Frame:
+    """The frame with the hash by which `ranked` orders a row that no other row of its unit equals."""
+    frame = engine.row_hash(frame.with_columns(**contents), ["name", *contents], "h_content")
+    return engine.row_hash(frame.with_columns(h_equal=nw.lit(0).cast(nw.Int64)), ["h_content", "h_equal"], to)
 
 
 def first_rows(frame: Frame, max_rows: int, by: tuple[str, ...] = ("unit",)) -> Frame:

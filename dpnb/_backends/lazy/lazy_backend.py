@@ -14,6 +14,7 @@ from dpnb._backends.lazy.execute import SelectedRows, added_up, refuse_query, se
 from dpnb._backends.lazy.files import digest_of, paths_of
 from dpnb._backends.lazy.group_discovery import UnitGroups, counted, groups_of_units
 from dpnb._backends.lazy.lazy_table import LazyTable, Share, engine_table
+from dpnb._backends.lazy.row_limits import with_first_rows
 from dpnb._backends.lazy.stability import refuse_unstable
 from dpnb._backends.lazy.unit_budgets import UnitSpending
 from dpnb._backends.lazy.unit_norms import unit_norms_squared
@@ -23,10 +24,14 @@ from dpnb._backends.sources import SourceResolver
 from dpnb._backends.unit_vectors import Sums
 from dpnb._compile.linear import LinearQuery
 from dpnb._plan.measurements import Discovery
-from dpnb._plan.plan import Join, PartSource
+from dpnb._plan.plan import Join, PartSource, TableSource
+from dpnb._plan.schema import Text
 from dpnb.accounting.individual import OnExhausted, UnitChargeTerms
 from dpnb.copying import NotCopyable
 from dpnb.errors import SchemaError
+
+MAX_KEPT_BYTES = 2**30
+"""Size of the tables whose chosen rows are kept."""
 
 T = TypeVar("T")
 
@@ -63,6 +68,7 @@ class LazyBackend(SourceResolver[LazyTable]):
             }
 
         super().__init__(self._run(lazy_tables), schemas)
+        self._is_share, self._kept = share is not None, dict[TableSource, LazyTable]()
 
     def _run(self, work: Callable[[], T]) -> T:
         natives = list(self._natives.values())
@@ -77,6 +83,10 @@ class LazyBackend(SourceResolver[LazyTable]):
         return digest_of(self._paths)
 
     @cached_property
+    def _row_counts(self) -> dict[str, int]:
+        return {name: self.engine.rows(native) for name, native in self._natives.items()}
+
+    @cached_property
     def shares(self) -> list[LazyBackend]:
         """The same tables, each for a share of the units small enough for the engine to sort its rows in memory.
 
@@ -86,11 +96,38 @@ class LazyBackend(SourceResolver[LazyTable]):
         max_rows = self.engine.rows_at_once
         if max_rows is None or any(unit.column is None for unit in self._units.values()):
             return [self]
-        shares = -(-max(map(self.engine.rows, self._natives.values())) // max_rows)
+        shares = -(-max(self._row_counts.values()) // max_rows)
         if shares <= 1:
             return [self]
         arguments = self.engine, self._natives, self._schemas, self._units
         return [LazyBackend(*arguments, (share, shares)) for share in range(shares)]
+
+    def rows(self, source: TableSource) -> LazyTable:
+        """A table, join or part, with the rows of each unit that count: a private value.
+
+        The rows of a table are kept in the engine from the first query on if they are few, since choosing them takes
+        longer than most queries.  Otherwise they are chosen for each query.
+        """
+        if isinstance(source, Join):
+            return self._joined(self.rows(source.left), self.rows(source.right), source)
+        if isinstance(source, PartSource):
+            return self._part(self.rows(source.source), source)
+        if source in self._kept:
+            return self._kept[source]
+        table, max_rows = self._sources[source], self._units[source].max_rows
+        if not table.has_units:
+            return table
+        if max_rows is not None:
+            keep = self.engine.in_process and not self._is_share and self._size(source) <= MAX_KEPT_BYTES
+            table = with_first_rows(table, max_rows, keep=keep)
+            if keep or not self.engine.in_process:  # in a cluster only the plan is kept, which has read no row
+                self._kept[source] = table
+        return table
+
+    def _size(self, name: str) -> int:
+        """About the number of bytes of a table."""
+        texts = sum(isinstance(column, Text) for column in self._schemas[name].values())
+        return self._row_counts[name] * (24 + 9 * len(self._schemas[name]) + 24 * texts)
 
     def _joined(self, left: LazyTable, right: LazyTable, source: Join) -> LazyTable:
         return join(left, right, (self.schema(source.left), self.schema(source.right)), source)

@@ -51,6 +51,8 @@ class LazyTable:
         False if each row is a unit.
     max_rows : int or None
         Largest number of rows of a unit; None if unknown.
+    is_prepared : bool
+        Whether the frame has all columns as queries use them, and no others.
     """
 
     engine: Engine
@@ -61,6 +63,7 @@ class LazyTable:
     schema: Schema
     has_units: bool
     max_rows: int | None
+    is_prepared: bool = False
 
     def prepared(self, frame: Frame, name: str) -> Frame:
         """A frame with a column as queries use it.
@@ -69,10 +72,35 @@ class LazyTable:
         ``<stem>_code``, -1 if the value is not declared.
         """
         column, stem = self.schema[name], self.stems[name]
+        if self.is_prepared:
+            return frame
         if isinstance(column, Categories):
             codes = self.codes[stem]
             return self.public.with_values(frame, stem, list(codes), list(codes.values()), -1, f"{stem}_code")
         return frame if isinstance(column, Text) else frame.with_columns(**_within(stem, column, self.engine))
+
+    def prepared_columns(self) -> list[str]:
+        """The names of all columns as queries use them."""
+        names = [UNIT, NAME] if self.has_units else []
+        for name, stem in self.stems.items():
+            column = self.schema[name]
+            parts = ["code"] if isinstance(column, Categories) else ["value", "present"]
+            names += [f"{stem}_{part}" for part in [*parts, *(["hash"] if isinstance(column, Text) else [])]]
+        return names
+
+    def all_prepared(self) -> LazyTable:
+        """The table with only its prepared columns."""
+        if self.is_prepared:
+            return self
+        return replace(self, frame=self.with_contents()[0].select(*self.prepared_columns()), is_prepared=True)
+
+    def with_contents(self) -> tuple[Frame, dict[str, nw.Expr], dict[str, nw.Expr]]:
+        """The frame with all columns prepared and a unit's rows together, and a row's columns for `ranked`."""
+        # Where at most so many rows of each unit are left, choosing them has already brought them together.
+        frame = self.engine.by_unit(self.frame) if self.has_units and self.max_rows is None else self.frame
+        for name in self.stems:
+            frame = self.prepared(frame, name)
+        return frame, *self.contents()
 
     def contents(self) -> tuple[dict[str, nw.Expr], dict[str, nw.Expr]]:
         """A row's columns as integers below 2**33, 0 for missing, and the unrounded numbers; as in memory."""
@@ -99,12 +127,8 @@ class LazyTable:
 
     def with_ranks(self) -> LazyTable:
         """The table with the rank of each row among its unit's rows, from 1, as column ``rank``."""
-        contents, finer = self.contents()
-        frame = self.engine.by_unit(self.frame)
-        kept = frame.collect_schema().names()
-        for name in self.stems:
-            frame = self.prepared(frame, name)
-        return replace(self, frame=ranked(self.engine, frame, contents, finer).select(*kept, "rank"))
+        kept = self.frame.collect_schema().names()
+        return replace(self, frame=ranked(self.engine, *self.with_contents()).select(*kept, "rank"))
 
 
 Share = tuple[int, int]
@@ -115,6 +139,8 @@ def engine_table(
     engine: Engine, native: Any, schema: Schema, unit: PrivacyUnit, share: Share | None = None
 ) -> LazyTable:
     """The columns in the schema as expressions of an engine, for all units or a share of them; reads no row.
+
+    All rows of a unit: those that count are chosen by `dpnb._backends.lazy.row_limits`.
 
     Raises
     ------
@@ -177,12 +203,7 @@ def engine_table(
     if share is not None:
         frame = frame.filter(nw.col(NAME) % share[1] == share[0])
     table = LazyTable(engine, frame, stems, codes, PublicTables(engine), schema, unit.column is not None, None)
-    if unit.column is None:
-        return replace(table, max_rows=1)
-    if unit.max_rows is None:
-        return table
-    kept = table.with_ranks().frame.filter(nw.col("rank") <= unit.max_rows)
-    return replace(table, frame=kept.drop("rank"), max_rows=unit.max_rows)
+    return replace(table, max_rows=1) if unit.column is None else table
 
 
 # --- columns ---------------------------------------------------------------------------------------------------------

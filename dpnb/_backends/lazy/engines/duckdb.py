@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
 
 from dpnb._backends.lazy.engines import duckdb_plan
 from dpnb._backends.lazy.engines.engine import (
@@ -41,6 +43,7 @@ class DuckDB(Engine):
 
     name = "duckdb"
     rows_at_once = ROWS_AT_ONCE
+    in_process = True
     wide_sums = True
 
     def well_formed(self, frame: Frame, columns: Sequence[str]) -> Frame:
@@ -138,6 +141,17 @@ class DuckDB(Engine):
 
         found = as_bytes(table, "key").select(f"{to}_bytes", nw.col("value").alias(to))
         return as_bytes(frame, column).join(found, on=f"{to}_bytes", how="left").drop(f"{to}_bytes")
+
+    def arrays(self, frame: Frame) -> dict[str, NDArray[Any]]:
+        refuse_stopped()
+        table = frame.to_native().to_arrow_table()
+        return {name: table.column(name).to_numpy() for name in table.column_names}
+
+    def private_table(self, frame: Frame, columns: Mapping[str, NDArray[np.int64]]) -> Frame:
+        import pyarrow as pa
+
+        refuse_stopped()
+        return opened(frame.to_native()._con.from_arrow(pa.table(dict(columns))).materialize())
 
     def kept(self, frame: Frame) -> Frame:
         refuse_stopped()

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
 
 from dpnb._backends.contribution import LIMB_BITS, MULTIPLIER, PRIME
 from dpnb._backends.numpy_settings import isolated_numeric_settings
@@ -38,6 +40,8 @@ class Engine(ABC):
     rows_at_once: int | None = None
     """A longer table with a privacy unit is queried in shares of the units, since the engine sorts all rows on one
     machine; None for an engine that distributes them."""
+    in_process = False
+    """Whether the rows are in the memory of this process, or pass through it, when they are read."""
     wide_sums = False
     """Whether sums of 64-bit integers have more than 64 bits, so that they cannot overflow."""
     shares_subexpressions = True
@@ -118,6 +122,14 @@ class Engine(ABC):
         refuse_stopped()
         with isolated_numeric_settings():
             return frame.collect().rows(named=True)
+
+    def arrays(self, frame: Frame) -> dict[str, NDArray[Any]]:
+        """The columns of integers without nulls as arrays; for an engine in this process."""
+        raise NotImplementedError
+
+    def private_table(self, frame: Frame, columns: Mapping[str, NDArray[np.int64]]) -> Frame:
+        """A table of arrays, which can be joined with a frame; for an engine in this process."""
+        raise NotImplementedError
 
     @abstractmethod
     def kept(self, frame: Frame) -> Frame:

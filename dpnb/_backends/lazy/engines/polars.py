@@ -9,6 +9,8 @@ from functools import partial
 from typing import Any
 
 import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
 
 from dpnb._backends.contribution import label_hash
 from dpnb._backends.lazy.engines.engine import LIMB, ROWS_AT_ONCE, Engine, Frame, Paths, folded, opened, squared
@@ -22,6 +24,7 @@ class Polars(Engine):
 
     name = "polars"
     rows_at_once = ROWS_AT_ONCE
+    in_process = True
 
     def well_formed(self, frame: Frame, columns: Sequence[str]) -> Frame:
         import polars as pl
@@ -82,6 +85,14 @@ class Polars(Engine):
 
     def collected(self, frame: Frame) -> list[dict[str, Any]]:
         return _collected(frame).rows(named=True)  # type: ignore[no-any-return]
+
+    def arrays(self, frame: Frame) -> dict[str, NDArray[Any]]:
+        return {column.name: column.to_numpy() for column in _collected(frame)}
+
+    def private_table(self, frame: Frame, columns: Mapping[str, NDArray[np.int64]]) -> Frame:
+        import polars as pl
+
+        return opened(pl.LazyFrame(columns))
 
     def kept(self, frame: Frame) -> Frame:
         return opened(_collected(frame).lazy())
