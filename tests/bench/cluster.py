@@ -125,7 +125,7 @@ def _turns(engine: str, frame: Any, question: str, ledger: Path) -> dict[str, fl
     return {**figures, "ratio": figures["dpnb"] / figures["plain"], "setup": setup}
 
 
-MOST_SECONDS = 60
+MOST_SECONDS = 25
 """After so many seconds of one question there are no further rounds; the first, which warms up, does not count."""
 
 
