@@ -52,7 +52,7 @@ def first_groups(engine: Engine, frame: Frame, max_groups: int, cell: list[str])
     cell : list of str
         The columns that identify a group; they also order groups with equal hashes.
     """
-    groups = frame.select("unit", "name", *dict.fromkeys([*cell, "content"])).unique()
+    groups = engine.distinct(frame.select("unit", "name", *dict.fromkeys([*cell, "content"])))
     groups = engine.row_hash(groups, ["name", "content"], "h_content")
     groups = groups.with_columns(h_equal=_number_in(["unit", "content"], cell) - 1)
     groups = engine.row_hash(groups, ["h_content", "h_equal"], "h_final")

@@ -265,7 +265,7 @@ def _unit_counts(query: LinearQuery, table: LazyTable, frame: Frame) -> Any:
     """The number of units with a row in each cell; shape (cells, 1)."""
     keys = ["cell"] if query.plan.group_by else []
     if table.has_units:
-        frame = frame.select("unit", "cell").unique()
+        frame = table.engine.distinct(frame.select("unit", "cell"))
     counts = np.zeros((query.cells, 1), object)
     for row in grouped(table, frame, keys, {"s": []}):
         counts[int(row.get("cell", 0)), 0] += _whole(row, "s")

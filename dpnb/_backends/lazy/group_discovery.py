@@ -89,7 +89,7 @@ def groups_of_units(query: LinearQuery, table: LazyTable, schema: Schema) -> Uni
         columns["content"] = content
     kept = [*(["unit", "name"] if table.has_units else []), *(["rank"] if by_rank else [])]
     frame = limited(rows.frame.with_columns(**columns).select(*kept, *columns), limits, table, cell)
-    frame = frame.select("unit", *cell).unique() if table.has_units else frame.select(*cell)
+    frame = table.engine.distinct(frame.select("unit", *cell)) if table.has_units else frame.select(*cell)
     return UnitGroups(table, frame, cell, to_keys)
 
 

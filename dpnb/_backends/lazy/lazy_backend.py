@@ -153,7 +153,7 @@ class LazyBackend(SourceResolver[LazyTable]):
         if max_rows is not None:
             keep = self.engine.in_process and not self._is_share and self._size(source) <= MAX_KEPT_BYTES
             table = with_first_rows(table, max_rows, keep=keep)
-            if keep:
+            if keep or not self.engine.in_process:  # in a cluster only the plan is kept, which has read no row
                 self._kept[source] = table
         return table
 

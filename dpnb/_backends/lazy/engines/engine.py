@@ -78,6 +78,14 @@ class Engine(ABC):
         del columns
         return frame
 
+    def by_unit(self, frame: Frame) -> Frame:
+        """The same rows, with those of a unit on one machine, so that no later step moves them again."""
+        return frame
+
+    def distinct(self, frame: Frame) -> Frame:
+        """The rows without repetition."""
+        return frame.unique()
+
     @abstractmethod
     def hashed(self, frame: Frame, columns: Mapping[str, str]) -> Frame:
         """The frame with the hash of each text by `label_hash`, for every ``from: to`` of `columns`."""

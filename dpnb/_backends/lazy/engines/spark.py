@@ -22,6 +22,12 @@ class Spark(Engine):
     name, label = "pyspark", "Spark"
     shares_subexpressions = False
 
+    def by_unit(self, frame: Frame) -> Frame:
+        return opened(frame.to_native().repartition("unit"))
+
+    def distinct(self, frame: Frame) -> Frame:
+        return opened(frame.to_native().distinct())  # narwhals numbers the rows instead, which sorts them
+
     def hashed(self, frame: Frame, columns: Mapping[str, str]) -> Frame:
         from pyspark.sql import functions as spark
 
