@@ -127,7 +127,7 @@ def _turns(engine: str, frame: Any, question: str, ledger: Path) -> dict[str, fl
 
 
 MOST_SECONDS = 25
-"""After so many seconds of one question there are no further rounds; the first, which warms up, does not count."""
+"""Seconds of one question after which no further round begins; the first one, which warms up, does not count."""
 
 
 # --- clusters --------------------------------------------------------------------------------------------------------

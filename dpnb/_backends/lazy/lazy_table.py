@@ -96,7 +96,7 @@ class LazyTable:
 
     def with_contents(self) -> tuple[Frame, dict[str, nw.Expr], dict[str, nw.Expr]]:
         """The frame with all columns prepared and a unit's rows together, and a row's columns for `ranked`."""
-        # Where at most so many rows of each unit are left, choosing them has already brought them together.
+        # If the number of rows of a unit is bounded, choosing its rows has already brought them together.
         frame = self.engine.by_unit(self.frame) if self.has_units and self.max_rows is None else self.frame
         for name in self.stems:
             frame = self.prepared(frame, name)
