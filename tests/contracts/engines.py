@@ -303,6 +303,28 @@ class EngineContract(ABC):
             (frame[name] - "2017-12-30").dt.total_seconds().sum()
             frame[name].isna().sum()
 
+    def test_comparisons_of_values_outside_their_bounds_give_the_same_integers(self) -> None:
+        table, schema = OUTSIDE, OUTSIDE_SCHEMA
+        units = {"": PrivacyUnit()}
+        here = MemoryBackend.read({"": table}, {"": schema}, units)
+        there = opened({"": self.native(table)}, {"": schema}, units)
+        found = set()
+
+        def asked(plan: Plan, _: Any) -> Any:
+            query = linear_query(plan, schema, units[""])
+            same(query, here, there)
+            found.add(int(here.sums(query)[0]))
+            return plan
+
+        frame: Any = Frame(TableView("", {"": schema}, None, asked, lambda _: "0.000001"))
+        for name in ("n", "w", "c"):
+            for constant in (0, 3.5, 9.99):
+                above, below = frame[name] > constant, frame[name] <= constant
+                frame[above].count()
+                frame[~above & (frame["d"] > "2017-12-30")].count()
+                frame[below | (frame[name] >= 10)].count()
+        assert len(found) > 5
+
     def test_texts_and_dates_give_the_same_integers(self) -> None:
         schema = texts_and_dates.SCHEMA
         units = {"": privacy_unit_from("pid", schema, rows=3)}

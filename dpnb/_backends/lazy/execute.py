@@ -174,7 +174,7 @@ def _combined(levels: list[tuple[nw.Expr, int]]) -> nw.Expr:
 def keep_counting(where: Expression | None, required: tuple[Expression, ...], rows: NarwhalsEvaluator) -> None:
     """Keep the rows that satisfy the conditions to count."""
     if where is not None:
-        rows.keep([rows.truth(where).true])
+        rows.keep([rows.holds(where)])
     rows.keep([rows.present(node) for node in required])
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import narwhals as nw
 
-from dpnb._backends.evaluation import BooleanColumn, Comparing, Evaluation, NumberStep, column_name
+from dpnb._backends.evaluation import COMPARE, BooleanColumn, Comparing, Evaluation, NumberStep, column_name
 from dpnb._backends.lazy import arithmetic, calendar
 from dpnb._backends.lazy.lazy_table import LazyTable
 from dpnb._plan.expressions.dtypes import Boolean, Categorical, Dtype, Numeric, String
@@ -24,6 +24,7 @@ from dpnb._plan.expressions.nodes import (
     ChangeCase,
     Clip,
     Column,
+    Compare,
     Expression,
     ExtractDatePart,
     IsIn,
@@ -364,6 +365,14 @@ class NarwhalsEvaluator(Evaluation[nw.Expr, NumberColumn, nw.Expr]):
 
     def _same(self, left: nw.Expr, right: nw.Expr) -> nw.Expr:
         return (left & right) | (~left & ~right)
+
+    def _compared(self, node: Compare) -> nw.Expr:
+        match node:
+            case Compare("<" | "<=" | ">" | ">=" as operator, Column(name), Literal(int() | float() as constant)):
+                unclamped = self._table.unclamped(name, constant)
+                if unclamped is not None:
+                    return COMPARE[operator](unclamped, nw.lit(float(constant)))  # type: ignore[no-any-return]
+        return super()._compared(node)
 
     def _compared_numbers(self, compare: Comparing, left: NumberColumn, right: NumberColumn) -> nw.Expr:
         return compare(left.value, right.value)  # type: ignore[no-any-return]

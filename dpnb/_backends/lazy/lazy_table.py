@@ -94,6 +94,15 @@ class LazyTable:
             return self
         return replace(self, frame=self.with_contents()[0].select(*self.prepared_columns()), is_prepared=True)
 
+    def unclamped(self, name: str, constant: float) -> nw.Expr | None:
+        """A column as it is in the table, if that is above a constant wherever the column is, and below it likewise.
+
+        Clamping to bounds on both sides of the constant moves no number past it.  None for other columns.
+        """
+        column = self.schema[name]
+        is_clamped = isinstance(column, Bounded) and not column.integer and column.low < constant < column.high
+        return nw.col(self.stems[name]) if is_clamped and not self.is_prepared else None
+
     def with_contents(self) -> tuple[Frame, dict[str, nw.Expr], dict[str, nw.Expr]]:
         """The frame with all columns prepared and a unit's rows together, and a row's columns for `ranked`."""
         # If the number of rows of a unit is bounded, choosing its rows has already brought them together.
