@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import statistics
 import subprocess
 import sys
@@ -22,10 +23,12 @@ CODE = {
 def starts() -> dict[str, float]:
     """Median seconds of whole processes, taking turns, and what `import` and `extension` add to those without dpnb."""
     found: dict[str, list[float]] = {name: [] for name in CODE}
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     for number in range(TIMES + 1):
         for name, code in CODE.items():
-            seconds = took(lambda code=code: subprocess.run([sys.executable, "-c", code], check=True))  # type: ignore[misc]
-            if number:  # the first one reads files that the system keeps in memory from then on
+            line = [sys.executable, "-c", code]
+            seconds = took(lambda line=line: subprocess.run(line, check=True, env=environment))  # type: ignore[misc]
+            if number:  # the first one writes bytecode, and reads files that the system keeps in memory from then on
                 found[name].append(seconds)
     middle = {name: statistics.median(seconds) for name, seconds in found.items()}
     return {
