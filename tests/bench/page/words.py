@@ -15,8 +15,8 @@ HOW = """## How it was measured
 - **Query**: each is about the rows where `x` is above a threshold, which differs from release to release: repeating
   the same query would be free. Quantiles are three (0.25, 0.5, 0.75), discovered keys are those of the texts.
 - **dpnb**: `Session(...)` with real noise and its ledger on disk; from building the query to the answer. *First* is
-  the first query of a new session in a process that has everything imported; *steady* the median of {rounds} more.
-  Nothing is subtracted.
+  the first query of a new session in a process that has everything imported and compiled; *steady* the median of
+  {rounds} more. Nothing is subtracted.
 - **pandas, polars**: the same aggregation without privacy, in the same process, taking turns with dpnb; medians of
   as many, or of three where one has taken five seconds by then. Only the columns that are needed are taken. About
   persons they keep the first three rows of each that pass the filter, again in each query; dpnb keeps three rows of
