@@ -7,6 +7,7 @@ time, never on a value, and no answer depends on it.
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -19,6 +20,9 @@ from numpy.typing import NDArray
 
 MIN_ROWS = 2**20
 """Tables with fewer rows do not start the compilation: numpy needs a few milliseconds for them."""
+
+WAIT_SECONDS = 20.0
+"""The longest time for which a fork waits for the compilation."""
 
 CELLS = np.int8, np.int16, np.int32, np.int64
 """Types of the cells of rows."""
@@ -77,12 +81,21 @@ class _Compilation:
             with suppress(RuntimeError):  # the system has no more threads
                 self.thread.start()
 
+    def finish(self) -> None:
+        """Wait until the thread has ended, for at most `WAIT_SECONDS`."""
+        if self.thread is not None and self.thread.is_alive():
+            self.thread.join(WAIT_SECONDS)
+
     def _compile(self) -> None:
         with suppress(Exception):  # a numba that does not work is as good as none
             self.kernels = _compiled()
 
 
 _compilation = _Compilation()
+
+if hasattr(os, "register_at_fork"):
+    # A child would inherit the compiler's lock from a thread that it does not have, and wait for it forever.
+    os.register_at_fork(before=_compilation.finish)
 
 
 def start_compiling(rows: int) -> None:
