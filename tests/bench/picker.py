@@ -96,6 +96,11 @@ def measured() -> dict[str, float]:
         return found
 
 
+def first_sight(rounds: int = 5) -> dict[str, float]:
+    """Median seconds from the start of the first picker's cell to its last message, over new kernels."""
+    return {"first sight": statistics.median(measured()["first picker"] for _ in range(rounds)) / 1000}
+
+
 def main() -> None:
     """Print the medians."""
     rounds = [measured() for _ in range(int(sys.argv[1]) if len(sys.argv) > 1 else 5)]

@@ -159,6 +159,7 @@ def memory(rows: int, person: bool, question: str) -> dict[str, Any]:
     frame = in_pandas(made(rows, names))
     with tempfile.TemporaryDirectory() as folder:
         warm(Path(folder), person=person)
+        _compile(rows)
         let_go()
         peak = Peak()
         asker = session(frame, Path(folder) / "peak", person=person, columns=names)

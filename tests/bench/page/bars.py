@@ -81,7 +81,12 @@ def bars(found: dict[str, Any], most: int) -> dict[str, list[Bar]]:
             Bar("a snapshot for the panel", 10, _milli(many.get("snapshot")), "ms"),
             Bar("`import dpnb`", 0.35, starts.get("import"), "s"),
             Bar("`%load_ext dpnb`", 0.6, starts.get("extension"), "s"),
-            Bar("the picker's first sight after its cell", 150, _milli(picker.get("first sight")), "ms"),
+            Bar(
+                "the first picker, from the start of its cell to its last message",
+                150,
+                _milli(picker.get("first sight")),
+                "ms",
+            ),
         ],
     }
 

@@ -28,7 +28,7 @@ HOW = """## How it was measured
   Its Context API would search for the scales, which takes longer, and it sets itself up first: see below.
 - **Memory**: a process of its own for each query, whose session declares the columns that the query uses and no
   others; the peak of resident memory above the frame, over set-up and two releases, and its ratio to the size of these
-  columns in pandas.
+  columns in pandas. numba and what it has compiled are in memory before, and not counted.
 - **Set-up** is compared with one copy of every declared column of the frame (for texts of their buffers), and with
   `pandas.read_parquet` of a file of these columns that the system holds in memory.  For persons it also puts the rows
   in the order of their persons and chooses which of them count, which pandas and polars repeat in each query.
