@@ -50,7 +50,8 @@ def verify_chain(file: SqliteFile, since: ChainHead, summaries: list[ChargeSumma
     since : ChainHead
         The last verified row.
     summaries : list of ChargeSummary, optional
-        The summaries of the rows so far; those of the verified rows are added, so that they need not be read again.
+        The summaries of the rows so far; those of the verified rows are added once all are verified, so that they need
+        not be read again.
 
     Raises
     ------
@@ -64,6 +65,7 @@ def verify_chain(file: SqliteFile, since: ChainHead, summaries: list[ChargeSumma
     if number and file.run("SELECT hash FROM events WHERE id = ?", number) != [(previous,)]:
         _altered(file.path, f"row {number} was removed or replaced")
     clause, arguments = ("WHERE id > ?", (number,)) if number else ("", ())
+    found = []
     for values in file.each(f"SELECT {_COLUMNS} FROM events {clause} ORDER BY id", *arguments):  # noqa: S608
         number += 1
         if not row.is_row(values):
@@ -74,9 +76,11 @@ def verify_chain(file: SqliteFile, since: ChainHead, summaries: list[ChargeSumma
             _altered(file.path, f"row {number} is not what was written")
         row.refuse_unknown(number, *_event(values), path=file.path)
         if summaries is not None:
-            summaries.append(row.summary_of_row(values))
+            found.append(row.summary_of_row(values))
     if last != [(number, previous)]:
         _altered(file.path, "rows were removed, or the metadata is not what was written")
+    if summaries is not None:
+        summaries += found
     return ChainHead(number, previous)
 
 

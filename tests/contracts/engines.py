@@ -21,7 +21,8 @@ from dpnb._backends.lazy import lazy_backend
 from dpnb._backends.lazy.engines.engine import Engine
 from dpnb._backends.unit_vectors import Sums
 from dpnb._compile import LinearQuery, linear_query
-from dpnb._plan.measurements import Discovery
+from dpnb._plan.expressions.nodes import Column
+from dpnb._plan.measurements import Count, CountUnits, Discovery, Sum
 from dpnb._plan.plan import PartSource, Plan, column
 from dpnb._plan.privacy_unit import PrivacyUnit, privacy_unit_from
 from dpnb._plan.schema import Schema, schema_from
@@ -588,6 +589,16 @@ class SortingEngineContract(TypedEngineContract):
         """As many as a table is asked in."""
         monkeypatch.setattr(self.engine, "rows_at_once", 250)
         return -(-len(TABLE) // 250)
+
+    @pytest.mark.parametrize("units", [["p", None, None], [None] * 3, []])
+    def test_a_table_without_a_unit_is_answered_like_any_other(self, units: list[str | None]) -> None:
+        table = pd.DataFrame({"u": pd.array(units, "string"), "x": np.ones(len(units))})
+        schema: Schema = {"x": dpnb.Bounded(0, 10)}
+        unit = {"": privacy_unit_from("u", schema, rows=2)}
+        here = MemoryBackend.read({"": table}, {"": schema}, unit)
+        there = opened({"": self.native(table)}, {"": schema}, unit)
+        for aggregation in (Count(), CountUnits(), Sum(Column("x"))):
+            same(linear_query(Plan(aggregation), schema, unit[""]), here, there)
 
     @pytest.mark.parametrize(
         "unit",

@@ -68,6 +68,7 @@ class LazyBackend(SourceResolver[LazyTable]):
 
         def lazy_tables() -> dict[str, LazyTable]:
             for name, table in tables.items() if share is None else ():
+                engine.refuse_settings(table)
                 refuse_unstable(name, table, engine)
                 self._paths[name] = paths_of(table, engine)
             return {

@@ -1,7 +1,8 @@
 """The first rows of each unit, without sorting whole rows; the same rows as by `dpnb._backends.contribution.ranks`.
 
 The hash of every row is sorted in numpy, beside its unit; the engine then keeps the rows whose hash is at most that of
-the last row of their unit that counts.  Only for engines in this process, since both columns leave the engine.
+the last row of their unit that counts.  Only for engines in this process, since both columns leave the engine.  The
+bound on a unit's rows holds only if both reads see the same rows, as every table in an engine must have.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ def _first_rows(table: LazyTable, frame: Frame, max_rows: int) -> Frame:
     # An integer identifies its unit; the number of a text does if no two units have the same.
     key = UNIT if is_integer else NAME
     units, last, tied, count = _last_hashes(table, frame, key, max_rows)
-    if not is_integer and int(engine.collected(frame.select(nw.col(UNIT).n_unique()))[0][UNIT]) != count:
+    if not is_integer and int(engine.collected(frame.select(nw.col(UNIT).n_unique()))[0][UNIT] or 0) != count:
         return _by_rank(table, frame, max_rows)
     limits = engine.private_table(frame, {key: units, LAST: last})
     first = frame.join(limits, on=key, how="left").filter(nw.col(LAST).is_null() | (nw.col(HASH) <= nw.col(LAST)))

@@ -21,7 +21,8 @@ def sums_and_counts(
     values: NDArray[Any], cells: NDArray[Any] | None, counts: Mask, count: int
 ) -> tuple[Integers, Integers | None]:
     """The sums of `cell_sums`, and the numbers of rows that count by cell if the same pass yields them, else None."""
-    kernels = None if cells is None or values.dtype != np.int32 else kernels_for(counts, cells, values)
+    usable = cells is not None and count > 0 and values.dtype == np.int32
+    kernels = kernels_for(counts, cells, values) if usable and cells is not None else None
     if kernels is None:
         return cell_sums(values, cells, counts, count), None
     sums = np.zeros((count, 2), np.int64)
@@ -51,7 +52,7 @@ def cell_sums(values: NDArray[Any] | None, cells: NDArray[Any] | None, counts: M
         else:
             for part in _chunks(counts):
                 totals += (values[part] * counts[part]).sum(dtype=np.int64)
-    elif values is None and (kernels := kernels_for(counts, cells)) is not None:
+    elif values is None and count and (kernels := kernels_for(counts, cells)) is not None:
         kernels.count(counts, cells, totals)
     else:
         for part in _chunks(counts):

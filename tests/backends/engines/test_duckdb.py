@@ -65,3 +65,18 @@ def test_each_character_changes_its_case_as_in_memory(case: Any) -> None:
     frame = pd.DataFrame({"t": texts})
     changed = DuckDB().with_case(narwhals.from_native(duckdb.from_df(frame)), "t", "changed", case).to_native()
     assert dict(changed.fetchall()) == {text: changed_case(text, case) for text in texts}
+
+
+def test_a_connection_that_calls_different_texts_equal_is_refused() -> None:
+    connection = duckdb.connect()
+    connection.execute("create table visits as select 'a' as who, 1.0 as x")
+    how = {
+        "privacy_unit": "who",
+        "max_rows_per_unit": 1,
+        "budget": dpnb.Budget(epsilon=1, delta=1e-6),
+        "schema": {"x": dpnb.Bounded(0, 2)},
+    }
+    dpnb.Session(connection.table("visits"), name="exact", ledger=":memory:", **how)
+    connection.execute("set default_collation = 'nocase'")
+    with pytest.raises(dpnb.errors.SchemaError, match="'nocase'"):
+        dpnb.Session(connection.table("visits"), name="nocase", ledger=":memory:", **how)

@@ -26,6 +26,7 @@ from dpnb._backends.lazy.engines.engine import (
 from dpnb._backends.lazy.engines.plans import LIMITED, NUMBERED, ONE_OF_SEVERAL, RANDOM, TIME
 from dpnb._backends.worker_thread import refuse_stopped
 from dpnb._plan.expressions.letters import END, LETTERS, Case, changed_case
+from dpnb.errors import SchemaError
 
 _JSON_TYPES = {str: "VARCHAR", float: "DOUBLE", int: "BIGINT"}
 _ANY_ROW = {"first", "last", "any_value", "arbitrary"}
@@ -45,6 +46,17 @@ class DuckDB(Engine):
     rows_at_once = ROWS_AT_ONCE
     in_process = True
     wide_sums = True
+
+    def refuse_settings(self, native: Any) -> None:
+        from duckdb import SQLExpression as Sql
+
+        one_row = native.limit(0).aggregate("count(*)")
+        ((collation,),) = one_row.select(Sql("current_setting('default_collation')")).fetchall()
+        if collation:
+            raise SchemaError(
+                f"DuckDB connection: must compare texts exactly; its default_collation is {collation!r}, so texts "
+                "of different units could be equal; use a connection without it, or SET default_collation = ''"
+            )
 
     def well_formed(self, frame: Frame, columns: Sequence[str]) -> Frame:
         from duckdb import ColumnExpression as Column

@@ -140,6 +140,14 @@ class Engine(ABC):
     def kept(self, frame: Frame) -> Frame:
         """The same rows, computed once and kept in the engine."""
 
+    def refuse_settings(self, native: Any) -> None:  # noqa: B027  (only one engine has such settings)
+        """Refuse a frame of a connection whose settings change what values are equal.
+
+        Raises
+        ------
+        SchemaError
+        """
+
     @abstractmethod
     def unstable(self, native: Any) -> str | None:
         """The reason why a frame's rows may differ between reads, or None; see `dpnb._backends.lazy.stability`."""
