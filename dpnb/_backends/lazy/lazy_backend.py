@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from dpnb._backends.lazy.combine import join, part
-from dpnb._backends.lazy.engines.engine import Engine, Frame, Paths
+from dpnb._backends.lazy.engines.engine import Engine, Frame, InProcessEngine, Paths
 from dpnb._backends.lazy.execute import SelectedRows, added_up, refuse_query, selected_rows
 from dpnb._backends.lazy.files import digest_of, paths_of
 from dpnb._backends.lazy.group_discovery import UnitGroups, counted, groups_of_units
@@ -129,7 +129,11 @@ class LazyBackend(SourceResolver[LazyTable]):
 
     def _shares_for(self, query: LinearQuery) -> list[LazyBackend]:
         """The shares in which a query's sums are added up."""
-        if len(self.shares) == 1 or not self.engine.in_process or query.plan.source not in self._names:
+        if (
+            len(self.shares) == 1
+            or not isinstance(self.engine, InProcessEngine)
+            or query.plan.source not in self._names
+        ):
             return self.shares
         limits, unit = query.contribution_bounds, self._units[query.plan.source]
         has_groups_of_units = bool(query.plan.group_by) and any(isinstance(f, UnitFeature) for f in query.features)
@@ -152,9 +156,10 @@ class LazyBackend(SourceResolver[LazyTable]):
         if not table.has_units:
             return table
         if max_rows is not None:
-            keep = self.engine.in_process and not self._is_share and self._size(source) <= MAX_KEPT_BYTES
+            in_process = isinstance(self.engine, InProcessEngine)
+            keep = in_process and not self._is_share and self._size(source) <= MAX_KEPT_BYTES
             table = with_first_rows(table, max_rows, keep=keep)
-            if keep or not self.engine.in_process:  # in a cluster only the plan is kept, which has read no row
+            if keep or not in_process:  # in a cluster only the plan is kept, which has read no row
                 self._kept[source] = table
         return table
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from dpnb._backends.contribution import PRIME_BITS, Integers
 from dpnb._backends.lazy.contribution import content_hashes, ranked
-from dpnb._backends.lazy.engines.engine import Engine, Frame
+from dpnb._backends.lazy.engines.engine import Engine, Frame, InProcessEngine
 from dpnb._backends.lazy.lazy_table import NAME, UNIT, LazyTable
 
 HASH, LAST = "h_first", "h_last"
@@ -33,11 +33,11 @@ def with_first_rows(table: LazyTable, max_rows: int, *, keep: bool) -> LazyTable
     """
     engine = table.engine
     table = table.all_prepared()
-    if not engine.in_process:
+    if not isinstance(engine, InProcessEngine):
         return replace(table, frame=_by_rank(table, table.frame, max_rows), max_rows=max_rows)
     columns = table.prepared_columns()
     frame = content_hashes(engine, table.frame, table.contents()[0], HASH).select(*columns, HASH)
-    frame = _first_rows(table, engine.kept(frame) if keep else frame, max_rows)
+    frame = _first_rows(engine, table, engine.kept(frame) if keep else frame, max_rows)
     return replace(table, frame=engine.kept(frame) if keep else frame, max_rows=max_rows)
 
 
@@ -50,12 +50,12 @@ def _by_rank(table: LazyTable, frame: Frame, max_rows: int) -> Frame:
     )
 
 
-def _first_rows(table: LazyTable, frame: Frame, max_rows: int) -> Frame:
-    engine, columns = table.engine, table.prepared_columns()
+def _first_rows(engine: InProcessEngine, table: LazyTable, frame: Frame, max_rows: int) -> Frame:
+    columns = table.prepared_columns()
     is_integer = frame.collect_schema()[UNIT].is_integer()
     # An integer identifies its unit; the number of a text does if no two units have the same.
     key = UNIT if is_integer else NAME
-    units, last, tied, count = _last_hashes(table, frame, key, max_rows)
+    units, last, tied, count = _last_hashes(engine, frame, key, max_rows)
     if not is_integer and int(engine.collected(frame.select(nw.col(UNIT).n_unique()))[0][UNIT] or 0) != count:
         return _by_rank(table, frame, max_rows)
     limits = engine.private_table(frame, {key: units, LAST: last})
@@ -68,8 +68,9 @@ def _first_rows(table: LazyTable, frame: Frame, max_rows: int) -> Frame:
     return nw.concat([others, _by_rank(table, frame.join(those, on=key, how="semi"), max_rows)])
 
 
-def _last_hashes(table: LazyTable, frame: Frame, key: str, max_rows: int) -> tuple[Integers, Integers, Integers, int]:
-    engine = table.engine
+def _last_hashes(
+    engine: InProcessEngine, frame: Frame, key: str, max_rows: int
+) -> tuple[Integers, Integers, Integers, int]:
     if has_small_units(engine, frame, key):
         (sorting,) = engine.arrays(frame.select(sorting=nw.col(key) * 2**PRIME_BITS + nw.col(HASH))).values()
         return last_hashes(sorting, max_rows)

@@ -15,8 +15,8 @@ from dpnb._backends.lazy.engines.engine import (
     HEX_DIGITS,
     LIMB,
     ROWS_AT_ONCE,
-    Engine,
     Frame,
+    InProcessEngine,
     Paths,
     T,
     folded,
@@ -39,12 +39,11 @@ _SETTINGS = {"current_setting", "current_schema", "current_schemas", "current_da
 """Functions that DuckDB calls inconsistent, but whose results change only with the connection's settings."""
 
 
-class DuckDB(Engine):
+class DuckDB(InProcessEngine):
     """Relations of DuckDB: tables, Parquet, CSV or other sources; they may be larger than memory."""
 
     name, label = "duckdb", "DuckDB"
     rows_at_once = ROWS_AT_ONCE
-    in_process = True
     wide_sums = True
 
     def refuse_settings(self, native: Any) -> None:

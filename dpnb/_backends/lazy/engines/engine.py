@@ -41,8 +41,6 @@ class Engine(ABC):
     rows_at_once: int | None = None
     """A longer table with a privacy unit is queried in shares of the units, since the engine sorts all rows on one
     machine; None for an engine that distributes them."""
-    in_process = False
-    """Whether the rows are in the memory of this process, or pass through it, when they are read."""
     wide_sums = False
     """Whether sums of 64-bit integers have more than 64 bits, so that they cannot overflow."""
     shares_subexpressions = True
@@ -128,14 +126,6 @@ class Engine(ABC):
         with isolated_numeric_settings():
             return frame.collect().rows(named=True)
 
-    def arrays(self, frame: Frame) -> dict[str, NDArray[Any]]:
-        """The columns of integers without nulls as arrays; for an engine in this process."""
-        raise NotImplementedError
-
-    def private_table(self, frame: Frame, columns: Mapping[str, NDArray[np.int64]]) -> Frame:
-        """A table of arrays, which can be joined with a frame; for an engine in this process."""
-        raise NotImplementedError
-
     @abstractmethod
     def kept(self, frame: Frame) -> Frame:
         """The same rows, computed once and kept in the engine."""
@@ -155,6 +145,18 @@ class Engine(ABC):
     @abstractmethod
     def files(self, native: Any) -> Paths:
         """A function that returns the files from which a frame is read; see `dpnb._backends.lazy.files`."""
+
+
+class InProcessEngine(Engine):
+    """An engine through whose process, which is this one, rows pass when they are read."""
+
+    @abstractmethod
+    def arrays(self, frame: Frame) -> dict[str, NDArray[Any]]:
+        """The columns of integers without nulls as arrays."""
+
+    @abstractmethod
+    def private_table(self, frame: Frame, columns: Mapping[str, NDArray[np.int64]]) -> Frame:
+        """A table of arrays, which can be joined with a frame."""
 
 
 def opened(native: Any) -> Frame:

@@ -13,18 +13,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnb._backends.contribution import label_hash
-from dpnb._backends.lazy.engines.engine import LIMB, ROWS_AT_ONCE, Engine, Frame, Paths, folded, opened, squared
+from dpnb._backends.lazy.engines.engine import (
+    LIMB,
+    ROWS_AT_ONCE,
+    Frame,
+    InProcessEngine,
+    Paths,
+    folded,
+    opened,
+    squared,
+)
 from dpnb._backends.lazy.engines.plans import LIMITED, NUMBERED, ONE_OF_SEVERAL, RANDOM, inputs_of, lines_of
 from dpnb._backends.worker_thread import refuse_stopped
 from dpnb._plan.expressions.letters import LETTERS, Case
 
 
-class Polars(Engine):
+class Polars(InProcessEngine):
     """Lazy frames of polars, with its streaming engine, which can process tables larger than memory."""
 
     name = label = "polars"
     rows_at_once = ROWS_AT_ONCE
-    in_process = True
 
     def well_formed(self, frame: Frame, columns: Sequence[str]) -> Frame:
         import polars as pl
