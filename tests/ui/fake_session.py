@@ -76,6 +76,7 @@ class Budget:
             "id": self.name,
             "name": self.name,
             "privacy_unit": "one row",
+            "engine": "memory",
             "notice": self.notice,
             "notice_explanation": self.notice and "rehearsal",
             "connection": None,
