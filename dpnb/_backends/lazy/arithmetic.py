@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import narwhals as nw
 
-from dpnb._backends.lazy.engines.engine import Engine
+from dpnb._backends.lazy.engines.engine import Engine, toward_zero
 from dpnb._compile import grid
 from dpnb._plan.expressions.nodes import Function
 
@@ -22,17 +22,9 @@ def clipped(column: nw.Expr, low: float | None, high: float | None) -> nw.Expr:
     return column
 
 
-def whole(column: nw.Expr) -> nw.Expr:
-    """Doubles without a fraction as integers."""
-    return column.cast(nw.Int64)
-
-
 def to_grid(column: nw.Expr, bounds: grid.BoundedRange) -> nw.Expr:
     """Numbers within the bounds in whole grid steps, toward zero; as in `dpnb._compile.grid`."""
-    scaled = column * 2.0 ** -grid.exponent(bounds)
-    if bounds.low >= 0:
-        return whole(scaled.floor())
-    return whole(nw.when(scaled < 0).then(-((-scaled).floor())).otherwise(scaled.floor()))
+    return toward_zero(column * 2.0 ** -grid.exponent(bounds), bounds.low)
 
 
 def applied(function: Function, column: nw.Expr, engine: Engine) -> nw.Expr:

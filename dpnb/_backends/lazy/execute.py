@@ -12,14 +12,16 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
+from numpy.typing import NDArray
 
 from dpnb._backends.lazy import arithmetic
 from dpnb._backends.lazy.contribution import first_groups, first_rows
-from dpnb._backends.lazy.engines.engine import Frame
+from dpnb._backends.lazy.engines.engine import Engine, Frame, InProcessEngine
 from dpnb._backends.lazy.expressions import ALWAYS, NarwhalsEvaluator
 from dpnb._backends.lazy.lazy_table import LazyTable
 from dpnb._backends.lazy.refusals import refuse_expression
 from dpnb._backends.unit_vectors import Sums
+from dpnb._compile import grid
 from dpnb._compile.features import (
     BRANCHING,
     CountFeature,
@@ -31,14 +33,18 @@ from dpnb._compile.features import (
     ValueFeature,
 )
 from dpnb._compile.linear import LinearQuery
-from dpnb._plan.expressions.nodes import Column, Expression, Lookup
+from dpnb._plan.expressions.nodes import Column, Expression, Lookup, columns_of
 from dpnb._plan.plan import Plan
 from dpnb._plan.privacy_unit import ContributionBounds
-from dpnb._plan.schema import Schema
+from dpnb._plan.schema import Categories, Schema
 from dpnb.errors import UnsupportedError
 
 LOW_PART = 2**17
-"""Where an engine's sums could overflow, each value's quotient and remainder by this number are summed separately."""
+"""Where an engine's sums could overflow, each value's quotient and remainder by this number are summed separately; sums
+of more than 64 bits are divided by it."""
+
+FITS = 2.0**62
+"""Integers below this bound, which is compared with doubles, fit 64 bits."""
 
 
 def refuse_query(query: LinearQuery, schema: Schema, engine: str) -> None:
@@ -111,11 +117,15 @@ class SelectedRows:
     frame : LazyFrame
     columns : list of FeatureColumns or None
         The columns of each feature; None for features that count units.
+    values : tuple of str
+        The columns with the values of the groups, in place of ``cell``: then sums are grouped by these, and the few
+        sums, not the many rows, are given their cells.
     """
 
     table: LazyTable
     frame: Frame
     columns: list[FeatureColumns | None]
+    values: tuple[str, ...] = ()
 
     def of_units(self, units: Frame) -> SelectedRows:
         """The rows of some units."""
@@ -129,19 +139,36 @@ def selected_rows(query: LinearQuery, table: LazyTable, schema: Schema) -> Selec
     table = table.with_ranks() if by_rank else table
     rows = NarwhalsEvaluator(table, schema)
     keep_counting(query.plan.where, query.required, rows)
-    columns: dict[str, nw.Expr] = {"cell": cell_codes(query.plan, rows)}
-    if query.plan.group_by:
+    values = _value_columns(query, table)
+    columns: dict[str, nw.Expr] = {} if values else {"cell": cell_codes(query.plan, rows)}
+    if query.plan.group_by and not values:
         rows.keep([columns["cell"] >= 0])
     features = [_feature(query, index, feature, rows, columns) for index, feature in enumerate(query.features)]
     if limits.max_groups is not None:
         columns["content"] = columns["cell"]
-    kept = [*(["unit", "name"] if table.has_units else []), *(["rank"] if by_rank else [])]
+    kept = [*(["unit", "name"] if table.has_units else []), *(["rank"] if by_rank else []), *values]
     # In several steps: selecting only a constant would return a single row.
-    frame = rows.frame.with_columns(**columns).select(*kept, *columns)
+    frame = (rows.frame.with_columns(**columns) if columns else rows.frame).select(*kept, *columns)
+    for name in values:
+        frame = table.engine.by_value(frame, name)
     frame = limited(frame, limits, table, ["cell"])
     if limits.max_rows_per_group is not None:
         frame = first_rows(frame, limits.max_rows_per_group, ("unit", "cell"))
-    return SelectedRows(table, frame, features)
+    return SelectedRows(table, frame, features, values)
+
+
+def _value_columns(query: LinearQuery, table: LazyTable) -> tuple[str, ...]:
+    """The columns by whose values the rows of a query can be grouped, before the values are looked up; or none.
+
+    A lookup is a join, which takes longer than grouping.  Only columns with declared categories: any other may have as
+    many values as rows.
+    """
+    plain = all(isinstance(of, CountFeature | ValueFeature) and not of.split.by for of in query.features)
+    if table.has_units or not plain or not isinstance(table.engine, InProcessEngine):
+        return ()
+    names = sorted({name for group in query.plan.group_by for name in columns_of(group.expression)})
+    declared = all(isinstance(table.schema[name], Categories) for name in names)
+    return tuple(table.stems[name] for name in names) if declared else ()
 
 
 def limited(frame: Frame, limits: ContributionBounds, table: LazyTable, cell: list[str]) -> Frame:
@@ -200,7 +227,8 @@ def _feature(
         number = rows.numbers(feature.expression).value
         if not isinstance(feature.expression, Column):  # a column is within its bounds, which are those of the feature
             number = arithmetic.clipped(number, feature.low, feature.high)
-        value = arithmetic.to_grid(number, feature) - feature.centre
+        value = rows.truncated(number * 2.0 ** -grid.exponent(feature), feature.low)
+        value = value - feature.centre if feature.centre else value
     found = {"present": None if present is ALWAYS else present, "value": value, "slot": slot}
     columns |= {f"f{index}_{what}": column for what, column in found.items() if column is not None}
     return FeatureColumns(**{what: None if column is None else f"f{index}_{what}" for what, column in found.items()})
@@ -211,48 +239,57 @@ def _feature(
 
 def added_up(query: LinearQuery, shares: Iterable[SelectedRows]) -> Sums:
     """Sum the contributions of rows, cell by cell, over shares of the units; see `dpnb._backends.memory.execute`."""
-    total = sum(_share_sums(query, selected) for selected in shares)
-    return _narrow(np.ravel(total))
+    first, *others = (np.ravel(_share_sums(query, selected)) for selected in shares)
+    return _narrow(sum((total.astype(object) for total in others), first.astype(object))) if others else _narrow(first)
 
 
-def _share_sums(query: LinearQuery, selected: SelectedRows) -> Any:
-    """Python integers, shape (measured cells, slots)."""
-    table, frame = selected.table, selected.frame
+def _share_sums(query: LinearQuery, selected: SelectedRows) -> Sums:
+    """Sums of shape (measured cells, slots)."""
     parts: list[Any] = [None] * len(query.features)
     plain = {index: of for index, of in enumerate(selected.columns) if of is not None and of.slot is None}
-    for index, sums in zip(plain, _plain_sums(query, table, frame, list(plain.values())), strict=True):
+    for index, sums in zip(plain, _plain_sums(query, selected, list(plain.values())), strict=True):
         parts[index] = sums
     for index, (feature, of) in enumerate(zip(query.features, selected.columns, strict=True)):
         if of is None:
-            parts[index] = _unit_counts(query, table, frame)
+            parts[index] = _unit_counts(query, selected)
         elif of.slot is not None:
-            parts[index] = _slot_sums(query, table, frame, feature, of)
-    total = np.concatenate([sums * feature.weight for sums, feature in zip(parts, query.features, strict=True)], axis=1)
+            parts[index] = _slot_sums(query, selected, feature, of)
+    weighted = [_times(sums, feature.weight) for sums, feature in zip(parts, query.features, strict=True)]
+    total: Sums = np.concatenate(weighted, axis=1)
     return total if query.cell_subset is None else total[list(query.cell_subset)]
 
 
-def _plain_sums(query: LinearQuery, table: LazyTable, frame: Frame, features: list[FeatureColumns]) -> list[Any]:
+def _plain_sums(query: LinearQuery, selected: SelectedRows, features: list[FeatureColumns]) -> list[Sums]:
     """Sums of the features with one slot, in a single pass; shape (cells, 1) each."""
     if not features:
         return []
-    columns: dict[str, list[nw.Expr]] = {}
-    for number, of in enumerate(features):
-        columns[f"s{number}"] = _parts(of, table)
-    sums = [np.zeros((query.cells, 1), object) for _ in features]
-    for row in grouped(table, frame, ["cell"] if query.plan.group_by else [], columns):
-        for number in range(len(features)):
-            sums[number][int(row.get("cell", 0)), 0] += _whole(row, f"s{number}")
-    return sums
+    engine = selected.table.engine
+    columns = {f"s{number}": _parts(of, engine) for number, of in enumerate(features)}
+    keys = [*selected.values] or (["cell"] if query.plan.group_by else [])
+    totals = grouped(engine, selected.frame, keys, columns)
+    if selected.values:
+        totals = _with_cells(query.plan, selected, totals)
+    found = engine.collected(totals)
+    return [_placed(_whole(found, name), (query.cells, 1), found.get("cell", 0), 0) for name in columns]
 
 
-def _slot_sums(query: LinearQuery, table: LazyTable, frame: Frame, feature: Feature, of: FeatureColumns) -> Any:
+def _with_cells(plan: Plan, selected: SelectedRows, totals: Frame) -> Frame:
+    """Sums for each combination of values, with the cell of that combination; without those in no cell."""
+    names = [name for name in totals.collect_schema().names() if name not in selected.values]
+    rows = NarwhalsEvaluator(replace(selected.table, frame=totals), selected.table.schema)
+    cell = cell_codes(plan, rows)
+    rows.keep([cell >= 0])
+    return rows.frame.select(*names, cell=cell)
+
+
+def _slot_sums(query: LinearQuery, selected: SelectedRows, feature: Feature, of: FeatureColumns) -> Sums:
     """Sums of a feature with several slots; shape (cells, slots)."""
     width = feature.leaves if isinstance(feature, TreeFeature) else feature.slots
-    columns = {"s": _parts(replace(of, present=None), table)}
-    keys = ["cell", str(of.slot)] if query.plan.group_by else [str(of.slot)]
-    sums = np.zeros((query.cells, width), object)
-    for row in grouped(table, of.contributing(frame), keys, columns):
-        sums[int(row.get("cell", 0)), int(row[str(of.slot)])] += _whole(row, "s")
+    slot, engine = str(of.slot), selected.table.engine
+    columns = {"s": _parts(replace(of, present=None), engine)}
+    keys = ["cell", slot] if query.plan.group_by else [slot]
+    found = engine.collected(grouped(engine, of.contributing(selected.frame), keys, columns))
+    sums = _placed(_whole(found, "s"), (query.cells, width), found.get("cell", 0), found[slot])
     if not isinstance(feature, TreeFeature):
         return sums
     levels = [sums]
@@ -261,46 +298,66 @@ def _slot_sums(query: LinearQuery, table: LazyTable, frame: Frame, feature: Feat
     return np.concatenate(levels[::-1], axis=1)
 
 
-def _unit_counts(query: LinearQuery, table: LazyTable, frame: Frame) -> Any:
+def _unit_counts(query: LinearQuery, selected: SelectedRows) -> Sums:
     """The number of units with a row in each cell; shape (cells, 1)."""
-    keys = ["cell"] if query.plan.group_by else []
+    table, frame = selected.table, selected.frame
     if table.has_units:
         frame = table.engine.distinct(frame.select("unit", "cell"))
-    counts = np.zeros((query.cells, 1), object)
-    for row in grouped(table, frame, keys, {"s": []}):
-        counts[int(row.get("cell", 0)), 0] += _whole(row, "s")
-    return counts
+    found = table.engine.collected(grouped(table.engine, frame, ["cell"] if query.plan.group_by else [], {"s": []}))
+    return _placed(_whole(found, "s"), (query.cells, 1), found.get("cell", 0), 0)
 
 
-def _parts(of: FeatureColumns, table: LazyTable) -> list[nw.Expr]:
+def _parts(of: FeatureColumns, engine: Engine) -> list[nw.Expr]:
     """What is summed for a feature: a number, or its higher and lower parts; nothing if each row contributes 1."""
     if of.value is None:
         return [] if of.present is None else [of.number]
-    if table.engine.wide_sums:
-        return [of.number]
     value = of.number
+    if engine.wide_sums or engine.fitting_sums:
+        return [value]
     high = (value.cast(nw.Float64) * (1 / LOW_PART)).floor().cast(nw.Int64)
     return [high, value - high * LOW_PART]
 
 
-def grouped(table: LazyTable, frame: Frame, keys: list[str], sums: dict[str, list[nw.Expr]]) -> list[dict[str, Any]]:
+def grouped(engine: Engine, frame: Frame, keys: list[str], sums: dict[str, list[nw.Expr]]) -> Frame:
     """Sums, or numbers of rows for an empty list, grouped by some columns or over all rows if there are none."""
     columns = {f"{name}_{index}": part for name, parts in sums.items() for index, part in enumerate(parts)}
     frame = frame.with_columns(**columns).select(*keys, *columns) if columns else frame
     totals = [nw.col(name).sum() for name in columns]
     totals += [nw.len().alias(f"{name}_0") for name, parts in sums.items() if not parts]
-    return table.engine.collected(frame.group_by(*keys).agg(*totals) if keys else frame.select(*totals))
+    frame = frame.group_by(*keys).agg(*totals) if keys else frame.select(*totals)
+    if not (engine.wide_sums and columns):
+        return frame
+    # What comes out of the engine has at most 64 bits.
+    low = {f"{name}_1": nw.col(f"{name}_0") % LOW_PART for name, parts in sums.items() if parts}
+    high = {f"{name}_0": nw.col(f"{name}_0") // LOW_PART for name, parts in sums.items() if parts}
+    return frame.with_columns(**low).with_columns(**{name: of.cast(nw.Int64) for name, of in (high | low).items()})
 
 
-def _whole(row: dict[str, Any], name: str) -> int:
-    """A sum as an integer; 0 for an empty sum."""
-    high, low = row.get(f"{name}_0"), row.get(f"{name}_1")
-    return int(high or 0) if f"{name}_1" not in row else int(high or 0) * LOW_PART + int(low or 0)
+def _whole(found: dict[str, NDArray[Any]], name: str) -> Sums:
+    """Sums that came out of an engine; as Python integers unless all of them together fit 64 bits."""
+    high, low = found[f"{name}_0"].astype(np.int64), found.get(f"{name}_1")
+    factor = 1 if low is None else LOW_PART
+    if np.abs(high.astype(np.float64)).sum() * factor >= FITS:
+        high = high.astype(object)
+    return high * factor + (0 if low is None else low.astype(np.int64))
 
 
-def _narrow(sums: Any) -> Sums:
+def _placed(sums: Sums, shape: tuple[int, int], cells: Any, slots: Any) -> Sums:
+    """An array of sums, each added to the one of its cell and slot."""
+    total = np.zeros(shape, sums.dtype)
+    np.add.at(total, (cells + np.zeros(len(sums), np.int64), slots), sums)
+    return total
+
+
+def _times(sums: Sums, weight: int) -> Sums:
+    """The sums, multiplied; as Python integers unless they fit 64 bits."""
+    fits = sums.dtype == np.int64 and abs(float(weight)) * np.abs(sums.astype(np.float64)).max(initial=0.0) < FITS
+    return sums * weight if fits else sums.astype(object) * weight
+
+
+def _narrow(sums: Sums) -> Sums:
     """Sums as 64-bit integers, if they fit."""
     try:
-        return np.array(sums.tolist(), np.int64)
+        return np.asarray(sums if sums.dtype == np.int64 else np.array(sums.tolist(), np.int64))
     except OverflowError:
-        return sums  # type: ignore[no-any-return]
+        return sums

@@ -132,6 +132,12 @@ class NarwhalsEvaluator(Evaluation[nw.Expr, NumberColumn, nw.Expr]):
         self._column_count += 1
         return f"e{self._column_count}"
 
+    def truncated(self, value: nw.Expr, low: float) -> nw.Expr:
+        """Doubles, none below `low`, as integers, rounded toward zero; a column of `frame`."""
+        number, name = self._named(value), self._new_name()
+        self.frame = self._table.engine.truncated(self.frame, number, name, low)
+        return nw.col(name)
+
     def divided(self, column: nw.Expr, by: float) -> nw.Expr:
         """A column of finite doubles divided by a constant."""
         return self._table.engine.divided(column, by)

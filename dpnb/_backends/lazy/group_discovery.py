@@ -53,8 +53,9 @@ class UnitGroups:
 
     def sizes(self) -> Counter[tuple[Any, ...]]:
         """The number of units of every group that some unit has, by the values of its columns."""
-        rows = grouped(self.table, self.frame, self.cell, {"s": []})
-        return Counter({tuple(row[name] for name in self.cell): int(row["s_0"]) for row in rows})
+        found = self.table.engine.collected(grouped(self.table.engine, self.frame, self.cell, {"s": []}))
+        cells = zip(*(found[name].tolist() for name in self.cell), strict=True)
+        return Counter(dict(zip(cells, found["s_0"].tolist(), strict=True)))
 
 
 def counted(shares: Iterable[UnitGroups]) -> tuple[list[tuple[Key, ...]], Integers]:

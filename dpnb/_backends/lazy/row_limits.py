@@ -56,7 +56,7 @@ def _first_rows(engine: InProcessEngine, table: LazyTable, frame: Frame, max_row
     # An integer identifies its unit; the number of a text does if no two units have the same.
     key = UNIT if is_integer else NAME
     units, last, tied, count = _last_hashes(engine, frame, key, max_rows)
-    if not is_integer and int(engine.collected(frame.select(nw.col(UNIT).n_unique()))[0][UNIT] or 0) != count:
+    if not is_integer and int(engine.collected(frame.select(nw.col(UNIT).n_unique().fill_null(0)))[UNIT][0]) != count:
         return _by_rank(table, frame, max_rows)
     limits = engine.private_table(frame, {key: units, LAST: last})
     first = frame.join(limits, on=key, how="left").filter(nw.col(LAST).is_null() | (nw.col(HASH) <= nw.col(LAST)))
@@ -82,8 +82,9 @@ def _last_hashes(
 
 def has_small_units(engine: Engine, frame: Frame, key: str) -> bool:
     """Whether all units are integers from 0 to 2**32 - 1, which fit 64 bits together with a hash."""
-    (ends,) = engine.collected(frame.select(low=nw.col(key).min(), high=nw.col(key).max()))
-    return ends["low"] is not None and ends["low"] >= 0 and ends["high"] < 2**32
+    low, high = nw.col(key).min().fill_null(-1), nw.col(key).max().fill_null(-1)  # -1: the table is empty
+    ends = engine.collected(frame.select(low=low, high=high))
+    return bool(ends["low"][0] >= 0 and ends["high"][0] < 2**32)
 
 
 def last_hashes(sorting: Integers, max_rows: int) -> tuple[Integers, Integers, Integers, int]:

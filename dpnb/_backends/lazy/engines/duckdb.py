@@ -140,7 +140,8 @@ class DuckDB(InProcessEngine):
         return opened(one_row.select(*(listed(values).alias(name) for name, values in columns.items())).materialize())
 
     def with_matches(self, frame: Frame, column: str, table: Frame, to: str) -> Frame:
-        if frame.collect_schema()[column] != nw.String:
+        kind = frame.collect_schema()[column]
+        if kind not in (nw.String, nw.Binary):
             return super().with_matches(frame, column, table, to)
         from duckdb import ColumnExpression as Column
         from duckdb import FunctionExpression as Function
@@ -151,7 +152,18 @@ class DuckDB(InProcessEngine):
             return opened(of.to_native().select(Star(), Function("encode", Column(name)).alias(f"{to}_bytes")))
 
         found = as_bytes(table, "key").select(f"{to}_bytes", nw.col("value").alias(to))
+        if kind == nw.Binary:  # by `by_value`
+            return frame.join(found, left_on=column, right_on=f"{to}_bytes", how="left")
         return as_bytes(frame, column).join(found, on=f"{to}_bytes", how="left").drop(f"{to}_bytes")
+
+    def by_value(self, frame: Frame, column: str) -> Frame:
+        from duckdb import ColumnExpression as Column
+        from duckdb import FunctionExpression as Function
+        from duckdb import StarExpression as Star
+
+        if frame.collect_schema()[column] != nw.String:
+            return frame
+        return opened(frame.to_native().select(Star(exclude=[column]), Function("encode", Column(column)).alias(column)))
 
     def arrays(self, frame: Frame) -> dict[str, NDArray[Any]]:
         refuse_stopped()

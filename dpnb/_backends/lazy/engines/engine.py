@@ -43,6 +43,8 @@ class Engine(ABC):
     machine; None for an engine that distributes them."""
     wide_sums = False
     """Whether sums of 64-bit integers have more than 64 bits, so that they cannot overflow."""
+    fitting_sums = False
+    """Whether a table has so few rows that the sums of their 32-bit integers fit 64 bits."""
     shares_subexpressions = True
     """Whether an expression that occurs several times in a plan is analysed and evaluated once.  Otherwise plans grow
     with each occurrence, and the logarithm of a power of 2 or 10 is not made exact, which takes four of them."""
@@ -69,7 +71,7 @@ class Engine(ABC):
 
     def rows(self, native: Any) -> int:
         """Number of rows of a frame."""
-        return int(self.collected(self.opened(native).select(rows=nw.len()))[0]["rows"])
+        return int(self.collected(self.opened(native).select(rows=nw.len()))["rows"][0])
 
     def well_formed(self, frame: Frame, columns: Sequence[str]) -> Frame:
         """The frame with a null in place of each text that is not valid UTF-8, if the engine can hold such texts."""
@@ -120,11 +122,20 @@ class Engine(ABC):
         found = table.select("key", nw.col("value").alias(to))
         return frame.join(found, left_on=column, right_on="key", how="left")
 
-    def collected(self, frame: Frame) -> list[dict[str, Any]]:
-        """The rows of a small result."""
+    def truncated(self, frame: Frame, column: str, to: str, low: float) -> Frame:
+        """The frame with doubles, none below `low`, as 64-bit integers, which they fit, rounded toward zero."""
+        return frame.with_columns(toward_zero(nw.col(column), low).alias(to))
+
+    def by_value(self, frame: Frame, column: str) -> Frame:
+        """The frame with a column in a form in which grouping keeps different values apart."""
+        del column
+        return frame
+
+    def collected(self, frame: Frame) -> dict[str, NDArray[Any]]:
+        """The columns of a small result: integers without nulls, or texts."""
         refuse_stopped()
         with isolated_numeric_settings():
-            return frame.collect().rows(named=True)
+            return {column.name: column.to_numpy() for column in frame.collect().iter_columns()}
 
     @abstractmethod
     def kept(self, frame: Frame) -> Frame:
@@ -163,6 +174,12 @@ def opened(native: Any) -> Frame:
     """A native frame as a lazy frame of narwhals."""
     frame: Frame = nw.from_native(native)
     return frame
+
+
+def toward_zero(column: nw.Expr, low: float) -> nw.Expr:
+    """Doubles, none below `low`, as 64-bit integers, rounded toward zero."""
+    below = column.floor()
+    return (below if low >= 0 else nw.when(column < 0).then(-((-column).floor())).otherwise(below)).cast(nw.Int64)
 
 
 def folded(limbs: Sequence[Any]) -> Any:

@@ -91,11 +91,25 @@ class Polars(InProcessEngine):
 
         return opened(pl.LazyFrame({name: list(values) for name, values in columns.items()}))
 
-    def collected(self, frame: Frame) -> list[dict[str, Any]]:
-        return _collected(frame).rows(named=True)  # type: ignore[no-any-return]
+    @property
+    def fitting_sums(self) -> bool:  # type: ignore[override]  # a package of its own has more rows
+        """Whether polars numbers rows with 32 bits, which bounds their number."""
+        import polars as pl
+
+        return bool(pl.get_index_type() == pl.UInt32)
+
+    def truncated(self, frame: Frame, column: str, to: str, low: float) -> Frame:
+        import polars as pl
+
+        # Without a test of each number whether it fits, which takes as long as the conversion.
+        whole = pl.col(column).cast(pl.Int64, wrap_numerical=True)
+        return opened(frame.to_native().with_columns(whole.alias(to)))
+
+    def collected(self, frame: Frame) -> dict[str, NDArray[Any]]:
+        return _arrays(frame)
 
     def arrays(self, frame: Frame) -> dict[str, NDArray[Any]]:
-        return {column.name: column.to_numpy() for column in _collected(frame)}
+        return _arrays(frame)
 
     def private_table(self, frame: Frame, columns: Mapping[str, NDArray[np.int64]]) -> Frame:
         import polars as pl
@@ -139,6 +153,10 @@ def _collected(frame: Frame) -> Any:
     # in any thread, and ends a few seconds after one.
     refuse_stopped()
     return frame.to_native().collect(engine="streaming")
+
+
+def _arrays(frame: Frame) -> dict[str, NDArray[Any]]:
+    return {column.name: column.to_numpy() for column in _collected(frame)}
 
 
 def _paths(native: Any) -> list[str]:
