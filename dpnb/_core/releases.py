@@ -228,7 +228,7 @@ class ReleasePipeline(NotCopyable):
             population=self._population(charges),
             condition=reader.condition,
             worst_case=self.pricer.account.individual,
-            measurement_ids=sources if table is None else sources * len(table.rows),
+            measurement_ids=sources if table is None else [*sources] * len(table.rows),
             anytime_arrays=reader.anytime_arrays if table is None else table.arranged(reader.anytime_arrays),
             is_refined=len(refinement.observations) > 1,
             dates=dates_of(plan.aggregation, view),

@@ -241,7 +241,7 @@ class Operators(Generic[E]):
                 f"{sign}: both answers must have the same confidence; got {self.confidence:g} and "
                 f"{other.confidence:g}; release both with the same confidence="
             )
-        other_ids = other.measurement_ids * len(self.measurement_ids) if other.is_scalar else other.measurement_ids
+        other_ids = [*other.measurement_ids] * len(self.measurement_ids) if other.is_scalar else other.measurement_ids
         id_pairs = list(zip(self.measurement_ids, other_ids, strict=True))
         if any(mine & others for mine, others in id_pairs):
             raise RequestError(

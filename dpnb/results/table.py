@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 UNKNOWN = "unknown: the noise is too large, or the statistic is not defined"
 """Warning about numbers that are displayed as unknown."""
 
-MeasurementIds = tuple[frozenset[tuple[int, int]], ...]
+MeasurementIds = Sequence[frozenset[tuple[int, int]]]
 """For each group the measurements that it is computed from: row of the ledger, and cell."""
 
 
@@ -61,7 +61,7 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Exports, Unk
         Which units are counted, if some may be excluded.
     condition : str or None
         The condition under which its intervals hold, if any.
-    measurement_ids : tuple of frozenset
+    measurement_ids : sequence of frozenset
         For each group, the measurements that it is computed from.
     anytime_arrays : IntervalArrays or None
         Like `arrays`, with intervals that hold for all observations at once; None if `arrays` has such intervals.

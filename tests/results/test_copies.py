@@ -26,7 +26,12 @@ SECRET = "SECRET-Alice"
 ROWS = 8.12345678
 
 PICKLED_FROM = {
-    "answers": ("dpnb.results.answer", "dpnb.results.estimates.noisy", "dpnb.accounting.losses."),
+    "answers": (
+        "dpnb.results.answer",
+        "dpnb.results.estimates.noisy",
+        "dpnb.results.measured_cells",
+        "dpnb.accounting.losses.",
+    ),
     "questions": ("dpnb._plan.",),
     "numbers": ("numpy", "fractions", "builtins", "copyreg", "_codecs"),
 }

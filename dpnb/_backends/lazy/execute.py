@@ -243,7 +243,7 @@ def added_up(query: LinearQuery, shares: Iterable[SelectedRows]) -> Sums:
     return _narrow(sum((total.astype(object) for total in others), first.astype(object))) if others else _narrow(first)
 
 
-def _share_sums(query: LinearQuery, selected: SelectedRows) -> Sums:
+def _share_sums(query: LinearQuery, selected: SelectedRows) -> NDArray[Any]:
     """Sums of shape (measured cells, slots)."""
     parts: list[Any] = [None] * len(query.features)
     plain = {index: of for index, of in enumerate(selected.columns) if of is not None and of.slot is None}
@@ -255,11 +255,11 @@ def _share_sums(query: LinearQuery, selected: SelectedRows) -> Sums:
         elif of.slot is not None:
             parts[index] = _slot_sums(query, selected, feature, of)
     weighted = [_times(sums, feature.weight) for sums, feature in zip(parts, query.features, strict=True)]
-    total: Sums = np.concatenate(weighted, axis=1)
+    total: NDArray[Any] = np.concatenate(weighted, axis=1)
     return total if query.cell_subset is None else total[list(query.cell_subset)]
 
 
-def _plain_sums(query: LinearQuery, selected: SelectedRows, features: list[FeatureColumns]) -> list[Sums]:
+def _plain_sums(query: LinearQuery, selected: SelectedRows, features: list[FeatureColumns]) -> list[NDArray[Any]]:
     """Sums of the features with one slot, in a single pass; shape (cells, 1) each."""
     if not features:
         return []
@@ -282,7 +282,7 @@ def _with_cells(plan: Plan, selected: SelectedRows, totals: Frame) -> Frame:
     return rows.frame.select(*names, cell=cell)
 
 
-def _slot_sums(query: LinearQuery, selected: SelectedRows, feature: Feature, of: FeatureColumns) -> Sums:
+def _slot_sums(query: LinearQuery, selected: SelectedRows, feature: Feature, of: FeatureColumns) -> NDArray[Any]:
     """Sums of a feature with several slots; shape (cells, slots)."""
     width = feature.leaves if isinstance(feature, TreeFeature) else feature.slots
     slot, engine = str(of.slot), selected.table.engine
@@ -298,7 +298,7 @@ def _slot_sums(query: LinearQuery, selected: SelectedRows, feature: Feature, of:
     return np.concatenate(levels[::-1], axis=1)
 
 
-def _unit_counts(query: LinearQuery, selected: SelectedRows) -> Sums:
+def _unit_counts(query: LinearQuery, selected: SelectedRows) -> NDArray[Any]:
     """The number of units with a row in each cell; shape (cells, 1)."""
     table, frame = selected.table, selected.frame
     if table.has_units:
@@ -333,7 +333,7 @@ def grouped(engine: Engine, frame: Frame, keys: list[str], sums: dict[str, list[
     return frame.with_columns(**low).with_columns(**{name: of.cast(nw.Int64) for name, of in (high | low).items()})
 
 
-def _whole(found: dict[str, NDArray[Any]], name: str) -> Sums:
+def _whole(found: dict[str, NDArray[Any]], name: str) -> NDArray[Any]:
     """Sums that came out of an engine; as Python integers unless all of them together fit 64 bits."""
     high, low = found[f"{name}_0"].astype(np.int64), found.get(f"{name}_1")
     factor = 1 if low is None else LOW_PART
@@ -342,20 +342,20 @@ def _whole(found: dict[str, NDArray[Any]], name: str) -> Sums:
     return high * factor + (0 if low is None else low.astype(np.int64))
 
 
-def _placed(sums: Sums, shape: tuple[int, int], cells: Any, slots: Any) -> Sums:
+def _placed(sums: NDArray[Any], shape: tuple[int, int], cells: Any, slots: Any) -> NDArray[Any]:
     """An array of sums, each added to the one of its cell and slot."""
     total = np.zeros(shape, sums.dtype)
     np.add.at(total, (cells + np.zeros(len(sums), np.int64), slots), sums)
     return total
 
 
-def _times(sums: Sums, weight: int) -> Sums:
+def _times(sums: NDArray[Any], weight: int) -> NDArray[Any]:
     """The sums, multiplied; as Python integers unless they fit 64 bits."""
     fits = sums.dtype == np.int64 and abs(float(weight)) * np.abs(sums.astype(np.float64)).max(initial=0.0) < FITS
     return sums * weight if fits else sums.astype(object) * weight
 
 
-def _narrow(sums: Sums) -> Sums:
+def _narrow(sums: NDArray[Any]) -> Sums:
     """Sums as 64-bit integers, if they fit."""
     try:
         return np.asarray(sums if sums.dtype == np.int64 else np.array(sums.tolist(), np.int64))

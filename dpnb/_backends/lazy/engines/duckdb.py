@@ -163,7 +163,9 @@ class DuckDB(InProcessEngine):
 
         if frame.collect_schema()[column] != nw.String:
             return frame
-        return opened(frame.to_native().select(Star(exclude=[column]), Function("encode", Column(column)).alias(column)))
+        return opened(
+            frame.to_native().select(Star(exclude=[column]), Function("encode", Column(column)).alias(column))
+        )
 
     def arrays(self, frame: Frame) -> dict[str, NDArray[Any]]:
         refuse_stopped()
