@@ -170,7 +170,7 @@ class NarwhalsEvaluator(Evaluation[nw.Expr, NumberColumn, nw.Expr]):
 
     def _number_column(self, name: str) -> NumberColumn:
         stem = self._prepared(name)
-        return NumberColumn(nw.col(f"{stem}_value"), nw.col(f"{stem}_present"))
+        return NumberColumn(nw.col(f"{stem}_value"), self._table.present(name))
 
     def _prepared(self, name: str) -> str:
         """The stem of a column of the table, prepared in `frame`."""
@@ -372,13 +372,35 @@ class NarwhalsEvaluator(Evaluation[nw.Expr, NumberColumn, nw.Expr]):
     def _same(self, left: nw.Expr, right: nw.Expr) -> nw.Expr:
         return (left & right) | (~left & ~right)
 
+    def holds(self, node: Expression) -> nw.Expr:
+        """Where a condition is true; in other rows it is false or null."""
+        return super().holds(node)
+
+    def _holds(self, node: Expression) -> nw.Expr:
+        bound = self._bound(node)
+        if bound is None:
+            return super()._holds(node)
+        # A number on one side of the constant counts if it is within the limit on that side.
+        number, constant, operator, least, most = bound
+        inside = number <= most if operator in (">", ">=") else number >= least
+        return COMPARE[operator](number, constant) & inside  # type: ignore[no-any-return]
+
     def _compared(self, node: Compare) -> nw.Expr:
+        bound = self._bound(node)
+        if bound is None:
+            return super()._compared(node)
+        number, constant, operator, *_ = bound
+        return COMPARE[operator](number, constant)  # type: ignore[no-any-return]
+
+    def _bound(self, node: Expression) -> tuple[nw.Expr, nw.Expr, str, float, float] | None:
+        """For a bound on a column that need not be clamped first: column, constant, operator, and what counts."""
         match node:
             case Compare("<" | "<=" | ">" | ">=" as operator, Column(name), Literal(int() | float() as constant)):
                 unclamped = self._table.unclamped(name, constant)
                 if unclamped is not None:
-                    return COMPARE[operator](unclamped, nw.lit(float(constant)))  # type: ignore[no-any-return]
-        return super()._compared(node)
+                    number, least, most = unclamped
+                    return number, nw.lit(float(constant)), operator, least, most
+        return None
 
     def _compared_numbers(self, compare: Comparing, left: NumberColumn, right: NumberColumn) -> nw.Expr:
         return compare(left.value, right.value)  # type: ignore[no-any-return]

@@ -9,6 +9,7 @@ prepared where a query needs them, if possible after its filter.
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -28,6 +29,8 @@ UNIT, NAME = "unit", "name"
 """Columns: the unit's name, and its portable number."""
 
 HASH_BITS = 32
+
+MAX_DOUBLE = sys.float_info.max
 
 
 @dataclass(frozen=True, repr=False)
@@ -79,6 +82,13 @@ class LazyTable:
             return self.public.with_values(frame, stem, list(codes), list(codes.values()), -1, f"{stem}_code")
         return frame if isinstance(column, Text) else frame.with_columns(**_within(stem, column, self.engine))
 
+    def present(self, name: str) -> nw.Expr:
+        """Where a column that is not one of categories has a value that counts."""
+        column, stem = self.schema[name], self.stems[name]
+        # From the table's own column, so that an engine can leave out the other rows before it computes anything.
+        is_raw = isinstance(column, Bounded | Dates) and not self.is_prepared
+        return _present(stem, column) if is_raw else nw.col(f"{stem}_present")  # type: ignore[arg-type]
+
     def prepared_columns(self) -> list[str]:
         """The names of all columns as queries use them."""
         names = [UNIT, NAME] if self.has_units else []
@@ -94,14 +104,16 @@ class LazyTable:
             return self
         return replace(self, frame=self.with_contents()[0].select(*self.prepared_columns()), is_prepared=True)
 
-    def unclamped(self, name: str, constant: float) -> nw.Expr | None:
+    def unclamped(self, name: str, constant: float) -> tuple[nw.Expr, float, float] | None:
         """A column as it is in the table, if that is above a constant wherever the column is, and below it likewise.
 
-        Clamping to bounds on both sides of the constant moves no number past it.  None for other columns.
+        Clamping to bounds on both sides of the constant moves no number past it.  With the least and the greatest
+        number that counts.  None for other columns.
         """
         column = self.schema[name]
-        is_clamped = isinstance(column, Bounded) and not column.integer and column.low < constant < column.high
-        return nw.col(self.stems[name]) if is_clamped and not self.is_prepared else None
+        if self.is_prepared or not isinstance(column, Bounded) or column.integer:
+            return None
+        return (nw.col(self.stems[name]), *_counting(column)) if column.low < constant < column.high else None
 
     def with_contents(self) -> tuple[Frame, dict[str, nw.Expr], dict[str, nw.Expr]]:
         """The frame with all columns prepared and a unit's rows together, and a row's columns for `ranked`."""
@@ -259,16 +271,23 @@ def _is_text(dtype: Any) -> bool:
 def _within(stem: str, column: Bounded | Dates, engine: Engine) -> dict[str, nw.Expr]:
     """Values and where they are present, by a column's bounds and its `outside`."""
     number, low, high = nw.col(stem), nw.lit(float(column.low)), nw.lit(float(column.high))
-    present = number.is_finite().fill_null(False)
-    if column.outside == "drop":
-        present = present & (number >= column.low) & (number <= column.high)
-        value = nw.when(present).then(number).otherwise(low)
-    else:
-        below_high = nw.when(number > column.high).then(high).otherwise(number)
-        value = nw.when(~present | (number < column.low)).then(low).otherwise(below_high)
+    at_least_low = nw.when(number >= column.low).then(number).otherwise(low)
+    value = nw.when(number > column.high).then(high).otherwise(at_least_low)
     if isinstance(column, Bounded) and column.integer:
         value = arithmetic.rounded(value, 0, engine)
-    return {f"{stem}_value": value, f"{stem}_present": present}
+    return {f"{stem}_value": value, f"{stem}_present": _present(stem, column)}
+
+
+def _present(stem: str, column: Bounded | Dates) -> nw.Expr:
+    """Where a number counts: comparisons alone, which engines do while they read.  To them NaN is above all others."""
+    least, most = _counting(column)
+    return ~nw.col(stem).is_null() & (nw.col(stem) >= least) & (nw.col(stem) <= most)
+
+
+def _counting(column: Bounded | Dates) -> tuple[float, float]:
+    """The least and the greatest number that counts."""
+    drops = column.outside == "drop"
+    return (float(column.low), float(column.high)) if drops else (-MAX_DOUBLE, MAX_DOUBLE)
 
 
 def _categories(raw: nw.Expr, column: Categories, dtype: Any) -> tuple[nw.Expr, dict[Any, int]]:
