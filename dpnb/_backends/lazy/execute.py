@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any
 
 import narwhals as nw
@@ -139,7 +140,9 @@ def selected_rows(query: LinearQuery, table: LazyTable, schema: Schema) -> Selec
     table = table.with_ranks() if by_rank else table
     rows = NarwhalsEvaluator(table, schema)
     keep_counting(query.plan.where, query.required, rows)
-    values = _value_columns(query, table)
+    plain = all(isinstance(of, CountFeature | ValueFeature) and not of.split.by for of in query.features)
+    # Any other column may have as many values as rows.
+    values = value_columns(query.plan, table, (Categories,)) if plain else ()
     columns: dict[str, nw.Expr] = {} if values else {"cell": cell_codes(query.plan, rows)}
     if query.plan.group_by and not values:
         rows.keep([columns["cell"] >= 0])
@@ -149,26 +152,24 @@ def selected_rows(query: LinearQuery, table: LazyTable, schema: Schema) -> Selec
     kept = [*(["unit", "name"] if table.has_units else []), *(["rank"] if by_rank else []), *values]
     # In several steps: selecting only a constant would return a single row.
     frame = (rows.frame.with_columns(**columns) if columns else rows.frame).select(*kept, *columns)
-    for name in values:
-        frame = table.engine.by_value(frame, name)
+    frame = reduce(table.engine.by_value, values, frame)
     frame = limited(frame, limits, table, ["cell"])
     if limits.max_rows_per_group is not None:
         frame = first_rows(frame, limits.max_rows_per_group, ("unit", "cell"))
     return SelectedRows(table, frame, features, values)
 
 
-def _value_columns(query: LinearQuery, table: LazyTable) -> tuple[str, ...]:
-    """The columns by whose values the rows of a query can be grouped, before the values are looked up; or none.
+def value_columns(plan: Plan, table: LazyTable, kinds: tuple[type, ...]) -> tuple[str, ...]:
+    """The columns, all of these kinds, by whose values rows can be grouped before the values are looked up; or none.
 
-    A lookup is a join, which takes longer than grouping.  Only columns with declared categories: any other may have as
-    many values as rows.
+    For rows that are units.  A lookup is a join, which takes longer than grouping.
     """
-    plain = all(isinstance(of, CountFeature | ValueFeature) and not of.split.by for of in query.features)
-    if table.has_units or not plain or not isinstance(table.engine, InProcessEngine):
+    if table.has_units or not isinstance(table.engine, InProcessEngine):
         return ()
-    names = sorted({name for group in query.plan.group_by for name in columns_of(group.expression)})
-    declared = all(isinstance(table.schema[name], Categories) for name in names)
-    return tuple(table.stems[name] for name in names) if declared else ()
+    names = sorted({name for group in plan.group_by for name in columns_of(group.expression)})
+    if not all(isinstance(table.schema[name], kinds) for name in names):
+        return ()
+    return tuple(table.stems[name] for name in names)
 
 
 def limited(frame: Frame, limits: ContributionBounds, table: LazyTable, cell: list[str]) -> Frame:

@@ -108,7 +108,7 @@ class NarwhalsEvaluator(Evaluation[nw.Expr, NumberColumn, nw.Expr]):
 
     def text_hash(self, node: Expression) -> nw.Expr:
         """The hash of each text by `dpnb._backends.contribution.label_hash`."""
-        if isinstance(node, Column):
+        if isinstance(node, Column) and self._table.is_prepared:
             return nw.col(f"{self._table.stems[node.name]}_hash")
         text, name = self._texts_as_column(node)
         self.frame = self._table.engine.hashed(self.frame, {text: name})

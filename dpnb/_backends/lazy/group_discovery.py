@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any
 
 import narwhals as nw
@@ -12,16 +13,19 @@ import numpy as np
 
 from dpnb._backends.contribution import MULTIPLIER, PRIME, Integers, label_hash
 from dpnb._backends.lazy.engines.engine import Frame
-from dpnb._backends.lazy.execute import grouped, keep_counting, limited
+from dpnb._backends.lazy.execute import grouped, keep_counting, limited, value_columns
 from dpnb._backends.lazy.expressions import NarwhalsEvaluator
 from dpnb._backends.lazy.lazy_table import LazyTable
 from dpnb._compile.linear import LinearQuery
 from dpnb._plan.expressions.dtypes import Boolean, Categorical, String
 from dpnb._plan.expressions.nodes import Expression
-from dpnb._plan.schema import Key, Schema
+from dpnb._plan.schema import Categories, Key, Schema, Text
 
 ToKey = Callable[[Any], Key]
 """Converts a value of a level's column to its key."""
+
+COUNTS: dict[str, list[nw.Expr]] = {"s": []}
+"""Numbers of rows, as `grouped` is asked for them."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -36,12 +40,15 @@ class UnitGroups:
         The columns that identify a group.
     to_keys : list of callable
         Convert their values to keys.
+    is_counted : bool
+        Whether the pairs have been counted already, in column ``s_0``.
     """
 
     table: LazyTable
     frame: Frame
     cell: list[str]
     to_keys: list[ToKey]
+    is_counted: bool = False
 
     def of_units(self, units: Frame) -> UnitGroups:
         """The pairs of some units."""
@@ -53,9 +60,14 @@ class UnitGroups:
 
     def sizes(self) -> Counter[tuple[Any, ...]]:
         """The number of units of every group that some unit has, by the values of its columns."""
-        found = self.table.engine.collected(grouped(self.table.engine, self.frame, self.cell, {"s": []}))
+        engine = self.table.engine
+        counts = self.frame if self.is_counted else grouped(engine, self.frame, self.cell, COUNTS)
+        found = engine.collected(counts)
         cells = zip(*(found[name].tolist() for name in self.cell), strict=True)
-        return Counter(dict(zip(cells, found["s_0"].tolist(), strict=True)))
+        sizes: Counter[tuple[Any, ...]] = Counter()
+        for cell, size in zip(cells, found["s_0"].tolist(), strict=True):
+            sizes[cell] += size
+        return sizes
 
 
 def counted(shares: Iterable[UnitGroups]) -> tuple[list[tuple[Key, ...]], Integers]:
@@ -76,6 +88,11 @@ def groups_of_units(query: LinearQuery, table: LazyTable, schema: Schema) -> Uni
     table = table.with_ranks() if by_rank else table
     rows = NarwhalsEvaluator(table, schema)
     keep_counting(query.plan.where, (), rows)
+    values = value_columns(query.plan, table, (Categories, Text))
+    if values:
+        frame = reduce(table.engine.by_value, values, rows.frame.select(*values))
+        counts = grouped(table.engine, frame, [*values], COUNTS)
+        rows = NarwhalsEvaluator(replace(table, frame=counts), schema)
     columns: dict[str, nw.Expr] = {}
     to_keys: list[ToKey] = []
     content: nw.Expr | None = None
@@ -88,10 +105,11 @@ def groups_of_units(query: LinearQuery, table: LazyTable, schema: Schema) -> Uni
     cell = list(columns)
     if limits.max_groups is not None and content is not None:
         columns["content"] = content
-    kept = [*(["unit", "name"] if table.has_units else []), *(["rank"] if by_rank else [])]
+    sizes = ["s_0"] if values else []
+    kept = [*(["unit", "name"] if table.has_units else []), *(["rank"] if by_rank else []), *sizes]
     frame = limited(rows.frame.with_columns(**columns).select(*kept, *columns), limits, table, cell)
-    frame = table.engine.distinct(frame.select("unit", *cell)) if table.has_units else frame.select(*cell)
-    return UnitGroups(table, frame, cell, to_keys)
+    frame = table.engine.distinct(frame.select("unit", *cell)) if table.has_units else frame.select(*cell, *sizes)
+    return UnitGroups(table, frame, cell, to_keys, is_counted=bool(values))
 
 
 def _level(node: Expression, rows: NarwhalsEvaluator) -> tuple[nw.Expr, nw.Expr, nw.Expr, ToKey]:

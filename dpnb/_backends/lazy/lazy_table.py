@@ -41,9 +41,8 @@ class LazyTable:
     ----------
     engine : Engine
     frame : LazyFrame
-        For each column of the schema ``<stem>``: the number, the seconds or the value of a category, as it is in the
-        table; instead of a text ``<stem>_value``, ``<stem>_present`` and ``<stem>_hash``.  ``unit`` and ``name`` unless
-        each row is a unit.
+        For each column of the schema ``<stem>``: the number, the seconds, the text or the value of a category, as it is
+        in the table.  ``unit`` and ``name`` unless each row is a unit.
     stems : dict of str to str
         Stem of each column of the schema.
     codes : dict of str to dict
@@ -71,8 +70,8 @@ class LazyTable:
     def prepared(self, frame: Frame, name: str) -> Frame:
         """A frame with a column as queries use it.
 
-        For numbers and times ``<stem>_value`` within the bounds, and ``<stem>_present``; for categories
-        ``<stem>_code``, -1 if the value is not declared.
+        For numbers and times ``<stem>_value`` within the bounds, and ``<stem>_present``; likewise for texts; for
+        categories ``<stem>_code``, -1 if the value is not declared.
         """
         column, stem = self.schema[name], self.stems[name]
         if self.is_prepared:
@@ -80,7 +79,11 @@ class LazyTable:
         if isinstance(column, Categories):
             codes = self.codes[stem]
             return self.public.with_values(frame, stem, list(codes), list(codes.values()), -1, f"{stem}_code")
-        return frame if isinstance(column, Text) else frame.with_columns(**_within(stem, column, self.engine))
+        if isinstance(column, Text):
+            frame, present = self.engine.well_formed(frame, [stem]), ~nw.col(stem).is_null()
+            text = nw.when(present).then(nw.col(stem)).otherwise(nw.lit(""))
+            return frame.with_columns(**{f"{stem}_value": text, f"{stem}_present": present})
+        return frame.with_columns(**_within(stem, column, self.engine))
 
     def present(self, name: str) -> nw.Expr:
         """Where a column that is not one of categories has a value that counts."""
@@ -121,6 +124,9 @@ class LazyTable:
         frame = self.engine.by_unit(self.frame) if self.has_units and self.max_rows is None else self.frame
         for name in self.stems:
             frame = self.prepared(frame, name)
+        texts = [self.stems[name] for name, column in self.schema.items() if isinstance(column, Text)]
+        if texts and not self.is_prepared:
+            frame = self.engine.hashed(frame, {f"{stem}_value": f"{stem}_hash" for stem in texts})
         return frame, *self.contents()
 
     def contents(self) -> tuple[dict[str, nw.Expr], dict[str, nw.Expr]]:
@@ -185,14 +191,11 @@ def engine_table(
     if unit.column is not None:
         selected["runit"] = nw.col(unit.column)
     frame = frame.select(**selected)
-    # Texts that are not valid equal no declared category, so those columns need no check.
-    unchecked = {f"r{stems[name]}" for name, column in schema.items() if isinstance(column, Categories)}
-    strings = [name for name, dtype in frame.collect_schema().items() if dtype == nw.String]
-    texts = [name for name in strings if name not in unchecked]
-    frame = engine.well_formed(frame, texts) if texts else frame
     dated = {f"r{stems[name]}": f"m{stems[name]}" for name, column in schema.items() if isinstance(column, Dates)}
     frame = engine.microseconds(frame, dated) if dated else frame
     if unit.column is not None:
+        if types[unit.column] == nw.String:
+            frame = engine.well_formed(frame, ["runit"])
         frame = frame.filter(~nw.col("runit").is_null())
     columns: dict[str, nw.Expr] = {}
     codes: dict[str, dict[Any, int]] = {}
@@ -202,9 +205,7 @@ def engine_table(
         if isinstance(column, Categories):
             columns[stem], codes[stem] = _categories(raw, column, types[name])
         elif isinstance(column, Text):
-            present = ~raw.is_null()
-            text = nw.when(present).then(raw.cast(nw.String)).otherwise(nw.lit(""))
-            columns |= {f"{stem}_value": text, f"{stem}_present": present}
+            columns[stem] = raw.cast(nw.String)
         elif isinstance(column, Dates):
             columns[stem] = engine.divided(nw.col(f"m{stem}").cast(nw.Float64), 1e6)
         else:
@@ -212,15 +213,10 @@ def engine_table(
     if unit.column is not None:
         columns[UNIT] = nw.col("runit").cast(nw.String if _is_text(types[unit.column]) else nw.Int64)
     frame = frame.with_columns(**columns).select(*columns)
-    hashes = {
-        f"{stems[name]}_value": f"{stems[name]}_hash" for name, column in schema.items() if isinstance(column, Text)
-    }
-    if unit.column is not None:
-        if types[unit.column].is_integer():
-            frame = frame.with_columns(**{NAME: _number_of_integer(nw.col(UNIT))})
-        else:
-            hashes[UNIT] = NAME
-    frame = engine.hashed(frame, hashes) if hashes else frame
+    if unit.column is not None and types[unit.column].is_integer():
+        frame = frame.with_columns(**{NAME: _number_of_integer(nw.col(UNIT))})
+    elif unit.column is not None:
+        frame = engine.hashed(frame, {UNIT: NAME})
     if share is not None:
         frame = frame.filter(nw.col(NAME) % share[1] == share[0])
     table = LazyTable(engine, frame, stems, codes, PublicTables(engine), schema, unit.column is not None, None)

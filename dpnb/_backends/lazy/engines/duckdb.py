@@ -62,8 +62,10 @@ class DuckDB(InProcessEngine):
         from duckdb import SQLExpression as Sql
 
         # DuckDB does not check the texts of an Arrow table, and `lower`, `translate` and results fail on invalid ones.
-        native = frame.to_native()
-        checked = (Sql(f'TRY(decode(encode("{name}")))').alias(name) for name in columns)
+        native, kinds = frame.to_native(), frame.collect_schema()
+        # Bytes are from `by_value`.
+        encoded = {name: f'"{name}"' if kinds[name] == nw.Binary else f'encode("{name}")' for name in columns}
+        checked = (Sql(f"TRY(decode({of}))").alias(name) for name, of in encoded.items())
         return opened(native.select(*(Column(name) for name in native.columns if name not in columns), *checked))
 
     def hashed(self, frame: Frame, columns: Mapping[str, str]) -> Frame:
