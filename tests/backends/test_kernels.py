@@ -249,6 +249,20 @@ class TestCompilation:
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
         assert (done.stdout, done.stderr) == ("end\n", "")
 
+    @pytest.mark.parametrize("is_silent", [True, False])
+    def test_no_log_tells_that_a_table_is_large(self, is_silent: bool) -> None:
+        code = (
+            "import logging; logging.basicConfig(level=logging.DEBUG)\n"
+            "from dpnb._backends.memory import kernels\n"
+            f"if not {is_silent}: kernels.silence_thread = lambda *_: None\n"
+            "kernels.start_compiling(kernels.MIN_ROWS)\n"
+            "kernels._compilation.thread.join()\n"
+            "assert kernels.kernels_for() is not None\n"
+            "logging.getLogger('numba.core.ssa').debug('of another thread')\n"
+        )
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        assert (done.stderr == "DEBUG:numba.core.ssa:of another thread\n") is is_silent
+
     def test_a_fork_waits_for_the_compilation(self) -> None:
         code = (
             "import os, numpy as np\n"

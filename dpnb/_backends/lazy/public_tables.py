@@ -46,7 +46,8 @@ class PublicTables:
         """
         if not keys:
             return frame.with_columns(nw.lit(default).alias(to))
-        if isinstance(keys[0], int) and [*values] == [*range(len(keys))] and all(b - a == 1 for a, b in pairwise(keys)):
+        are_codes = isinstance(keys[0], int) and isinstance(values[0], int) and default == -1
+        if are_codes and [*values] == [*range(len(keys))] and all(b - a == 1 for a, b in pairwise(keys)):
             return frame.with_columns(arithmetic.code_of_consecutive(nw.col(column), keys[0], keys[-1]).alias(to))
         found = self._engine.with_matches(frame, column, self._table(frame, keys, values), to)
         return found.with_columns(nw.col(to).fill_null(default))

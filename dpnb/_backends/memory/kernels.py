@@ -18,6 +18,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpnb._backends.quiet.loggers import silence_thread
+
+THREAD = "dpnb-kernels"
+"""Name of the thread that compiles."""
+
 MIN_ROWS = 2**20
 """Tables with fewer rows do not start the compilation: numpy needs a few milliseconds for them."""
 
@@ -77,7 +82,7 @@ class _Compilation:
         """Start the thread if a table has enough rows; do nothing the second time."""
         if self.thread is None and rows >= MIN_ROWS and find_spec("numba") is not None:
             # Not a daemon: the interpreter must not exit while LLVM runs.
-            self.thread = threading.Thread(target=self._compile, name="dpnb-kernels", daemon=False)
+            self.thread = threading.Thread(target=self._compile, name=THREAD, daemon=False)
             with suppress(RuntimeError):  # the system has no more threads
                 self.thread.start()
 
@@ -116,6 +121,9 @@ def _is_plain(array: NDArray[Any]) -> bool:
 def _compiled() -> Kernels | None:
     """Compile everything; None if the interpreter exits meanwhile."""
     import numba
+
+    # The number of rows decides whether anything is compiled, so no log may tell.
+    silence_thread(THREAD, "numba")
 
     def rows(kind: Any) -> Any:
         return numba.types.Array(numba.from_dtype(np.dtype(kind)), 1, "C", readonly=True)

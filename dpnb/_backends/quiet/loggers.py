@@ -21,12 +21,23 @@ NEVER = sys.maxsize
 """No record has this level."""
 
 
-class _NotOfDask(logging.Filter):
+class _NotOfThread(logging.Filter):
+    def __init__(self, thread: str) -> None:
+        super().__init__()
+        self._thread = thread
+
     def filter(self, record: logging.LogRecord) -> bool:
-        return record.threadName != DASK_THREAD
+        return record.threadName != self._thread
 
 
-_not_of_dask = _NotOfDask()
+_not_of_dask = _NotOfThread(DASK_THREAD)
+
+
+def silence_thread(thread: str, library: str) -> None:
+    """Drop the records of a thread from all loggers of a library, which others may use; called in that thread."""
+    for name, logger in list(logging.root.manager.loggerDict.items()):
+        if isinstance(logger, logging.Logger) and name.partition(".")[0] == library:
+            logger.addFilter(_NotOfThread(thread))
 
 
 def silence() -> None:
