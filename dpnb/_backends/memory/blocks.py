@@ -93,6 +93,20 @@ def gathered(values: NDArray[D], indices: NDArray[np.signedinteger[Any]]) -> NDA
     return result
 
 
+def where_true(values: NDArray[D], mask: NDArray[np.bool_]) -> NDArray[D]:
+    """An array's values where a mask is true."""
+    parts = even_blocks(len(mask))
+    counts = by_blocks(lambda part: int(np.count_nonzero(mask[part])), parts)
+    ends = np.cumsum([0, *counts]).tolist()
+    result = np.empty(ends[-1], values.dtype)
+
+    def fill(number: int) -> None:
+        result[ends[number] : ends[number + 1]] = values[parts[number]][mask[parts[number]]]
+
+    by_blocks(fill, range(len(parts)))
+    return result
+
+
 def cores() -> int:
     """The number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

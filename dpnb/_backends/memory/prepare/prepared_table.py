@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from dpnb._backends.contribution import Integers, label_hash, ranks, weighted, weights_of
 from dpnb._backends.guard import run_guarded
-from dpnb._backends.memory.blocks import ROWS_AT_ONCE, blocks_of, by_blocks, even_blocks, gathered
+from dpnb._backends.memory.blocks import ROWS_AT_ONCE, blocks_of, by_blocks, even_blocks, gathered, where_true
 from dpnb._backends.memory.coarse import CodeArray, coarse_codes, ordered_columns
 from dpnb._backends.memory.kernels import MIN_ROWS, kernels_for
 from dpnb._backends.memory.prepare.columns import DictionaryColumn, Values, by_value, column_of
@@ -277,10 +277,21 @@ def _prepare_all(
         raise OverflowError
     numbered = _numbered({name: _unit_values(columns[name], units[name]) for name in columns})
     tables = {}
-    for name in list(columns):  # each table's columns are released once converted: two copies may not fit the memory
+    # What a step no longer needs is released before the next: two copies of a column, or three of the order, may not
+    # fit the memory.
+    for name in list(columns):
         order, names = numbered.pop(name)
         table = _table(columns.pop(name), schemas[name], order, names)
-        tables[name] = _with_first_rows(table, units[name], order.fine)
+        fine = order.fine
+        del order
+        kept = _first_rows(table, units[name], fine)
+        if kept is not None:
+            table = replace(table, units=where_true(table.units, kept))
+            fine = np.flatnonzero(kept).astype(np.int32) if fine is None else where_true(fine, kept)
+            del kept
+        if fine is not None:
+            _reorder(table, fine)
+        tables[name] = replace(table, max_rows=units[name].max_rows)
     return tables
 
 
@@ -305,31 +316,19 @@ def _table(columns: dict[str, Values], schema: Schema, order: UnitOrder, names: 
     return table
 
 
-def _with_first_rows(table: PreparedTable, unit: PrivacyUnit, order: ShortIntegers | None) -> PreparedTable:
-    """The table in its final order, with the first `max_rows` rows of each unit; modifies the columns of the argument.
+def _first_rows(table: PreparedTable, unit: PrivacyUnit, order: ShortIntegers | None) -> NDArray[np.bool_] | None:
+    """Which rows of what `_table` returned count, in the final order, to which `order` leads; None if all do."""
+    if unit.column is None or unit.max_rows is None:
+        return None
+    return first_rows(table.units, table.names, unit.max_rows, order, table.hash_terms, table.ranks_within)
 
-    Parameters
-    ----------
-    table : PreparedTable
-        As `_table` returns it.
-    unit : PrivacyUnit
-    order : int32 array or None
-        The second step of `UnitOrder`.
-    """
-    kept = None
-    if unit.column is not None and unit.max_rows is not None:
-        kept = first_rows(table.units, table.names, unit.max_rows, order, table.hash_terms, table.ranks_within)
-    table = replace(table, max_rows=unit.max_rows)
-    if kept is not None:
-        places = np.flatnonzero(kept).astype(np.int32)
-        table = replace(table, units=gathered(table.units, places))
-        order = places if order is None else gathered(order, places)
-    if order is not None:
-        for name in table.numbers:
-            table.numbers[name] = gathered(table.numbers[name], order)
-        for name in table.codes:
-            table.codes[name] = gathered(table.codes[name], order)
-    return table
+
+def _reorder(table: PreparedTable, order: ShortIntegers) -> None:
+    """Replace the columns of a table, but not its units, by their values at some indices, one column after another."""
+    for name in table.numbers:
+        table.numbers[name] = gathered(table.numbers[name], order)
+    for name in table.codes:
+        table.codes[name] = gathered(table.codes[name], order)
 
 
 def _clamped(values: Values, column: Bounded | Dates, order: ShortIntegers | None) -> NDArray[np.float64]:
