@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
-from dpnb._core import explain, registry
+from dpnb._core import registry
 from dpnb._core.core import SessionCore
 from dpnb._core.options import discovery_delta
 from dpnb._core.query import Query
@@ -19,8 +18,7 @@ from dpnb.accounting.budget import Budget
 from dpnb.accounting.guarantee import AnyFilter
 from dpnb.accounting.losses import Loss
 from dpnb.accounting.odometers import Odometer
-from dpnb.copying import safe_repr
-from dpnb.errors import PlanError, RequestError, printable
+from dpnb.errors import PlanError, RequestError
 from dpnb.frame import Frame
 from dpnb.frame.view import TableView
 from dpnb.interactive.launch_verbs import Launches
@@ -29,22 +27,17 @@ from dpnb.interactive.mechanism import SessionMechanism
 from dpnb.interactive.protocol import Charged, MechanismState
 from dpnb.interactive.sub_session import SubSessionMechanism
 from dpnb.ledger import Ledger
-from dpnb.render import sessions
-from dpnb.render.connections import connection_lines
-from dpnb.render.numbers import format_percent_down
-from dpnb.render.page import text_or_error
-from dpnb.results.explanation import Explanation
 from dpnb.results.schema import TableSchema, TablesSchema
-from dpnb.session import snapshot
 from dpnb.session.batches import Batches
 from dpnb.session.budget_requests import BudgetRequests
+from dpnb.session.displayed import Displayed
 from dpnb.session.statements import Statements, refuse_report_of_a_part
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-class BaseSession(Launches["SubSession", "PartSession"], Batches, BudgetRequests, Statements):
+class BaseSession(Launches["SubSession", "PartSession"], Batches, BudgetRequests, Statements, Displayed):
     """The methods of a session, a sub-session and a part.
 
     Parameters
@@ -285,47 +278,6 @@ class BaseSession(Launches["SubSession", "PartSession"], Batches, BudgetRequests
         ['count of rows']
         """
         return self._core.releases.log.to_pandas()
-
-    def explain(self) -> Explanation:
-        """Explain the guarantee, the filter and both odometer readings in words, with this session's numbers.
-
-        Examples
-        --------
-        >>> print(str(session.explain()).splitlines()[1])
-        clinic: guarantee and budget
-        """
-        spent = snapshot.describe_spent(self._core.account.filter, self._core.account.budget)
-        return explain.of_session(self._core, spent, self._mechanisms.told())
-
-    @safe_repr
-    def __repr__(self) -> str:
-        if not self._is_initialized:
-            return f"<{type(self).__name__}, not opened>"
-        notice = f"{self.notice}\n" if self.notice else ""
-        left = self._core.account.last_headroom
-        shown = (
-            ""
-            if left is None or math.isnan(left)
-            else f"\n  {format_percent_down(left)} left when the ledger was last read"
-        )
-        shown += f"\n  table in {self._core.tables.engine}"
-        shown += "".join(f"\n  {printable(line)}" for line in connection_lines(self._core.connection))
-        return f"{notice}<{type(self).__name__} {printable(self.name)!r}: {printable(self.guarantee)}{shown}>"
-
-    def __str__(self) -> str:
-        """The state as the ledger has it now: gauges, filters, odometers, mechanisms."""
-        return sessions.render_text(snapshot.snapshot(self)) if self._is_initialized else repr(self)
-
-    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        printer.text(repr(self) if cycle else text_or_error(self))
-
-    def _repr_html_(self) -> str | None:
-        return sessions.render_html(snapshot.snapshot(self)) if self._is_initialized else None
-
-    @property
-    def _is_initialized(self) -> bool:
-        """Whether `__init__` finished: a debugger may also show a session whose arguments were refused."""
-        return "_core" in vars(self)
 
 
 class ChildSession(BaseSession):

@@ -1,20 +1,24 @@
-"""The disclosure statement, as a method of a session."""
+"""What a session says about its guarantee and what it has released: the disclosure statement, and an explanation."""
 
 from __future__ import annotations
 
-from typing import NoReturn
+from typing import Any, NoReturn
 
+from dpnb._core import explain
 from dpnb._core.core import SessionCore
 from dpnb.errors import RequestError
+from dpnb.results.explanation import Explanation
 from dpnb.results.report import Report
 from dpnb.session.disclosure.building import report_of_ledger
 from dpnb.session.disclosure.division import WHOLE, Scope
+from dpnb.session.spending import describe_spent
 
 
 class Statements:
-    """The method `report` of a session."""
+    """The methods `report` and `explain` of a session."""
 
     _core: SessionCore
+    _mechanisms: Any
 
     _rows_of: Scope = WHOLE
     """Whose rows the ledger of the session has."""
@@ -50,6 +54,17 @@ class Statements:
         'Who is protected'
         """
         return report_of_ledger(self._core.account.ledger, self._rows_of, answers=bool(answers))
+
+    def explain(self) -> Explanation:
+        """Explain the guarantee, the filter and both odometer readings in words, with this session's numbers.
+
+        Examples
+        --------
+        >>> print(str(session.explain()).splitlines()[1])
+        clinic: guarantee and budget
+        """
+        spent = describe_spent(self._core.account.filter, self._core.account.budget)
+        return explain.of_session(self._core, spent, self._mechanisms.told())
 
 
 def refuse_report_of_a_part(kind: str, name: str) -> NoReturn:

@@ -23,7 +23,7 @@ from dpnb.mechanisms.partition_selection import threshold_for
 from dpnb.render import numbers
 from dpnb.results.preview import Preview
 from dpnb.results.threshold import ThresholdResult
-from dpnb.session import snapshot
+from dpnb.session import snapshot, spending
 
 ROOT = Path(__file__).resolve().parents[2]
 BUDGETS = [dpnb.Budget(1, 1e-6), dpnb.Budget("0.1", "1e-9"), dpnb.Budget("2.0000003", "0.000012345678")]
@@ -130,13 +130,13 @@ def spent(session: dpnb.Session) -> None:
         for name in ("zcdp", "approx-dp", "gdp", "rdp"):
             made = make_guarantee(name, budget)
             full = made.initial_filter.step(made.to_filter_loss(made.remaining(made.initial_filter)))
-            text = snapshot.describe_spent(full, budget)
+            text = spending.describe_spent(full, budget)
             shown = figure("(?:mu|rho|V) #", text)
             if name == "gdp":
                 assert shown**2 >= budget.loss.mu_squared, text
             else:
                 assert shown >= full.spent.parts[0] * (2 if name == "approx-dp" else 1), (name, text)
-    assert snapshot.of_budget("mu", 0.33333333333333337, 0.3333333333333333) == "mu 0.3334, all of it"
+    assert spending.of_budget("mu", 0.33333333333333337, 0.3333333333333333) == "mu 0.3334, all of it"
 
 
 def total_budget(session: dpnb.Session) -> None:
@@ -286,6 +286,7 @@ def test_control_rounding_to_the_nearest_is_noticed(session: dpnb.Session, monke
         "accounting.guarantee",
         "render.numbers",
         "session.snapshot",
+        "session.spending",
         "session.gauges",
         "accounting.odometers.statements",
     ):

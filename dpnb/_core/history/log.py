@@ -106,7 +106,7 @@ class LogEntry:
     @property
     def cost(self) -> str:
         """The loss in words."""
-        words = format_cost_up(self.loss) if self.loss else "free"
+        words = _cost_of(self.loss)
         return f"{words}, from the reserve" if self.is_from_reserve else words
 
 
@@ -188,6 +188,11 @@ def _mu_of(loss: Loss) -> float:
         return implied.mu
     rho = loss.parts[0] / loss.orders[0] if isinstance(loss, RDP) else loss.parts[0]
     return GDP.from_mu_squared(2 * rho).mu
+
+
+@lru_cache(maxsize=1024)  # most requests have one of a few losses, and a snapshot shows many requests
+def _cost_of(loss: Loss) -> str:
+    return format_cost_up(loss) if loss else "free"
 
 
 def gdp_of(loss: Loss) -> GDP | None:

@@ -20,7 +20,8 @@ from dpnb.service.opening import OpenTable
 from dpnb.service.state import table_state
 from dpnb.service.tokens import Identity, Token
 from dpnb.session.gauges import headroom_gauge, reserve_gauge
-from dpnb.session.snapshot import NO_LIMIT, describe_spent, percent_spent
+from dpnb.session.snapshot import NO_LIMIT
+from dpnb.session.spending import describe_spent, percent_spent
 from dpnb.wire.acts import AuditRow, PartState, RequestState, TableState
 
 MOMENTS = 120

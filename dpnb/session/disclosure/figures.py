@@ -23,7 +23,7 @@ from dpnb.errors import printable
 from dpnb.render.numbers import format_percent_down, format_percent_up
 from dpnb.render.schemas import column_words
 from dpnb.results.report_parts import Column, Filter, Guarantee, Implied, Readings, Table, Unit
-from dpnb.session.snapshot import describe_spent
+from dpnb.session.spending import describe_spent
 
 COMPARED_DELTA = Fraction(1, 10**6)
 """The delta for which the epsilon of a guarantee in Gaussian differential privacy is stated."""
