@@ -17,7 +17,7 @@ import pytest
 import dpnb
 from contracts import texts_and_dates
 from dpnb._backends import MemoryBackend, opened
-from dpnb._backends.lazy import lazy_backend
+from dpnb._backends.lazy import execute, lazy_backend
 from dpnb._backends.lazy.engines.engine import Engine
 from dpnb._backends.unit_vectors import Sums
 from dpnb._compile import LinearQuery, linear_query
@@ -380,6 +380,21 @@ class EngineContract(ABC):
         for ask in asks:
             for plan in plans_of(ask, units[""], schema):
                 same(linear_query(plan, schema, units[""]), here, there)
+
+    def test_sums_of_more_than_64_bits_are_exact(self) -> None:
+        """Such a table would have more than 2**32 rows; here each contributes more than any grid step."""
+        if self.engine is None:
+            pytest.skip("in memory a table has fewer than 2**31 rows")
+        engine: Any = self.engine()
+        values = [*[2**50 + 3] * 2**14, *[-(2**50) - 5] * 3]
+        table = pd.DataFrame({"v": values, "cell": np.arange(len(values)) % 2})
+        frame = engine.opened(self.native(table))
+        parts = {"s": execute._parts(execute.FeatureColumns(present=None, value="v", slot=None), engine)}
+        found = engine.collected(execute.grouped(engine, frame, ["cell"], parts))
+        sums = dict(zip(found["cell"].tolist(), execute._whole(found, "s").tolist(), strict=True))
+        assert sums == {cell: sum(values[cell::2]) for cell in (0, 1)}
+        found = engine.collected(execute.grouped(engine, frame, [], parts))
+        assert execute._whole(found, "s").tolist() == [sum(values)]
 
     def test_some_cells_are_measured_alone(self, at_hand: dict[str, tuple[Any, Any]]) -> None:
         (plan,) = plans_of(lambda f: f.groupby("k")["x"].mean(), UNITS["whole number"])

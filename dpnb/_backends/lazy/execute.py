@@ -313,8 +313,8 @@ def _parts(of: FeatureColumns, engine: Engine) -> list[nw.Expr]:
     if of.value is None:
         return [] if of.present is None else [of.number]
     value = of.number
-    if engine.wide_sums or engine.fitting_sums:
-        return [value]
+    if engine.summed_as is not None:
+        return [value.cast(engine.summed_as)]
     high = (value.cast(nw.Float64) * (1 / LOW_PART)).floor().cast(nw.Int64)
     return [high, value - high * LOW_PART]
 
@@ -326,7 +326,7 @@ def grouped(engine: Engine, frame: Frame, keys: list[str], sums: dict[str, list[
     totals = [nw.col(name).sum() for name in columns]
     totals += [nw.len().alias(f"{name}_0") for name, parts in sums.items() if not parts]
     frame = frame.group_by(*keys).agg(*totals) if keys else frame.select(*totals)
-    if not (engine.wide_sums and columns):
+    if engine.summed_as is None or not columns:
         return frame
     # What comes out of the engine has at most 64 bits.
     low = {f"{name}_1": nw.col(f"{name}_0") % LOW_PART for name, parts in sums.items() if parts}

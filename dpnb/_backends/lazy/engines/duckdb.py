@@ -44,7 +44,7 @@ class DuckDB(InProcessEngine):
 
     name, label = "duckdb", "DuckDB"
     rows_at_once = ROWS_AT_ONCE
-    wide_sums = True
+    summed_as = nw.Int64
 
     def refuse_settings(self, native: Any) -> None:
         from duckdb import SQLExpression as Sql

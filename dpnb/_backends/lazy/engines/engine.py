@@ -41,10 +41,8 @@ class Engine(ABC):
     rows_at_once: int | None = None
     """A longer table with a privacy unit is queried in shares of the units, since the engine sorts all rows on one
     machine; None for an engine that distributes them."""
-    wide_sums = False
-    """Whether sums of 64-bit integers have more than 64 bits, so that they cannot overflow."""
-    fitting_sums = False
-    """Whether a table has so few rows that the sums of their 32-bit integers fit 64 bits."""
+    summed_as: type[nw.Int64 | nw.Int128] | None = None
+    """The type of integers whose sums have more than 64 bits, so that they cannot overflow; None if there is none."""
     shares_subexpressions = True
     """Whether an expression that occurs several times in a plan is analysed and evaluated once.  Otherwise plans grow
     with each occurrence, and the logarithm of a power of 2 or 10 is not made exact, which takes four of them."""

@@ -33,6 +33,7 @@ class Polars(InProcessEngine):
 
     name = label = "polars"
     rows_at_once = ROWS_AT_ONCE
+    summed_as = nw.Int128
 
     def well_formed(self, frame: Frame, columns: Sequence[str]) -> Frame:
         import polars as pl
@@ -90,13 +91,6 @@ class Polars(InProcessEngine):
         import polars as pl
 
         return opened(pl.LazyFrame({name: list(values) for name, values in columns.items()}))
-
-    @property
-    def fitting_sums(self) -> bool:  # type: ignore[override]  # a package of its own has more rows
-        """Whether polars numbers rows with 32 bits, which bounds their number."""
-        import polars as pl
-
-        return bool(pl.get_index_type() == pl.UInt32)
 
     def truncated(self, frame: Frame, column: str, to: str, low: float) -> Frame:
         import polars as pl
