@@ -78,6 +78,11 @@ class LinearQuery:
         return sum(feature.slots for feature in self.features)
 
     @property
+    def norm_step(self) -> int:
+        """The squared norm of what a unit adds is a multiple of this, unless the unit's vector is scaled down."""
+        return 1 if self.clip_squared is not None else math.gcd(*(feature.weight for feature in self.features)) ** 2
+
+    @property
     def max_count_change(self) -> int | None:
         """The most that one privacy unit adds to the count in one cell, in integer steps, at least 1.
 

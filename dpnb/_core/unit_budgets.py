@@ -180,7 +180,9 @@ class IndividualAccounting(NotCopyable):
                 compiled = self._compiled(charge) if query is None else query
                 divisible = not isinstance(compiled.plan.aggregation, CountActiveUnits | Discovery)
                 in_part = self._mode == "clip" and divisible
-                terms = UnitChargeTerms(charge.sigma, compiled.l2_sensitivity_squared, certainly, in_part)
+                terms = UnitChargeTerms(
+                    charge.sigma, compiled.l2_sensitivity_squared, certainly, in_part, compiled.norm_step
+                )
                 answered, unit_budgets = state.unit_budgets.after_query(compiled, terms)
                 return _State(unit_budgets, charge.id), answered, True
             except Exception:

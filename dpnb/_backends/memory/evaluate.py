@@ -100,7 +100,21 @@ class NumpyEvaluator(Evaluation[Mask, Any, Any]):
     @cached_property
     def units(self) -> NDArray[np.int64]:
         """The unit of each row, ascending."""
-        return self._table.units[self._part].astype(np.int64)
+        return self.short_units.astype(np.int64)
+
+    @property
+    def short_units(self) -> NDArray[np.int32]:
+        """The unit of each row, ascending, as stored."""
+        return self._table.units[self._part]
+
+    @property
+    def rows_are_units(self) -> bool:
+        """Whether the row with index i is the only one of unit i."""
+        return self._table.rows_are_units
+
+    def of_units(self, values: NDArray[Any]) -> NDArray[Any]:
+        """The value of each row's unit."""
+        return values[self._part] if self.rows_are_units else values.take(self.short_units)
 
     @property
     def names(self) -> NDArray[np.int64]:

@@ -26,7 +26,7 @@ from dpnb._backends.memory.row_mask import (
     slots_of,
     steps_of,
 )
-from dpnb._backends.memory.unit_norms import has_fast_norms, unit_norms_squared
+from dpnb._backends.memory.unit_norms import RowValues, has_fast_norms, row_norms_squared, unit_norms_squared
 from dpnb._backends.unit_vectors import Floats, Sums, added
 from dpnb._compile.features import (
     BRANCHING,
@@ -42,7 +42,13 @@ from dpnb._compile.linear import LinearQuery
 from dpnb._plan.expressions.nodes import Column, Expression, Lookup
 from dpnb._plan.schema import Schema
 
-Active = Callable[[Integers, Floats], Mask | None]
+MIN_SHARE = 4
+"""If rows are units, those that add nothing are left out where there are more than this many for each that does not."""
+
+Units = NDArray[np.int32] | Integers
+"""Indices of units, ascending."""
+
+Active = Callable[[Units, Floats], Mask | None]
 """Maps units and their squared norms, rounded up, to a mask of active units; None if publicly all are active."""
 
 
@@ -77,7 +83,7 @@ def execute(query: LinearQuery, table: PreparedTable, schema: Schema, active: Ac
     return (weighted if query.cell_subset is None else weighted[list(query.cell_subset)]).ravel()
 
 
-def affected_units(query: LinearQuery, table: PreparedTable, schema: Schema) -> tuple[Integers, Floats]:
+def affected_units(query: LinearQuery, table: PreparedTable, schema: Schema) -> tuple[Units, Floats]:
     """The units that have a row which counts, ascending, and their squared norms, rounded up."""
     if not has_fast_norms(query):
         vectors = per_unit_vectors(query, table, schema)
@@ -86,11 +92,11 @@ def affected_units(query: LinearQuery, table: PreparedTable, schema: Schema) -> 
     return _squares(query, keys, rows, blocks)
 
 
-def apply_admission(active: Active, owners: Integers, squares: Floats, units: int) -> Mask | None:
+def apply_admission(active: Active, owners: Units, squares: Floats, units: int) -> Mask | None:
     """Whether each of the `units` units is active; None if all are."""
     admitted = active(owners, squares)
-    if admitted is None:
-        return None
+    if admitted is None or len(admitted) == units:
+        return admitted
     is_active = np.ones(units, np.bool_)
     is_active[owners] = admitted
     return is_active
@@ -99,16 +105,20 @@ def apply_admission(active: Active, owners: Integers, squares: Floats, units: in
 def scaled_sums(query: LinearQuery, table: PreparedTable, schema: Schema, norms: Floats) -> Sums:
     """The sums of `execute` over the units with a norm that is not negative, their vectors scaled down to it."""
     rows, keys, blocks = _query_blocks(query, table, schema)
+    width = query.slots * (query.cells if query.cell_subset is None else len(query.cell_subset))
     chosen = norms >= 0
 
     def sums_of(block: slice) -> Sums:
-        vectors = block_vectors(query, keys, rows.block(block), chosen)
+        part = rows.block(block)
+        if not part.of_units(chosen).any():  # in most queries few units or none
+            return np.zeros(width, np.int64)
+        vectors = block_vectors(query, keys, part, chosen)
         return vectors.within(norms[vectors.owners]).sums()
 
     return reduce(added, by_blocks(sums_of, blocks))
 
 
-def merge_blocks(blocks: list[tuple[Integers, Floats]]) -> tuple[Integers, Floats]:
+def merge_blocks(blocks: list[tuple[Units, Floats]]) -> tuple[Units, Floats]:
     """The units of several blocks and their squared norms."""
     owners, squares = zip(*blocks, strict=True)
     return np.concatenate(owners), np.concatenate(squares)
@@ -130,8 +140,16 @@ def _query_blocks(
 
 def _squares(
     query: LinearQuery, keys: Lookup | None, rows: NumpyEvaluator, blocks: list[slice]
-) -> tuple[Integers, Floats]:
-    return merge_blocks(by_blocks(lambda block: _RowBlock(query, keys, rows.block(block)).squares(), blocks))
+) -> tuple[Units, Floats]:
+    if not rows.rows_are_units:
+        return merge_blocks(by_blocks(lambda block: _RowBlock(query, keys, rows.block(block)).squares(), blocks))
+    squares = np.concatenate(
+        by_blocks(lambda block: _RowBlock(query, keys, rows.block(block)).row_squares(slice(None)), blocks)
+    )
+    if rows.size > MIN_SHARE * np.count_nonzero(squares):  # without the rows that add nothing
+        owners = np.flatnonzero(squares)
+        return owners, squares[owners]
+    return rows.short_units, squares
 
 
 class _RowBlock:
@@ -154,7 +172,7 @@ class _RowBlock:
         self._cells = cell_codes(query.plan, keys, rows)
         self._counts = row_mask(query.plan.where, query.required, self._cells, query.contribution_bounds, rows)
         if is_active is not None:
-            self._counts = self._counts & is_active[rows.units]
+            self._counts = rows.both(self._counts, rows.of_units(is_active))
         self._ones: dict[tuple[tuple[Expression, ...], SlotLayout], Integers] = {}
 
     def sums(self) -> Integers:
@@ -222,7 +240,18 @@ class _RowBlock:
         """The units that have a row which counts, ascending, and their squared norms, rounded up."""
         at = np.flatnonzero(self._counts)
         units = self._rows.units.take(at)
-        cells = np.zeros(len(at), np.int64) if self._cells is None else self._cells[at].astype(np.int64)
+        if self._query.contribution_bounds.max_rows == 1:
+            return units, self.row_squares(at)
+        cells = None if self._cells is None else self._cells[at].astype(np.int64)
+        starts, squares = unit_norms_squared(self._query, units, cells, self._values_at(at))
+        return units[starts], squares
+
+    def row_squares(self, at: Integers | slice) -> Floats:
+        """The squared norms of the vectors of single rows, rounded up; 0 for rows that do not count."""
+        return row_norms_squared(self._query, self._counts[at], self._values_at(at))
+
+    def _values_at(self, at: Integers | slice) -> RowValues:
+        """The integers of some rows."""
 
         def values(feature: Feature) -> tuple[Integers | None, Mask | None]:
             if isinstance(feature, TreeFeature):
@@ -232,13 +261,12 @@ class _RowBlock:
                 return None, None
             number = None
             if isinstance(feature, ValueFeature):
-                number = steps_of(feature, self._rows)[at].astype(np.int64) - feature.centre
+                number = np.subtract(steps_of(feature, self._rows)[at], feature.centre, dtype=np.int64)
             if feature.required == self._query.required:  # these rows have it
                 return number, None
             return number, has_values(feature.required, self._rows)[at]
 
-        starts, squares = unit_norms_squared(self._query, units, cells, values)
-        return units[starts], squares
+        return values
 
 
 def _weighted(sums: Integers, features: tuple[Feature, ...]) -> Sums:

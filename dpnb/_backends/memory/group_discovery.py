@@ -15,7 +15,7 @@ from dpnb._backends.memory.blocks import by_blocks, gathered
 from dpnb._backends.memory.cell_codes import dense_codes
 from dpnb._backends.memory.cell_sums import cell_sums
 from dpnb._backends.memory.evaluate import NumpyEvaluator
-from dpnb._backends.memory.execute import Active, apply_admission, merge_blocks
+from dpnb._backends.memory.execute import Active, Units, apply_admission, merge_blocks
 from dpnb._backends.memory.prepare.prepared_table import PreparedTable
 from dpnb._backends.memory.prepare.values import Codes
 from dpnb._backends.memory.row_mask import Mask, row_mask
@@ -69,7 +69,7 @@ def merged(
     return keys, np.array([sizes[key] for key in keys], np.int64)
 
 
-def affected_units(query: LinearQuery, table: PreparedTable, schema: Schema) -> tuple[Integers, Floats]:
+def affected_units(query: LinearQuery, table: PreparedTable, schema: Schema) -> tuple[Units, Floats]:
     """The units that are in a group, ascending, and the number of groups of each."""
     with np.errstate(all="ignore"):
         groups = _UnitGroups(query, NumpyEvaluator(table, schema), table)
@@ -132,10 +132,10 @@ class _UnitGroups:
             contents = (contents * MULTIPLIER + hashes[self._ordered(codes[block])]) % PRIME
         return contents
 
-    def affected(self, blocks: list[slice]) -> tuple[Integers, Floats]:
+    def affected(self, blocks: list[slice]) -> tuple[Units, Floats]:
         """The units that are in a group, ascending, and the number of groups of each."""
 
-        def units_in(block: slice) -> tuple[Integers, Floats]:
+        def units_in(block: slice) -> tuple[Units, Floats]:
             units, _ = self._pairs(block)
             starts = starts_of([units])
             return units[starts], np.diff(np.r_[starts, len(units)]).astype(np.float64)

@@ -17,8 +17,8 @@ __all__ = ["UnitAdmission", "UnitChargeTerms"]
 ROOT_MARGIN = 2.0**-50
 """Above the relative error of a root and a product of doubles."""
 
-MAX_TABLE_NORM = 2**12
-"""Largest squared norm for which losses are looked up in a table."""
+MAX_NORM_STEPS = 2**12
+"""Largest number of possible squared norms above 0 for which losses are looked up in a table."""
 
 EXACT = 2**53
 """Doubles represent every integer up to this one exactly."""
@@ -38,6 +38,8 @@ class UnitChargeTerms:
         Whether it is certain that every unit's remaining budget covers the query.
     clips : bool, default False
         Whether the vector of a unit whose remaining budget is too small is scaled down to that budget.
+    norm_step : int, default 1
+        Every unit's squared norm is a multiple of this.
 
     Examples
     --------
@@ -50,6 +52,7 @@ class UnitChargeTerms:
     max_norm_squared: int
     all_admitted: bool
     clips: bool = False
+    norm_step: int = 1
 
     @property
     def rough(self) -> bool:
@@ -84,8 +87,8 @@ class UnitAdmission:
         self.unit_indices: UnitIndices = np.zeros(0, np.int64)
         self.requested: Floats = np.zeros(0)
         self.clip_norms: Floats | None = None
-        """The norm to which the vector of a unit must be scaled down if its remaining budget is too small; -1 for other
-        units.  None if vectors are never scaled down, which is public."""
+        """The norm to which the vector of a unit must be scaled down if its remaining budget is too small; -1 for units
+        that take part in full or not at all.  None if vectors are never scaled down, which is public."""
 
     def active(self, owners: UnitIndices, squares: Floats) -> NDArray[np.bool_] | None:
         """Whether each unit that the query uses takes part in full; None if it is public that all do.
@@ -105,17 +108,18 @@ class UnitAdmission:
             self.units, active = self.units.step(self.requested, of=owners)
             return active
         self.units, allowed = self.units.step_clipped(self.requested, of=owners)
-        short = allowed < self.requested
+        full = allowed >= self.requested
         self.clip_norms = np.full(len(self.units.spent), -1.0)
-        at = np.flatnonzero(short)  # an array of indices is faster than a mask that is hard to predict
+        at = np.flatnonzero((allowed > 0) & ~full)  # indices are faster than a mask that is hard to predict
         self.clip_norms[owners[at]] = np.sqrt(allowed[at]) * self._terms.sigma * (1 - ROOT_MARGIN)
-        return np.asarray(~short)
+        return np.asarray(full)
 
     def _set_requested(self, owners: UnitIndices, squares: Floats) -> None:
         terms = self._terms
         self.unit_indices = owners
-        if terms.max_norm_squared > MAX_TABLE_NORM:
+        steps = terms.max_norm_squared // terms.norm_step
+        if terms.rough or steps > MAX_NORM_STEPS:
             self.requested = losses_of_squares(squares, sigma=terms.sigma, rough=terms.rough)
         else:  # for example counts: a table of all possible losses
-            table = losses_of_squares(np.arange(terms.max_norm_squared + 1.0), sigma=terms.sigma)
-            self.requested = table[squares.astype(np.int64)]
+            table = losses_of_squares(np.arange(steps + 1.0) * terms.norm_step, sigma=terms.sigma)
+            self.requested = table.take((squares / terms.norm_step).astype(np.int64))

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from dpnb.accounting.exact import Number, exact, shown
 from dpnb.accounting.frozen import Frozen
 from dpnb.accounting.individual.losses import remaining_of
-from dpnb.accounting.individual.rounding import Floats, either, minus_down, plus_up
+from dpnb.accounting.individual.rounding import Floats, minus_down, plus_up, plus_up_within
 from dpnb.accounting.individual.units import (
     MAX_DOUBLE,
     UnitIndices,
@@ -118,13 +118,11 @@ class IndividualFilter(Frozen):
             A loss is not finite or negative (the message is constant), or the shape differs.
         """
         indices, before, requested = self._selected(losses, of)
-        after = plus_up(before, requested)
-        active = after <= self._limit()
+        inside = self._inside[indices] if self.on_exhausted == "drop" else None
+        after, active = plus_up_within(self._limit(), before, requested, 0.0, inside)
+        state = self._with(indices, after)
         if self.on_exhausted == "drop":
-            active &= self._inside[indices]
-        state = self._with(indices, either(active, after, before))
-        if self.on_exhausted == "drop":
-            state = state._changed(_inside=changed(self._inside, indices, active))
+            state = state._changed(_inside=changed(self._inside, indices, active.copy()))
         return state, active
 
     def step_clipped(self, losses: ArrayLike, of: UnitIndices | None = None) -> tuple[Self, Floats]:
@@ -148,11 +146,13 @@ class IndividualFilter(Frozen):
             As for `step`.
         """
         indices, before, requested = self._selected(losses, of)
-        left = minus_down(self._limit(), before)
-        short = requested > left
-        # A unit that takes its whole remainder has exactly 0 left, not the amount by which `left` was rounded down.
-        after = either(short, np.maximum(before, self._limit()), plus_up(before, requested))
-        return self._with(indices, after), np.minimum(requested, left)
+        limit = self._limit()
+        # A unit that takes its whole remainder has exactly 0 left, not the amount by which it was rounded down.
+        after, fits = plus_up_within(limit, before, requested, limit)
+        allowed = requested * fits
+        short = np.flatnonzero((before < limit) & ~fits)  # the other units have nothing left
+        allowed[short] = minus_down(limit, before[short])  # which is less than what they would lose
+        return self._with(indices, after), allowed
 
     def charge(self, losses: ArrayLike, of: UnitIndices | None = None) -> Self:
         """The filter after a query in which every unit takes part, without a check of the budget.

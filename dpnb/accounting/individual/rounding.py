@@ -19,9 +19,9 @@ from dpnb.accounting.exact import binary_up
 
 __all__ = [
     "Floats",
-    "either",
     "minus_down",
     "plus_up",
+    "plus_up_within",
     "root_down",
     "squares_up",
     "taken_apart",
@@ -57,8 +57,38 @@ def _in_blocks(work: Callable[..., Floats]) -> Callable[..., Floats]:
 @_in_blocks
 def plus_up(a: Floats, b: Floats) -> Floats:
     """The sums a + b, rounded up."""
-    total, error = _sum(a, b)
-    return _next_up(total, error > 0)
+    return _plus_up(a, b)
+
+
+@np.errstate(all="ignore")
+def plus_up_within(
+    limit: float, a: Floats, b: Floats, otherwise: float, allowed: NDArray[np.bool_] | None = None
+) -> tuple[Floats, NDArray[np.bool_]]:
+    """The sums a + b, rounded up, where they are at most the limit, and a mask of these; elsewhere max(a, otherwise).
+
+    Parameters
+    ----------
+    limit : float
+    a, b : float64 array
+    otherwise : float
+    allowed : bool array, optional
+        The mask is false where this is.
+    """
+    sums, within = np.empty(len(a)), np.empty(len(a), np.bool_)
+    for start in range(0, len(a), _BLOCK):
+        block = slice(start, start + _BLOCK)
+        total, other, mask = _plus_up(a[block], b[block]), a[block], within[block]
+        np.less_equal(total, limit, out=mask)
+        if allowed is not None:
+            mask &= allowed[block]
+        if otherwise:
+            other = np.maximum(other, otherwise)
+        # `numpy.where` takes five times as long where the mask is hard to predict.
+        bits, other_bits = total.view(np.int64), other.view(np.int64)
+        bits -= other_bits  # may wrap around, and back
+        bits *= mask
+        np.add(bits, other_bits, out=sums[block].view(np.int64))
+    return sums, within
 
 
 @_in_blocks
@@ -147,6 +177,12 @@ def _product(a: Floats, b: Floats) -> tuple[Floats, Floats]:
     return product, ((high_a * high_b - product) + high_a * low_b + low_a * high_b) + low_a * low_b
 
 
+def _plus_up(a: Floats, b: Floats) -> Floats:
+    total = a + b
+    # The larger summand is subtracted without an error (Dekker), so what is left is compared with the smaller exactly.
+    return _next_up(total, np.minimum(a, b) > total - np.maximum(a, b))
+
+
 def _times_up(a: Floats, b: Floats) -> Floats:
     product, error = _product(a, b)
     return _next_up(product, error > 0)
@@ -157,15 +193,6 @@ def _shifted_up(parts: Floats, exponents: NDArray[np.int32]) -> Floats:
     shifted = np.ldexp(parts, exponents)
     lost = np.ldexp(shifted, -exponents) < parts
     return _next_up(shifted, lost)
-
-
-def either(which: NDArray[np.bool_], one: Floats, other: Floats) -> Floats:
-    """`numpy.where` for doubles: it takes five times as long where `which` is hard to predict."""
-    bits = other.view(np.int64)
-    difference = one.view(np.int64) - bits  # may wrap around, and back
-    difference *= which
-    difference += bits
-    return difference.view(np.float64)
 
 
 def _next_up(values: Floats, where: NDArray[np.bool_]) -> Floats:

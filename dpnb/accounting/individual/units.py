@@ -34,7 +34,7 @@ _Scalar = TypeVar("_Scalar", bound=np.generic)
 _BUDGET_LIMIT = Fraction(2) ** 1000
 _EXACT_INTEGERS = 2.0**53
 MAX_DOUBLE = np.finfo(np.float64).max
-UnitIndices = NDArray[np.int64]
+UnitIndices = NDArray[np.int64] | NDArray[np.int32]
 
 
 def per_unit(values: ArrayLike, name: str, units: int | None = None) -> Floats:
@@ -110,7 +110,9 @@ def indices_of(indices: UnitIndices | None, units: int) -> UnitIndices | slice:
 
 
 def changed(array: NDArray[_Scalar], indices: UnitIndices | slice, values: NDArray[_Scalar]) -> NDArray[_Scalar]:
-    """A read-only copy with other values at some indices."""
+    """A read-only copy with other values at some indices; for all indices the values themselves."""
+    if isinstance(indices, slice):
+        return read_only(values)
     copied = array.copy()
     copied[indices] = values
     return read_only(copied)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpnb.accounting.exact import binary_down, binary_up, sqrt_down
-from dpnb.accounting.individual.rounding import either, minus_down, plus_up, root_down, squares_up
+from dpnb.accounting.individual.rounding import minus_down, plus_up, plus_up_within, root_down, squares_up
 
 doubles = st.one_of(st.floats(0, 1e300), st.floats(0, 2), st.floats(0, 1e-300))
 
@@ -55,9 +55,23 @@ def test_sums_and_differences_at_the_ends_of_the_doubles(a: float, b: float) -> 
     assert minus_down(a, np.array([b]))[0] == binary_down(max(x - y, Fraction(0)))
 
 
-@given(st.lists(st.tuples(st.booleans(), doubles, st.sampled_from([*ENDS, np.inf])), max_size=20))
-def test_either_is_where(entries: list[tuple[bool, float, float]]) -> None:
-    which = np.array([entry[0] for entry in entries], np.bool_)
-    one, other = np.array([entry[1] for entry in entries]), np.array([entry[2] for entry in entries])
-    assert either(which, one, other).tolist() == np.where(which, one, other).tolist()
-    assert either(which, other, one).tolist() == np.where(which, other, one).tolist()
+@given(
+    st.floats(0, 2), st.floats(0, 2), st.lists(st.tuples(st.floats(0, 2), st.floats(0, 2), st.booleans()), max_size=20)
+)
+def test_sums_above_the_limit_are_replaced(
+    limit: float, otherwise: float, entries: list[tuple[float, float, bool]]
+) -> None:
+    one, other = np.array([entry[0] for entry in entries]), np.array([entry[1] for entry in entries])
+    allowed = np.array([entry[2] for entry in entries], np.bool_)
+    sums = plus_up(one, other)
+    for mask in (None, allowed):
+        expected = (sums <= limit) if mask is None else (sums <= limit) & mask
+        found, within = plus_up_within(limit, one, other, otherwise, mask)
+        assert within.tolist() == expected.tolist()
+        assert found.tolist() == np.where(expected, sums, np.maximum(one, otherwise)).tolist()
+
+
+@given(st.one_of(doubles, st.sampled_from([*ENDS, np.inf])), st.one_of(doubles, st.sampled_from([*ENDS, np.inf])))
+def test_a_sum_at_the_ends_of_the_doubles_is_not_below(a: float, b: float) -> None:
+    total = plus_up(np.array([a]), np.array([b]))[0]
+    assert total == np.inf or Fraction(float(total)) >= Fraction(a) + Fraction(b)

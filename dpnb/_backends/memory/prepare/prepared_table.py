@@ -108,6 +108,11 @@ class PreparedTable:
         """Number of rows that count."""
         return len(self.units)
 
+    @property
+    def rows_are_units(self) -> bool:
+        """Whether the row with index i is the only one of unit i."""
+        return self.max_rows == 1 and self.rows == len(self.names)
+
     def steps(self, name: str) -> ShortIntegers | None:
         """A Bounded column in grid steps, computed when a query first sums it; None for other columns."""
         if name in self.grids and name not in self._steps:
