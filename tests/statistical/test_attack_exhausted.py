@@ -310,7 +310,7 @@ POINTS: dict[str, tuple[Any, str]] = {
     "squares of norms": (execution, "unit_norms_squared"),
     "their rounding": (unit_norms, "rounded_up"),
     "losses": (till_module, "losses_of_squares"),
-    "the filter's sums": (filter_module, "plus_up"),
+    "the filter's sums": (filter_module, "plus_up_within"),
     "the step": (IndividualFilter, "step"),
     "a state": (unit_budgets, "_State"),
     "exact sums": (execution, "cell_sums"),
