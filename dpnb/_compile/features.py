@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 
 from dpnb._compile import grid
 from dpnb._plan.expressions.nodes import Expression
@@ -128,7 +129,7 @@ class ValueFeature:
         """The square of `row_limit`."""
         return self.row_limit**2
 
-    @property
+    @cached_property
     def unit(self) -> Fraction:
         """The value of one integer step."""
         return Fraction(2) ** grid.exponent(self) / self.weight
@@ -138,7 +139,7 @@ class ValueFeature:
         """Largest absolute value of a row, after weighting."""
         return self.row_limit * self.weight
 
-    @property
+    @cached_property
     def middle(self) -> float:
         """The centre, in the units of the number."""
         return float(self.centre * Fraction(2) ** grid.exponent(self))

@@ -23,7 +23,7 @@ from dpnb._core.measurement_ids import measurement_ids
 from dpnb._core.pricing.batch_observations import record_of
 from dpnb._core.pricing.estimation import EstimateReader
 from dpnb._core.pricing.pricer import QueryPricer, refuse_separate_shares
-from dpnb._core.pricing.request_key import find_request
+from dpnb._core.pricing.request_key import find_request, request_key
 from dpnb._core.pricing.stored_request import plan_of, request_of
 from dpnb._core.pricing.target import StoredRequest, Target
 from dpnb._core.tables import PrivateTables
@@ -38,7 +38,8 @@ from dpnb.ledger import Charge
 from dpnb.progress import Stage, at, work
 from dpnb.results.answer import Answer
 from dpnb.results.bounds import BoundsAnswer
-from dpnb.results.estimates.outputs import dates_of
+from dpnb.results.estimates.noisy import IntervalArrays
+from dpnb.results.estimates.outputs import Table, dates_of
 from dpnb.results.observations import CombinedObservations, Observation
 
 SOME_EXCLUDED = (
@@ -148,7 +149,7 @@ class ReleasePipeline(NotCopyable):
 
     def find_request(self, plan: Plan, view: AnyView, target: Target) -> Charge | None:
         """The row of the identical request, if any kernel has made it before; nothing is charged or read."""
-        return find_request(self.pricer, plan, view, target)
+        return find_request(self.pricer, request_key(self.pricer, plan.to_json(), target.to_json(view)))
 
     def total_loss(self, plan: Plan) -> GDP:
         """The total loss of a query with all its observations."""
@@ -229,7 +230,7 @@ class ReleasePipeline(NotCopyable):
             condition=reader.condition,
             worst_case=self.pricer.account.individual,
             measurement_ids=sources if table is None else [*sources] * len(table.rows),
-            anytime_arrays=reader.anytime_arrays if table is None else table.arranged(reader.anytime_arrays),
+            anytime_arrays=partial(_anytime_arrays, reader, table),
             is_refined=len(refinement.observations) > 1,
             dates=dates_of(plan.aggregation, view),
             plan=plan,
@@ -256,6 +257,10 @@ class ReleasePipeline(NotCopyable):
         """The units that an answer is about, if that may not be all: a function of the ledger alone."""
         first = self.pricer.account.first_exclusion
         return SOME_EXCLUDED if first is not None and any(charge.id >= first for charge in charges) else None
+
+
+def _anytime_arrays(reader: EstimateReader[CombinedObservations], table: Table | None) -> IntervalArrays:
+    return reader.anytime_arrays if table is None else table.arranged(reader.anytime_arrays)
 
 
 def _compiled(tables: PrivateTables, plan: str) -> LinearQuery:

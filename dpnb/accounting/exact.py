@@ -93,7 +93,9 @@ def exact(value: Number, *, name: str = "value") -> Fraction:
     if isinstance(value, Fraction):  # of a subclass, neither the arithmetic nor the comparisons
         return value if type(value) is Fraction else Fraction(int(value.numerator), int(value.denominator))
     if isinstance(value, float):  # also numpy.float64, whose own repr is not a bare number
-        return _of_text(float.__repr__(value), value, name)
+        if (number := _of_repr(float.__repr__(value))) is None:
+            raise _not_a_number(value, name)
+        return number
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
         return Fraction(int(value))
     if isinstance(value, np.floating):
@@ -112,7 +114,7 @@ def positive(value: Number, *, name: str = "value") -> Fraction:
         As :func:`exact`, and for zero or less.
     """
     number = exact(value, name=name)
-    if number <= 0:
+    if number.numerator <= 0:  # in integers: a comparison of Fractions takes longer
         raise InvalidValueError(f"{name} must be greater than 0, got {shown(value)}; give a positive number")
     return number
 
@@ -126,7 +128,7 @@ def non_negative(value: Number, *, name: str = "value") -> Fraction:
         As :func:`exact`, and for negative numbers.
     """
     number = exact(value, name=name)
-    if number < 0:
+    if number.numerator < 0:
         raise InvalidValueError(f"{name} must not be negative, got {shown(value)}; give 0 or more")
     return number
 
@@ -152,6 +154,7 @@ def binary_down(x: Fraction) -> float:
     return 0.0 - binary_up(-x)
 
 
+@lru_cache(maxsize=1024)  # queries that differ in their rows only have the same noise scale
 def sqrt_up(x: Fraction) -> float:
     """The smallest double whose literal value is at least the square root of `x`, which is not negative."""
     return _smallest(_near_sqrt(x), lambda f: f >= 0 and Fraction(f) ** 2 >= x)
@@ -215,7 +218,7 @@ def to_text(number: Fraction) -> str:
 
     Integers too long for Python's decimal texts are written in hexadecimal, so that every exact loss can be stored.
     """
-    sign = "-" if number < 0 else ""
+    sign = "-" if number.numerator < 0 else ""
     top, bottom = _integer_text(abs(number.numerator)), _integer_text(number.denominator)
     return f"{sign}{top}" if number.denominator == 1 else f"{sign}{top}/{bottom}"
 
@@ -245,6 +248,12 @@ def shown(value: object) -> str:
     except ValueError:  # a Fraction too long for Python's decimal texts
         text = "a number of thousands of digits"
     return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+@lru_cache(maxsize=1024)  # the same few losses, confidences and defaults in every request
+def _of_repr(text: str) -> Fraction | None:
+    """The number that the repr of a float denotes; None for NaN and infinity."""
+    return Fraction(text) if text[-1].isdigit() else None
 
 
 def _of_text(text: str, value: object, name: str) -> Fraction:

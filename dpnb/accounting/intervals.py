@@ -112,12 +112,8 @@ def fixed_radius(sigmas: ArrayLike, *, alpha: Number) -> float:
     >>> round(fixed_radius([1.0, 2.0], alpha=0.05), 4)
     1.753
     """
-    # The absolute term is for alpha close to 1, where the quantile is a small difference.
-    from scipy.special import ndtri  # imported when first used
-
-    quantile = -float(ndtri(_level(alpha) / 2)) + 2.0**-50
     # ndtri is within 8 units of 2^-53 wherever tests/test_assumptions.py compares it; the margin has room for them.
-    return quantile * _combined(_scales(sigmas)) * MARGIN
+    return _quantile_above(_level(alpha)) * _combined(_scales(sigmas)) * MARGIN
 
 
 def confidence_sequence_radius(sigmas: ArrayLike, *, tau: Number, alpha: Number) -> float:
@@ -213,6 +209,15 @@ def _level(alpha: Number) -> float:
 
 
 _below = lru_cache(maxsize=256)(binary_down)
+
+
+@lru_cache(maxsize=256)
+def _quantile_above(level: float) -> float:
+    """The normal quantile at 1 - level/2, or slightly more."""
+    from scipy.special import ndtri  # imported when first used
+
+    # The absolute term is for alpha close to 1, where the quantile is a small difference.
+    return -float(ndtri(level / 2)) + 2.0**-50
 
 
 def _double(value: Number, name: str) -> float:

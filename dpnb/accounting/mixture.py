@@ -10,10 +10,12 @@ Any positive parameter gives a valid boundary, so nothing in this file needs dir
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 __all__ = ["log_half_of_one_plus_exp", "optimal_ratio", "optimal_ratio_onesided"]
 
 
+@lru_cache(maxsize=256)
 def optimal_ratio(log_inverse_delta: float) -> float:
     """The s = V/g that is best for the two-sided boundary: s - log(1 + s) = 2 log(1/delta).
 

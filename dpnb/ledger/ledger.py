@@ -119,6 +119,7 @@ class Ledger(NotCopyable):
         self._summaries: list[ChargeSummary] = []  # of rows 1, 2, ...; each row is read only once
         self._unwritten: int | None = None  # first row of a transaction that has not been committed
         self._followed = None
+        self._new: list[ChargeSummary] = []  # of the rows of the current transaction
         self._time: str | None = None  # of the rows of the current transaction
         self._is_writing = False
         self._reserved: ChainHead | None = None  # the end of the chain once the transaction is committed
@@ -198,14 +199,15 @@ class Ledger(NotCopyable):
         ((version,),) = self._file.run("PRAGMA data_version")
         return int(version)
 
-    def summaries(self, after: int = 0) -> list[ChargeSummary]:
+    def summaries(self, after: int = 0, *, until: int | None = None) -> list[ChargeSummary]:
         """Summaries of the committed rows with an id larger than `after`, in order.
 
         A row that is being written may still be rolled back, and a caller that had counted it would stay ahead of the
-        ledger.
+        ledger.  If `until` is given, rows after that one may be missing: those of other kernels are not looked for if
+        it is known.
         """
         with self.lock.checked():
-            if not self._has_all_summaries():
+            if not self._has_all_summaries() and not (until is not None and until <= len(self._summaries)):
                 clause, arguments = self._written(len(self._summaries))
                 rows = self._file.run(f"SELECT {row.SUMMARY_COLUMNS} FROM events {clause}", *arguments)  # noqa: S608
                 self._summaries += [summary_of(values) for values in rows]
@@ -312,9 +314,12 @@ class Ledger(NotCopyable):
                         self._followed = chain.verify_chain(self._file, self._followed, summaries)
                     self._is_writing = True
                     yield
+                if self._followed is not None and len(self._summaries) == self._followed.number:
+                    self._summaries += self._new
                 self._followed = self._reserved or self._followed
             finally:
                 self._unwritten = self._reserved = self._time = None
+                self._new = []
                 self._is_writing = False
 
     def reserve(
@@ -374,9 +379,11 @@ class Ledger(NotCopyable):
         stored["status"] = "released" if sigma is None and answered else "reserved"
         stored["result"] = None if result is None else json.dumps(result)
         stored["result_hash"] = result_hash(stored["hash"], stored["status"], stored["result"])
-        self._file.run(INSERT, *(stored[name] for name in row.COLUMNS))
+        values = tuple(stored[name] for name in row.COLUMNS)
+        self._file.run(INSERT, *values)
         self._file.run("UPDATE head SET id = ?, hash = ?", number, stored["hash"])
         self._reserved = ChainHead(number, stored["hash"])
+        self._new.append(row.summary_of_row(values))
         return charge_of(stored)
 
     def _origin(self, node: str) -> dict[str, str | None]:
@@ -413,14 +420,13 @@ class Ledger(NotCopyable):
         """Write the status and the result of a charge, unless it is released already; whether that was written."""
         with self.transaction():
             ((chained,),) = self._file.run("SELECT hash FROM events WHERE id = ?", charge.id)
-            self._file.run(
+            changed = self._file.change(
                 "UPDATE events SET status = ?, result = ?, result_hash = ? WHERE id = ? AND status != 'released'",
                 status,
                 result,
                 result_hash(chained, status, result),
                 charge.id,
             )
-            ((changed,),) = self._file.run("SELECT changes()")
         return bool(changed)
 
     def close(self) -> None:

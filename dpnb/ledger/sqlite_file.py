@@ -13,16 +13,18 @@ import os
 import sqlite3
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from dpnb.errors import LedgerError
 from dpnb.ledger.connection import BUSY_SECONDS, MEMORY, StepLimit, harden
 from dpnb.ledger.own_lock import ProcessLock
 from dpnb.ledger.read_only_copy import read_only_copy
+
+T = TypeVar("T")
 
 APPLICATION_ID = 0x64706E62  # "dpnb"
 CLOSING_SECONDS = 5.0
@@ -149,11 +151,18 @@ class SqliteFile:
 
     def run(self, statement: str, *arguments: object) -> list[tuple[Any, ...]]:
         """Run one statement and return its rows."""
+        return self._executed(statement, arguments, lambda cursor: cursor.fetchall())
+
+    def change(self, statement: str, *arguments: object) -> int:
+        """Run a statement that changes rows and return how many it has changed."""
+        return self._executed(statement, arguments, lambda cursor: cursor.rowcount)
+
+    def _executed(self, statement: str, arguments: tuple[object, ...], result: Callable[[sqlite3.Cursor], T]) -> T:
         with self.lock.checked():
             self._effort.begin()
             try:  # as in `_translated`, without a generator for every statement
                 self._check_still_ours()
-                return self._connection.execute(statement, arguments).fetchall()
+                return result(self._connection.execute(statement, arguments))
             except (sqlite3.Error, UnicodeDecodeError) as error:
                 self._unusable(error)
 

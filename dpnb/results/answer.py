@@ -213,7 +213,7 @@ class Answer(Estimates):
         past: tuple[Answer, ...] = ()
         with suppress(DpnbError):  # a discovery has no history, and the ledger may be gone
             past = tuple(replace(answer, origin=_Copied()) for answer in self.history)
-        return {**vars(self), "origin": _Copied(past)}
+        return {**vars(self), "anytime_arrays": self.anytime_arrays, "origin": _Copied(past)}
 
 
 @dataclass(frozen=True, repr=False)

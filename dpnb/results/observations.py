@@ -164,6 +164,10 @@ class CombinedObservations:
     def _combined(self) -> tuple[Floats, Floats]:
         if not self.observations:
             raise ValueError("there is no observation to combine")
+        if len(self.observations) == 1 and self.observations[0].cells is None:  # most answers: nothing to combine
+            values = self._rows(self.observations[0], np.arange(self.count))
+            if np.isfinite(values).all():
+                return values, np.full(self.count, _sigma(self.observations[0]))
         scales = np.empty(self.count)
         parts = []
         for observations, at in self._by_pattern(None):
@@ -187,6 +191,9 @@ class CombinedObservations:
         cells : sequence of int, optional
             The cells of that observation; all by default.
         """
+        if not self.differs_by_cell and cells is None:
+            sigmas = [*map(_sigma, self.observations), *([] if further is None else [further])]
+            return np.full(self.count, self._radius(sigmas, alpha))
         radii = np.empty(self.count)
         touched = np.zeros(self.count, np.bool_)
         touched[slice(None) if cells is None else list(cells)] = further is not None

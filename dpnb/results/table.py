@@ -14,6 +14,7 @@ from dpnb._plan.schema import Key, plain
 from dpnb.errors import RequestError
 from dpnb.results.comparison import Comparison
 from dpnb.results.dates import durations, points_in_time
+from dpnb.results.deferred import Deferred
 from dpnb.results.display import Displayed
 from dpnb.results.estimates.noisy import IntervalArrays
 from dpnb.results.exports import Exports
@@ -63,8 +64,9 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Exports, Unk
         The condition under which its intervals hold, if any.
     measurement_ids : sequence of frozenset
         For each group, the measurements that it is computed from.
-    anytime_arrays : IntervalArrays or None
-        Like `arrays`, with intervals that hold for all observations at once; None if `arrays` has such intervals.
+    anytime_arrays : IntervalArrays, callable or None
+        Like `arrays`, with intervals that hold for all observations at once; None if `arrays` has such intervals.  A
+        callable that returns them is called when they are first needed.
     is_refined : bool
         Whether any number combines more than one observation.
     source : Estimates or None
@@ -99,7 +101,7 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Exports, Unk
     population: str | None = None
     condition: str | None = None
     measurement_ids: MeasurementIds = field(default=(), repr=False)
-    anytime_arrays: IntervalArrays | None = field(default=None, repr=False)
+    anytime_arrays: Deferred = Deferred()  # noqa: RUF009  (a descriptor)
     is_refined: bool = False
     source: Estimates | None = field(default=None, repr=False)
     decimals: tuple[int, ...] | None = None

@@ -16,7 +16,6 @@ from dpnb._core.accountant.admission import admit
 from dpnb._core.core import SessionCore
 from dpnb._core.ledger_metadata import LedgerMetadata
 from dpnb._core.pricing.public_knowledge import PublicSizes
-from dpnb._core.pricing.request_key import find_request
 from dpnb._core.pricing.target import target_from
 from dpnb._core.source_files import TableFileCheck
 from dpnb.accounting.losses import GDP
@@ -222,8 +221,8 @@ def test_a_copy_finds_its_requests_in_every_node_however_the_rows_are_numbered(t
         (towns,) = [one for one in core.account.tree.sync().values() if one.name == "towns"]
         plan = part.frame.count()
         b, target = inner.part_of(towns, "b"), target_from(mu="0.01")
-        assert find_request(b.pricer, plan.plan, plan.view, target) is not None
-        assert find_request(inner.part_of(towns, "a").pricer, plan.plan, plan.view, target) is None
+        assert b.releases.find_request(plan.plan, plan.view, target) is not None
+        assert inner.part_of(towns, "a").releases.find_request(plan.plan, plan.view, target) is None
         best = b.releases.best(plan.plan, plan.view)
         assert best is not None
         assert float(best) == float(part.frame.count().release(mu="0.01"))

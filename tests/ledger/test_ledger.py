@@ -294,6 +294,20 @@ def test_entries_say_of_each_row_what_counts_and_are_read_once(path: Path) -> No
         assert ledger.summaries()[0] is entries[0]
 
 
+def test_entries_up_to_a_known_row_need_no_look_at_the_file(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with opened(path) as ledger, opened(path) as other:
+        reserve(ledger, "a")
+        written = ledger.summaries(until=1)
+        reserve(other, "b")
+        assert ledger.summaries(until=1) == written == other.summaries()[:1]
+        assert [entry.id for entry in ledger.summaries(until=2)] == [1, 2]  # that of another kernel is looked for
+        reserve(other, "c")
+        assert [entry.id for entry in ledger.summaries()] == [1, 2, 3]
+        reserve(ledger, "d")
+        monkeypatch.setattr(ledger._file, "run", None)
+        assert [entry.id for entry in ledger.summaries(until=4)] == [1, 2, 3, 4]
+
+
 def test_entry_of_a_row_that_may_yet_be_undone_is_not_told(path: Path) -> None:
     with opened(path) as ledger:
         reserve(ledger, "a")
@@ -301,6 +315,7 @@ def test_entry_of_a_row_that_may_yet_be_undone_is_not_told(path: Path) -> None:
             ledger.reserve(request_key="b", table_version="1", query_key="visits", loss=GDP("0.2"))
             assert [entry.id for entry in ledger.summaries()] == [1]
             raise ZeroDivisionError
+        assert [entry.id for entry in ledger.summaries(until=1)] == [1]
         reserve(ledger, "c", loss=GDP("0.3"))
         assert [entry.loss for entry in ledger.summaries()] == [GDP("0.1"), GDP("0.3")]
 

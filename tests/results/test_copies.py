@@ -226,3 +226,20 @@ def test_other_results_are_copied_too(session: dpnb.Session) -> None:
             copied = make(value)
             assert type(copied) is type(value)
             assert (repr(copied), copied._repr_html_()) == (repr(value), value._repr_html_())
+
+
+def test_intervals_for_all_observations_are_computed_when_read_and_once(session: dpnb.Session) -> None:
+    answer = session.frame["x"].mean().release(mu=0.5)
+    assert callable(vars(answer)["anytime_arrays"])
+    first = answer.anytime_arrays
+    assert isinstance(first, IntervalArrays)
+    assert answer.anytime_arrays is first
+    assert (first.high - first.low > answer.arrays.high - answer.arrays.low).all()
+
+
+def test_a_copy_has_the_intervals_for_all_observations(session: dpnb.Session) -> None:
+    answer = session.frame["x"].mean().release(mu=0.5)
+    copied = pickle.loads(pickle.dumps(answer))
+    assert isinstance(vars(copied)["anytime_arrays"], IntervalArrays)
+    assert answer.anytime_arrays is not None
+    assert copied.anytime_arrays.low.tolist() == answer.anytime_arrays.low.tolist()

@@ -367,11 +367,11 @@ class Accountant:
         """The headroom when the ledger was last read; None for a part, whose headroom depends on other parts."""
         return None if self._parent is not None or self.limits else self._state.filter.headroom
 
-    def sync(self) -> AccountantState:
-        """The state after all charges of all kernels."""
+    def sync(self, until: int | None = None) -> AccountantState:
+        """The state after all charges of all kernels; if `until` is given, after that row or a later one."""
         with self.ledger.lock.checked():
             batch: list[ChargeSummary] = []
-            for charge in self.ledger.summaries(after=self._state.last_id):
+            for charge in self.ledger.summaries(after=self._state.last_id, until=until):
                 if charge.node == self.root_node and _is_plain(charge):
                     batch.append(charge)
                 else:
@@ -495,7 +495,7 @@ class Accountant:
         if self._parent is not None:
             return self._parent.cost_fraction(charge_id)
         if charge_id not in self._cost_fractions:
-            self.sync()
+            self.sync(until=charge_id)
         return self._cost_fractions[charge_id]
 
     def reserve_fraction(self, charge: Charge | ChargeSummary) -> Fraction:

@@ -81,25 +81,37 @@ class LocalReleases(NotCopyable):
     ) -> Charge:
         """Charge a release and answer it, or find the row of the identical request."""
         with self._individuals.lock.checked() if self._individuals is not None else nullcontext():
-            self._make_ready(plan, view, target)
-            charge = self._charge(plan, view, target, inside, combined, at_most)
+            text, request = plan.to_json(), target.to_json(view)
+            key = request_key(self.pricer, text, request)
+            self._make_ready(key)
+            charge = self._charge(plan, view, target, (key, text, request), inside, combined, at_most)
             if charge.sigma is not None and charge.measurement is None:
                 charge = self.answer_charge(plan, target, charge, charge.sigma)
             return charge
 
-    def _make_ready(self, plan: Plan, view: AnyView, target: Target) -> None:
+    def _make_ready(self, key: str) -> None:
         """Check, before anything is charged, that rows can be read; skipped if the answer is already recorded."""
-        known = find_request(self.pricer, plan, view, target)
+        known = find_request(self.pricer, key)
         if known is None or (known.sigma is not None and known.measurement is None):
             self.pricer.tables.ready()
 
     def _charge(
-        self, plan: Plan, view: AnyView, target: Target, inside: str, combined: bool, at_most: Fraction | None
+        self,
+        plan: Plan,
+        view: AnyView,
+        target: Target,
+        identity: tuple[str, str, str],
+        inside: str,
+        combined: bool,
+        at_most: Fraction | None,
     ) -> Charge:
-        """Find the request in the ledger, or admit and write its charge; durable when this returns."""
-        text, request = plan.to_json(), target.to_json(view)
+        """Find the request in the ledger, or admit and write its charge; durable when this returns.
+
+        The identity is the request's key, with the plan and the arguments that it is a digest of.
+        """
+        key, text, request = identity
         account, version = self.pricer.account, self.pricer.version
-        key, ledger = request_key(self.pricer, text, request), account.ledger
+        ledger = account.ledger
         with ledger.transaction():
             known = ledger.by_request_key(key)
             if known is not None:

@@ -241,9 +241,11 @@ class RequestLog:
         registry.when_cell_identified(partial(self._note_cell, charge.id))
 
     def _note_cell(self, row: int, cell_id: str | None) -> None:
+        if cell_id is None:
+            return
         with self._account.ledger.lock.checked():
             self._sync()
-            if cell_id is not None and cell_id != self._cell_ids.get(row):
+            if cell_id != self._cell_ids.get(row):
                 self._assign(self._account.ledger.summary(row), cell_id)
 
     def note_refusal(self, query: str, error: DpnbError, cell_id: str | None) -> None:

@@ -25,6 +25,8 @@ from dpnb.errors import RequestError
 from dpnb.ledger import Charge, refuse_unreadable
 from dpnb.results.observations import CombinedObservations, Observation
 
+_LEAST_SQUARED, _MOST_SQUARED = MIN_AMOUNT**2, MAX_AMOUNT**2
+
 
 class QueryPricer(NotCopyable):
     """Prices the queries of one session.
@@ -253,7 +255,7 @@ def _refuse_unusual(state: QueryState, cost: GDP) -> None:
     ------
     RequestError
     """
-    if cost.mu_squared and not MIN_AMOUNT**2 <= cost.mu_squared <= MAX_AMOUNT**2:
+    if cost.mu_squared and not _LEAST_SQUARED <= cost.mu_squared <= _MOST_SQUARED:
         raise RequestError(
             f"{state.description}: the additional loss must be 0, or lie between mu=1e-100 and mu=1e100, so that noise "
             f"can be calibrated to it; got mu={cost.mu!r}; give another amount"

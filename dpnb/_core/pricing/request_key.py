@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from dpnb._core.pricing.pricer import QueryPricer
-from dpnb._core.pricing.target import Target
-from dpnb._plan.measurements import AnyView
-from dpnb._plan.plan import Plan
 from dpnb.ledger import Charge
 from dpnb.ledger.request_key import release_key
 
@@ -15,8 +12,8 @@ def request_key(pricer: QueryPricer, plan: str, request: str) -> str:
     return release_key(pricer.version, pricer.account.root_node, plan, request)
 
 
-def find_request(pricer: QueryPricer, plan: Plan, view: AnyView, target: Target) -> Charge | None:
-    """The row of the identical request, if any kernel has made it before; nothing is charged or read."""
+def find_request(pricer: QueryPricer, key: str) -> Charge | None:
+    """The row of the request with a key, if any kernel has made it before; nothing is charged or read."""
     ledger = pricer.account.ledger
     with ledger.lock.checked():  # another thread may write a row that is rolled back
-        return ledger.by_request_key(request_key(pricer, plan.to_json(), target.to_json(view)))
+        return ledger.by_request_key(key)
