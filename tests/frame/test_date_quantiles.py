@@ -47,7 +47,7 @@ def frame(folder: Path, table: pd.DataFrame | None = None) -> Any:
 def test_quantiles_of_dates_are_those_of_pandas(tmp_path: Path, column: str) -> None:
     f, series = frame(tmp_path), rows()[column]
     for verb in ("min", "median", "max"):
-        answer = getattr(f[column], verb)().release(mu=100)
+        answer = getattr(f[column], verb)().release(mu=100, confidence=0.999999)  # false alarms: 3 in a million
         low, high = answer.interval
         exact = getattr(series, verb)()
         assert isinstance(answer.estimate, pd.Timestamp)
