@@ -295,10 +295,11 @@ class RequestRunner(NotCopyable):
     def rows(self, after: int, pending: tuple[int, ...]) -> Rows:
         """Rows that the analyst does not have yet."""
         shared = self._analyst.rows
+        count = shared.count  # read first: a row that is written meanwhile must not be announced without being sent
         new = shared.after(after, MAX_ROWS)
         changed = shared.changed(number for number in pending if number <= after)
         rows = tuple(LedgerRow(values) for values in (*changed, *new))
-        return Rows(rows, more=shared.count > after + len(new))
+        return Rows(rows, more=count > after + len(new))
 
     def _translated(self, call: AnyCall) -> AnyCall:
         """The call with the ledger's own numbers of rows."""

@@ -13,6 +13,7 @@ import pytest
 import dpnb
 from dpnb.errors import DpnbError, RequestError, ServiceError
 from dpnb.interactive import calls
+from dpnb.ledger.shared_rows import SharedRows
 from dpnb.remote.failures import failure
 from dpnb.service import requests as service_requests
 from dpnb.service.events import ChangeFeed
@@ -371,3 +372,24 @@ def test_a_ledger_has_one_service(tmp_path: Path) -> None:
 def test_a_ledger_in_memory_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DpnbError, match="a restart of the service would forget the charges"):
         run_served(tmp_path, lambda served: asyncio.sleep(0), session=open_people(":memory:"))
+
+
+@pytest.mark.parametrize("known", [0, 1])
+def test_a_row_that_is_written_while_rows_are_read_is_not_announced_without_being_sent(
+    known: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = SharedRows.after
+
+    async def scenario(served: Served) -> None:
+        served.session.frame.count().release(mu=0.1)
+
+        def after(rows: SharedRows, number: int, limit: int) -> Any:
+            found = read(rows, number, limit)
+            served.session.frame.count().release(mu=0.2)  # another analyst's, in the meantime
+            return found
+
+        monkeypatch.setattr(SharedRows, "after", after)
+        reply = (await served.get(f"/v1/tables/people/rows?after={known}&pending=")).json()
+        assert (len(reply.get("rows", [])), reply.get("more", False)) == (1 - known, False)
+
+    run_served(tmp_path, scenario)
