@@ -112,7 +112,7 @@ def test_every_type_of_column_is_read(values: pd.Series) -> None:
 
 @pytest.mark.parametrize(
     ("value", "code"),
-    [("a", 0), (1, 1), (1.0, 1), (True, 1), (0, 2), ("1", -1), ("A", -1), (None, -1), ([1], -1), (Trap(), -1)],
+    [("a", 0), (1, 1), (1.0, 1), (True, 1), (0, 2), ("1", 1), ("A", -1), (None, -1), ([1], -1), (Trap(), -1)],
     ids=lambda value: type(value).__name__,
 )
 def test_what_is_not_declared_does_not_count(value: Any, code: int) -> None:

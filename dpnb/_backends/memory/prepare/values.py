@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from dpnb._backends.memory.blocks import by_blocks, even_blocks
 from dpnb._backends.memory.prepare.columns import Values, by_value, value_of
 from dpnb._backends.memory.prepare.times import TIMES, is_duration, microseconds
+from dpnb._plan.category_values import CategoryValues, values_of
 from dpnb._plan.schema import MAX_EXACT_INTEGER, Categories, encodable, iso_time, seconds_of, text_of
 
 Codes = NDArray[np.signedinteger[Any]]
@@ -123,35 +124,34 @@ def _text_code(value: Any, code_of: dict[str, int]) -> int:
 
 def codes_of(values: Values, column: Categories) -> Codes:
     """The index of each row's value among the declared categories; -1 for any other value."""
-    return by_value(lambda values: _codes_of(values, column), values)
+    known, kind = values_of(column.values), _code_dtype(len(column.values))
+    return by_value(lambda values: _codes_of(values, known, kind), values)
 
 
-def _codes_of(values: NDArray[Any], column: Categories) -> Codes:
+def _codes_of(values: NDArray[Any], known: CategoryValues, kind: np.dtype[Any]) -> Codes:
     import pandas as pd  # imported when first used
 
-    code_of = {key: code for code, key in enumerate(column.values)}
-    kind = _code_dtype(len(column.values))
     if values.dtype.kind in "biuf":
-        codes = _codes_by_table(values, column, kind)
+        codes = _codes_by_table(values, known.numbers, kind)
         if codes is not None:
             return codes
         positions, distinct = pd.factorize(values)
-        table = np.array([_code(value, code_of) for value in distinct.tolist()] + [-1], kind)
+        table = np.array([_code(value, known) for value in distinct.tolist()] + [-1], kind)
         return np.asarray(table[positions])
     if values.dtype.kind in "Mm":
         return np.full(len(values), -1, kind)
-    return each(values, lambda value: _code(value, code_of), kind)
+    return each(values, lambda value: _code(value, known), kind)
 
 
-def _codes_by_table(values: NDArray[Any], column: Categories, kind: np.dtype[Any]) -> Codes | None:
-    """`codes_of` for numbers, by a lookup table, if the categories are whole numbers in a small range; else None."""
-    if not column.numeric or any(key != key // 1 for key in column.values):  # type: ignore[operator]
+def _codes_by_table(values: NDArray[Any], numbers: dict[int | float, int], kind: np.dtype[Any]) -> Codes | None:
+    """`codes_of` for numbers, by a lookup table, if those that count are whole and in a small range; else None."""
+    if not numbers or any(key != key // 1 for key in numbers):
         return None
-    low, high = int(min(column.values)), int(max(column.values))
+    low, high = int(min(numbers)), int(max(numbers))
     if max(abs(low), abs(high)) > MAX_EXACT_INTEGER or high - low > MAX_TABLE_RANGE:
         return None
     table = np.full(high - low + 2, -1, kind)  # the last entry for values outside the range
-    table[[int(key) - low for key in column.values]] = np.arange(len(column.values))
+    table[[int(key) - low for key in numbers]] = list(numbers.values())
     codes: Codes = np.empty(len(values), kind)
 
     def fill(part: slice) -> None:
@@ -164,8 +164,11 @@ def _codes_by_table(values: NDArray[Any], column: Categories, kind: np.dtype[Any
     return codes
 
 
-def _code(value: Any, code_of: dict[Any, int]) -> int:
+def _code(value: Any, known: CategoryValues) -> int:
     try:
-        return -1 if isinstance(value, TIMES) else code_of.get(value_of(value), -1)
+        value = value_of(value)
+        if isinstance(value, TIMES):
+            return -1
+        return known.texts.get(value, -1) if isinstance(value, str) else known.numbers.get(value, -1)
     except Exception:  # noqa: BLE001  (not hashable, or an unusual object: it is not a category)
         return -1
