@@ -4,6 +4,7 @@
 ``sources``     tables by name, with their joins and parts
 ``evaluation``  evaluation of expressions for rows, as far as numpy and narwhals have it in common
 ``memory``      data frames, prepared once
+``text_table``  text files, read field by field into data frames
 ``lazy``        polars (lazy), DuckDB and Spark: queries are computed by the engine through narwhals
 ``dask``        partitions of whole units, each processed on its worker
 """
@@ -15,7 +16,7 @@ from typing import Any
 
 import narwhals as nw
 
-from dpnb._backends.column_types import refuse_mismatches
+from dpnb._backends.column_types import StorageType, refuse_mismatches, refuse_mixed_units, unit_kind
 from dpnb._backends.dask.dask_backend import DaskBackend
 from dpnb._backends.guard import run_guarded
 from dpnb._backends.lazy.engines import ENGINES
@@ -24,9 +25,17 @@ from dpnb._backends.memory.memory_backend import MemoryBackend
 from dpnb._backends.memory.prepare.prepared_table import READING_FAILED
 from dpnb._backends.numpy_settings import isolated_numeric_settings
 from dpnb._backends.protocol import Groups, Schemas, TableBackend, UnitBudgets, Units
+from dpnb._plan.privacy_unit import PrivacyUnit
 from dpnb.errors import DpnbError, SchemaError
 
-__all__ = ["Groups", "MemoryBackend", "TableBackend", "UnitBudgets", "opened"]
+__all__ = ["Groups", "MemoryBackend", "TableBackend", "UnitBudgets", "missing_texts", "opened"]
+
+
+def missing_texts(table: Any) -> tuple[str, ...]:
+    """The texts that were read as missing values of a table; none if it is not from a text file."""
+    from dpnb._backends.text_table import TextTable  # imported when first used, since it imports pandas
+
+    return table.missing if isinstance(table, TextTable) else ()
 
 
 def opened(tables: Mapping[str, Any], schemas: Schemas, units: Units) -> TableBackend:
@@ -64,11 +73,17 @@ def _opened(tables: Mapping[str, Any], schemas: Schemas, units: Units) -> TableB
     if engine is None:
         for name, table in tables.items():
             refuse_mismatches(table, schemas[name])
+        refuse_mixed_units({name: _unit_kind(table, units[name]) for name, table in tables.items()}, units)
         return MemoryBackend.read(tables, schemas, units)
     if engine is nw.Implementation.DASK:
+        refuse_mixed_units({name: _unit_kind(table._meta, units[name]) for name, table in tables.items()}, units)
         return DaskBackend.read(tables, schemas, units)
     natives = {name: nw.to_native(table, pass_through=True) for name, table in tables.items()}
     return LazyBackend(ENGINES[engine], natives, schemas, units)
+
+
+def _unit_kind(table: Any, unit: PrivacyUnit) -> StorageType | None:
+    return None if unit.column is None else unit_kind(table, unit.column)
 
 
 def _engine_of(table: Any) -> nw.Implementation | None:

@@ -24,13 +24,17 @@ give the reader the types.  What is not refused here, ``python -m dpnb check`` s
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
+import msgspec
 import narwhals as nw
 from narwhals.dependencies import is_pandas_dataframe, is_polars_dataframe, is_pyarrow_table
 
 from dpnb._backends.numpy_settings import isolated_numeric_settings
-from dpnb._plan.schema import Bounded, Categories, ColumnType, Dates, Key, Schema
+from dpnb._plan.category_values import values_of
+from dpnb._plan.privacy_unit import PrivacyUnit
+from dpnb._plan.schema import Bounded, Categories, ColumnType, Dates, Schema
 from dpnb.errors import SchemaError
 
 StorageType = Literal[
@@ -78,19 +82,13 @@ def matches(column: ColumnType, kind: StorageType) -> bool:
     if isinstance(column, Dates):
         return kind in ("dates or times", "texts")  # in ISO 8601; engines are stricter
     if isinstance(column, Categories):
-        return any(_equal(key, kind) for key in column.values)
+        known = values_of(column.values)
+        if kind == "truth values":
+            return bool(known.numbers.keys() & {0, 1})
+        if kind == "whole numbers":
+            return any(number == number // 1 for number in known.numbers)
+        return bool(known.texts if kind == "texts" else known.numbers) and kind in ("texts", *NUMBERS)
     return kind in ("texts", "whole numbers", "numbers", "truth values")
-
-
-def _equal(key: Key, kind: StorageType) -> bool:
-    """Whether a value of this kind can be equal to a category; as in Python, 1, 1.0 and True are equal."""
-    if isinstance(key, str):
-        return kind == "texts"
-    if kind == "truth values":
-        return key in (0, 1)
-    if kind == "whole numbers":
-        return key == key // 1
-    return kind in NUMBERS
 
 
 def remedy(column: ColumnType, kind: StorageType) -> str:
@@ -105,22 +103,9 @@ def remedy(column: ColumnType, kind: StorageType) -> str:
         return "cast it to dates, or declare dpnb.Bounded(low, high)"
     if not isinstance(column, Categories):
         return "cast it to text, or declare dpnb.Bounded(low, high)"
-    if kind == "texts":
-        return f"write the categories as strings, {_listed([str(key) for key in column.values])}"
     if kind == "truth values":
         return "write the categories as truth values, dpnb.Categories([True, False])"
-    numbers = [_number(key) for key in column.values]
-    if None not in numbers and (kind != "whole numbers" or all(isinstance(number, int) for number in numbers)):
-        return f"write the categories as numbers, {_listed(numbers)}"
     return "declare dpnb.Bounded(low, high), or list numbers as categories"
-
-
-def _number(key: Key) -> Key | None:
-    try:
-        number = float(key)
-        return int(number) if number.is_integer() else number
-    except (ValueError, OverflowError):
-        return None
 
 
 def _listed(keys: list[Any]) -> str:
@@ -156,6 +141,50 @@ def refuse_mismatches(table: Any, schema: Schema) -> None:
     with isolated_numeric_settings():
         for name, column in schema.items():
             refuse_mismatch(name, column, _declared(table, name))
+
+
+def unit_kind(table: Any, name: str) -> StorageType | None:
+    """The kind of identifiers in a column in memory, by its type; None if that is open, or there is no such column.
+
+    Raises
+    ------
+    SchemaError
+        They are floating-point numbers, among which different identifiers are one number.
+    """
+    import pandas as pd  # imported when first used
+
+    from dpnb._backends.text_table import TextTable
+
+    with isolated_numeric_settings():
+        kind = "texts" if isinstance(table, TextTable) else _declared(table, name)
+    if kind is None and is_pandas_dataframe(table) and [*table.columns].count(name) == 1:
+        dtype = table[name].dtype
+        dtype = dtype.categories.dtype if isinstance(dtype, pd.CategoricalDtype) else dtype
+        kind = {"i": "whole numbers", "u": "whole numbers", "f": "numbers", "c": "numbers"}.get(dtype.kind)  # type: ignore[assignment]
+        kind = "texts" if isinstance(dtype, pd.StringDtype) else kind
+    if kind == "numbers":
+        raise SchemaError(
+            f"privacy_unit {name!r}: must not be a column of floating-point numbers, in which one row without an "
+            "identifier turns all others into doubles and several large ones into one; read it as text, for example "
+            f"with pandas.read_csv(path, dtype={{{name!r}: str}})"
+        )
+    return kind
+
+
+def refuse_mixed_units(kinds: Mapping[str, StorageType | None], units: Mapping[str, PrivacyUnit]) -> None:
+    """Refuse tables of which some identify units by texts and others by whole numbers: 007 and 7 may be one person.
+
+    Raises
+    ------
+    SchemaError
+    """
+    texts, numbers = ([name for name in kinds if kinds[name] == kind] for kind in ("texts", "whole numbers"))
+    if texts and numbers and all(unit.type is msgspec.UNSET for unit in units.values()):
+        raise SchemaError(
+            f"privacy_unit {units[texts[0]].column!r}: must have one type in all tables; the table {texts[0]!r} has "
+            f"texts, {numbers[0]!r} whole numbers, and a person with two names would have two limits; declare "
+            "unit_type='integer' to read all as whole numbers, or 'text'"
+        )
 
 
 def _declared(table: Any, name: str) -> StorageType | None:

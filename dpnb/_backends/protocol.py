@@ -19,6 +19,10 @@ Schemas = dict[str, Schema]
 Units = dict[str, PrivacyUnit]
 
 
+FIELDS_AS_TEXTS = "fields as texts"
+"""Identifies in a ledger how text files are read: the choice of a unit's rows depends on how its name is read."""
+
+
 class TableBackend(Protocol):
     """The tables of one session.  A private value: everything it returns is private until noise is added."""
 
@@ -50,7 +54,7 @@ class TableBackend(Protocol):
         ...
 
     def files(self) -> str | None:
-        """A digest that identifies the files that are read and their state; None if there are none."""
+        """What identifies the files that are read and their state, or how texts were read; None if there are none."""
         ...
 
     def sums(self, query: LinearQuery) -> Sums:

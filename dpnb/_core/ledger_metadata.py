@@ -61,6 +61,7 @@ class LedgerMetadata:
             "session_name": self.name,
             "schema": _as_text(self.tables.schemas),
             "privacy_unit": _as_text(self.tables.units),
+            **({"missing": _as_text({"": self.tables.missing})} if self.tables.missing else {}),
             "noise": next(code for code, notice in NOISE.items() if notice == self.notice),
             **({} if self.on_exhausted is None else {"on_exhausted": self.on_exhausted}),
         }
@@ -83,6 +84,7 @@ class LedgerMetadata:
         """
         try:
             tables = _tables(stored["schema"], stored["privacy_unit"])
+            tables.missing = msgspec.json.decode(stored.get("missing", "[]"), type=tuple[str, ...])
             on_exhausted = msgspec.convert(stored.get("on_exhausted"), OnExhausted | None)
             metadata = cls(stored["session_name"], tables, NOISE[stored["noise"]], on_exhausted)
         except (KeyError, TypeError, ValueError, AttributeError, msgspec.MsgspecError):

@@ -3,18 +3,34 @@
 The record is a digest of device, inode and time of change, in a row of the ledger on a separate node.  It is not a
 request, so it costs nothing, and no log, odometer or statement shows it.
 
-If no file can be identified, as for a table in memory, nothing is checked, and the version is trusted.
+If no file can be identified, as for a table in memory, nothing is checked, and the version is trusted.  For a text file
+the record is how it is read.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from dpnb._backends.protocol import FIELDS_AS_TEXTS
 from dpnb.accounting.losses import GDP
 from dpnb.errors import InvalidValueError
 from dpnb.ledger import Ledger
 from dpnb.ledger.charge import TABLE_FILES, digest
 from dpnb.ledger.node import UNCOUNTED
+
+
+def was_read_as_texts(ledger: Ledger, version: str) -> bool:
+    """Whether the sessions of a version read its text file as texts."""
+    row = ledger.by_request_key(_key(version))
+    return row is not None and (row.launch or {}).get("digest") == FIELDS_AS_TEXTS
+
+
+def _key(version: str) -> str:
+    return digest(["table_files", version])
+
+
+def _is_used(ledger: Ledger, version: str) -> bool:
+    return any(charge.table_version == version for charge in ledger.charges())
 
 
 class TableFileCheck:
@@ -28,22 +44,28 @@ class TableFileCheck:
         Version of the tables.
     current_digest : callable
         Returns the current digest of the files; None if no files can be identified.
+    in_memory : bool, default False
+        Whether the digest is that of a way of reading.
 
     Raises
     ------
     InvalidValueError
-        If the version was first used with other files, or the files have changed.
+        If the version was first used with other files, or the files have changed; or it was used before its text file
+        was read as texts, so that other rows of a unit may have counted.
     """
 
-    def __init__(self, ledger: Ledger, version: str, current_digest: Callable[[], str | None]) -> None:
+    def __init__(
+        self, ledger: Ledger, version: str, current_digest: Callable[[], str | None], in_memory: bool = False
+    ) -> None:
         self._version, self._current_digest = version, current_digest
         self._digest = current_digest()
         if self._digest is None:
             return
-        key = digest(["table_files", version])
+        key = _key(version)
         with ledger.transaction():
             row = ledger.by_request_key(key)
-            if row is None:
+            was_read_otherwise = row is None and in_memory and _is_used(ledger, version)
+            if row is None and not was_read_otherwise:
                 ledger.reserve(
                     kind=TABLE_FILES,
                     request_key=key,
@@ -53,6 +75,11 @@ class TableFileCheck:
                     loss=GDP(0),
                     launch={"digest": self._digest},
                 )
+        if was_read_otherwise:
+            raise InvalidValueError(
+                f"version: must be changed, since this ledger used {version!r} before dpnb read its CSV file as texts: "
+                "other rows of a person may count now; nothing was charged; create the session with another version="
+            )
         if row is not None:
             self._refuse((row.launch or {}).get("digest"))
 

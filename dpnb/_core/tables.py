@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from dpnb._backends import TableBackend, opened
+from dpnb._backends import TableBackend, missing_texts, opened
 from dpnb._backends.guard import run_guarded
 from dpnb._backends.memory.prepare.prepared_table import READING_FAILED
 from dpnb._compile import LinearQuery, linear_query
@@ -31,6 +31,9 @@ LIMITS = {
     "rows_per_group": "max_rows_per_group",
     "norm": "max_norm_per_unit",
 }
+
+MAX_MISSING = 100
+"""Number of texts that are missing values."""
 
 MAX_COMPILED = 16
 """Number of compiled queries that are kept: one release uses its query several times."""
@@ -75,6 +78,8 @@ class PrivateTables(NotCopyable):
         The columns of each table; the name of a single table is empty.
     units : dict of str to PrivacyUnit
         The privacy unit of each table.
+    missing : tuple of str
+        The texts that are missing values in text files.
 
     Attributes
     ----------
@@ -87,9 +92,12 @@ class PrivateTables(NotCopyable):
     clips_units = False
     engine = "memory"
 
-    def __init__(self, schemas: dict[str, Schema], units: dict[str, PrivacyUnit]) -> None:
+    def __init__(
+        self, schemas: dict[str, Schema], units: dict[str, PrivacyUnit], missing: tuple[str, ...] = ()
+    ) -> None:
         self.schemas = schemas
         self.units = units
+        self.missing = missing
         self._opened: TableBackend | None = None
         self._files: TableFileCheck | None = None
         self._compiled: dict[CompiledKey, LinearQuery] = {}
@@ -97,7 +105,16 @@ class PrivateTables(NotCopyable):
         self._part: PartSource | None = None
 
     @classmethod
-    def declared(cls, schema: object, *, several: bool, privacy_unit: object, **limits: object) -> PrivateTables:
+    def declared(
+        cls,
+        schema: object,
+        *,
+        several: bool,
+        privacy_unit: object,
+        unit_type: object = None,
+        missing: object = (),
+        **limits: object,
+    ) -> PrivateTables:
         """The tables as declared by the curator.
 
         Parameters
@@ -108,6 +125,10 @@ class PrivateTables(NotCopyable):
             Whether there are several tables.
         privacy_unit : str, optional
             The column that identifies the privacy unit of a row.
+        unit_type : {"text", "integer"}, optional
+            How the identifiers of units are read.
+        missing : list of str, optional
+            The texts that are missing values in text files.
         **limits
             The limits of `privacy_unit_from`, each a value, or for several tables a mapping by table name.
 
@@ -116,9 +137,12 @@ class PrivateTables(NotCopyable):
         SchemaError
             If an argument is invalid.
         """
+        texts = _missing(missing)
         if not several:
             checked = schema_from(schema)
-            return cls({"": checked}, {"": privacy_unit_from(privacy_unit, checked, **limits)})
+            return cls(
+                {"": checked}, {"": privacy_unit_from(privacy_unit, checked, unit_type=unit_type, **limits)}, texts
+            )
         if (
             not isinstance(schema, Mapping)
             or not schema
@@ -133,8 +157,8 @@ class PrivateTables(NotCopyable):
                 raise SchemaError(f"schema: a table's name must be a non-empty str; got {name!r}")
             schemas[name] = schema_from(columns)
             of_table = {limit: _of_table(value, name, LIMITS[limit], schema) for limit, value in limits.items()}
-            units[name] = privacy_unit_from(privacy_unit, schemas[name], **of_table)
-        return cls(schemas, units)
+            units[name] = privacy_unit_from(privacy_unit, schemas[name], unit_type=unit_type, **of_table)
+        return cls(schemas, units, texts)
 
     @property
     def columns(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
@@ -154,7 +178,7 @@ class PrivateTables(NotCopyable):
         ):
             raise SchemaError("columns: must be those of the schema; got others")
         schemas = {name: {column: self.schemas[name][column] for column in names} for name, names in columns}
-        tables = PrivateTables(schemas, {name: self.units[name] for name in schemas})
+        tables = PrivateTables(schemas, {name: self.units[name] for name in schemas}, self.missing)
         tables.clips_units, tables.engine = self.clips_units, self.engine
         return tables
 
@@ -173,11 +197,14 @@ class PrivateTables(NotCopyable):
                 f"tables: must be those of the schema, {', '.join(map(repr, self.schemas))}; "
                 f"got {', '.join(map(repr, unread.tables))}"
             )
+        if unread.notice is None:  # not mock data, which has no missing values
+            for name, table in unread.tables.items():
+                _refuse_other_missing(name, table, self.missing)
         return opened(unread.tables, self.schemas, self.units)
 
     def check_files(self, ledger: Ledger, version: str) -> None:
         """Record the files of this version of the tables in the ledger, or refuse other files; see `TableFileCheck`."""
-        self._files = TableFileCheck(ledger, version, self.opened.files)
+        self._files = TableFileCheck(ledger, version, self.opened.files, self.engine == "memory")
 
     def ready(self) -> None:
         """Check, before anything is charged, that rows can be read and that their files are unchanged.
@@ -196,7 +223,7 @@ class PrivateTables(NotCopyable):
 
         The session of a partition pays for its largest part only, so a query of other rows must not be charged there.
         """
-        tables = PrivateTables(self.schemas, self.units)
+        tables = PrivateTables(self.schemas, self.units, self.missing)
         tables._opened, tables._files, tables.clips_units = self._opened, self._files, self.clips_units
         tables._part, tables.engine = part, self.engine
         return tables
@@ -277,6 +304,27 @@ def _keep(compiled: dict[CompiledKey, LinearQuery], key: CompiledKey, query: Lin
     if len(compiled) >= MAX_COMPILED and key not in compiled:
         compiled.clear()
     compiled[key] = query
+
+
+def _missing(texts: object) -> tuple[str, ...]:
+    if isinstance(texts, list | tuple) and len(set(map(str, texts))) == len(texts) <= MAX_MISSING:
+        checked = tuple(text for text in texts if isinstance(text, str) and text and encodable(text))
+        if len(checked) == len(texts):
+            return checked
+    raise SchemaError(
+        f"missing: must be a list of at most {MAX_MISSING} different texts, such as ['NA', '-9']; got {texts!r}; empty "
+        "fields are missing without being listed"
+    )
+
+
+def _refuse_other_missing(name: str, table: Any, missing: tuple[str, ...]) -> None:
+    """Refuse a table whose values were read as missing by another list than the declared one."""
+    if sorted(missing_texts(table)) != sorted(missing):
+        which = f"the table {name!r}" if name else "the table"
+        raise SchemaError(
+            f"missing: is for CSV files that dpnb reads; got {list(missing)!r} for {which} in memory; leave it out, "
+            "and make these values nulls"
+        )
 
 
 def _of_table(value: Any, name: str, limit: str, schema: Mapping[Any, Any]) -> object:

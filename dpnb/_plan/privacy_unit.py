@@ -8,16 +8,22 @@ from __future__ import annotations
 
 import math
 import numbers
-from typing import TypeVar
+import re
+from typing import Any, Literal, TypeVar, get_args
 
 import msgspec
 
-from dpnb._plan.schema import Schema, whole_number
+from dpnb._plan.schema import MAX_EXACT_INTEGER, Schema, plain, text_of, whole_number
 from dpnb.errors import PlanError, SchemaError
 
 MAX_LIMIT = 2**31
 MIN_NORM = 2.0**-10
 N = TypeVar("N", int, float)
+
+UnitType = Literal["text", "integer"]
+"""How the identifiers of units are read; without it as their container has them."""
+
+INTEGER = re.compile(r"[+-]?[0-9]{1,19}", re.ASCII)
 
 
 class ContributionBounds(
@@ -77,11 +83,14 @@ class PrivacyUnit(msgspec.Struct, frozen=True):
         At most this many rows of a unit count; 1 if rows are units, None if only `contribution_bounds` limit a unit.
     contribution_bounds : ContributionBounds
         Further limits that apply to every query.
+    type : UnitType, optional
+        How each identifier is read, alone.
     """
 
     column: str | None = None
     max_rows: int | None = 1
     contribution_bounds: ContributionBounds = ContributionBounds()
+    type: UnitType | msgspec.UnsetType = msgspec.UNSET  # absent from the ledgers in which it is not declared
 
     @property
     def words(self) -> str:
@@ -115,16 +124,22 @@ def privacy_unit_from(
     groups: object = None,
     rows_per_group: object = None,
     norm: object = None,
+    unit_type: object = None,
 ) -> PrivacyUnit:
     """Check the privacy unit and its limits against each other and the schema.
 
     Raises
     ------
     SchemaError
-        A limit is given without a privacy unit, nothing bounds a unit's contribution, a limit is out of range, or the
-        unit is also a column of the schema.
+        A limit or a type is given without a privacy unit, nothing bounds a unit's contribution, a limit is out of
+        range, or the unit is also a column of the schema.
     """
     limits = bounds_from(rows=rows, groups=groups, rows_per_group=rows_per_group, norm=norm)
+    if unit_type is not None and (unit_type not in get_args(UnitType) or column is None):
+        raise SchemaError(
+            f"unit_type: must be 'text' or 'integer', with a privacy_unit; got {unit_type!r}; leave it out if each "
+            "row is a unit, or to identify units as the table has them"
+        )
     if column is None:
         if limits != ContributionBounds():
             raise SchemaError(
@@ -149,8 +164,24 @@ def privacy_unit_from(
             "identifies the units cannot be queried"
         )
     return PrivacyUnit(
-        column, limits.max_rows, ContributionBounds(None, limits.max_groups, limits.max_rows_per_group, limits.max_norm)
+        column,
+        limits.max_rows,
+        ContributionBounds(None, limits.max_groups, limits.max_rows_per_group, limits.max_norm),
+        msgspec.UNSET if unit_type is None else msgspec.convert(unit_type, UnitType),
     )
+
+
+def identifier_of(value: Any, unit_type: UnitType) -> str | int | None:
+    """An identifier as its declared type; None if it has no value of this type."""
+    value = plain(value)
+    if unit_type == "text":
+        return text_of(value)
+    if isinstance(value, str):
+        value = int(value) if INTEGER.fullmatch(value) else None
+    if isinstance(value, float) and abs(value) < MAX_EXACT_INTEGER and value.is_integer():
+        value = int(value)
+    is_integer = isinstance(value, int) and not isinstance(value, bool)
+    return value if is_integer and -(2**63) <= value < 2**63 else None
 
 
 def bounds_from(*, rows: object, groups: object, rows_per_group: object, norm: object) -> ContributionBounds:

@@ -14,11 +14,13 @@ from typing import Any
 
 import pandas as pd
 
+from dpnb._backends.text_table import TextTable
+from dpnb._core.ledger_metadata import MOCK_DATA
 from dpnb._core.options import ledger_path
-from dpnb._core.tables import PrivateTables
+from dpnb._core.tables import PrivateTables, UnreadTables
 from dpnb._plan.privacy_unit import PrivacyUnit
 from dpnb._plan.schema import ColumnType
-from dpnb.curator.check_advice import CheckAdvice, about_absent, about_column, about_units
+from dpnb.curator.check_advice import CheckAdvice, about_absent, about_column, about_file, about_units
 from dpnb.curator.kernel import refuse_in_kernel
 from dpnb.curator.tally import ColumnSummary, UnitSummary, summarize_column, summarize_units
 from dpnb.errors import CheckError, SchemaWarning
@@ -119,7 +121,7 @@ def check(declaration: str, tables: Sequence[str]) -> Check:
     stated = read_declaration(declaration, Session)
     declared, warned = _declared(stated)
     files = files_of(tables, declared.schemas, "table")
-    frames = read_tables(files, "table")
+    frames = read_tables(files, "table", declared)
     advice = [CheckAdvice(stated.path, text, to_fix=False) for text in warned]
     unique_columns = {name: _once(frame) for name, frame in frames.items()}
     units = _units(frames, unique_columns, declared)
@@ -132,11 +134,12 @@ def check(declaration: str, tables: Sequence[str]) -> Check:
             summary = summarize_column(frame, column, kind) if column in unique_columns[name] else None
             columns.append(CheckedColumn(column, kind, summary))
             if summary is None:
-                advice.append(about_absent(location, column, [*frame.columns]))
+                advice.append(about_absent(location, column, _names(frame)))
             else:
                 advice += about_column(location, frame, column, kind, summary)
         if unit.column is not None and unit.column not in unique_columns[name]:
-            advice.append(about_absent(stated.locate("privacy_unit"), unit.column, [*frame.columns]))
+            advice.append(about_absent(stated.locate("privacy_unit"), unit.column, _names(frame)))
+        advice += about_file(stated.path, files[name], frame)
         checked.append(CheckedTable(name, files[name], unit, units.get(name), tuple(columns)))
         if name in units:
             advice += about_units(stated, name, unit, units[name])
@@ -148,7 +151,9 @@ def _declared(stated: Declaration) -> tuple[PrivateTables, list[str]]:
     arguments = stated.arguments()
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
-        session = stated.located(lambda: Session(_empty(stated, arguments), **{**arguments, "ledger": MEMORY}))
+        session = stated.located(
+            lambda: Session(UnreadTables(_empty(stated, arguments), MOCK_DATA), **{**arguments, "ledger": MEMORY})
+        )
     stated.located(lambda: ledger_path(arguments["ledger"], session.name))
     session.ledger.close()
     return session._core.tables, [str(one.message) for one in warned if issubclass(one.category, SchemaWarning)]
@@ -168,9 +173,13 @@ def _empty(stated: Declaration, arguments: Mapping[str, Any]) -> Any:
     return {name: table(columns) for name, columns in schema.items() if isinstance(columns, Mapping)}
 
 
+def _names(frame: Any) -> list[Any]:
+    return frame.header if isinstance(frame, TextTable) else [*frame.columns]
+
+
 def _once(frame: Any) -> set[str]:
     """The column names that occur exactly once in a table."""
-    names = [name for name in frame.columns if isinstance(name, str)]
+    names = [name for name in _names(frame) if isinstance(name, str)]
     return {name for name in names if names.count(name) == 1}
 
 

@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpnb._backends.column_types import SHOWN, StorageType, matches, remedy
+from dpnb._backends.text_table import TextTable
 from dpnb._plan.privacy_unit import PrivacyUnit
 from dpnb._plan.schema import END_OF_DAY, Bounded, Categories, ColumnType, Dates, Key, Text
 from dpnb.curator.tally import ColumnSummary, UnitSummary, values_that_count
@@ -25,8 +26,8 @@ MANY_OUTSIDE = Fraction(1, 5)
 TRUTH = {"yes": True, "no": False, "y": True, "n": False, "true": True, "false": False, "t": True, "f": False}
 """Words for truth values, in lower case."""
 
-WRITTEN = (("yes", "no"), ("y", "n"), ("true", "false"), ("t", "f"), ("1", "0"))
-"""How truth values are written as texts; also capitalized and in upper case."""
+WRITTEN = (("yes", "no"), ("y", "n"), ("t", "f"))
+"""Other words for truth values in texts; also capitalized and in upper case."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -69,10 +70,31 @@ def about_column(location: str, frame: Any, name: str, column: ColumnType, summa
         advice = [
             *_unusable(column, summary),
             *_outside(column, summary),
-            *_as_text(column, summary),
+            *([] if isinstance(frame, TextTable) else _as_text(column, summary)),
             *_lengths(column),
         ]
     return [CheckAdvice(location, f"column {name!r}: {text}", to_fix) for text, to_fix in advice]
+
+
+def about_file(location: str, file: str, frame: Any) -> list[CheckAdvice]:
+    """Advice about lines and values of a text file that could not be read."""
+    if not isinstance(frame, TextTable):
+        return []
+    unreadable, lines = frame.unreadable, len(frame) + frame.unreadable.quotes + frame.unreadable.fields
+    faults = (
+        (
+            unreadable.quotes,
+            "lines have an open or misplaced quotation mark and are dropped; a record is one line, so if texts hold "
+            "line breaks, convert the table to Parquet: the lines of such a text may count as rows of other units",
+        ),
+        (unreadable.fields, "lines do not have as many fields as the first line and are dropped; correct them"),
+        (unreadable.values, "lines have values that are not UTF-8 and are missing; convert the file to UTF-8"),
+    )
+    return [
+        CheckAdvice(location, f"{file}: {_share(count, lines)} {text}", to_fix=count > MANY * lines)
+        for count, text in faults
+        if count
+    ]
 
 
 def about_units(stated: Declaration, name: str, unit: PrivacyUnit, summary: UnitSummary) -> list[CheckAdvice]:
@@ -191,10 +213,7 @@ def _better(frame: Any, name: str, column: Categories, summary: ColumnSummary) -
 
 def _as_other_types(keys: Sequence[Key]) -> list[tuple[StorageType, tuple[Key, ...]]]:
     """The categories as values of each type that they could have."""
-    choices: list[tuple[StorageType, tuple[Key, ...]]] = [
-        ("texts", tuple(map(str, keys))),
-        ("texts", tuple(f"{key:.1f}" if isinstance(key, int) else str(key) for key in keys)),
-    ]
+    choices: list[tuple[StorageType, tuple[Key, ...]]] = []
     if all(key in (0, 1) for key in keys):
         for pair in WRITTEN:
             for write in (str, str.capitalize, str.upper):
@@ -202,11 +221,6 @@ def _as_other_types(keys: Sequence[Key]) -> list[tuple[StorageType, tuple[Key, .
     texts = [str(key).strip().casefold() for key in keys]
     if all(text in TRUTH for text in texts):
         choices.append(("truth values", tuple(TRUTH[text] for text in texts)))
-    try:
-        numbers = [float(text) for text in texts]
-        choices.append(("numbers", tuple(int(number) if number.is_integer() else number for number in numbers)))
-    except ValueError:
-        pass
     return choices
 
 

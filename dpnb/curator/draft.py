@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import narwhals as nw
+import pandas as pd
 
 from dpnb._backends.column_types import StorageType
+from dpnb._backends.text_table import TextTable
 from dpnb.curator.check import FROM_ROWS
 from dpnb.curator.draft_toml import can_declare, draft_toml
 from dpnb.curator.kernel import refuse_in_kernel
@@ -181,7 +183,7 @@ def _column(frame: Any, name: str, kind: StorageType | None) -> DraftColumn:
         series = nw.from_native(frame, eager_only=True).get_column(name)
     except Exception:  # noqa: BLE001  (the name occurs twice, for example)
         return DraftColumn(name, kind, 0, None, None, None, None)
-    present = series.drop_nulls()
+    present = _as_numbers(series.drop_nulls()) if isinstance(frame, TextTable) else series.drop_nulls()
     counts = _tried(lambda: present.value_counts(name="rows of a value").get_column("rows of a value"))
     low, high = _tried(lambda: (present.min(), present.max())) or (None, None)
     return DraftColumn(
@@ -193,6 +195,12 @@ def _column(frame: Any, name: str, kind: StorageType | None) -> DraftColumn:
         low=low,
         high=high,
     )
+
+
+def _as_numbers(texts: Any) -> Any:
+    """Texts as numbers, if all are, so that the smallest and the largest are those of numbers."""
+    numbers = _tried(lambda: nw.from_native(pd.to_numeric(texts.to_native()), series_only=True))
+    return texts if numbers is None else numbers
 
 
 def _tried(compute: Any) -> Any:

@@ -16,18 +16,22 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+import msgspec
+
 from dpnb._backends.memory.prepare.prepared_table import units_named
+from dpnb._backends.text_table import TextTable
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.history import launch_text
 from dpnb._core.history.log import gdp_of
 from dpnb._core.ledger_metadata import LedgerMetadata
 from dpnb._core.pricing.stored_request import plan_of, request_of
+from dpnb._core.source_files import was_read_as_texts
 from dpnb._core.tables import PrivateTables, UnreadTables
 from dpnb._core.unit_budgets import IndividualAccounting, Participation, UnitChargeRecord
 from dpnb._plan.plan import describe_plan
 from dpnb.accounting.individual import OnExhausted, UnitTracker
 from dpnb.curator.kernel import refuse_in_kernel
-from dpnb.curator.unit_name import UnitType, names_unit
+from dpnb.curator.unit_name import NUMBER, UnitType, names_unit
 from dpnb.errors import StatementError
 from dpnb.ledger import Charge, Ledger
 from dpnb.session.table_files import files_of, read_tables
@@ -174,7 +178,9 @@ def statement(
             )
         account = Accountant.from_ledger(copied)
         version = _version(version, copied.charges())
-        frames = read_tables(files_of(tables, tables_.schemas, "--table"), "--table")
+        frames = read_tables(files_of(tables, tables_.schemas, "--table"), "--table", tables_)
+        if not was_read_as_texts(copied, version):
+            _refuse_other_names(frames, tables_, version)
         tables_.read(UnreadTables(frames))
         number = _number(unit, unit_type, frames, tables_)
         paid = [
@@ -188,6 +194,20 @@ def statement(
         return Statement(_unit(unit, tables_), copied.path, version, metadata, account, mode, budget, entries)
     finally:
         copied.close()
+
+
+def _refuse_other_names(frames: Mapping[str, Any], tables: PrivateTables, version: str) -> None:
+    """Refuse a text file with numbers for units that the sessions had in memory, and then perhaps as numbers."""
+    for name, frame in frames.items():
+        unit = tables.units[name]
+        if unit.column is None or unit.type is not msgspec.UNSET or not isinstance(frame, TextTable):
+            continue
+        if frame.columns.tolist().count(unit.column) == 1 and frame[unit.column].str.fullmatch(NUMBER).any():
+            raise StatementError(
+                f"--table: the column {unit.column!r} of a .csv file is read as texts, and the sessions with version "
+                f"{version!r} had a table in memory; if it had numbers there, other rows of a person counted; give "
+                "that table as a .parquet file, or declare unit_type='integer' in the next session"
+            )
 
 
 def _version(version: str | None, charges: list[Charge]) -> str:

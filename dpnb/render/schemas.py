@@ -74,10 +74,13 @@ def _rows(schema: TableSchema) -> list[tuple[str, ...]]:
 
 
 def _facts(schema: TableSchema) -> list[str]:
-    facts = [f"privacy unit: {schema.unit.words}"]
+    read_as = {"text": ", named by a text", "integer": ", named by a whole number"}.get(str(schema.unit.type), "")
+    facts = [f"privacy unit: {schema.unit.words}{read_as}"]
     for what, number in (("units", schema.public_size), ("rows", schema.public_rows)):
         if number is not None:
             facts.append(f"public number of {what}: {number:,}")
+    if schema.missing:
+        facts.append(f"missing values in CSV files: empty fields and {', '.join(map(repr, schema.missing))}")
     return [*facts, MISSING]
 
 

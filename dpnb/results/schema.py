@@ -81,6 +81,8 @@ class TableSchema(ByName[ColumnType]):
         The public numbers of units and of rows, if they are declared.
     notice : str or None
         A warning that answers are not real or not private.
+    missing : tuple of str
+        The texts that are missing values in CSV files.
 
     Examples
     --------
@@ -104,6 +106,7 @@ class TableSchema(ByName[ColumnType]):
     public_size: int | None = None
     public_rows: int | None = None
     notice: str | None = None
+    missing: tuple[str, ...] = ()
 
     @property
     def _entries(self) -> Mapping[str, ColumnType]:

@@ -283,7 +283,8 @@ def _declared(settings: TableSettings) -> Session:
     if declaration is None:
         raise InvalidValueError(f"{settings.place}: declaration: must be given; got None; add it")
     _refuse_in_memory(settings)
-    tables = read_tables(dict(settings.data), f"{settings.place}: data")
+    declared = Session.from_toml(declaration, rehearse=True)._core.tables
+    tables = read_tables(dict(settings.data), f"{settings.place}: data", declared)
     return Session.from_toml(declaration, tables[""] if list(tables) == [""] else tables)
 
 

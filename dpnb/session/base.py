@@ -96,7 +96,13 @@ class BaseSession(Launches["SubSession", "PartSession"], Batches, BudgetRequests
         public = core.pricer.public
         tables = {
             name: TableSchema(
-                name, dict(columns), core.tables.units[name], public.units, public.rows.get(name), core.notice
+                name,
+                dict(columns),
+                core.tables.units[name],
+                public.units,
+                public.rows.get(name),
+                core.notice,
+                core.tables.missing,
             )
             for name, columns in core.tables.schemas.items()
         }

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Required, Self, TypedDict, Unpack
 
@@ -31,6 +31,7 @@ from dpnb._core.options import (
 from dpnb._core.pricing.public_knowledge import PublicSizes
 from dpnb._core.tables import PrivateTables, UnreadTables
 from dpnb._core.unit_budgets import Accounting, IndividualAccounting, checked_accounting
+from dpnb._plan.privacy_unit import UnitType
 from dpnb._plan.schema import DeclaredColumn
 from dpnb.accounting.budget import Budget
 from dpnb.accounting.exact import Number
@@ -57,6 +58,8 @@ class SessionOptions(TypedDict, total=False):
     max_groups_per_unit: int | Mapping[str, int] | None
     max_rows_per_group: int | Mapping[str, int] | None
     max_norm_per_unit: float | Mapping[str, float] | None
+    unit_type: UnitType | None
+    missing: Sequence[str]
     public_size: int | None
     public_rows: int | Mapping[str, int] | None
     version: str
@@ -80,7 +83,8 @@ class Session(BaseSession):
         are passed by name and share the privacy unit and the budget.  What a value counts as depends on that value
         alone, but a library may have changed it before: pandas converts integers in a column with a null or a fraction
         to doubles, and integers above 2**53 then differ.  Use a nullable or an Arrow type (``Int64``,
-        ``int64[pyarrow]``) for such columns.
+        ``int64[pyarrow]``) for such columns.  polars infers the types of a frame that is made from Python lists in the
+        same way; give it a schema.
     name : str
         Name of the table: letters, digits, ``.``, ``_`` and ``-``.
     budget : Budget or None
@@ -104,6 +108,14 @@ class Session(BaseSession):
     max_norm_per_unit : float, optional
         The maximum L2 norm of the vector that a unit adds to a query, as a multiple of the largest norm that one row
         can add.  A longer vector is scaled down.
+    unit_type : {"text", "integer"}, optional
+        How the value that identifies a unit is read, one by one: ``"text"`` as it is written, so that ``007`` and
+        ``7`` are two units, or ``"integer"``, and what is not a whole number of 64 bits identifies no unit.  By default
+        as the table has it; the fields of a CSV file are texts.  Required if tables differ in this.  A column of
+        floating-point numbers cannot identify units.
+    missing : list of str, default []
+        Only for CSV files, which :doc:`the commands of curators </reference/commands>` and the service read: the texts
+        that are missing values, beside empty fields.  Like `outside` of a column, the list is part of the guarantee.
     public_size : int, optional
         A public number of units, used to predict errors; never computed from the table.
     public_rows : int or mapping of str to int, optional
@@ -188,6 +200,8 @@ class Session(BaseSession):
         max_groups_per_unit: int | Mapping[str, int] | None = None,
         max_rows_per_group: int | Mapping[str, int] | None = None,
         max_norm_per_unit: float | Mapping[str, float] | None = None,
+        unit_type: UnitType | None = None,
+        missing: Sequence[str] = (),
         public_size: int | None = None,
         public_rows: int | Mapping[str, int] | None = None,
         version: str = "1",
@@ -206,6 +220,8 @@ class Session(BaseSession):
             schema,
             several=table.several,
             privacy_unit=privacy_unit,
+            unit_type=unit_type,
+            missing=missing,
             rows=max_rows_per_unit,
             groups=max_groups_per_unit,
             rows_per_group=max_rows_per_group,
@@ -283,6 +299,8 @@ class Session(BaseSession):
             schema,
             several=several,
             privacy_unit=options.get("privacy_unit"),
+            unit_type=options.get("unit_type"),
+            missing=options.get("missing", ()),
             rows=options.get("max_rows_per_unit"),
             groups=options.get("max_groups_per_unit"),
             rows_per_group=options.get("max_rows_per_group"),

@@ -1,21 +1,24 @@
-"""Read a curator's tables from files, outside any session."""
+"""Read a curator's tables from files, outside any session; the rows of text files by `dpnb._backends.text_table`."""
 
 from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from dpnb._core.tables import PrivateTables
 from dpnb.errors import SchemaError
 
 FORMATS = ".csv (also compressed, as .csv.gz), .parquet or .feather (or .arrow) file, or a folder of .parquet files"
 
 ARROW = (".feather", ".arrow")
 PARQUET = ".parquet"
+CSV = ".csv"
 
 
-def read_tables(named: Mapping[str, str], argument: str) -> dict[str, Any]:
+def read_tables(named: Mapping[str, str], argument: str, declared: PrivateTables | None = None) -> dict[str, Any]:
     """Read data frames, by the names of their tables.
 
     Parameters
@@ -24,13 +27,15 @@ def read_tables(named: Mapping[str, str], argument: str) -> dict[str, Any]:
         Path of each table's file.
     argument : str
         Name of the command-line argument, for errors.
+    declared : PrivateTables, optional
+        What is read of text files; all columns without it.
 
     Raises
     ------
     SchemaError
         If a file is missing, has another format, or cannot be read.
     """
-    return {name: _read(path, argument) for name, path in named.items()}
+    return {name: _read(path, argument, declared, name) for name, path in named.items()}
 
 
 def files_of(arguments: Sequence[str], schemas: Mapping[str, object], argument: str) -> dict[str, str]:
@@ -58,64 +63,64 @@ def files_of(arguments: Sequence[str], schemas: Mapping[str, object], argument: 
     return files
 
 
-def _read(path: str, argument: str) -> Any:
+def _read(path: str, argument: str, declared: PrivateTables | None, name: str) -> Any:
     file = Path(path)
     if not file.exists():
         raise SchemaError(f"{argument}: must be an existing file; got {path!r}; give the path of the table's file")
-    kinds: dict[str, Callable[[Path], Any]] = {PARQUET: _parquet, ".csv": _csv, **dict.fromkeys(ARROW, _arrow)}
+    kinds: dict[str, Callable[[Path], Any]] = {
+        PARQUET: _parquet,
+        CSV: lambda file: _csv(file, declared, name),
+        **dict.fromkeys(ARROW, _arrow),
+    }
     kind = format_of(file)
     if kind not in kinds:
         raise SchemaError(f"{argument}: must be a {FORMATS}; got {path!r}; convert the table to one")
     try:
         return kinds[kind](file)
+    except SchemaError as error:
+        message = f"{argument}: {path!r}: {error}"
     except ImportError:
-        fault = ""
-    except Exception as error:  # noqa: BLE001  (libraries raise many types; their messages may quote rows)
-        fault = type(error).__name__
-    if not fault:
-        raise SchemaError(
+        message = (
             f"{argument}: reading {path!r} needs a library for its format, and none is installed; pip install pyarrow, "
             "or give a .csv file"
         )
-    raise SchemaError(f"{argument}: {path!r} must be a readable table; reading it raised {fault}; check the file")
+    except Exception as error:  # noqa: BLE001  (libraries raise many types; their messages may quote rows)
+        fault = type(error).__name__
+        message = f"{argument}: {path!r} must be a readable table; reading it raised {fault}; check the file"
+    raise SchemaError(message)
 
 
 def format_of(file: Path) -> str:
     """The format of a table's file, as its suffix in lower case; empty if it is none of these."""
     if file.is_dir():
         return PARQUET if any(file.rglob(f"*{PARQUET}")) else ""
-    known = (PARQUET, ".csv", *ARROW)
+    known = (PARQUET, CSV, *ARROW)
     return next((suffix.lower() for suffix in file.suffixes[-2:] if suffix.lower() in known), "")
 
 
-def _csv(file: Path) -> Any:
-    # Infer each column's type from all of its values, not chunk by chunk.
-    import pandas as pd  # imported when first used
+def _csv(file: Path, declared: PrivateTables | None, name: str) -> Any:
+    from dpnb._backends.text_table import read_text_table  # imported when first used, since it imports pandas
 
-    return pd.read_csv(file, low_memory=False)
+    if declared is None or name not in declared.schemas:
+        return read_text_table(file)
+    return read_text_table(file, declared.missing, {*declared.schemas[name], declared.units[name].column or ""})
 
 
 def _arrow(file: Path) -> Any:
     import pandas as pd  # imported when first used
 
     importlib.import_module("pyarrow")
-    return pd.read_feather(file)
+    return pd.read_feather(
+        file, dtype_backend="pyarrow"
+    )  # the types of the file: with numpy's a null changes a column's
 
 
 def _parquet(file: Path) -> Any:
     import pandas as pd  # imported when first used
 
-    for library in ("pyarrow", "fastparquet", "polars"):
-        try:
-            importlib.import_module(library)
-        except ImportError:
-            continue
-        return (
-            importlib.import_module("polars").read_parquet(_files(file))
-            if library == "polars"
-            else pd.read_parquet(file)
-        )
-    raise ImportError
+    if find_spec("pyarrow") is None:
+        return importlib.import_module("polars").read_parquet(_files(file))
+    return pd.read_parquet(file, engine="pyarrow", dtype_backend="pyarrow")
 
 
 def _files(path: Path) -> Path | list[Path]:

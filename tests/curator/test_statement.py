@@ -298,8 +298,11 @@ def test_table_files_have_to_be_there_and_of_a_known_kind(tmp_path: Path) -> Non
     with pytest.raises(SchemaError, match="one FILE"):
         made(ledger, file, file)
     (tmp_path / "odd.csv").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(SchemaError, match="readable table"):
+    with pytest.raises(SchemaError, match="is not in the table"):
         made(ledger, tmp_path / "odd.csv")
+    (tmp_path / "odd.parquet").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(SchemaError, match="readable table"):
+        made(ledger, tmp_path / "odd.parquet")
 
 
 # --- whose statement -------------------------------------------------------------------------------------------------
@@ -317,9 +320,19 @@ def test_rows_are_named_by_their_place_in_the_file(tmp_path: Path) -> None:
             made(ledger, file, unit=unit)
 
 
+def test_a_text_file_is_refused_if_the_sessions_may_have_had_numbers_for_its_units(tmp_path: Path) -> None:
+    table = pd.DataFrame({"person": [5, 7], "visits": [10, 2], "town": "north"})
+    session, ledger, file = curator(tmp_path, "skip", table)
+    session.frame["visits"].sum().release(mu="0.1")
+    with pytest.raises(StatementError, match=r"read as texts.*\.parquet file, or declare unit_type='integer'"):
+        made(ledger, file, unit="5")
+    table.to_parquet(tmp_path / "table.parquet")
+    assert made(ledger, tmp_path / "table.parquet", unit="5").spent == near(Fraction(1, 400))
+
+
 def test_units_whose_portable_integers_collide_are_told_apart(tmp_path: Path) -> None:
     table = pd.DataFrame({"person": [5, -5, 5 + 2**60, 7], "visits": [10, 2, 4, 0], "town": "north"})
-    session, ledger, file = curator(tmp_path, "skip", table)
+    session, ledger, file = curator(tmp_path, "skip", table, unit_type="integer")
     session.frame["visits"].sum().release(mu="0.1")
     for person, visits in zip(table["person"], table["visits"], strict=True):
         got = made(ledger, file, unit=str(person))

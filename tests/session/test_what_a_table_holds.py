@@ -30,6 +30,11 @@ def on_arrow(table: pd.DataFrame) -> pd.DataFrame:
     return table.convert_dtypes(dtype_backend="pyarrow")
 
 
+def with_texts_of_persons(table: pd.DataFrame) -> pd.DataFrame:
+    """The same values as objects in the privacy unit, which cannot be a column of floating-point numbers."""
+    return table.astype({"person": object})
+
+
 TABLES: dict[str, Table] = {
     "as it is": make_table,
     "no rows": lambda: make_table().iloc[:0],
@@ -37,10 +42,10 @@ TABLES: dict[str, Table] = {
     "objects": lambda: make_table().astype(object),
     "nothing but nulls": lambda: make_table().map(lambda _: None),
     "nothing but missing values of pandas": lambda: make_table().map(lambda _: pd.NA),
-    "nothing but nan": lambda: make_table().map(lambda _: math.nan),
+    "nothing but nan": lambda: with_texts_of_persons(make_table().map(lambda _: math.nan)),
     "nothing but texts": lambda: make_table().map(str),
     "nothing but huge numbers": lambda: make_table().map(lambda _: 10**400),
-    "nothing but infinities": lambda: make_table().map(lambda _: -math.inf),
+    "nothing but infinities": lambda: with_texts_of_persons(make_table().map(lambda _: -math.inf)),
     "nothing but dates": lambda: make_table().map(lambda _: pd.Timestamp("1913-08-07")),
     "nothing but dates beyond pandas": lambda: make_table().map(lambda _: datetime.datetime(1, 1, 1)),
     "dates with a zone": lambda: make_table().map(lambda _: pd.Timestamp("1960-08-07 05:00", tz="America/Lima")),
@@ -60,7 +65,7 @@ TABLES: dict[str, Table] = {
     "categorical columns": lambda: make_table().astype(str).astype("category"),
     "nullable columns": lambda: make_table().convert_dtypes(),
     "columns on Arrow": lambda: on_arrow(make_table()),
-    "complex numbers": lambda: filled(87131 + 1j, complex),
+    "complex numbers": lambda: with_texts_of_persons(filled(87131 + 1j, complex)),
 }
 
 QUESTIONS: dict[str, tuple[Callable[[Any], Any], int]] = {

@@ -205,16 +205,16 @@ def _shuffled(frame: Any, unit: PrivacyUnit, count: int) -> Any:
     """The same rows, shuffled so that each unit is in one partition; unchanged if each row is a unit."""
     if unit.column is None:
         return frame
-    hashed = frame.map_partitions(_with_hash, unit.column, meta=_with_hash(frame._meta, unit.column))
+    hashed = frame.map_partitions(_with_hash, unit, meta=_with_hash(frame._meta, unit))
     return hashed.shuffle(on=UNIT_HASH, npartitions=count)
 
 
 # --- on the workers --------------------------------------------------------------------------------------------------
 
 
-def _with_hash(frame: Any, unit: str) -> Any:
+def _with_hash(frame: Any, unit: PrivacyUnit) -> Any:
     with isolated_numeric_settings():
-        names = unit_labels(column_of(nw.from_native(frame, eager_only=True).get_column(unit)))
+        names = unit_labels(column_of(nw.from_native(frame, eager_only=True).get_column(str(unit.column))), unit.type)
         codes, hashes = assign_unit_ids(names)
     return frame.assign(**{UNIT_HASH: np.append(hashes, 0)[codes]})
 

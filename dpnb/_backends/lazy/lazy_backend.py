@@ -8,6 +8,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, TypeVar
 
+from dpnb._backends.column_types import refuse_mixed_units
 from dpnb._backends.lazy.combine import join, part
 from dpnb._backends.lazy.engines.engine import Engine, Frame, InProcessEngine, Paths
 from dpnb._backends.lazy.execute import SelectedRows, added_up, refuse_query, selected_rows
@@ -71,9 +72,11 @@ class LazyBackend(SourceResolver[LazyTable]):
                 engine.refuse_settings(table)
                 refuse_unstable(name, table, engine)
                 self._paths[name] = paths_of(table, engine)
-            return {
+            lazy = {
                 name: engine_table(engine, table, schemas[name], units[name], share) for name, table in tables.items()
             }
+            refuse_mixed_units({name: table.unit_kind for name, table in lazy.items()}, units)
+            return lazy
 
         super().__init__(self._run(lazy_tables), schemas)
         self._is_share, self._kept = share is not None, dict[TableSource, LazyTable]()

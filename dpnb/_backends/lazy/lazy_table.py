@@ -15,12 +15,13 @@ from typing import Any
 
 import narwhals as nw
 
-from dpnb._backends.column_types import refuse_mismatch, storage_type_of
+from dpnb._backends.column_types import StorageType, refuse_mismatch, storage_type_of
 from dpnb._backends.lazy import arithmetic
 from dpnb._backends.lazy.contribution import ranked
 from dpnb._backends.lazy.engines.engine import Engine, Frame
 from dpnb._backends.lazy.public_tables import PublicTables
 from dpnb._compile import grid
+from dpnb._plan.category_values import values_of
 from dpnb._plan.privacy_unit import PrivacyUnit
 from dpnb._plan.schema import Bounded, Categories, ColumnType, Dates, Schema, Text
 from dpnb.errors import SchemaError
@@ -66,6 +67,11 @@ class LazyTable:
     has_units: bool
     max_rows: int | None
     is_prepared: bool = False
+
+    @property
+    def unit_kind(self) -> StorageType | None:
+        """The kind of the identifiers of units; None if each row is a unit."""
+        return storage_type_of(self.frame.collect_schema()[UNIT]) if self.has_units else None
 
     def prepared(self, frame: Frame, name: str) -> Frame:
         """A frame with a column as queries use it.
@@ -185,7 +191,7 @@ def engine_table(
     for name, column in schema.items():
         _refuse_type(name, column, types[name], engine)
     if unit.column is not None:
-        _refuse_unit(unit.column, types[unit.column], engine)
+        _refuse_unit(unit, types[unit.column], engine)
     # Only the required columns, renamed to avoid names that the engine or this module might use.
     selected = {f"r{stem}": nw.col(name) for name, stem in stems.items()}
     if unit.column is not None:
@@ -248,12 +254,12 @@ def _refuse_type(name: str, column: ColumnType, dtype: Any, engine: Engine) -> N
         raise SchemaError(f"column {name!r}: {kind} needs a column of {needed} in {engine.name}; {_REMEDY}")
 
 
-def _refuse_unit(name: str, dtype: Any, engine: Engine) -> None:
-    if not (_is_text(dtype) or (dtype.is_integer() and not _too_wide(dtype))):
-        raise SchemaError(
-            f"privacy_unit {name!r}: must be a column of texts, or of whole numbers of up to 64 bits, in "
-            f"{engine.name}; {_REMEDY}"
-        )
+def _refuse_unit(unit: PrivacyUnit, dtype: Any, engine: Engine) -> None:
+    is_text, is_integer = _is_text(dtype), dtype.is_integer() and not _too_wide(dtype)
+    if not (is_integer and unit.type != "text") and not (is_text and unit.type != "integer"):
+        words = {"text": "texts", "integer": "whole numbers of up to 64 bits"}
+        needed = words.get(str(unit.type), "texts, or of whole numbers of up to 64 bits,")
+        raise SchemaError(f"privacy_unit {unit.column!r}: must be a column of {needed} in {engine.name}; {_REMEDY}")
 
 
 def _too_wide(dtype: Any) -> bool:
@@ -287,13 +293,13 @@ def _counting(column: Bounded | Dates) -> tuple[float, float]:
 
 
 def _categories(raw: nw.Expr, column: Categories, dtype: Any) -> tuple[nw.Expr, dict[Any, int]]:
-    """A column of values, and the codes of the declared ones that it can contain, by Python's equality."""
+    """A column of values, and the codes of those that it can contain and that count."""
+    known = values_of(column.values)
     if _is_text(dtype):
-        return raw.cast(nw.String), {key: code for code, key in enumerate(column.values) if isinstance(key, str)}
-    numbers = [(key, code) for code, key in enumerate(column.values) if not isinstance(key, str)]
+        return raw.cast(nw.String), dict(known.texts)
     if dtype.is_float():
-        return raw.cast(nw.Float64), {float(key): code for key, code in numbers if float(key) == key}
-    return raw.cast(nw.Int64), {int(key): code for key, code in numbers if key == int(key)}
+        return raw.cast(nw.Float64), {float(key): code for key, code in known.numbers.items() if float(key) == key}
+    return raw.cast(nw.Int64), {int(key): code for key, code in known.numbers.items() if key == int(key)}
 
 
 def _number_of_integer(unit: nw.Expr) -> nw.Expr:

@@ -22,7 +22,7 @@ from dpnb._backends.memory.join_pairs import JoinedRows
 from dpnb._backends.memory.kernels import start_compiling
 from dpnb._backends.memory.part import part
 from dpnb._backends.memory.prepare.prepared_table import PreparedTable, prepare_all
-from dpnb._backends.protocol import Groups, Schemas, Units
+from dpnb._backends.protocol import FIELDS_AS_TEXTS, Groups, Schemas, Units
 from dpnb._backends.sources import SourceResolver
 from dpnb._backends.unit_vectors import Sums, added
 from dpnb._compile.linear import LinearQuery
@@ -38,13 +38,18 @@ class MemoryBackend(SourceResolver[PreparedTable | JoinedRows]):
     """Prepared tables, and the joins and parts that queries use."""
 
     engine_label = "memory"
+    _reading: str | None = None
 
     @classmethod
     def read(cls, tables: Mapping[str, Any], schemas: Schemas, units: Units) -> MemoryBackend:
         """Copy the columns in the schemas; see `prepare_all` for the errors."""
+        from dpnb._backends.text_table import TextTable  # imported when first used, since it imports pandas
+
         prepared = prepare_all(tables, schemas, units)
         start_compiling(max((table.rows for table in prepared.values()), default=0))
-        return cls(prepared, schemas)
+        backend = cls(prepared, schemas)
+        backend._reading = FIELDS_AS_TEXTS if any(isinstance(table, TextTable) for table in tables.values()) else None
+        return backend
 
     @property
     def units(self) -> int:
@@ -72,8 +77,9 @@ class MemoryBackend(SourceResolver[PreparedTable | JoinedRows]):
     def settle(self) -> None:
         """Do nothing: the calling thread does all the work itself."""
 
-    def files(self) -> None:
-        """None, since no file is read again."""
+    def files(self) -> str | None:
+        """How text files were read, which decides which rows of a unit count; no file is read again."""
+        return self._reading
 
     def sums(self, query: LinearQuery, active: Active | None = None) -> Sums:
         """The exact sums of a query; see `execute`."""

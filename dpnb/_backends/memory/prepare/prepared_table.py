@@ -378,14 +378,14 @@ def units_named(
     for name, table in tables.items():
         column = units[name].column
         if column is not None:
-            values[name] = unit_labels(columns_of(table, name, [column])[column])
+            values[name] = unit_labels(columns_of(table, name, [column])[column], units[name].type)
     distinct = run_guarded(lambda: distinct_unit_ids(_concatenated(values))[1], READING_FAILED)
     return [number for number, value in enumerate(distinct) if is_name(plain(value))]
 
 
 def _unit_values(columns: dict[str, Values], unit: PrivacyUnit) -> Values | int:
     """The value that identifies each row's unit; the number of rows if each row is a unit."""
-    return _rows(columns) if unit.column is None else unit_labels(columns[unit.column])
+    return _rows(columns) if unit.column is None else unit_labels(columns[unit.column], unit.type)
 
 
 def _rows(columns: dict[str, Values]) -> int:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import UNSET, UnsetType
 from numpy.typing import NDArray
 
 from dpnb._backends.contribution import Integers, label_hash
@@ -14,6 +15,7 @@ from dpnb._backends.memory.blocks import by_blocks, even_blocks
 from dpnb._backends.memory.prepare.columns import UNUSUAL, DictionaryColumn, Values, objects, value_of
 from dpnb._backends.memory.prepare.times import TIMES, time_name
 from dpnb._backends.memory.prepare.values import each
+from dpnb._plan.privacy_unit import UnitType, identifier_of
 
 ShortIntegers = NDArray[np.int32]
 """Indices of units or of rows, of which there are fewer than 2**31 (see `prepared_table`); or grid steps."""
@@ -34,23 +36,33 @@ MAX_PIECES = 64
 """Largest number of pieces of a table that are divided into shares."""
 
 
-def unit_labels(values: Values) -> Values:
+def unit_labels(values: Values, unit_type: UnitType | UnsetType = UNSET) -> Values:
     """The value that identifies each row's unit, in a form that does not depend on the column's type.
 
     Points in time and durations have many types, and a single unusual value may change the type of the column.  So they
     all become texts; and complex numbers without an imaginary part and `longdouble` become doubles.
     """
     if isinstance(values, DictionaryColumn):
-        return DictionaryColumn(values.codes, _unit_names(values.values))
-    return _unit_names(values)
+        return DictionaryColumn(values.codes, _unit_names(values.values, unit_type))
+    return _unit_names(values, unit_type)
 
 
-def _unit_names(values: NDArray[Any]) -> NDArray[Any]:
+def _unit_names(values: NDArray[Any], unit_type: UnitType | UnsetType) -> NDArray[Any]:
+    if unit_type is not UNSET and not (unit_type == "integer" and values.dtype.kind == "i"):
+        return objects([_identifier(value, unit_type) for value in values])
     if values.dtype.kind in "Mm":
         return objects([time_name(value) for value in values])
     if values.dtype.kind == "O":
         return objects([_unit_name(value) for value in values])
     return values
+
+
+def _identifier(value: Any, unit_type: UnitType) -> str | int | None:
+    try:
+        named = time_name(value) if isinstance(value, TIMES) else value_of(value)
+        return identifier_of(named, unit_type)
+    except Exception:  # noqa: BLE001  (an unusual object that cannot be converted: the row has no unit)
+        return None
 
 
 def _unit_name(value: Any) -> Any:

@@ -1,0 +1,274 @@
+"""Tables in CSV files: no row changes what others count as, from the file to the answer and the ledger."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import dpnb
+from dpnb._core.tables import UnreadTables
+from dpnb.curator.check import check
+from dpnb.errors import InvalidValueError, LedgerError, SchemaError
+from dpnb.ledger import MEMORY, Ledger
+from dpnb.ledger.charge import TABLE_FILES
+from dpnb.session.table_files import read_tables
+
+CODES = [1, 2, 3, 4, 5]
+SCHEMA: dict[str, Any] = {"code": dpnb.Categories(CODES)}
+
+
+def people(count: int = 400) -> list[str]:
+    return [f"{10**17 + number},{CODES[number % 5]}" for number in range(count)]
+
+
+def session(file: Path, lines: list[str], **changes: Any) -> dpnb.Session:
+    file.write_text("\n".join(["id,code", *lines]), "utf-8")
+    return opened(file, **changes)
+
+
+def opened(file: Path, **changes: Any) -> dpnb.Session:
+    arguments: dict[str, Any] = {
+        "name": "people", "budget": dpnb.Budget.gdp(1000), "schema": SCHEMA, "privacy_unit": "id",
+        "max_rows_per_unit": 2, "ledger": MEMORY, "not_private_test_seed": 1, **changes,
+    }  # fmt: skip
+    declared = dpnb.Session.rehearse(**{name: value for name, value in arguments.items() if "seed" not in name})
+    return dpnb.Session(read_tables({"": str(file)}, "table", declared._core.tables)[""], **arguments)
+
+
+def counts(of: dpnb.Session) -> list[int]:
+    return of.frame.groupby("code").count().release(mu=100).to_pandas().iloc[:, 0].round().astype(int).tolist()
+
+
+def units(of: dpnb.Session) -> int:
+    return round(float(of.frame.count_units().release(mu=100)))
+
+
+ADDED = {
+    "a text in a column of codes": "1,unknown",
+    "no identifier": ",3",
+    "an identifier that is a text": "A12,3",
+    "too many fields": "1,2,3",
+    "too few fields": "1",
+    "an open quotation mark": '"1,2',
+    "an open quotation mark in the last field": '1,"2',
+    "a huge number": f"1,{'9' * 400}",
+    "a carriage return": "1\r2,3",
+    "a NUL": "1\0,2",
+}
+
+
+@pytest.mark.parametrize("place", [0, 200, 400])
+@pytest.mark.parametrize("line", ADDED.values(), ids=ADDED)
+def test_one_line_changes_no_count_by_more_than_one(line: str, place: int, tmp_path: Path) -> None:
+    before = session(tmp_path / "a.csv", people())
+    assert counts(before) == [80] * 5
+    assert units(before) == 400
+    lines = people()
+    after = session(tmp_path / "b.csv", [*lines[:place], line, *lines[place:]])
+    assert np.abs(np.subtract(counts(after), 80)).max() <= 1
+    assert abs(units(after) - 400) <= 1
+
+
+def test_with_the_reader_of_pandas_one_text_changes_all_counts(tmp_path: Path) -> None:
+    schema = {"code": dpnb.Categories(["00001", "00002"])}
+    lines = [f"p{number},0000{number % 2 + 1}" for number in range(100)]
+    found = []
+    for name, added in (("a", []), ("b", ["q,x"])):
+        file = tmp_path / f"{name}.csv"
+        file.write_text("\n".join(["id,code", *lines, *added]))
+        codes = pd.read_csv(file)["code"]
+        found.append([int((codes == key).sum()) for key in schema["code"].values])
+        assert counts(opened(file, schema=schema)) == [50, 50]
+    assert found == [[0, 0], [50, 50]]
+
+
+def test_identifiers_are_the_exact_texts_of_their_fields(tmp_path: Path) -> None:
+    lines = ["007,1", "7,1", "7.0,1", " 7,1", f"{10**17},1", f"{10**17 + 1},1"]
+    assert units(session(tmp_path / "a.csv", lines)) == 6
+    as_integers = session(tmp_path / "a.csv", lines, unit_type="integer")
+    assert units(as_integers) == 3  # 7, and the two large ones
+
+
+def test_the_rows_of_a_unit_that_count_do_not_depend_on_other_identifiers(tmp_path: Path) -> None:
+    lines = [f"{unit},{code}" for unit in range(300) for code in CODES]
+    without, beside = (session(tmp_path / "a.csv", [*lines, *more]) for more in ([], ["a text,1", ",2"]))
+    assert np.abs(np.subtract(counts(without), counts(beside))).max() <= 1
+    # As numbers the same units have other names, so that other rows count.
+    assert counts(session(tmp_path / "a.csv", lines, unit_type="integer")) != counts(without)
+
+
+def test_missing_values_are_empty_fields_and_the_declared_texts(tmp_path: Path) -> None:
+    lines = ["1,1", "NA,1", ",1", "2,NA", "3,-9", "4,"]
+    assert units(session(tmp_path / "a.csv", lines)) == 5
+    listed = session(tmp_path / "a.csv", lines, missing=["NA", "-9"])
+    assert units(listed) == 4
+    x = {"code": dpnb.Bounded(-10, 10)}
+    assert float(session(tmp_path / "a.csv", lines, schema=x).frame["code"].sum().release(mu=500)) == pytest.approx(
+        -7, abs=0.5
+    )
+    answer = session(tmp_path / "a.csv", lines, schema=x, missing=["NA", "-9"]).frame["code"].sum().release(mu=500)
+    assert float(answer) == pytest.approx(1, abs=0.5)
+
+
+def test_the_list_of_missing_texts_is_part_of_the_guarantee(tmp_path: Path) -> None:
+    file, ledger = tmp_path / "a.csv", tmp_path / "a.dpnb"
+    session(file, people(), ledger=ledger, missing=["NA"]).ledger.close()
+    opened(file, ledger=ledger, missing=["NA"]).ledger.close()
+    for other in ([], ["NA", "-9"]):
+        with pytest.raises(LedgerError, match="missing"):
+            opened(file, ledger=ledger, missing=other)
+
+
+@pytest.mark.parametrize("missing", ["NA", [1], ["a", "a"], [""], None, ["\ud800"], [str(n) for n in range(101)]])
+def test_other_lists_of_missing_texts_are_refused(missing: Any, tmp_path: Path) -> None:
+    with pytest.raises(SchemaError, match=r"^missing: must be a list"):
+        session(tmp_path / "a.csv", people(), missing=missing)
+
+
+def test_a_table_in_memory_marks_missing_values_itself() -> None:
+    table = pd.DataFrame({"id": ["a", "NA"], "code": [1, 2]})
+    with pytest.raises(SchemaError, match=r"^missing: is for CSV files"):
+        dpnb.Session(
+            table, name="t", budget=dpnb.Budget.gdp(1), schema=SCHEMA, privacy_unit="id", max_rows_per_unit=1,
+            missing=["NA"], ledger=MEMORY,
+        )  # fmt: skip
+
+
+# --- versions and several tables -------------------------------------------------------------------------------------
+
+
+def test_a_ledger_that_was_filled_with_the_table_in_memory_asks_for_a_new_version(tmp_path: Path) -> None:
+    file, ledger = tmp_path / "a.csv", tmp_path / "a.dpnb"
+    file.write_text("\n".join(["id,code", *people()]))
+    same: dict[str, Any] = {
+        "name": "people", "budget": dpnb.Budget.gdp(1000), "schema": SCHEMA, "privacy_unit": "id",
+        "max_rows_per_unit": 2, "ledger": ledger, "not_private_test_seed": 1,
+    }  # fmt: skip
+    filled = dpnb.Session(pd.read_csv(file), **same)
+    spent = filled.frame.count().release(mu=100)
+    filled.ledger.close()
+    with pytest.raises(InvalidValueError, match=r"^version: must be changed.*as texts"):
+        opened(file, ledger=ledger)
+    new = opened(file, ledger=ledger, version="2")
+    assert spent is not None
+    assert new.headroom < 1
+    new.frame.count().release(mu=100)
+    new.ledger.close()
+    again = opened(file, ledger=ledger, version="2")  # what was read in this way is used again
+    again.ledger.close()
+    kinds = [charge.kind for charge in Ledger.read_only_copy(str(ledger)).charges()]
+    assert kinds.count(TABLE_FILES) == 1
+
+
+TEXTS = pd.DataFrame({"id": ["007", "7"], "code": [1, 2]})
+NUMBERS = pd.DataFrame({"id": [7, 8], "code": [1, 2]})
+
+
+def two(first: Any, second: Any, **changes: Any) -> dpnb.Session:
+    return dpnb.Session(
+        UnreadTables({"a": first, "b": second}), name="two", budget=dpnb.Budget.gdp(1000),
+        schema={"a": SCHEMA, "b": SCHEMA}, privacy_unit="id", max_rows_per_unit={"a": 1, "b": 1}, ledger=MEMORY,
+        not_private_test_seed=1, **changes,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("make", [lambda frame: frame, pa.Table.from_pandas], ids=["pandas", "Arrow"])
+def test_tables_that_name_a_person_by_a_text_and_by_a_number_are_not_joined_silently(make: Any) -> None:
+    with pytest.raises(SchemaError, match=r"one type in all tables.*'a' has texts, 'b' whole numbers.*unit_type"):
+        two(make(TEXTS), make(NUMBERS))
+
+    def pairs(of: dpnb.Session) -> int:
+        return round(float(of.table("a").merge(of.table("b"), on="id").count().release(mu=100)))
+
+    assert pairs(two(make(TEXTS), make(NUMBERS), unit_type="text")) == 1
+    assert pairs(two(make(TEXTS.iloc[:1]), make(NUMBERS), unit_type="text")) == 0
+    assert pairs(two(make(TEXTS.iloc[:1]), make(NUMBERS), unit_type="integer")) == 1
+
+
+def test_a_text_file_and_a_file_with_numbers_are_not_joined_silently(tmp_path: Path) -> None:
+    TEXTS.to_csv(tmp_path / "a.csv", index=False)
+    NUMBERS.to_parquet(tmp_path / "b.parquet")
+    tables = read_tables({"a": str(tmp_path / "a.csv"), "b": str(tmp_path / "b.parquet")}, "table")
+    with pytest.raises(SchemaError, match="one type in all tables"):
+        two(tables["a"], tables["b"])
+
+
+FLOATS: dict[str, Any] = {
+    "pandas": pd.DataFrame({"id": [1.0, None], "code": [1, 2]}),
+    "nullable": pd.DataFrame({"id": pd.array([1.0, None], "Float64"), "code": [1, 2]}),
+    "categories": pd.DataFrame({"id": pd.Categorical([1.0, None]), "code": [1, 2]}),
+    "complex": pd.DataFrame({"id": [1 + 0j, 2], "code": [1, 2]}),
+    "Arrow": pa.table({"id": [1.0, None], "code": [1, 2]}),
+}
+
+
+@pytest.mark.parametrize("table", FLOATS.values(), ids=FLOATS)
+def test_floating_point_numbers_identify_no_units(table: Any) -> None:
+    with pytest.raises(SchemaError, match=r"privacy_unit 'id': must not be .*floating.*read_csv\(path, dtype="):
+        dpnb.Session(
+            table, name="t", budget=dpnb.Budget.gdp(1), schema=SCHEMA, privacy_unit="id", max_rows_per_unit=1,
+            ledger=MEMORY,
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize("unit_type", ["number", 1, True, ["text"]])
+def test_other_types_of_units_are_refused(unit_type: Any) -> None:
+    with pytest.raises(SchemaError, match=r"^unit_type: must be 'text' or 'integer'"):
+        two(TEXTS, TEXTS, unit_type=unit_type)
+
+
+# --- the curator's commands ------------------------------------------------------------------------------------------
+
+DECLARED = """
+name = "people"
+privacy_unit = "id"
+max_rows_per_unit = 2
+missing = ["NA"]
+[budget]
+mu = 1
+[schema]
+code = { type = "categories", values = [1, 2, 3, 4, 5] }
+"""
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+def test_a_check_counts_what_could_not_be_read(suffix: str, tmp_path: Path) -> None:
+    (tmp_path / "people.toml").write_text(DECLARED)
+    lines = [*map(str.encode, people(100)), b'1,"2', b'3"', b"1,2,3", b"\xff,1", b"NA,3", b"4,NA"]
+    text = b"\xef\xbb\xbf" + b"\r\n".join([b"id,code", *lines])
+    file = tmp_path / f"people.csv{suffix}"
+    file.write_bytes(gzip.compress(text) if suffix else text)
+    made = check(str(tmp_path / "people.toml"), [str(file)])
+    said = "\n".join(one.text for one in made.advice)
+    assert made.fine
+    assert "1 of 106 lines have an open or misplaced quotation mark and are dropped" in said
+    assert "convert the table to Parquet" in said
+    assert "2 of 106 lines do not have as many fields as the first line and are dropped" in said
+    assert "1 of 106 lines have values that are not UTF-8 and are missing" in said
+    units = made.tables[0].units
+    assert units is not None
+    assert (units.rows, units.units, units.rows_without_unit) == (103, 101, 2)
+    tally = made.tables[0].columns[0].tally
+    assert tally is not None
+    assert (tally.counts, tally.missing, tally.unusable) == (102, 1, 0)
+
+
+def test_a_first_line_without_names_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text('"id,code\n1,2')
+    with pytest.raises(SchemaError, match="the first line must have the names"):
+        read_tables({"": str(tmp_path / "a.csv")}, "table")
+
+
+def test_an_unusable_archive_is_refused_without_its_content(tmp_path: Path) -> None:
+    (tmp_path / "a.csv.gz").write_bytes(b"sekret")
+    with pytest.raises(
+        SchemaError, match=r"must be a readable table; reading it raised \w+; check the file"
+    ) as refused:
+        read_tables({"": str(tmp_path / "a.csv.gz")}, "table")
+    assert "sekret" not in str(refused.value)
