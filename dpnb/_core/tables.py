@@ -160,6 +160,18 @@ class PrivateTables(NotCopyable):
             units[name] = privacy_unit_from(privacy_unit, schemas[name], unit_type=unit_type, **of_table)
         return cls(schemas, units, texts)
 
+    @classmethod
+    def of_arguments(cls, arguments: Mapping[str, Any], *, several: bool) -> PrivateTables:
+        """The tables that the arguments of a session declare; see `declared`."""
+        return cls.declared(
+            arguments.get("schema"),
+            several=several,
+            privacy_unit=arguments.get("privacy_unit"),
+            unit_type=arguments.get("unit_type"),
+            missing=arguments.get("missing", ()),
+            **{limit: arguments.get(name) for limit, name in LIMITS.items()},
+        )
+
     @property
     def columns(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
         """The names of the tables and of their columns, in the order of the declaration."""

@@ -16,6 +16,7 @@ from typing import IO, Any
 from dpnb._core.accountant.grant import Grant
 from dpnb._core.accountant.limit import Limit
 from dpnb._core.accountant.tree import ABOVE_THRESHOLD, BudgetTree
+from dpnb._core.tables import PrivateTables
 from dpnb.copying import NotCopyable
 from dpnb.errors import ChargesStopped, DpnbError, InvalidValueError, LedgerError, RequestError
 from dpnb.interactive.closing import close_launch
@@ -283,7 +284,8 @@ def _declared(settings: TableSettings) -> Session:
     if declaration is None:
         raise InvalidValueError(f"{settings.place}: declaration: must be given; got None; add it")
     _refuse_in_memory(settings)
-    declared = Session.from_toml(declaration, rehearse=True)._core.tables
+    stated = read_declaration(str(declaration), Session)
+    declared = stated.located(lambda: PrivateTables.of_arguments(stated.arguments(), several=stated.several))
     tables = read_tables(dict(settings.data), f"{settings.place}: data", declared)
     return Session.from_toml(declaration, tables[""] if list(tables) == [""] else tables)
 

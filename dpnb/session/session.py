@@ -295,17 +295,7 @@ class Session(BaseSession):
         schema = options.get("schema")
         several = isinstance(schema, Mapping) and any(isinstance(part, Mapping) for part in schema.values())
         del table
-        declared = PrivateTables.declared(
-            schema,
-            several=several,
-            privacy_unit=options.get("privacy_unit"),
-            unit_type=options.get("unit_type"),
-            missing=options.get("missing", ()),
-            rows=options.get("max_rows_per_unit"),
-            groups=options.get("max_groups_per_unit"),
-            rows_per_group=options.get("max_rows_per_group"),
-            norm=options.get("max_norm_per_unit"),
-        )
+        declared = PrivateTables.of_arguments(options, several=several)
         size = checked_size(options.get("public_size"))
         rows = checked_rows(options.get("public_rows"), declared.units, size)
         mock = rehearsal.mock_tables(declared.schemas, declared.units, size, rows)
