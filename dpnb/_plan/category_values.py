@@ -16,7 +16,7 @@ from dpnb._plan.schema import MAX_EXACT_INTEGER, Key, has_allowed_magnitude
 DECIMAL = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]{1,3})?", re.ASCII)
 
 TRUTH = {"True": 1, "true": 1, "TRUE": 1, "False": 0, "false": 0, "FALSE": 0}
-"""The texts of truth values that readers recognise."""
+"""The texts of truth values that readers recognise, as numbers."""
 
 MAX_DIGITS = 100
 """Longer texts are not numbers."""

@@ -110,6 +110,13 @@ def test_every_type_of_column_is_read(values: pd.Series) -> None:
     assert prepared.rows == len(values)
 
 
+def test_texts_of_truth_values_count_like_these_in_a_column_of_numbers() -> None:
+    columns: list[list[object]] = [["True", "False", "no"], [True, False, None]]
+    texts, truths = (prepare(pd.DataFrame({"x": column}), X, PrivacyUnit()).numbers["x"] for column in columns)
+    np.testing.assert_array_equal(texts, [1, 0, np.nan])
+    np.testing.assert_array_equal(texts, truths)
+
+
 @pytest.mark.parametrize(
     ("value", "code"),
     [("a", 0), (1, 1), (1.0, 1), (True, 1), (0, 2), ("1", 1), ("A", -1), (None, -1), ([1], -1), (Trap(), -1)],

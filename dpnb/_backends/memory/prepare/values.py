@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from dpnb._backends.memory.blocks import by_blocks, even_blocks
 from dpnb._backends.memory.prepare.columns import Values, by_value, value_of
 from dpnb._backends.memory.prepare.times import TIMES, is_duration, microseconds
-from dpnb._plan.category_values import CategoryValues, values_of
+from dpnb._plan.category_values import TRUTH, CategoryValues, values_of
 from dpnb._plan.schema import MAX_EXACT_INTEGER, Categories, encodable, iso_time, seconds_of, text_of
 
 Codes = NDArray[np.signedinteger[Any]]
@@ -55,7 +55,8 @@ def each(values: NDArray[Any], work: Callable[[Any], int], kind: np.dtype[Any]) 
 def floats(values: NDArray[Any]) -> NDArray[np.float64]:
     """Finite numbers; NaN for any other value.
 
-    A complex number without an imaginary part counts as its real part; other complex numbers do not count.
+    A complex number without an imaginary part counts as its real part; other complex numbers do not count.  Texts count
+    as the numbers or truth values that they write, since a library may have left them texts because of another row.
     """
     if values.dtype.kind in "biuf":
         numbers = values.astype(np.float64, copy=False)
@@ -69,7 +70,8 @@ def floats(values: NDArray[Any]) -> NDArray[np.float64]:
 
 def _float(value: Any) -> float:
     try:
-        return math.nan if isinstance(value, TIMES) else float(value_of(value))
+        value = value_of(value)
+        return math.nan if isinstance(value, TIMES) else float(TRUTH.get(value, value) if type(value) is str else value)
     except Exception:  # noqa: BLE001  (row evaluation is total: a value that is not a number does not count)
         return math.nan
 
