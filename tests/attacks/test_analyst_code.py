@@ -1,10 +1,13 @@
 """Code of the analyst that runs on rows.
 
-Fault: Where a query contains code of the analyst, this code can keep what it sees, take longer, or spend more for some
-rows. A constant is such code if its class is the analyst's: a comparison calls its methods with the values of rows.
+Kind: beyond
+Fault: Where a query contains code of the analyst, this code can keep what it sees, take longer, or spend more for
+some rows. A constant is such code if its class is the analyst's: a comparison calls its methods with the values of
+rows.
 Reported: https://www.usenix.org/conference/usenix-security-11/differential-privacy-under-fire (Haeberlen, Pierce and
 Narayan 2011, on PINQ and Airavat)
-dpnb: Functions are called once, with a column and never with a value; a plan holds instances of Python's own types only.
+dpnb: Functions are called once, with a column and never with a value; a plan holds instances of Python's own types
+only.
 """
 
 from __future__ import annotations

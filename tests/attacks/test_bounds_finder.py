@@ -1,8 +1,10 @@
 """Finding bounds discloses an extreme value.
 
-Fault: Values below the smallest bin, infinite values and NaN were not treated like others when bounds were searched for,
-so one of them decided whether there was an answer, or what it was.
-Reported: opendp/smartnoise-sdk#580 (for #572 and #574); IBM/differential-privacy-library#20 (bounds read from the data)
+Kind: noise
+Fault: Values below the smallest bin, infinite values and NaN were not treated like others when bounds were searched
+for, so one of them decided whether there was an answer, or what it was.
+Reported: opendp/smartnoise-sdk#580 (for #572 and #574); IBM/differential-privacy-library#20 (bounds read from the
+data)
 dpnb: `find_bounds` counts rows in public bins that cover the declared bounds; one row changes one count by one.
 """
 

@@ -1,8 +1,11 @@
 """Budgets that are added up in doubles.
 
+Kind: budget
 Fault: Sums of doubles are rounded. Ten tenths are more or less than one, depending on the order; and a charge that is
-small beside what was spent changes nothing, so any number of such queries is free. One remedy was to allow a little more.
-Reported: opendp/dpcreator#473; opendp/dpcreator#547; opendp/dpcreator#572; OpenMined/PySyft#6917 (the order of queries)
+small beside what was spent changes nothing, so any number of such queries is free. One remedy was to allow a little
+more.
+Reported: opendp/dpcreator#473; opendp/dpcreator#547; opendp/dpcreator#572; OpenMined/PySyft#6917 (the order of
+queries)
 dpnb: Charges and budgets are exact rational numbers, rounded once, when they are stated.
 """
 

@@ -1,9 +1,11 @@
 """Codes of categories that depend on the other rows.
 
-Fault: A library numbers categories in the order in which they first occur (or in the order of those that occur), so one
-row in front changes the code of every other row, and computations with codes are not row by row.
+Kind: values
+Fault: A library numbers categories in the order in which they first occur (or in the order of those that occur), so
+one row in front changes the code of every other row, and computations with codes are not row by row.
 Reported: opendp/opendp#2944
-dpnb: A category is its declared value; the codes and the categories of a container's column are never used as numbers.
+dpnb: A category is its declared value; the codes and the categories of a container's column are never used as
+numbers.
 """
 
 from __future__ import annotations

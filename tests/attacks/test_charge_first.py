@@ -1,10 +1,12 @@
 """The charge comes after the answer.
 
-Fault: A query is run, and its cost is recorded afterwards. If anything between fails, or is made to fail, the answer (or
-what the failure shows) was free; and two queries at once may both pass the check of one budget.
+Kind: budget
+Fault: A query is run, and its cost is recorded afterwards. If anything between fails, or is made to fail, the answer
+(or what the failure shows) was free; and two queries at once may both pass the check of one budget.
 Reported: https://github.com/dscc-admin-ch/lomas/blob/v0.4.1/server/lomas_server/dp_queries/dp_querier.py (lomas);
-Haeberlen, Pierce and Narayan 2011: https://www.usenix.org/conference/usenix-security-11/differential-privacy-under-fire
-(budget and state attacks on PINQ and Airavat)
+Haeberlen, Pierce and Narayan 2011:
+https://www.usenix.org/conference/usenix-security-11/differential-privacy-under-fire (budget and state attacks on PINQ
+and Airavat)
 dpnb: The charge is on disk before a row is read; a request that failed keeps its charge, and repeating it uses it.
 """
 

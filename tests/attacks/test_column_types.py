@@ -1,11 +1,12 @@
 """Types of columns that follow from all of their rows.
 
-Fault: A library gives a column a type that suits all of its values, so one odd value turns numbers into doubles or texts,
-and dates into objects. If the values of other rows are then read differently, one person changes all of them.
+Kind: values
+Fault: A library gives a column a type that suits all of its values, so one odd value turns numbers into doubles or
+texts, and dates into objects. If the values of other rows are then read differently, one person changes all of them.
 Reported: opendp/opendp#2374; opendp/opendp#2587 (types inferred from the first rows of a file)
-dpnb: Each value is read by itself, by the declared type of its column, whatever type the container gave the column.
+dpnb: Each value is read alone, by the declared type of its column, whatever type the container gave the column.
 
-Exact sums with and without the odd row must stay within the claim.  Nothing here is drawn.
+Exact sums with and without the odd row must stay within the claim. Nothing here is drawn.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
 """The sensitivity of two columns together.
 
+Kind: sensitivity
 Fault: The sum of two columns was given the sensitivity of one of them; half of an odd whole number was rounded down.
 Reported: opendp/smartnoise-sdk#320; opendp/opendp#314
 dpnb: Bounds are carried through every expression, and sensitivities are exact rational numbers, rounded up once.

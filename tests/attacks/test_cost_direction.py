@@ -1,8 +1,10 @@
 """Less noise costs less.
 
+Kind: budget
 Fault: The charge fell when the noise was made smaller, so exact answers were nearly free.
 Reported: OpenMined/PySyft#6914
-dpnb: The charge is (sensitivity / noise scale)^2, rounded up, for every query: half the noise costs four times as much.
+dpnb: The charge is (sensitivity / noise scale)^2, rounded up, for every query: half the noise costs four times as
+much.
 """
 
 from __future__ import annotations

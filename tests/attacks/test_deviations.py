@@ -1,10 +1,11 @@
 """The rounded mean in a sum of squared deviations.
 
-Fault: A variance is computed from deviations from the mean of the table. One row changes in which direction that mean is
-rounded, and with it the deviation of every other row. The claim covered the rounding of the sum alone.
+Kind: sums
+Fault: A variance is computed from deviations from the mean of the table. One row changes in which direction that mean
+is rounded, and with it the deviation of every other row. The claim covered the rounding of the sum alone.
 Reported: opendp/opendp#2923
-dpnb: A variance is computed from noisy exact sums; deviations are from a public point, the middle of the bounds. Bounds
-that are narrow beside their size are refused.
+dpnb: A variance is computed from noisy exact sums; deviations are from a public point, the middle of the bounds.
+Bounds that are narrow beside their size are refused.
 """
 
 from __future__ import annotations

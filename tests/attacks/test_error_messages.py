@@ -1,11 +1,12 @@
 """Errors, warnings and shapes that depend on rows.
 
-Fault: A value that cannot be read as its column's type stops the query, and the message quotes it; or it changes the type
-or the length of the answer. A server returned the text of such exceptions to the analyst.
+Kind: values
+Fault: A value that cannot be read as its column's type stops the query, and the message quotes it; or it changes the
+type or the length of the answer. A server returned the text of such exceptions to the analyst.
 Reported: opendp/opendp#2587 (data-dependent errors); opendp/opendp#2374;
 https://github.com/dscc-admin-ch/lomas/blob/v0.4.1/server/lomas_server/dp_queries/dp_querier.py (lomas)
-dpnb: No value raises or warns, and answers to a query have one shape and one type; after the charge there is one constant
-error. `tests/statistical/test_attack_differencing.py` watches more: log lines, displays, the ledger.
+dpnb: No value raises or warns, and answers to a query have one shape and one type; after the charge there is one
+constant error. `tests/statistical/test_attack_differencing.py` watches more: log lines, displays, the ledger.
 """
 
 from __future__ import annotations

@@ -1,10 +1,12 @@
 """Sums of doubles, or of single-precision numbers, overflow.
 
+Kind: sums
 Fault: An infinite intermediate sum swallows all later rows, so one row decides whether the answer is plus or minus
 infinity. In OpenDP a column that was cast to single precision was checked for overflow as if it were double.
 Reported: opendp/opendp#2941; arXiv:2207.10635 (Casacuberta et al. 2022);
 https://docs.tmlt.dev/core/latest/topic-guides/known-vulnerabilities.html (Tumult Core, "Floating point overflow")
-dpnb: Sums are integers of any size, and every bound and noise scale is a finite, normal double, or the query is refused.
+dpnb: Sums are integers of any size, and every bound and noise scale is a finite, normal double, or the query is
+refused.
 """
 
 from __future__ import annotations

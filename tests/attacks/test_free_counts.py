@@ -1,7 +1,8 @@
 """Operations that make missing values, and counts that are free.
 
-Fault: Where the number of rows is public, the count of a column without missing values is free. But a cast, a cut or a
-remainder makes missing values of some values, so the free count is the number of rows that were not affected.
+Kind: values
+Fault: Where the number of rows is public, the count of a column without missing values is free. But a cast, a cut or
+a remainder makes missing values of some values, so the free count is the number of rows that were not affected.
 Reported: opendp/opendp#2938 (casts); opendp/opendp#2939 (cut); opendp/opendp#2940 (remainders)
 dpnb: Every count is charged and gets noise, also with `public_rows`; a row that counts for nothing changes it by one.
 """

@@ -1,9 +1,10 @@
 """The noise scale of a Gaussian for an epsilon and a delta.
 
-Fault: In the formula of the analytic Gaussian mechanism a sign was wrong, so sigma was too small; in another place the
-variance was used as the scale.
+Kind: noise
+Fault: In the formula of the analytic Gaussian mechanism a sign was wrong, so sigma was too small; in another place
+the variance was used as the scale.
 Reported: opendp/smartnoise-core#316
-dpnb: The conversion is a proven bound in exact arithmetic; here it is checked by the integral itself, with 50 digits.
+dpnb: A budget becomes the largest mu that implies it, rounded down; here the integral is evaluated with 50 digits.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
 """Groups that are in the answer because they are in the table.
 
-Fault: A GROUP BY answers for the groups that occur, so a group with one person tells for certain that this person is in
-the table, however much noise its count has.
-Reported: OpenMined/PipelineDP#281 (why partitions are selected privately);
-arXiv:1909.01917 (Wilson et al. 2019, Google's thresholding)
-dpnb: Groups are declared, or passed by the analyst, or found by `discover` at a stated delta. Declared groups without rows
-are in every answer; those without rows that are asked for by a key, too.
+Kind: values
+Fault: A GROUP BY answers for the groups that occur, so a group with one person tells for certain that this person is
+in the table, however much noise its count has.
+Reported: OpenMined/PipelineDP#281 (why partitions are selected privately); arXiv:1909.01917 (Wilson et al. 2019,
+Google's thresholding)
+dpnb: Groups are declared, or passed by the analyst, or found by `discover` at a stated delta. Declared groups without
+rows are in every answer; those without rows that are asked for by a key, too.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
 """Sums in machine integers wrap round.
 
+Kind: sums
 Fault: A sum that is kept in the type of its column wraps round at the largest integer, so one row more changes it by
 nearly the whole range. In OpenDP the days of dates were summed in 32 bits.
 Reported: arXiv:2207.10635 (Casacuberta et al. 2022); opendp/opendp#2937

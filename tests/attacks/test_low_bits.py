@@ -1,7 +1,8 @@
 """Low-order bits of floating-point noise.
 
-Fault: A double plus a double of noise is rounded to the grid of the larger one, so which doubles can come out depends on
-the sum; one answer may tell for certain which of two tables it was computed from.
+Kind: noise
+Fault: A double plus a double of noise is rounded to the grid of the larger one, so which doubles can come out depends
+on the sum; one answer may tell for certain which of two tables it was computed from.
 Reported: https://www.microsoft.com/en-us/research/wp-content/uploads/2012/10/lsbs.pdf (Mironov 2012);
 IBM/differential-privacy-library#94; meta-pytorch/opacus#616; prestodb/presto#23002; opendp/opendp#941
 dpnb: Sums are integers, and the noise is rounded exactly to one grid that the noise scale alone decides.

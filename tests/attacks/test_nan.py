@@ -1,5 +1,6 @@
 """One NaN or infinity changes the answer about everybody.
 
+Kind: sums
 Fault: Clamping keeps NaN, and a sum with NaN is NaN, so one row makes the answer NaN; or noise is added to 0 in its
 place, so the answer forgets all other rows. A filler for missing values may bring NaN back in.
 Reported: opendp/opendp#2935; opendp/opendp#2936; opendp/smartnoise-sdk#580 (bounds from NaN and infinite values)

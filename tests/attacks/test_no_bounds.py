@@ -1,5 +1,6 @@
 """A column without bounds gets no noise.
 
+Kind: sensitivity
 Fault: If a column had no declared bounds, its sensitivity was unknown, and the sum was released without noise.
 Reported: opendp/smartnoise-sdk#317
 dpnb: What has no bounds cannot be summed: the query is refused when it is written, before any charge.

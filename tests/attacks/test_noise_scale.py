@@ -1,9 +1,11 @@
 """A noise scale that depends on the table.
 
-Fault: The sensitivity of a mean is taken for the number of rows of this very table; or bounds that nobody stated are the
-smallest and the largest value. Then the size of the noise tells that number, or those values.
+Kind: noise
+Fault: The sensitivity of a mean is taken for the number of rows of this very table; or bounds that nobody stated are
+the smallest and the largest value. Then the size of the noise tells that number, or those values.
 Reported: opendp/smartnoise-core#356 (the number of rows); IBM/differential-privacy-library#20 (bounds)
-dpnb: Noise scales, previews and costs follow from declaration, query and budget; there are no bounds without a declaration.
+dpnb: Noise scales, previews and costs follow from declaration, query and budget; there are no bounds without a
+declaration.
 """
 
 from __future__ import annotations

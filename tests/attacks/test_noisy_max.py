@@ -1,7 +1,8 @@
 """The loss of permute-and-flip, stated as that of another mechanism.
 
-Fault: The largest group was selected by permute-and-flip, and charged rho = epsilon^2/8 under zCDP, which is right for the
-exponential mechanism and a quarter of what is right here.
+Kind: noise
+Fault: The largest group was selected by permute-and-flip, and charged rho = epsilon^2/8 under zCDP, which is right
+for the exponential mechanism and a quarter of what is right here.
 Reported: opendp/opendp#2911
 dpnb: A selection is charged what holds for every epsilon-DP mechanism.
 """

@@ -1,7 +1,8 @@
 """A sensitivity that is computed from one of two bounds.
 
-Fault: The sensitivity of a square was computed from the lower bound twice, so for values from 0 to 100 it was 0, and the
-sum of squares got no noise.
+Kind: sensitivity
+Fault: The sensitivity of a square was computed from the lower bound twice, so for values from 0 to 100 it was 0, and
+the sum of squares got no noise.
 Reported: IBM/differential-privacy-library#104; IBM/differential-privacy-library#105
 dpnb: The sensitivity follows from both bounds of the expression; it is compared with all small tables in the tests.
 """

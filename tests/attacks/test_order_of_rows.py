@@ -1,10 +1,11 @@
 """The order of rows changes a sum.
 
-Fault: Floating-point addition is not associative, so the same rows in another order have another sum, by more than one
-row can change it; where a table's order depends on a row, so does the sum.
+Kind: sums
+Fault: Floating-point addition is not associative, so the same rows in another order have another sum, by more than
+one row can change it; where a table's order depends on a row, so does the sum.
 Reported: arXiv:2207.10635 (Casacuberta et al. 2022); google/differential-privacy#127;
 https://docs.tmlt.dev/core/latest/topic-guides/known-vulnerabilities.html (Tumult Core, "Stability imprecision bug")
-dpnb: Each value is rounded by itself, to an integer number of steps; integers of any size are added up exactly.
+dpnb: Each value is rounded alone, to an integer number of steps; integers of any size are added up exactly.
 """
 
 from __future__ import annotations

@@ -1,10 +1,12 @@
 """Parts of a table, and persons who are in several of them.
 
-Fault: Queries of disjoint parts are charged like one query, although a person may have rows in several parts, or although
-the guarantee of parallel composition does not extend to groups of rows.
-Reported: https://docs.tmlt.dev/core/latest/topic-guides/known-vulnerabilities.html (Tumult Core, "Parallel composition")
-dpnb: A session is charged for as many of its largest parts as one unit can be in; with a smaller declared number a unit's
-rows in other parts do not count.
+Kind: sensitivity
+Fault: Queries of disjoint parts are charged like one query, although a person may have rows in several parts, or
+although the guarantee of parallel composition does not extend to groups of rows.
+Reported: https://docs.tmlt.dev/core/latest/topic-guides/known-vulnerabilities.html (Tumult Core, "Parallel
+composition")
+dpnb: A session is charged for as many of its largest parts as one unit can be in; with a smaller declared number a
+unit's rows in other parts do not count.
 """
 
 from __future__ import annotations

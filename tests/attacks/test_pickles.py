@@ -1,11 +1,12 @@
 """Objects from the other side that run code when they are read.
 
-Fault: Queries are sent as serialised plans, and answers as pickles; reading either can run code of whoever sent it. And a
+Kind: beyond
+Fault: Queries are sent as serialised plans, and answers as pickles; reading either can run code of the sender. And a
 session that can be pickled takes the table with it.
 Reported: pola-rs/polars#14623 (LazyFrame.deserialize may use pickle); opendp/opendp#1841 (pickle bombs in queries);
 https://github.com/dscc-admin-ch/lomas/blob/v0.4.1/server/lomas_server/dp_queries/dp_querier.py (lomas)
-dpnb: A request is JSON with declared fields, none of which is code; whatever else arrives is refused before anything is
-built from it. Sessions and frames cannot be pickled; a pickled answer holds released numbers only.
+dpnb: A request is JSON with declared fields, none of which is code; whatever else arrives is refused before anything
+is built from it. Sessions and frames cannot be pickled; a pickled answer holds released numbers only.
 """
 
 from __future__ import annotations

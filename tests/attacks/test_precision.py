@@ -1,7 +1,8 @@
 """The precision of an answer depends on the sum.
 
-Fault: Even if noise is drawn perfectly, adding it to a double rounds the result to the grid of the largest number that
-occurred on the way, so the last digits of an answer tell how large the sum was.
+Kind: noise
+Fault: Even if noise is drawn perfectly, adding it to a double rounds the result to the grid of the largest number
+that occurred on the way, so the last digits of an answer tell how large the sum was.
 Reported: arXiv:2207.13793 (Haney et al. 2022, on diffprivlib, SmartNoise Core and OpenDP);
 IBM/differential-privacy-library#94
 dpnb: All answers to a query are multiples of one power of two, which follows from the noise scale.

@@ -1,7 +1,9 @@
 """Limits per group that outlive the groups.
 
-Fault: Rows are limited to one per person and group, for at most so many groups. Afterwards the column of the groups is
-redefined, all groups become one, and the claim still is that of many groups: the root of what one person can add.
+Kind: sensitivity
+Fault: Rows are limited to one per person and group, for a limited number of groups. Afterwards the column of the
+groups is redefined, all groups become one, and the claim still is that of many groups: the root of what one person
+can add.
 Reported: opendp/opendp#2949
 dpnb: Limits belong to the query: they are applied to its own groups, after every column is computed.
 """

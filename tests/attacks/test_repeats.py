@@ -1,7 +1,8 @@
 """Averaging the answers to one query.
 
-Fault: Each repetition of a query draws new noise and the sum of their losses is not limited, so the mean of many answers
-is as exact as anybody likes.
+Kind: budget
+Fault: Each repetition of a query draws new noise and the sum of their losses is not limited, so the mean of many
+answers is as exact as anybody likes.
 Reported: SmartNoise SQL 1.0.10 (no limit is enforced; an odometer reports, tried by hand 2026-11-21)
 dpnb: A repeated query returns the recorded answer at no charge, in every spelling and after a restart; a new draw is
 charged, and a filter refuses what exceeds the budget.

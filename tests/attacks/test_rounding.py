@@ -1,10 +1,11 @@
 """One row changes how all other rows are rounded.
 
-Fault: A large value at the front makes every later addition round up, so one row changes a sum by its own value and by
-one rounding error for each of the others, which exceeds the declared sensitivity.
+Kind: sums
+Fault: A large value at the front makes every later addition round up, so one row changes a sum by its own value and
+by one rounding error for each of the others, which exceeds the declared sensitivity.
 Reported: arXiv:2207.10635 (Casacuberta et al. 2022, the rounding attacks); google/differential-privacy#127;
 https://docs.tmlt.dev/core/latest/topic-guides/known-vulnerabilities.html (Tumult Core, "Stability imprecision bug")
-dpnb: Each value is rounded by itself, to an integer number of steps; integers of any size are added up exactly.
+dpnb: Each value is rounded alone, to an integer number of steps; integers of any size are added up exactly.
 """
 
 from __future__ import annotations

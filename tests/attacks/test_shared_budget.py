@@ -1,5 +1,6 @@
 """Several noisy numbers, each of which gets the whole budget.
 
+Kind: sensitivity
 Fault: A step that releases two noisy numbers shares one slice of the budget between them, as if it were one.
 Reported: IBM/differential-privacy-library#104 (centring of features and target, item 2)
 dpnb: All numbers of a query or a batch are one vector, whose sensitivity is that of all of them together.

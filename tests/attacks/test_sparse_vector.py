@@ -1,15 +1,17 @@
 """Broken variants of the sparse vector technique.
 
-Fault: Published variants claim epsilon-DP and are not: the compared value is released, the noise does not grow with the
-number of hits, the queries have no noise, nothing limits the hits, or queries move in both directions.
+Kind: noise
+Fault: Published variants claim epsilon-DP and are not: the compared value is released, the noise does not grow with
+the number of hits, the queries have no noise, nothing limits the hits, or queries move in both directions.
 Reported: arXiv:1603.01699 (Lyu, Su and Li 2017, Figure 1)
-dpnb: `above_threshold` draws a new value for what it releases, scales noise by the hits, and closes after the last one.
+dpnb: `above_threshold` draws a new value for what it releases, scales noise by the hits, and closes after the last
+one.
 
-The variants run on the lattice and with the sampler of dpnb, so that they differ in nothing but what is wrong with them.
-An attack is a pair of neighbours, as places on the lattice, and one event: the answers, and perhaps that the last value
-is at most so much.  From many runs on both sides follows a lower bound on the log-ratio of its probabilities.  All
-numbers are in sensitivities; where the paper has 0 against 1 and -1, attacks on decisions have -1 and 1 against 0,
-which is seen with fewer runs.
+The variants run on the lattice and with the sampler of dpnb, so that they differ in nothing but what is wrong with
+them. An attack is a pair of neighbours, as places on the lattice, and one event: the answers, and perhaps that the
+last value is at most so much. From many runs on both sides follows a lower bound on the log-ratio of its
+probabilities. All numbers are in sensitivities; where the paper has 0 against 1 and -1, attacks on decisions have -1
+and 1 against 0, which is seen with fewer runs.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """A threshold that is exceeded more often than its delta.
 
-Fault: Groups whose noisy count is at least the threshold were released, while delta was the probability of being above it,
-so that the probability of the threshold itself was missing.
+Kind: noise
+Fault: Groups whose noisy count is at least the threshold were released, while delta was the probability of being
+above it, so that the probability of the threshold itself was missing.
 Reported: opendp/opendp#2922
 dpnb: `discover` compares exactly as its delta is computed, for as many groups as one unit can have.
 """
@@ -28,7 +29,7 @@ DELTA = Fraction(2, 100)
 RUNS = 400
 COMMON = pd.DataFrame({"u": range(60), "t": ["common"] * 30 + ["usual"] * 29 + ["rare"], "x": 1.0})
 Runs = Callable[[int], int]
-"""In how many of so many releases some group of one person alone is named."""
+"""In how many of the given number of releases some group of one person alone is named."""
 
 
 def attack(times: Runs, runs: int = RUNS) -> bool:
@@ -50,7 +51,7 @@ def discoveries(rows: pd.DataFrame, releases: int, **limits: Any) -> list[Any]:
 
 
 def released(groups: int) -> Runs:
-    """A person with so many groups of their own, which are all that the limits allow."""
+    """A person with this number of groups of their own, which are all that the limits allow."""
 
     def times(runs: int) -> int:
         person = pd.DataFrame({"u": 99, "t": [f"own{k}" for k in range(groups)], "x": 1.0})

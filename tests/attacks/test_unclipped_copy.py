@@ -1,7 +1,8 @@
 """Values are clipped, and the values before the clipping are used.
 
-Fault: A covariance was computed from the table as it was, although a copy of it had been clipped and cleaned, so a value
-far outside the bounds counted in full.
+Kind: sensitivity
+Fault: A covariance was computed from the table as it was, although a copy of it had been clipped and cleaned, so a
+value far outside the bounds counted in full.
 Reported: opendp/smartnoise-sdk#622; opendp/smartnoise-sdk#624
 dpnb: Columns are clamped or dropped when they are prepared, once, and no query has access to other values.
 """
