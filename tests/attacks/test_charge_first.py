@@ -7,7 +7,8 @@ Reported: https://github.com/dscc-admin-ch/lomas/blob/v0.4.1/server/lomas_server
 Haeberlen, Pierce and Narayan 2011:
 https://www.usenix.org/conference/usenix-security-11/differential-privacy-under-fire (budget and state attacks on PINQ
 and Airavat)
-dpnb: The charge is on disk before a row is read; a request that failed keeps its charge, and repeating it uses it.
+dpnb: The charge is on disk before anything is computed from rows for it; a request that failed keeps its charge, and
+repeating it uses it.
 """
 
 from __future__ import annotations

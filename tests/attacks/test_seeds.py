@@ -4,7 +4,8 @@ Kind: noise
 Fault: Noise came from a generator of numpy or Python that the analyst can seed, or whose state follows from its
 outputs; with the same seed two mechanisms have the same noise, and the difference of their answers has none.
 Reported: IBM/differential-privacy-library#27; IBM/differential-privacy-library#31; privcount/privcount#65
-dpnb: Noise comes from random bits of the operating system; `not_private_test_seed` marks all output as not private.
+dpnb: Noise comes from random bits of the operating system; `not_private_test_seed` marks every display as not
+private.
 """
 
 from __future__ import annotations
