@@ -22,7 +22,7 @@ from scipy import stats
 import dpnb
 from attacks.common import session
 
-pytestmark = [pytest.mark.statistical, pytest.mark.smoke]
+pytestmark = pytest.mark.statistical
 
 ALARM = 1e-7
 DELTA = Fraction(2, 100)
