@@ -12,6 +12,7 @@ is built from it. Sessions and frames cannot be pickled; a pickled answer holds 
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import pickle
 from collections.abc import Callable
@@ -54,15 +55,12 @@ def attack(read: Callable[[bytes], Any]) -> list[int]:
     found = []
     for number, body in enumerate(BODIES):
         RUN.clear()
-        try:
+        accepted = False
+        with contextlib.suppress(Exception):  # bytes that are no pickle at all
             read(body)
-        except WireError:
-            if not RUN:
-                continue
-        except Exception:  # noqa: BLE001  (it is no refusal that was foreseen, unless nothing ran)
-            if not RUN:
-                continue
-        found.append(number)
+            accepted = True
+        if accepted or RUN:
+            found.append(number)
     return found
 
 
