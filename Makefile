@@ -9,7 +9,7 @@ ENV := PATH="$(CURDIR)/$(BIN):$$PATH"
 export OLDEST
 
 .DEFAULT_GOAL := help
-.PHONY: help lab serve docs test test-all checks lint layers types typescript pytest pytest-all repeat soak coverage oldest bench format dist \
+.PHONY: help lab serve docs test test-all checks lint layers types typescript pytest pytest-all attacks repeat soak coverage oldest bench format dist \
   clean
 
 help:  ## list these targets
@@ -63,6 +63,9 @@ pytest: set-up-test  ## the Python and browser tests of `make test` (PYTEST_FLAG
 
 pytest-all: set-up-thorough  ## those of `make test-all` (AFTER_TEST=, PART=, PYTEST_FLAGS=)
 	$(PYTEST) $(if $(CHOSEN),-m "$(CHOSEN)") $(PYTEST_FLAGS)
+
+attacks: set-up-test  ## the published attacks, each with a control that it must catch; a minute (ATTACK=test_nan, PYTEST_FLAGS=)
+	$(PYTEST) tests/attacks$(if $(ATTACK),/$(ATTACK).py) $(PYTEST_FLAGS)
 
 repeat: set-up-thorough  ## the tests that wait for something, sixty times on busy cores (TIMES=, PYTEST_FLAGS=)
 	cd tests && $(ENV) "$(CURDIR)/$(PY)" -m soak.repeat --times $(or $(TIMES),60) $(PYTEST_FLAGS)

@@ -90,7 +90,7 @@ class Session(BaseSession):
     budget : Budget or None
         The total privacy budget of everything that is ever released from this ledger.  None declares that there is
         none: no query is refused for its cost, odometers report the privacy loss (Rogers et al. 2016, Section 6), and
-        all output says so; see :doc:`/how-to/no-budget`.  It must be written, and a ledger that was created with a
+        every display says so; see :doc:`/how-to/no-budget`.  It must be written, and a ledger that was created with a
         budget cannot be used without it.
     schema : mapping of str to Bounded, Categories, Dates or Text
         The columns that queries may use; for several tables, a mapping from table names to such mappings.  A column
@@ -151,7 +151,7 @@ class Session(BaseSession):
         Only without a budget: the probability that the statement of an odometer is ever wrong, and the delta at which
         ``release(epsilon=)`` is converted; by default 1e-6.  It is fixed when the ledger is created.
     not_private_test_seed : int, optional
-        Replaces the noise by a repeatable sequence.  Nothing is private then, and all output says so.
+        Replaces the noise by a repeatable sequence.  Nothing is private then, and every display says so.
 
     Raises
     ------

@@ -1,12 +1,12 @@
 """A group that one person alone has is hardly ever named, and naming groups tells no more than is claimed.
 
 The guarantee of a discovery has two parts (`dpnb.mechanisms.partition_selection`): with probability at most delta any
-group of one person alone is named, and the sizes of all other groups are protected by mu.
+group of one person alone is named, and the sizes of all other groups are protected by mu.  The attack on sessions is
+`attacks/test_threshold.py`.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -16,7 +16,6 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-import dpnb
 from dpnb._backends.memory.group_discovery import present_groups
 from dpnb._backends.memory.prepare.prepared_table import prepare
 from dpnb._compile import LinearQuery, linear_query
@@ -177,41 +176,3 @@ def test_one_person_changes_nobody_elses_groups_when_there_are_very_many(missing
         found.append(dict(zip(keys, counts.tolist(), strict=True)))
     changed = {key for key in found[0] | found[1] if found[0].get(key) != found[1].get(key)}
     assert len(changed) <= query.l2_sensitivity_squared
-
-
-# --- the whole way, through a session ---------------------------------------------------------------------------------
-
-
-def discoveries(rows: pd.DataFrame, releases: int, **limits: Any) -> list[Any]:
-    """Many discoveries of the same groups: each condition holds for every row and makes a question of its own."""
-    found: list[Any] = []
-    for seed in range(math.ceil(releases / 40)):
-        session = dpnb.Session(
-            rows,
-            name="attacked",
-            schema=SCHEMA,
-            budget=dpnb.Budget(epsilon=100, delta=0.9, discovery_delta=0.85),
-            privacy_unit="u",
-            ledger=":memory:",
-            not_private_test_seed=seed,
-            **limits,
-        )
-        frame = session.frame
-        questions = (frame[frame["x"] > -1 - k].discover("t", discovery_delta=float(DELTA)) for k in range(40))
-        found += [question.release(mu=0.3) for question in questions]
-    return found
-
-
-def test_released_discoveries_name_a_persons_own_group_with_probability_at_most_delta() -> None:
-    """False alarm 1e-7: of 400 discoveries up to 28 name one.  A group of thirty is seen to be named."""
-    found = discoveries(table(3)[0], 400, max_rows_per_unit=3)
-    own = sum(any(str(key[0]).startswith("own") for key in answer.keys) for answer in found)
-    common = sum(("common",) in answer.keys for answer in found)
-    assert not too_often(own, len(found))
-    assert too_often(common, len(found))
-
-
-def test_a_discovery_that_names_nothing_is_an_answer_like_any_other() -> None:
-    """Otherwise the table decides whether there is an error, and the charge has bought nothing."""
-    found = discoveries(table(0)[1].iloc[:0], 40, max_rows_per_unit=3)
-    assert all(answer.keys == () for answer in found)

@@ -135,8 +135,8 @@ def _guaranteed(facts: Facts) -> tuple[str, ...]:
     if guarantee.fixed_beforehand:
         found.append(
             "This was fixed when the ledger was created, before the first answer, and cannot be changed for this "
-            f"ledger. Each request is charged before a row of the table is read, and {_beyond(guarantee)}. The rule is "
-            f"the {filter_.label} filter ({filter_.theorem})."
+            "ledger. Each request is charged before anything is computed from the table for it, and "
+            f"{_beyond(guarantee)}. The rule is the {filter_.label} filter ({filter_.theorem})."
         )
     found.append(
         "It holds against anyone who sees the answers, whatever else they know, even all other rows of the table, "

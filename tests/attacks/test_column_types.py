@@ -1,8 +1,12 @@
-"""Differencing by dtype: one odd value changes the type of a whole column, and must change nobody else's rows.
+"""Types of columns that follow from all of their rows.
 
-A table library keeps a column in a type that suits all of its values, so a single row can turn integers into doubles or
-objects, and dates into objects.  If anybody else's row then counts differently, one person moves all of them.  Exact
-sums with and without the odd row must stay within the claim.  Nothing here is drawn.
+Kind: values
+Fault: A library gives a column a type that suits all of its values, so one odd value turns numbers into doubles or
+texts, and dates into objects. If the values of other rows are then read differently, one person changes all of them.
+Reported: opendp/opendp#2374; opendp/opendp#2587 (types inferred from the first rows of a file)
+dpnb: Each value is read alone, by the declared type of its column, whatever type the container gave the column.
+
+Exact sums with and without the odd row must stay within the claim. Nothing here is drawn.
 """
 
 from __future__ import annotations
@@ -15,12 +19,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from pandas.api.types import is_integer_dtype, is_numeric_dtype
 
 from dpnb._plan.expressions.nodes import Column, ExtractDatePart, FillNull, IsNull
 from dpnb._plan.measurements import Count, CountUnits, Mean, Sum
 from dpnb._plan.plan import GroupLevel, Plan, column
 from dpnb._plan.privacy_unit import PrivacyUnit
 from dpnb._plan.schema import Bounded, Categories, Dates, Schema, Text
+from dpnb.errors import SchemaError
 from pairwise import one_in, product
 from statistical.attacks import change, neighbours
 
@@ -115,18 +121,6 @@ AS: dict[str, tuple[Schema, list[Plan]]] = {
 }
 
 
-@pytest.mark.parametrize(("base", "declared"), product(COLUMNS, AS, together=1))
-def test_one_odd_value_changes_no_other_row_through_the_type_of_its_column(base: str, declared: str) -> None:
-    schema, plans = AS[declared]
-    others = pd.DataFrame({"x": COLUMNS[base]()})
-    found = {}
-    for name, value in ODD.items():
-        for made in extended(others["x"], value):
-            moved = max(change(pd.DataFrame({"x": made}), others, schema, plan, PrivacyUnit()) for plan in plans)
-            found[f"{name} as {made.dtype}"] = moved
-    assert {name: moved for name, moved in found.items() if moved > 1} == {}
-
-
 IDS: dict[str, Callable[[], pd.Series]] = {
     **{name: COLUMNS[name] for name in COLUMNS if name not in ("bool", "nullable truth")},
     "days": lambda: pd.Series(pd.date_range("1950-01-01", periods=30)).astype("datetime64[ns]"),
@@ -137,41 +131,67 @@ IDS: dict[str, Callable[[], pd.Series]] = {
 }
 
 
-@pytest.mark.parametrize("base", one_in(3, IDS))
-def test_one_odd_id_changes_nobody_elses_rows_through_the_type_of_its_column(base: str) -> None:
+Moved = Callable[[pd.Series, pd.Series], float]
+"""How far two versions of a column, of which the first has one row more, move a result; in multiples of the claim."""
+
+
+def attack(moved: Moved, base: pd.Series) -> dict[str, float]:
+    """Odd values, and the type that the column then has, that move more than one row may."""
+    found = {}
+    for name, value in ODD.items():
+        for made in extended(base, value):
+            if (far := moved(made, base)) > 1:
+                found[f"{name} as {made.dtype}"] = far
+    return found
+
+
+def declared_as(declared: str) -> Moved:
+    schema, plans = AS[declared]
+    return lambda made, base: max(
+        change(pd.DataFrame({"x": made}), pd.DataFrame({"x": base}), schema, plan, PrivacyUnit()) for plan in plans
+    )
+
+
+def as_ids(made: pd.Series, base: pd.Series) -> float:
     """Neither whose rows are whose, nor which rows of a person count."""
     schema: Schema = {"x": Bounded(0, 63), "g": Categories(["a", "b", "c"])}
-    unit = PrivacyUnit("u", 2)
     plans = [Plan(Sum(Column("x"))), Plan(CountUnits()), Plan(Count(), group_by=(column("g"),))]
-    ids = IDS[base]()
     chance = np.random.default_rng(5)
-    rest = {"x": chance.integers(0, 64, len(ids) * 6), "g": chance.choice(["a", "b", "c"], len(ids) * 6)}
-    others = pd.DataFrame({"u": pd.concat([ids] * 6, ignore_index=True), **rest})
-    found = {}
-    for name, value in ODD.items():
-        for made in extended(others["u"], value):
-            rows = pd.DataFrame({"u": made, "x": [*rest["x"], 63], "g": [*rest["g"], "a"]})
-            found[f"{name} as {made.dtype}"] = max(change(rows, others, schema, plan, unit) for plan in plans)
-    assert {name: moved for name, moved in found.items() if moved > 1} == {}
+    rest = {"x": chance.integers(0, 64, len(base) * 6), "g": chance.choice(["a", "b", "c"], len(base) * 6)}
+    others = pd.DataFrame({"u": pd.concat([base] * 6, ignore_index=True), **rest})
+    ids = pd.concat([base.astype(made.dtype)] * 5 + [made], ignore_index=True)
+    rows = pd.DataFrame({"u": ids, "x": [*rest["x"], 63], "g": [*rest["g"], "a"]})
+    return max(change(rows, others, schema, plan, PrivacyUnit("u", 2)) for plan in plans)
+
+
+def as_ids_of_one_table_of_two(made: pd.Series, base: pd.Series) -> float:
+    """Ids of two tables are compared, so the type of one may decide how the other is read.
+
+    A column of floating-point numbers may be refused when the session is opened, by its type.
+    """
+    others = pd.DataFrame({"u": base, "x": 1.0})
+    try:
+        pair = neighbours(
+            lambda view: view("left").merge(view("right"), on="u").count(),
+            {"left": (others, others), "right": (pd.DataFrame({"u": made, "x": 1.0}), others)},
+            {table: {"x": Bounded(0, 3)} for table in ("left", "right")},
+            {"privacy_unit": "u", "max_rows_per_unit": 1},
+        )
+    except SchemaError:
+        assert any(is_numeric_dtype(ids) and not is_integer_dtype(ids) for ids in (made, base))
+        return 0.0
+    return float(pair.mu_squared_share)
+
+
+@pytest.mark.parametrize(("base", "declared"), product(COLUMNS, AS, together=1))
+def test_dpnb_resists(base: str, declared: str) -> None:
+    assert attack(declared_as(declared), COLUMNS[base]()) == {}
 
 
 @pytest.mark.parametrize("base", one_in(3, IDS))
-def test_one_odd_id_in_one_table_changes_nobody_elses_pairs_in_a_join(base: str) -> None:
-    """Ids of two tables are compared, so the type of one may decide how the other is read."""
-    ids = IDS[base]()
-    others = pd.DataFrame({"u": ids, "x": 1.0})
-    found = {}
-    for name, value in ODD.items():
-        for made in extended(ids, value):
-            tables = {"left": (others, others), "right": (pd.DataFrame({"u": made, "x": 1.0}), others)}
-            pair = neighbours(
-                lambda view: view("left").merge(view("right"), on="u").count(),
-                tables,
-                {table: {"x": Bounded(0, 3)} for table in tables},
-                {"privacy_unit": "u", "max_rows_per_unit": 1},
-            )
-            found[f"{name} as {made.dtype}"] = pair.mu_squared_share
-    assert {name: moved for name, moved in found.items() if moved > 1} == {}
+@pytest.mark.parametrize("ids", [as_ids, as_ids_of_one_table_of_two])
+def test_dpnb_resists_in_the_column_of_the_unit(ids: Moved, base: str) -> None:
+    assert attack(ids, IDS[base]()) == {}
 
 
 # --- controls: what careless readings of the same columns do ----------------------------------------------------------
@@ -184,6 +204,8 @@ def counted_as_numbers(values: pd.Series) -> int:
 
 def distinct_as_doubles(values: pd.Series) -> int:
     """Whole numbers, as doubles once one is missing."""
+    if values.dtype == object:
+        return values.astype(str).nunique()
     array = values.to_numpy(dtype=float, na_value=np.nan) if values.isna().any() else values.to_numpy()
     return len(pd.unique(array[~pd.isna(array)]))
 
@@ -196,16 +218,14 @@ def nanoseconds_as_texts(values: pd.Series) -> int:
 @pytest.mark.parametrize(
     ("reading", "base", "odd"),
     [
-        (counted_as_numbers, "int64", "odd"),
-        (distinct_as_doubles, "many large nullable integers", None),
-        (nanoseconds_as_texts, "nanoseconds", "odd"),
+        (counted_as_numbers, "int64", "text"),
+        (distinct_as_doubles, "many large nullable integers", "none"),
+        (nanoseconds_as_texts, "nanoseconds", "text"),
     ],
 )
-def test_control_careless_readings_let_one_odd_value_change_many_rows(
-    reading: Callable[[pd.Series], int], base: str, odd: Any
-) -> None:
-    values = IDS[base]()
-    assert max(abs(reading(made) - reading(values)) for made in extended(values, odd)) > 1
+def test_the_control_is_caught(reading: Callable[[pd.Series], int], base: str, odd: str) -> None:
+    found = attack(lambda made, values: abs(reading(made) - reading(values)), IDS[base]())
+    assert any(name.startswith(f"{odd} as") for name in found)
 
 
 def test_control_two_rows_more_are_seen_by_the_same_comparison() -> None:
