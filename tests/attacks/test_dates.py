@@ -4,7 +4,8 @@ Kind: values
 Fault: A garbled timestamp, far in the future or the past, makes the extraction of its year fail or abort the process,
 so one row decides whether there is an answer at all; or it wraps round to another date.
 Reported: opendp/opendp#2942; opendp/opendp#2937 (dates before 1970)
-dpnb: A date outside the declared ones is treated as declared (by default it counts as missing), and no date raises.
+dpnb: A date outside the declared ones is treated as declared (by default it counts as the nearer bound), and no date
+raises.
 """
 
 from __future__ import annotations
