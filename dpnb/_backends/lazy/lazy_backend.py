@@ -67,8 +67,9 @@ class LazyBackend(SourceResolver[LazyTable]):
         self._paths: dict[str, Paths] = {}
 
         def lazy_tables() -> dict[str, LazyTable]:
+            if share is None:
+                engine.refuse_settings(tables.values())
             for name, table in tables.items() if share is None else ():
-                engine.refuse_settings(table)
                 refuse_unstable(name, table, engine)
                 self._paths[name] = paths_of(table, engine)
             return {
@@ -87,9 +88,20 @@ class LazyBackend(SourceResolver[LazyTable]):
         natives = list(self._natives.values())
         return run_silently(work, self.engine.name, natives, lambda work: self.engine.run(work, natives))
 
-    def settle(self) -> None:
-        """Wait until interrupted work has ended."""
+    def _read(self, work: Callable[[], T]) -> T:
+        """The result of work that reads rows."""
+
+        def checked() -> T:
+            result = work()
+            self.engine.refuse_settings(self._natives.values())  # another thread may have changed them meanwhile
+            return result
+
+        return self._run(checked)
+
+    def ready(self) -> None:
+        """Wait until interrupted work has ended, and refuse changed settings of the engine."""
         self.engine.settle()
+        self._run(lambda: self.engine.refuse_settings(self._natives.values()))
 
     def files(self) -> str | None:
         """A digest that identifies the files that are read and their state; None if there are none."""
@@ -209,11 +221,11 @@ class LazyBackend(SourceResolver[LazyTable]):
 
     def sums(self, query: LinearQuery) -> Sums:
         """The exact sums of a query."""
-        return self._run(lambda: added_up(query, (share.selected(query) for share in self._shares_for(query))))
+        return self._read(lambda: added_up(query, (share.selected(query) for share in self._shares_for(query))))
 
     def groups(self, query: LinearQuery) -> Groups:
         """Every group that some unit has."""
-        return self._run(lambda: counted(share.unit_groups(query) for share in self.shares))
+        return self._read(lambda: counted(share.unit_groups(query) for share in self.shares))
 
     def unit_budgets(self, budget: Fraction, mode: OnExhausted) -> LazyUnitBudgets:
         """The budgets of all units, before any charge."""
@@ -255,7 +267,7 @@ class LazyUnitBudgets(NotCopyable):
 
     def after_query(self, query: LinearQuery, terms: UnitChargeTerms) -> tuple[Sums | Groups, LazyUnitBudgets]:
         """The result of a query over its active units, and the unit budgets after it."""
-        return self.tables._run(lambda: self._after_query(query, terms))
+        return self.tables._read(lambda: self._after_query(query, terms))
 
     def _after_query(self, query: LinearQuery, terms: UnitChargeTerms) -> tuple[Sums | Groups, LazyUnitBudgets]:
         after: list[UnitSpending] = []

@@ -69,7 +69,7 @@ class MemoryBackend(SourceResolver[PreparedTable | JoinedRows]):
     def refuse_individual(self, mode: OnExhausted) -> None:
         """Refuse nothing: a unit is an index of an array."""
 
-    def settle(self) -> None:
+    def ready(self) -> None:
         """Do nothing: the calling thread does all the work itself."""
 
     def files(self) -> None:

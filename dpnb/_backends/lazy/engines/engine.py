@@ -71,6 +71,10 @@ class Engine(ABC):
         """Number of rows of a frame."""
         return int(self.collected(self.opened(native).select(rows=nw.len()))["rows"][0])
 
+    def exact(self, frame: Frame) -> Frame:
+        """The frame with texts of which only those of the same bytes are equal, if the engine has other texts."""
+        return frame
+
     def well_formed(self, frame: Frame, columns: Sequence[str]) -> Frame:
         """The frame with a null in place of each text that is not valid UTF-8, if the engine can hold such texts."""
         del columns
@@ -124,11 +128,6 @@ class Engine(ABC):
         """The frame with doubles, none below `low`, as 64-bit integers, which they fit, rounded toward zero."""
         return frame.with_columns(toward_zero(nw.col(column), low).alias(to))
 
-    def by_value(self, frame: Frame, column: str) -> Frame:
-        """The frame with a column in a form in which grouping keeps different values apart."""
-        del column
-        return frame
-
     def collected(self, frame: Frame) -> dict[str, NDArray[Any]]:
         """The columns of a small result: integers without nulls, or texts."""
         refuse_stopped()
@@ -139,8 +138,8 @@ class Engine(ABC):
     def kept(self, frame: Frame) -> Frame:
         """The same rows, computed once and kept in the engine."""
 
-    def refuse_settings(self, native: Any) -> None:  # noqa: B027  (only one engine has such settings)
-        """Refuse a frame of a connection whose settings change what values are equal.
+    def refuse_settings(self, natives: Iterable[Any]) -> None:  # noqa: B027  (not every engine has such settings)
+        """Refuse frames of a connection whose settings or functions change what a query means.
 
         Raises
         ------
