@@ -35,6 +35,9 @@ from dpnb.errors import SchemaError
 MAX_KEPT_BYTES = 2**30
 """Size of the tables whose chosen rows are kept."""
 
+OPENING_SECONDS = 300.0
+"""The longest time in which an engine must describe its tables; it reads no row for that."""
+
 UNSORTED_FACTOR = 3
 """How many times more rows a share has if only hashes are sorted: a few columns of integers are held at a time."""
 
@@ -55,7 +58,8 @@ class LazyBackend(SourceResolver[LazyTable]):
     ------
     SchemaError
         A column is missing, or has a type that cannot hold what the schema declares; the plan of a table shows that its
-        rows may differ between reads; or a limit of the units can be kept only where rows are in memory.
+        rows may differ between reads; a limit of the units can be kept only where rows are in memory; or the engine
+        does not describe a table in time.
     """
 
     def __init__(
@@ -76,7 +80,14 @@ class LazyBackend(SourceResolver[LazyTable]):
                 name: engine_table(engine, table, schemas[name], units[name], share) for name, table in tables.items()
             }
 
-        super().__init__(self._run(lazy_tables), schemas)
+        try:
+            opened = self._run(lazy_tables, within=OPENING_SECONDS)
+        except TimeoutError:
+            raise SchemaError(
+                f"tables: their columns must be known within {OPENING_SECONDS:.0f} seconds, in which {engine.name} did "
+                "not describe them; make sure that it can reach their files, or write them to a file and pass that"
+            ) from None
+        super().__init__(opened, schemas)
         self._is_share, self._kept = share is not None, dict[TableSource, LazyTable]()
 
     @property
@@ -84,9 +95,9 @@ class LazyBackend(SourceResolver[LazyTable]):
         """Name of the engine, in words."""
         return self.engine.label
 
-    def _run(self, work: Callable[[], T]) -> T:
+    def _run(self, work: Callable[[], T], within: float | None = None) -> T:
         natives = list(self._natives.values())
-        return run_silently(work, self.engine.name, natives, lambda work: self.engine.run(work, natives))
+        return run_silently(work, self.engine.name, natives, lambda work: self.engine.run(work, natives, within))
 
     def _read(self, work: Callable[[], T]) -> T:
         """The result of work that reads rows."""

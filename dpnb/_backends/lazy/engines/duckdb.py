@@ -112,7 +112,7 @@ class DuckDB(InProcessEngine):
         refuse_stopped()
         return opened(frame.to_native().materialize())
 
-    def run(self, work: Callable[[], T], natives: Iterable[Any]) -> T:
+    def run(self, work: Callable[[], T], natives: Iterable[Any], within: float | None = None) -> T:
         # A relation's connection is a private attribute; without it the work cannot be cancelled.
         connections = [con for native in natives if (con := getattr(native, "_con", None)) is not None]
 
@@ -120,7 +120,7 @@ class DuckDB(InProcessEngine):
             for connection in connections:
                 connection.interrupt()
 
-        return self._background.run(work, cancel)
+        return self._background.run(work, cancel, within)
 
     def unstable(self, native: Any) -> str | None:
         stability = duckdb_plan.stability(native)

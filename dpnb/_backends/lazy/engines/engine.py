@@ -50,13 +50,13 @@ class Engine(ABC):
     def __init__(self) -> None:
         self._background = BackgroundRunner()
 
-    def run(self, work: Callable[[], T], natives: Iterable[Any]) -> T:
+    def run(self, work: Callable[[], T], natives: Iterable[Any], within: float | None = None) -> T:
         """Run work on some frames; an interrupt cancels the work and is raised as `KeyboardInterrupt`.
 
-        All work of an engine goes through this method: see `dpnb._backends.worker_thread`.
+        All work of an engine goes through this method: see `BackgroundRunner.run`.
         """
         del natives
-        return self._background.run(work)
+        return self._background.run(work, within=within)
 
     def settle(self) -> None:
         """Wait until interrupted work has ended."""

@@ -76,10 +76,10 @@ class Spark(Engine):
         refuse_stopped()
         return opened(frame.to_native().localCheckpoint())
 
-    def run(self, work: Callable[[], T], natives: Iterable[Any]) -> T:
+    def run(self, work: Callable[[], T], natives: Iterable[Any], within: float | None = None) -> T:
         jobs = TaggedJobs(natives)
         with python_sigint_handler():
-            return self._background.run(lambda: jobs.run(work), jobs.cancel)
+            return self._background.run(lambda: jobs.run(work), jobs.cancel, within)
 
     def unstable(self, native: Any) -> str | None:
         if hasattr(native, "_jdf"):
