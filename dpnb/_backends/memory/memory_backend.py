@@ -43,7 +43,7 @@ class MemoryBackend(SourceResolver[PreparedTable | JoinedRows]):
     def read(cls, tables: Mapping[str, Any], schemas: Schemas, units: Units) -> MemoryBackend:
         """Copy the columns in the schemas; see `prepare_all` for the errors."""
         prepared = prepare_all(tables, schemas, units)
-        start_compiling(max((table.rows for table in prepared.values()), default=0))
+        start_compiling()
         return cls(prepared, schemas)
 
     @property
