@@ -112,7 +112,8 @@ class LazyBackend(SourceResolver[LazyTable]):
     def ready(self) -> None:
         """Wait until interrupted work has ended, and refuse changed settings of the engine."""
         self.engine.settle()
-        self._run(lambda: self.engine.refuse_settings(self._natives.values()))
+        if self.engine.has_settings:
+            self._run(lambda: self.engine.refuse_settings(self._natives.values()))
 
     def files(self) -> str | None:
         """A digest that identifies the files that are read and their state; None if there are none."""

@@ -43,6 +43,7 @@ class DuckDB(InProcessEngine):
     name, label = "duckdb", "DuckDB"
     rows_at_once = ROWS_AT_ONCE
     summed_as = nw.Int64
+    has_settings = True
 
     def refuse_settings(self, natives: Iterable[Any]) -> None:
         for connection in {id(native._con): native._con for native in natives}.values():

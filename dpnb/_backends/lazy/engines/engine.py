@@ -43,6 +43,8 @@ class Engine(ABC):
     machine; None for an engine that distributes them."""
     summed_as: type[nw.Int64 | nw.Int128] | None = None
     """The type of integers whose sums have more than 64 bits, so that they cannot overflow; None if there is none."""
+    has_settings = False
+    """Whether the user can change settings or functions of the engine so that a query means something else."""
     shares_subexpressions = True
     """Whether an expression that occurs several times in a plan is analysed and evaluated once.  Otherwise plans grow
     with each occurrence, and the logarithm of a power of 2 or 10 is not made exact, which takes four of them."""

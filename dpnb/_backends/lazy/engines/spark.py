@@ -32,6 +32,7 @@ class Spark(Engine):
 
     name, label = "pyspark", "Spark"
     shares_subexpressions = False
+    has_settings = True
 
     def refuse_settings(self, natives: Iterable[Any]) -> None:
         for session in {id(native.sparkSession): native.sparkSession for native in natives}.values():
