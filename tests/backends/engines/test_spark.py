@@ -172,7 +172,7 @@ def test_functions_of_the_session_take_the_place_of_none_of_spark() -> None:
     number = exact(session, lambda f: f["x"].sum())
     active().conf.set("spark.sql.functionResolution.sessionOrder", "first")
     try:
-        with pytest.raises(SchemaError, match="Spark session: .*sessionOrder"):
+        with pytest.raises(SchemaError, match=r"Spark session: .*sessionOrder"):
             session.frame.count().release(mu=1)
         assert not len(session.log())
     finally:
