@@ -26,6 +26,9 @@ pytest.register_assert_rewrite("contracts", "ledger.rows", "session.bad_input", 
 # disk several times for each charge takes a good part of the time of most tests.
 sqlite_file.SYNCHRONOUS = "OFF"
 
+# Each process with a session would compile for several seconds; `backends/test_kernels.py` tests what is compiled.
+os.environ.setdefault("NUMBA_DISABLE_JIT", "1")
+
 # A deadline measures the machine, not the code.  In CI the same examples run every time, so that a red build means the
 # change is wrong; at a desk the examples vary and find new things.  `make test` looks at a quarter of them.
 QUICK = os.environ.get("DPNB_TEST_LEVEL") == "quick"

@@ -49,8 +49,14 @@ class TableBackend(Protocol):
         """
         ...
 
-    def settle(self) -> None:
-        """Wait until interrupted work has ended; called before any charge that needs rows."""
+    def ready(self) -> None:
+        """Wait until interrupted work has ended, and check the engine; called before any charge that needs rows.
+
+        Raises
+        ------
+        SchemaError
+            A setting or function of the engine was changed so that queries mean something else.
+        """
         ...
 
     def files(self) -> str | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextvars
 import os
 import threading
+import time
 import weakref
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -56,7 +57,7 @@ class BackgroundRunner:
     def _begin(self) -> None:
         self._tasks: list[_BackgroundTask] = []  # in the order in which they run; those that ended may remain
 
-    def run(self, work: Callable[[], T], cancel: Callable[[], object] | None = None) -> T:
+    def run(self, work: Callable[[], T], cancel: Callable[[], object] | None = None, within: float | None = None) -> T:
         """The result of `work`, run in a separate thread after all earlier work has ended.
 
         Parameters
@@ -64,11 +65,16 @@ class BackgroundRunner:
         work : callable
         cancel : callable, optional
             Ends what the engine is doing for `work`; called from another thread, repeatedly until it has ended.
+        within : float, optional
+            The longest time for the work, in seconds.  Work that takes longer is abandoned, and later work does not
+            wait for it.
 
         Raises
         ------
         KeyboardInterrupt
             The work was abandoned.
+        TimeoutError
+            The work takes too long.
         """
         if getattr(_here, "task", None) is not None:
             return work()  # part of work that already runs in the background
@@ -76,8 +82,11 @@ class BackgroundRunner:
         try:
             self._tasks.append(task)  # before it begins: an interrupt may come at any time
             self._wait_for(takewhile(lambda earlier: earlier is not task, list(self._tasks)))
-            result: T = task.result()
+            result: T = task.result(within)
             return result
+        except TimeoutError:
+            self._remove(task)
+            raise
         finally:
             if not task.ended:
                 task.stop()
@@ -117,9 +126,13 @@ class _BackgroundTask:
         self._task = ThreadTask(partial(contextvars.copy_context().run, self._run))
         self._cancellers: list[ThreadTask[None]] = []
 
-    def result(self) -> Any:
-        """Run it and wait for it."""
+    def result(self, within: float | None = None) -> Any:
+        """Run it and wait for it, at most `within` seconds."""
         self._task.start_or_run()
+        end = None if within is None else time.monotonic() + within
+        while end is not None and not self._task.wait(POLL_SECONDS):
+            if time.monotonic() > end:
+                raise TimeoutError
         return self._task.result()
 
     def stop(self) -> None:

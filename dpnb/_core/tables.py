@@ -226,7 +226,7 @@ class PrivateTables(NotCopyable):
         InvalidValueError
             If a file has changed under an old version.
         """
-        self.opened.settle()
+        self.opened.ready()
         if self._files is not None:
             self._files.refuse_changed()
 

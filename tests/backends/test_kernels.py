@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,13 +15,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
+import dpnb
+from dpnb._backends.memory import blocks as blocks_module
 from dpnb._backends.memory import kernels as compiled
+from dpnb._backends.memory import memory_backend
 from dpnb._backends.memory.cell_sums import cell_sums, sums_and_counts
 from dpnb._backends.memory.coarse import Threshold, coarse_codes, ordered_columns
 from dpnb._backends.memory.execute import execute
 from dpnb._backends.memory.group_discovery import present_groups
 from dpnb._backends.memory.kernels import Kernels
-from dpnb._backends.memory.prepare import prepared_table
 from dpnb._backends.memory.prepare.prepared_table import prepare
 from dpnb._compile import linear_query
 from dpnb._plan.expressions.nodes import And, Column, Compare, IsIn, Literal, Not, Or
@@ -28,9 +31,12 @@ from dpnb._plan.measurements import Count, CountUnits, Discovery, Mean, Moments,
 from dpnb._plan.plan import GroupLevel, Plan
 from dpnb._plan.privacy_unit import ContributionBounds, PrivacyUnit
 from dpnb._plan.schema import Bounded, Categories, Schema, Text
+from dpnb.threads import ThreadTask
 from pairwise import product
 
-pytest.importorskip("numba")
+with pytest.MonkeyPatch.context() as _patch:  # all other tests switch numba off
+    _patch.delenv("NUMBA_DISABLE_JIT", raising=False)
+    pytest.importorskip("numba")
 
 X, Y, G, H, T = Column("x"), Column("y"), Column("g"), Column("h"), Column("t")
 SCHEMA: Schema = {
@@ -43,6 +49,13 @@ SCHEMA: Schema = {
 OPERATORS = ["<", "<=", ">", ">=", "==", "!="]
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _is_switched_on() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("NUMBA_DISABLE_JIT", raising=False)
+        yield
+
+
 @pytest.fixture(scope="module")
 def kernels() -> Kernels:
     found = compiled._compiled()
@@ -52,8 +65,7 @@ def kernels() -> Kernels:
 
 @pytest.fixture
 def with_kernels(kernels: Kernels, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Tables of any size are computed by the kernels if called with True, by numpy with False."""
-    monkeypatch.setattr(prepared_table, "MIN_ROWS", 0)
+    """Tables are computed by the kernels if called with True, by numpy with False."""
 
     def chosen(which: bool) -> None:
         monkeypatch.setattr(compiled._compilation, "kernels", kernels if which else None)
@@ -203,20 +215,21 @@ def test_the_groups_that_exist(with_kernels: Any, unit: PrivacyUnit, by: tuple[A
 
 
 class TestCompilation:
-    def test_a_small_table_starts_none(self) -> None:
+    def test_it_is_started_once(self) -> None:
         compilation = compiled._Compilation()
-        compilation.start(compiled.MIN_ROWS - 1)
-        assert compilation.thread is None
-
-    def test_a_large_table_starts_one(self) -> None:
-        compilation = compiled._Compilation()
-        compilation.start(compiled.MIN_ROWS)
+        compilation.start()
         thread = compilation.thread
         assert thread is not None
-        compilation.start(compiled.MIN_ROWS)
+        compilation.start()
         assert compilation.thread is thread
         thread.join()
         assert compilation.kernels is not None
+
+    def test_numbas_own_switch(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
+        compilation = compiled._Compilation()
+        compilation.start()
+        assert compilation.thread is None
 
     def test_a_numba_that_fails_is_as_good_as_none(
         self, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
@@ -226,7 +239,7 @@ class TestCompilation:
 
         monkeypatch.setattr(compiled, "_compiled", failing)
         compilation = compiled._Compilation()
-        compilation.start(compiled.MIN_ROWS)
+        compilation.start()
         assert compilation.thread is not None
         compilation.thread.join()
         assert compilation.kernels is None
@@ -238,24 +251,24 @@ class TestCompilation:
 
         monkeypatch.setattr(threading.Thread, "start", failing)
         compilation = compiled._Compilation()
-        compilation.start(compiled.MIN_ROWS)
+        compilation.start()
         assert compilation.kernels is None
 
     def test_the_interpreter_exits_during_a_compilation(self) -> None:
         code = (
-            "from dpnb._backends.memory import kernels; kernels.start_compiling(kernels.MIN_ROWS); "
+            "from dpnb._backends.memory import kernels; kernels.start_compiling(); "
             "assert kernels.kernels_for() is None; print('end')"
         )
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
         assert (done.stdout, done.stderr) == ("end\n", "")
 
     @pytest.mark.parametrize("is_silent", [True, False])
-    def test_no_log_tells_that_a_table_is_large(self, is_silent: bool) -> None:
+    def test_no_log_tells_that_something_is_compiled(self, is_silent: bool) -> None:
         code = (
             "import logging; logging.basicConfig(level=logging.DEBUG)\n"
             "from dpnb._backends.memory import kernels\n"
             f"if not {is_silent}: kernels.silence_thread = lambda *_: None\n"
-            "kernels.start_compiling(kernels.MIN_ROWS)\n"
+            "kernels.start_compiling()\n"
             "kernels._compilation.thread.join()\n"
             "assert kernels.kernels_for() is not None\n"
             "logging.getLogger('numba.core.ssa').debug('of another thread')\n"
@@ -267,7 +280,7 @@ class TestCompilation:
         code = (
             "import os, numpy as np\n"
             "from dpnb._backends.memory import kernels\n"
-            "kernels.start_compiling(kernels.MIN_ROWS)\n"
+            "kernels.start_compiling()\n"
             "assert kernels.kernels_for() is None\n"
             "child = os.fork()\n"
             "if child == 0:\n"
@@ -278,3 +291,36 @@ class TestCompilation:
         )
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
         assert done.stderr == ""
+
+
+def threads_of(rows: int, monkeypatch: pytest.MonkeyPatch, *, depends: bool) -> list[str]:
+    """The threads that a session of some rows and a query start, on three cores."""
+    started: list[str] = []
+
+    class Counted(ThreadTask[Any]):
+        def start(self) -> None:
+            started.append("helper")
+            super().start()
+
+    compilation = compiled._Compilation()
+    monkeypatch.setattr(compiled, "_compiled", lambda: started.append(compiled.THREAD))
+    monkeypatch.setattr(blocks_module, "ThreadTask", Counted)
+    monkeypatch.setattr(blocks_module, "cores", lambda: 3)
+    begin = (lambda: rows >= 2**20 and compilation.start()) if depends else compilation.start
+    monkeypatch.setattr(memory_backend, "start_compiling", begin)
+    table = pd.DataFrame({"x": np.arange(rows) % 7.0, "k": ["a"] * rows, "who": np.arange(rows) // 2})
+    schema = {"x": Bounded(0, 6), "k": Categories(["a", "b"])}
+    limits: Any = {"privacy_unit": "who", "max_rows_per_unit": 1}
+    session = dpnb.Session(table, name="t", budget=dpnb.Budget.gdp(9), schema=schema, ledger=":memory:", **limits)
+    session.frame[session.frame["x"] > 2].groupby("k")["x"].mean().release(mu=1)
+    if compilation.thread is not None:
+        compilation.thread.join()
+    return sorted(started)
+
+
+@pytest.mark.parametrize("depends", [False, True])
+def test_no_thread_tells_how_many_rows_a_table_has(depends: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The thread imports numba, so the loaded modules would tell too.  The control compiles for large tables alone."""
+    found = [threads_of(rows, monkeypatch, depends=depends) for rows in (6, 2**20)]
+    assert (found[0] == found[1]) is not depends
+    assert compiled.THREAD in found[1]

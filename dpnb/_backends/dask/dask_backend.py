@@ -80,7 +80,7 @@ class DaskBackend(NotCopyable):
     def refuse_individual(self, mode: OnExhausted) -> None:
         """Refuse nothing: a partition is a table in memory."""
 
-    def settle(self) -> None:
+    def ready(self) -> None:
         """Wait until interrupted work has ended."""
         settle()
 

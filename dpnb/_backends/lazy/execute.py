@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import reduce
 from typing import Any
 
 import narwhals as nw
@@ -152,7 +151,6 @@ def selected_rows(query: LinearQuery, table: LazyTable, schema: Schema) -> Selec
     kept = [*(["unit", "name"] if table.has_units else []), *(["rank"] if by_rank else []), *values]
     # In several steps: selecting only a constant would return a single row.
     frame = (rows.frame.with_columns(**columns) if columns else rows.frame).select(*kept, *columns)
-    frame = reduce(table.engine.by_value, values, frame)
     frame = limited(frame, limits, table, ["cell"])
     if limits.max_rows_per_group is not None:
         frame = first_rows(frame, limits.max_rows_per_group, ("unit", "cell"))

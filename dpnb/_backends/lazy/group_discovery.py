@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from functools import reduce
 from typing import Any
 
 import narwhals as nw
@@ -90,8 +89,7 @@ def groups_of_units(query: LinearQuery, table: LazyTable, schema: Schema) -> Uni
     keep_counting(query.plan.where, (), rows)
     values = value_columns(query.plan, table, (Categories, Text))
     if values:
-        frame = reduce(table.engine.by_value, values, rows.frame.select(*values))
-        counts = grouped(table.engine, frame, [*values], COUNTS)
+        counts = grouped(table.engine, rows.frame.select(*values), [*values], COUNTS)
         rows = NarwhalsEvaluator(replace(table, frame=counts), schema)
     columns: dict[str, nw.Expr] = {}
     to_keys: list[ToKey] = []

@@ -36,6 +36,9 @@ from dpnb.errors import SchemaError
 MAX_KEPT_BYTES = 2**30
 """Size of the tables whose chosen rows are kept."""
 
+OPENING_SECONDS = 300.0
+"""The longest time in which an engine must describe its tables; it reads no row for that."""
+
 UNSORTED_FACTOR = 3
 """How many times more rows a share has if only hashes are sorted: a few columns of integers are held at a time."""
 
@@ -56,7 +59,8 @@ class LazyBackend(SourceResolver[LazyTable]):
     ------
     SchemaError
         A column is missing, or has a type that cannot hold what the schema declares; the plan of a table shows that its
-        rows may differ between reads; or a limit of the units can be kept only where rows are in memory.
+        rows may differ between reads; a limit of the units can be kept only where rows are in memory; or the engine
+        does not describe a table in time.
     """
 
     def __init__(
@@ -68,8 +72,9 @@ class LazyBackend(SourceResolver[LazyTable]):
         self._paths: dict[str, Paths] = {}
 
         def lazy_tables() -> dict[str, LazyTable]:
+            if share is None:
+                engine.refuse_settings(tables.values())
             for name, table in tables.items() if share is None else ():
-                engine.refuse_settings(table)
                 refuse_unstable(name, table, engine)
                 self._paths[name] = paths_of(table, engine)
             lazy = {
@@ -78,7 +83,14 @@ class LazyBackend(SourceResolver[LazyTable]):
             refuse_mixed_units({name: table.unit_kind for name, table in lazy.items()}, units)
             return lazy
 
-        super().__init__(self._run(lazy_tables), schemas)
+        try:
+            opened = self._run(lazy_tables, within=OPENING_SECONDS)
+        except TimeoutError:
+            raise SchemaError(
+                f"tables: their columns must be known within {OPENING_SECONDS:.0f} seconds, in which {engine.name} did "
+                "not describe them; make sure that it can reach their files, or write them to a file and pass that"
+            ) from None
+        super().__init__(opened, schemas)
         self._is_share, self._kept = share is not None, dict[TableSource, LazyTable]()
 
     @property
@@ -86,13 +98,25 @@ class LazyBackend(SourceResolver[LazyTable]):
         """Name of the engine, in words."""
         return self.engine.label
 
-    def _run(self, work: Callable[[], T]) -> T:
+    def _run(self, work: Callable[[], T], within: float | None = None) -> T:
         natives = list(self._natives.values())
-        return run_silently(work, self.engine.name, natives, lambda work: self.engine.run(work, natives))
+        return run_silently(work, self.engine.name, natives, lambda work: self.engine.run(work, natives, within))
 
-    def settle(self) -> None:
-        """Wait until interrupted work has ended."""
+    def _read(self, work: Callable[[], T]) -> T:
+        """The result of work that reads rows."""
+
+        def checked() -> T:
+            result = work()
+            self.engine.refuse_settings(self._natives.values())  # another thread may have changed them meanwhile
+            return result
+
+        return self._run(checked)
+
+    def ready(self) -> None:
+        """Wait until interrupted work has ended, and refuse changed settings of the engine."""
         self.engine.settle()
+        if self.engine.has_settings:
+            self._run(lambda: self.engine.refuse_settings(self._natives.values()))
 
     def files(self) -> str | None:
         """A digest that identifies the files that are read and their state; None if there are none."""
@@ -212,11 +236,11 @@ class LazyBackend(SourceResolver[LazyTable]):
 
     def sums(self, query: LinearQuery) -> Sums:
         """The exact sums of a query."""
-        return self._run(lambda: added_up(query, (share.selected(query) for share in self._shares_for(query))))
+        return self._read(lambda: added_up(query, (share.selected(query) for share in self._shares_for(query))))
 
     def groups(self, query: LinearQuery) -> Groups:
         """Every group that some unit has."""
-        return self._run(lambda: counted(share.unit_groups(query) for share in self.shares))
+        return self._read(lambda: counted(share.unit_groups(query) for share in self.shares))
 
     def unit_budgets(self, budget: Fraction, mode: OnExhausted) -> LazyUnitBudgets:
         """The budgets of all units, before any charge."""
@@ -258,7 +282,7 @@ class LazyUnitBudgets(NotCopyable):
 
     def after_query(self, query: LinearQuery, terms: UnitChargeTerms) -> tuple[Sums | Groups, LazyUnitBudgets]:
         """The result of a query over its active units, and the unit budgets after it."""
-        return self.tables._run(lambda: self._after_query(query, terms))
+        return self.tables._read(lambda: self._after_query(query, terms))
 
     def _after_query(self, query: LinearQuery, terms: UnitChargeTerms) -> tuple[Sums | Groups, LazyUnitBudgets]:
         after: list[UnitSpending] = []

@@ -218,7 +218,7 @@ def engine_table(
             columns[stem] = raw.cast(nw.Float64)
     if unit.column is not None:
         columns[UNIT] = nw.col("runit").cast(nw.String if _is_text(types[unit.column]) else nw.Int64)
-    frame = frame.with_columns(**columns).select(*columns)
+    frame = engine.exact(frame.with_columns(**columns).select(*columns))
     if unit.column is not None and types[unit.column].is_integer():
         frame = frame.with_columns(**{NAME: _number_of_integer(nw.col(UNIT))})
     elif unit.column is not None:

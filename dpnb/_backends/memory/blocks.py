@@ -8,6 +8,7 @@ a time.
 from __future__ import annotations
 
 import os
+import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -31,6 +32,9 @@ KEPT_BYTES = 2**25 - 2**16
 """Size of the array that `_keep_freed_memory` allocates and frees."""
 
 
+_here = threading.local()
+
+
 def blocks_of(units: NDArray[np.signedinteger[Any]], rows: int) -> list[slice]:
     """Blocks of about `rows` rows, each of whole units, at least one; `units` ascending."""
     first = np.searchsorted(units, units[::rows], "left").tolist()
@@ -47,12 +51,14 @@ def even_blocks(rows: int, at_most: int | None = None, size: int = ROWS_AT_ONCE)
 def by_blocks(work: Callable[[B], T], blocks: Sequence[B]) -> list[T]:
     """The results of `work` for each block, in order.
 
+    However many blocks there are, a private number, as many threads are started; work on a block starts no more.
     After an exception or an interrupt no further block is begun.
     """
     results: dict[int, T] = {}
     pending = deque(enumerate(blocks))
 
     def work_on_pending() -> None:
+        outer, _here.is_at_work = getattr(_here, "is_at_work", False), True
         try:
             with np.errstate(all="ignore"):  # this setting belongs to the thread
                 while pending:
@@ -64,12 +70,14 @@ def by_blocks(work: Callable[[B], T], blocks: Sequence[B]) -> list[T]:
         except BaseException:
             pending.clear()
             raise
+        finally:
+            _here.is_at_work = outer
 
     _keep_freed_memory()
     helpers: list[ThreadTask[None]] = []
     try:
         with suppress(RuntimeError):  # the system has no more threads: whether this fails must not depend on the rows
-            for _ in range(min(cores(), len(blocks)) - 1):
+            for _ in range(0 if getattr(_here, "is_at_work", False) else cores() - 1):
                 helper = ThreadTask(work_on_pending)
                 helper.start()
                 helpers.append(helper)

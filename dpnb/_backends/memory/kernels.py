@@ -1,8 +1,9 @@
 """The inner sums of a query in compiled code, if numba is installed; `cell_sums` has the same integers in numpy.
 
-numba compiles in a background thread, which a session of a large table starts; until it has ended, and wherever numba
-is missing or fails, numpy computes the sums.  So which of the two computes a query depends on the number of rows and on
-time, never on a value, and no answer depends on it.
+numba compiles in a background thread, which the first session with a table in memory starts, however many rows it has:
+a process shows its threads and modules, and the number of rows is private.  Until the thread has ended, and wherever
+numba is missing, fails or is switched off by its ``NUMBA_DISABLE_JIT``, numpy computes the sums.  So which of the two
+computes a query depends on time alone, and no answer depends on it.
 """
 
 from __future__ import annotations
@@ -22,9 +23,6 @@ from dpnb._backends.quiet.loggers import silence_thread
 
 THREAD = "dpnb-kernels"
 """Name of the thread that compiles."""
-
-MIN_ROWS = 2**20
-"""Tables with fewer rows do not start the compilation: numpy needs a few milliseconds for them."""
 
 WAIT_SECONDS = 20.0
 """The longest time for which a fork waits for the compilation."""
@@ -78,9 +76,10 @@ class _Compilation:
         self.thread: threading.Thread | None = None
         self.kernels: Kernels | None = None
 
-    def start(self, rows: int) -> None:
-        """Start the thread if a table has enough rows; do nothing the second time."""
-        if self.thread is None and rows >= MIN_ROWS and find_spec("numba") is not None:
+    def start(self) -> None:
+        """Start the thread; do nothing the second time."""
+        is_on = os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"
+        if self.thread is None and is_on and find_spec("numba") is not None:
             # Not a daemon: the interpreter must not exit while LLVM runs.
             self.thread = threading.Thread(target=self._compile, name=THREAD, daemon=False)
             with suppress(RuntimeError):  # the system has no more threads
@@ -103,9 +102,9 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_compilation.finish)
 
 
-def start_compiling(rows: int) -> None:
-    """Compile the kernels in the background, for a table of `rows` rows."""
-    _compilation.start(rows)
+def start_compiling() -> None:
+    """Compile the kernels in the background."""
+    _compilation.start()
 
 
 def kernels_for(*arrays: NDArray[Any]) -> Kernels | None:
@@ -122,7 +121,6 @@ def _compiled() -> Kernels | None:
     """Compile everything; None if the interpreter exits meanwhile."""
     import numba
 
-    # The number of rows decides whether anything is compiled, so no log may tell.
     silence_thread(THREAD, "numba")
 
     def rows(kind: Any) -> Any:

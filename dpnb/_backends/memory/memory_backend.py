@@ -46,7 +46,7 @@ class MemoryBackend(SourceResolver[PreparedTable | JoinedRows]):
         from dpnb._backends.text_table import TextTable  # imported when first used, since it imports pandas
 
         prepared = prepare_all(tables, schemas, units)
-        start_compiling(max((table.rows for table in prepared.values()), default=0))
+        start_compiling()
         backend = cls(prepared, schemas)
         backend._reading = FIELDS_AS_TEXTS if any(isinstance(table, TextTable) for table in tables.values()) else None
         return backend
@@ -74,7 +74,7 @@ class MemoryBackend(SourceResolver[PreparedTable | JoinedRows]):
     def refuse_individual(self, mode: OnExhausted) -> None:
         """Refuse nothing: a unit is an index of an array."""
 
-    def settle(self) -> None:
+    def ready(self) -> None:
         """Do nothing: the calling thread does all the work itself."""
 
     def files(self) -> str | None:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 
+import dpnb
 from contracts.engines import TypedEngineContract
 from contracts.plans import TABLE, Plans, judged, opened
 from dpnb._backends.lazy.engines import Spark
-from dpnb.errors import InvalidValueError
+from dpnb.errors import InvalidValueError, SchemaError
 
 pytestmark = [
     pytest.mark.spark,
@@ -121,3 +123,58 @@ def test_a_changed_file_needs_a_new_version(tmp_path: Path) -> None:
     with pytest.raises(InvalidValueError, match="nothing was charged"):
         session.frame["x"].sum().release(mu=0.1)
     assert session.spent == before
+
+
+PEOPLE = "who string collate UTF8_LCASE, x double, t string collate UTF8_LCASE, day date"
+
+
+def people(rows: list[tuple[str, float]]) -> dpnb.Session:
+    """A session on rows of persons, whose names and texts have a collation that ignores the case."""
+    table = active().createDataFrame([(name, x, name, date(2020, 1, 1)) for name, x in rows], PEOPLE)
+    schema = {
+        "x": dpnb.Bounded(-10, 10),
+        "t": dpnb.Text(max_length=5),
+        "day": dpnb.Dates("2019-12-31", "2020-01-03"),
+    }
+    unit: dict[str, Any] = {"privacy_unit": "who", "max_rows_per_unit": 1}
+    return dpnb.Session(table, name="p", budget=dpnb.Budget.gdp(9), schema=schema, ledger=":memory:", **unit)
+
+
+def exact(session: dpnb.Session, query: Any) -> list[int]:
+    tables = session._core.tables
+    sums: list[int] = tables.opened.sums(tables.compile(query(session.frame).plan)).tolist()
+    return sums
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_only_equal_bytes_are_one_person_or_one_text() -> None:
+    """Without the person ANN the sum is lower by at most the bound of 10, not by 20."""
+    session = people([("ann", -10.0), ("bob", 0.0), ("ANN", 10.0)])
+    assert exact(session, lambda f: f["x"].sum()) == [0]
+    assert exact(session, lambda f: f.groupby("t", keys=["ann", "ANN", "Ann"]).count()) == [1, 1, 0]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_date_is_the_same_day_in_each_time_zone() -> None:
+    active().conf.set("spark.sql.session.timeZone", "America/New_York")
+    try:
+        session = people([("ann", 1.0)])
+        assert exact(session, lambda f: f[f["day"] <= "2020-01-01"].count()) == [1]
+    finally:
+        active().conf.set("spark.sql.session.timeZone", "UTC")
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_functions_of_the_session_take_the_place_of_none_of_spark() -> None:
+    """Without the setting this function, which would give every person the same number, is not used."""
+    session = people([("ann", 1.0), ("bob", 1.0)])
+    active().udf.register("md5", lambda text: "0" * 32, "string")
+    number = exact(session, lambda f: f["x"].sum())
+    active().conf.set("spark.sql.functionResolution.sessionOrder", "first")
+    try:
+        with pytest.raises(SchemaError, match=r"Spark session: .*sessionOrder"):
+            session.frame.count().release(mu=1)
+        assert not len(session.log())
+    finally:
+        active().conf.unset("spark.sql.functionResolution.sessionOrder")
+    assert exact(session, lambda f: f["x"].sum()) == number

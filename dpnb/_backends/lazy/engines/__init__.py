@@ -2,7 +2,7 @@
 
 ``engine``  the base class: the operations that narwhals does not express for every engine
 ``polars``  lazy frames of polars
-``duckdb``  relations of DuckDB; ``duckdb_plan`` their syntax trees
+``duckdb``  relations of DuckDB; ``duckdb_plan`` their syntax trees, ``duckdb_settings`` what their user may not change
 ``spark``   data frames of Spark; ``spark_jobs`` their jobs, which an interrupt cancels
 ``plans``   causes of unstable plans, and plans as text
 """

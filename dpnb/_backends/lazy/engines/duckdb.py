@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnb._backends.lazy.engines import duckdb_plan
+from dpnb._backends.lazy.engines.duckdb_settings import refuse_changed_meaning
 from dpnb._backends.lazy.engines.engine import (
     HEX_DIGITS,
     LIMB,
@@ -26,9 +26,7 @@ from dpnb._backends.lazy.engines.engine import (
 from dpnb._backends.lazy.engines.plans import LIMITED, NUMBERED, ONE_OF_SEVERAL, RANDOM, TIME
 from dpnb._backends.worker_thread import refuse_stopped
 from dpnb._plan.expressions.letters import END, LETTERS, Case, changed_case
-from dpnb.errors import SchemaError
 
-_JSON_TYPES = {str: "VARCHAR", float: "DOUBLE", int: "BIGINT"}
 _ANY_ROW = {"first", "last", "any_value", "arbitrary"}
 _BY_ORDER = {
     *("WINDOW_ROW_NUMBER", "WINDOW_NTILE", "WINDOW_FIRST_VALUE", "WINDOW_LAST_VALUE", "WINDOW_NTH_VALUE"),
@@ -45,55 +43,36 @@ class DuckDB(InProcessEngine):
     name, label = "duckdb", "DuckDB"
     rows_at_once = ROWS_AT_ONCE
     summed_as = nw.Int64
+    has_settings = True
 
-    def refuse_settings(self, native: Any) -> None:
-        from duckdb import SQLExpression as Sql
+    def refuse_settings(self, natives: Iterable[Any]) -> None:
+        for connection in {id(native._con): native._con for native in natives}.values():
+            refuse_changed_meaning(connection)
 
-        one_row = native.limit(0).aggregate("count(*)")
-        ((collation,),) = one_row.select(Sql("current_setting('default_collation')")).fetchall()
-        if collation:
-            raise SchemaError(
-                f"DuckDB connection: must compare texts exactly; its default_collation is {collation!r}, so texts "
-                "of different units could be equal; use a connection without it, or SET default_collation = ''"
-            )
+    def exact(self, frame: Frame) -> Frame:
+        texts = [name for name, kind in frame.collect_schema().items() if kind == nw.String]
+        return _with_columns(frame, {name: f"{_quoted(name)} {_EXACT}" for name in texts})
 
     def well_formed(self, frame: Frame, columns: Sequence[str]) -> Frame:
-        from duckdb import ColumnExpression as Column
-        from duckdb import SQLExpression as Sql
-
         # DuckDB does not check the texts of an Arrow table, and `lower`, `translate` and results fail on invalid ones.
-        native, kinds = frame.to_native(), frame.collect_schema()
-        # Bytes are from `by_value`.
-        encoded = {name: f'"{name}"' if kinds[name] == nw.Binary else f'encode("{name}")' for name in columns}
-        checked = (Sql(f"TRY(decode({of}))").alias(name) for name, of in encoded.items())
-        return opened(native.select(*(Column(name) for name in native.columns if name not in columns), *checked))
+        checked = {name: f"TRY({_call('decode', _call('encode', _quoted(name)))}) {_EXACT}" for name in columns}
+        return _with_columns(frame, checked)
 
     def hashed(self, frame: Frame, columns: Mapping[str, str]) -> Frame:
-        from duckdb import ColumnExpression as Column
-        from duckdb import ConstantExpression as Constant
-        from duckdb import FunctionExpression as Function
-        from duckdb import StarExpression as Star
+        def number(column: str) -> str:
+            digits = _call("substr", _call("md5", _quoted(column)), "1", str(HEX_DIGITS))
+            return f"CAST({_call('concat', _text('0x'), digits)} AS BIGINT)"
 
-        def number(column: str) -> Any:
-            digits = Function("substr", Function("md5", Column(column)), Constant(1), Constant(HEX_DIGITS))
-            return Function("concat", Constant("0x"), digits).cast("BIGINT")
-
-        native = frame.to_native().select(Star(), *(number(column).alias(to) for column, to in columns.items()))
-        return opened(native)
+        return _with_columns(frame, {to: number(column) for column, to in columns.items()})
 
     def microseconds(self, frame: Frame, columns: Mapping[str, str]) -> Frame:
-        from duckdb import ColumnExpression as Column
-        from duckdb import FunctionExpression as Function
-        from duckdb import SQLExpression as Sql
-        from duckdb import StarExpression as Star
-
         # A date, or a time in coarser units, may be outside the range of microseconds: converting it is an error.
         types = frame.collect_schema()
-        cast = {to: name for name, to in columns.items() if types[name] == nw.Date or _is_coarse(types[name])}
-        timestamps = (Sql(f'try_cast("{name}" AS TIMESTAMP)').alias(to) for to, name in cast.items())
-        micros = (Function("epoch_us", Column(to if to in cast else name)).alias(to) for name, to in columns.items())
-        native = frame.to_native().select(Star(), *timestamps)
-        return opened(native.select(*map(Column, types), *micros))
+        micros: dict[str, str] = {}
+        for name, to in columns.items():
+            is_time = types[name] != nw.Date and not _is_coarse(types[name])
+            micros[to] = _call("epoch_us", _quoted(name) if is_time else f"TRY_CAST({_quoted(name)} AS TIMESTAMP)")
+        return _with_columns(frame, micros)
 
     def dated(self, frame: Frame, column: str, to: str) -> Frame:
         from duckdb import ColumnExpression as Column
@@ -104,20 +83,12 @@ class DuckDB(InProcessEngine):
         return opened(frame.to_native().select(Star(), date.alias(to)))
 
     def with_case(self, frame: Frame, column: str, to: str, case: Case) -> Frame:
-        from duckdb import CaseExpression as When
-        from duckdb import ColumnExpression as Column
-        from duckdb import ConstantExpression as Constant
-        from duckdb import FunctionExpression as Function
-        from duckdb import StarExpression as Star
-
-        letters = LETTERS[case]
-        old, new = Constant("".join(letters)), Constant("".join(letters.values()))
+        letters, of = LETTERS[case], _quoted(column)
         # `translate` builds a table of the letters for each row, so it is used only where the own function may differ.
-        is_usual = Function("regexp_full_match", Column(column), Constant(f"[{_USUAL[case]}]*"))
-        changed = When(is_usual, Function(case, Column(column))).otherwise(
-            Function("translate", Column(column), old, new)
-        )
-        return opened(frame.to_native().select(Star(), changed.alias(to)))
+        is_usual = _call("regexp_full_match", of, _text(f"[{_USUAL[case]}]*"))
+        translated = _call("translate", of, _text("".join(letters)), _text("".join(letters.values())))
+        changed = f"CASE WHEN {is_usual} THEN {_call(case, of)} ELSE {translated} END"
+        return _with_columns(frame, {to: f"({changed}) {_EXACT}"})
 
     def row_hash(self, frame: Frame, columns: Sequence[str], to: str) -> Frame:
         from duckdb import ColumnExpression as Column
@@ -128,46 +99,7 @@ class DuckDB(InProcessEngine):
         return opened(native.select(Star(exclude=[to]), squared(Column(to)).alias(to)))
 
     def public_table(self, frame: Frame, columns: Mapping[str, Sequence[Any]]) -> Frame:
-        from duckdb import ConstantExpression as Constant
-        from duckdb import FunctionExpression as Function
-
-        def listed(values: Sequence[Any]) -> Any:
-            # One text is parsed a hundred times faster than as many constants.
-            text, kind = json.dumps(list(values)), f'["{_JSON_TYPES[type(values[0])]}"]'
-            return Function("unnest", Function("from_json", Constant(text), Constant(kind)))
-
-        refuse_stopped()
-        # A row of the same connection, of which only this relation is at hand.
-        one_row = frame.to_native().limit(0).aggregate("count(*)")
-        return opened(one_row.select(*(listed(values).alias(name) for name, values in columns.items())).materialize())
-
-    def with_matches(self, frame: Frame, column: str, table: Frame, to: str) -> Frame:
-        kind = frame.collect_schema()[column]
-        if kind not in (nw.String, nw.Binary):
-            return super().with_matches(frame, column, table, to)
-        from duckdb import ColumnExpression as Column
-        from duckdb import FunctionExpression as Function
-        from duckdb import StarExpression as Star
-
-        # As bytes: a collation of the column or the connection may call other texts equal.
-        def as_bytes(of: Frame, name: str) -> Frame:
-            return opened(of.to_native().select(Star(), Function("encode", Column(name)).alias(f"{to}_bytes")))
-
-        found = as_bytes(table, "key").select(f"{to}_bytes", nw.col("value").alias(to))
-        if kind == nw.Binary:  # by `by_value`
-            return frame.join(found, left_on=column, right_on=f"{to}_bytes", how="left")
-        return as_bytes(frame, column).join(found, on=f"{to}_bytes", how="left").drop(f"{to}_bytes")
-
-    def by_value(self, frame: Frame, column: str) -> Frame:
-        from duckdb import ColumnExpression as Column
-        from duckdb import FunctionExpression as Function
-        from duckdb import StarExpression as Star
-
-        if frame.collect_schema()[column] != nw.String:
-            return frame
-        return opened(
-            frame.to_native().select(Star(exclude=[column]), Function("encode", Column(column)).alias(column))
-        )
+        return self.kept(self.exact(_arrow_table(frame, columns)))
 
     def arrays(self, frame: Frame) -> dict[str, NDArray[Any]]:
         refuse_stopped()
@@ -175,16 +107,13 @@ class DuckDB(InProcessEngine):
         return {name: table.column(name).to_numpy() for name in table.column_names}
 
     def private_table(self, frame: Frame, columns: Mapping[str, NDArray[np.int64]]) -> Frame:
-        import pyarrow as pa
-
-        refuse_stopped()
-        return opened(frame.to_native()._con.from_arrow(pa.table(dict(columns))).materialize())
+        return self.kept(_arrow_table(frame, columns))
 
     def kept(self, frame: Frame) -> Frame:
         refuse_stopped()
         return opened(frame.to_native().materialize())
 
-    def run(self, work: Callable[[], T], natives: Iterable[Any]) -> T:
+    def run(self, work: Callable[[], T], natives: Iterable[Any], within: float | None = None) -> T:
         # A relation's connection is a private attribute; without it the work cannot be cancelled.
         connections = [con for native in natives if (con := getattr(native, "_con", None)) is not None]
 
@@ -192,7 +121,7 @@ class DuckDB(InProcessEngine):
             for connection in connections:
                 connection.interrupt()
 
-        return self._background.run(work, cancel)
+        return self._background.run(work, cancel, within)
 
     def unstable(self, native: Any) -> str | None:
         stability = duckdb_plan.stability(native)
@@ -201,6 +130,40 @@ class DuckDB(InProcessEngine):
     def files(self, native: Any) -> Paths:
         patterns = duckdb_plan.file_patterns(native)
         return lambda: patterns
+
+
+_EXACT = "COLLATE C"
+"""Makes only texts of the same bytes equal, whatever the collation of the column or of the connection."""
+
+
+def _call(function: str, *arguments: str) -> str:
+    """A call of DuckDB's own function, in SQL, whatever macros have its name."""
+    return f"system.main.{function}({', '.join(arguments)})"
+
+
+def _quoted(name: str) -> str:
+    return f'"{name}"'
+
+
+def _text(constant: str) -> str:
+    return "'" + constant.replace("'", "''") + "'"
+
+
+def _with_columns(frame: Frame, columns: Mapping[str, str]) -> Frame:
+    """The frame with columns, new or replaced, of expressions in SQL."""
+    from duckdb import ColumnExpression as Column
+    from duckdb import SQLExpression as Sql
+
+    native = frame.to_native()
+    others = (Column(name) for name in native.columns if name not in columns)
+    return opened(native.select(*others, *(Sql(of).alias(name) for name, of in columns.items())))
+
+
+def _arrow_table(frame: Frame, columns: Mapping[str, Any]) -> Frame:
+    """A table of the connection of a frame."""
+    import pyarrow as pa
+
+    return opened(frame.to_native()._con.from_arrow(pa.table(dict(columns))))
 
 
 def _usual(case: Case) -> str:

@@ -43,6 +43,8 @@ class Engine(ABC):
     machine; None for an engine that distributes them."""
     summed_as: type[nw.Int64 | nw.Int128] | None = None
     """The type of integers whose sums have more than 64 bits, so that they cannot overflow; None if there is none."""
+    has_settings = False
+    """Whether the user can change settings or functions of the engine so that a query means something else."""
     shares_subexpressions = True
     """Whether an expression that occurs several times in a plan is analysed and evaluated once.  Otherwise plans grow
     with each occurrence, and the logarithm of a power of 2 or 10 is not made exact, which takes four of them."""
@@ -50,13 +52,13 @@ class Engine(ABC):
     def __init__(self) -> None:
         self._background = BackgroundRunner()
 
-    def run(self, work: Callable[[], T], natives: Iterable[Any]) -> T:
+    def run(self, work: Callable[[], T], natives: Iterable[Any], within: float | None = None) -> T:
         """Run work on some frames; an interrupt cancels the work and is raised as `KeyboardInterrupt`.
 
-        All work of an engine goes through this method: see `dpnb._backends.worker_thread`.
+        All work of an engine goes through this method: see `BackgroundRunner.run`.
         """
         del natives
-        return self._background.run(work)
+        return self._background.run(work, within=within)
 
     def settle(self) -> None:
         """Wait until interrupted work has ended."""
@@ -70,6 +72,10 @@ class Engine(ABC):
     def rows(self, native: Any) -> int:
         """Number of rows of a frame."""
         return int(self.collected(self.opened(native).select(rows=nw.len()))["rows"][0])
+
+    def exact(self, frame: Frame) -> Frame:
+        """The frame with texts of which only those of the same bytes are equal, if the engine has other texts."""
+        return frame
 
     def well_formed(self, frame: Frame, columns: Sequence[str]) -> Frame:
         """The frame with a null in place of each text that is not valid UTF-8, if the engine can hold such texts."""
@@ -124,11 +130,6 @@ class Engine(ABC):
         """The frame with doubles, none below `low`, as 64-bit integers, which they fit, rounded toward zero."""
         return frame.with_columns(toward_zero(nw.col(column), low).alias(to))
 
-    def by_value(self, frame: Frame, column: str) -> Frame:
-        """The frame with a column in a form in which grouping keeps different values apart."""
-        del column
-        return frame
-
     def collected(self, frame: Frame) -> dict[str, NDArray[Any]]:
         """The columns of a small result: integers without nulls, or texts."""
         refuse_stopped()
@@ -139,8 +140,8 @@ class Engine(ABC):
     def kept(self, frame: Frame) -> Frame:
         """The same rows, computed once and kept in the engine."""
 
-    def refuse_settings(self, native: Any) -> None:  # noqa: B027  (only one engine has such settings)
-        """Refuse a frame of a connection whose settings change what values are equal.
+    def refuse_settings(self, natives: Iterable[Any]) -> None:  # noqa: B027  (not every engine has such settings)
+        """Refuse frames of a connection whose settings or functions change what a query means.
 
         Raises
         ------

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import glob
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import narwhals as nw
@@ -130,7 +132,10 @@ class Polars(InProcessEngine):
         return None
 
     def files(self, native: Any) -> Paths:
-        paths = partial(_paths, native)
+        # `visit` resolves the scans without releasing the interpreter's lock: it waits forever for one that is resolved
+        # in Python, and for credentials, and nothing can interrupt it while it waits for a network.
+        scans = native.explain(optimized=False)
+        paths = partial(_shown_paths if re.search(_RESOLVED_ELSEWHERE, scans) else _paths, native)
         paths()  # raises at once if the plan cannot be inspected
         return paths
 
@@ -153,6 +158,10 @@ def _arrays(frame: Frame) -> dict[str, NDArray[Any]]:
     return {column.name: column.to_numpy() for column in _collected(frame)}
 
 
+_RESOLVED_ELSEWHERE = r"PythonDataset SCAN|SCAN \[(?!file:)\w+://"
+"""Scans of a table of Delta Lake or Iceberg, and of files on other machines."""
+
+
 def _paths(native: Any) -> list[str]:
     tree = native._ldf.visit()
     pending, paths = [tree.get_node()], []
@@ -162,3 +171,15 @@ def _paths(native: Any) -> list[str]:
             paths += [str(path) for path in getattr(tree.view_current_node(), "paths", ())]
         pending += tree.get_inputs()
     return paths
+
+
+def _shown_paths(native: Any) -> list[str]:
+    """The files that the text of a plan shows, the first few of each scan; for a table with a log, those of the log."""
+    shown = re.findall(r"SCAN \[(.*)\]", native.explain())
+    return [_log_of(path.removeprefix("file://")) or path for paths in shown for path in paths.split(", ")]
+
+
+def _log_of(path: str) -> str:
+    """A pattern of the files that list all files of the table of Delta Lake or Iceberg to which a file belongs."""
+    logs = (folder / name for folder in Path(path).parents for name in ("_delta_log", "metadata"))
+    return next((f"{glob.escape(str(log))}/*" for log in logs if log.is_dir()), "")

@@ -6,12 +6,23 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+import narwhals as nw
+
 from dpnb._backends.contribution import LIMB_BITS
 from dpnb._backends.lazy.engines.engine import HEX_DIGITS, LIMB, Engine, Frame, Paths, T, folded, opened, squared
 from dpnb._backends.lazy.engines.plans import LIMITED, ONE_OF_SEVERAL, RANDOM, TIME, PlanLine, inputs_of, line_of
 from dpnb._backends.lazy.engines.spark_jobs import TaggedJobs, python_sigint_handler
 from dpnb._backends.worker_thread import refuse_stopped
+from dpnb._plan.expressions.calendar import DAY
 from dpnb._plan.expressions.letters import LETTERS, Case
+from dpnb.errors import SchemaError
+
+_SETTINGS = {"spark.sql.functionResolution.sessionOrder": ("second", "last"), "spark.sql.path.enabled": ("false",)}
+"""Settings with whose other values a function of the session can take the place of one of Spark, and what they may be.
+The first value is the default."""
+
+_MICROS = int(DAY * 1_000_000)
+"""Microseconds of a day."""
 
 _SQL_TYPES = {str: "string", float: "double", int: "bigint"}
 
@@ -21,6 +32,17 @@ class Spark(Engine):
 
     name, label = "pyspark", "Spark"
     shares_subexpressions = False
+    has_settings = True
+
+    def refuse_settings(self, natives: Iterable[Any]) -> None:
+        for session in {id(native.sparkSession): native.sparkSession for native in natives}.values():
+            for name, values in _SETTINGS.items():
+                value = str(session.conf.get(name, values[0]))
+                if value.lower() not in values:
+                    raise SchemaError(
+                        f"Spark session: {name} must be {values[0]!r}, since another value lets functions of the "
+                        f"session take the place of those of Spark; got {value!r}; spark.conf.unset({name!r})"
+                    )
 
     def by_unit(self, frame: Frame) -> Frame:
         return opened(frame.to_native().repartition("unit"))
@@ -39,8 +61,15 @@ class Spark(Engine):
     def microseconds(self, frame: Frame, columns: Mapping[str, str]) -> Frame:
         from pyspark.sql import functions as spark
 
-        micros = {to: spark.unix_micros(spark.col(column).cast("timestamp")) for column, to in columns.items()}
-        return opened(frame.to_native().withColumns(micros))
+        types = frame.collect_schema()
+
+        def micros(column: str) -> Any:
+            if types[column] == nw.Date:  # a cast would be to the start of the day in the session's time zone
+                # The product is null for a day outside the range of microseconds, where a cast would be an error.
+                return spark.try_multiply(spark.unix_date(spark.col(column)).cast("bigint"), spark.lit(_MICROS))
+            return spark.unix_micros(spark.col(column).cast("timestamp"))
+
+        return opened(frame.to_native().withColumns({to: micros(column) for column, to in columns.items()}))
 
     def dated(self, frame: Frame, column: str, to: str) -> Frame:
         from pyspark.sql import functions as spark
@@ -76,10 +105,10 @@ class Spark(Engine):
         refuse_stopped()
         return opened(frame.to_native().localCheckpoint())
 
-    def run(self, work: Callable[[], T], natives: Iterable[Any]) -> T:
+    def run(self, work: Callable[[], T], natives: Iterable[Any], within: float | None = None) -> T:
         jobs = TaggedJobs(natives)
         with python_sigint_handler():
-            return self._background.run(lambda: jobs.run(work), jobs.cancel)
+            return self._background.run(lambda: jobs.run(work), jobs.cancel, within)
 
     def unstable(self, native: Any) -> str | None:
         if hasattr(native, "_jdf"):

@@ -21,7 +21,7 @@ from dpnb._backends.contribution import Integers, label_hash, ranks, weighted, w
 from dpnb._backends.guard import run_guarded
 from dpnb._backends.memory.blocks import ROWS_AT_ONCE, blocks_of, by_blocks, even_blocks, gathered, where_true
 from dpnb._backends.memory.coarse import CodeArray, coarse_codes, ordered_columns
-from dpnb._backends.memory.kernels import MIN_ROWS, kernels_for
+from dpnb._backends.memory.kernels import kernels_for
 from dpnb._backends.memory.prepare.columns import DictionaryColumn, Values, by_value, column_of
 from dpnb._backends.memory.prepare.first_rows import first_rows
 from dpnb._backends.memory.prepare.unit_ids import (
@@ -120,11 +120,11 @@ class PreparedTable:
         return self._steps.get(name)
 
     def prepare_comparisons(self, condition: Expression | None) -> None:
-        """Compute the coarse codes with which the kernels evaluate a condition on a large table.
+        """Compute the coarse codes with which the kernels evaluate a condition.
 
         Not thread-safe: to be called before the blocks of a query are begun.
         """
-        if self.rows >= MIN_ROWS and kernels_for() is not None:
+        if kernels_for() is not None:
             for name in sorted((ordered_columns(condition) & self.grids.keys()) - self.coarse_codes.keys()):
                 self.coarse_codes[name] = coarse_codes(self.numbers[name], self.grids[name])
 
