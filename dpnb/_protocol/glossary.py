@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
-NOISE_INTERVAL: Final = "noise interval"
-IN_THIS_TABLE: Final = "in this table"
+NOISE_INTERVAL = "noise interval"
+IN_THIS_TABLE = "in this table"
 """What a verdict is about: an interval that covers the noise says nothing about a population."""
 
 TERMS: Final = {
