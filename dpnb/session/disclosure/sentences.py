@@ -49,7 +49,7 @@ NOT_COVERED = (
     "the table under another ledger, adds to what this ledger discloses.",
     "What the curator declared. Bounds, categories, limits and public numbers, which are listed below, are public. If "
     "they were taken from the rows of this table, the guarantee does not cover that.",
-    "Accuracy. Errors and intervals account for the noise, and neither for sampling nor for "
+    "Accuracy. Errors and noise intervals account for the noise, and neither for sampling nor for "
     "values and rows beyond the declared bounds and limits.",
 )
 
