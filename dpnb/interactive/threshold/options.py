@@ -180,8 +180,8 @@ def scan_terms(terms: ThresholdScanParameters) -> list[tuple[str, str]]:
 def _reliable(margin: float, queries: int) -> str:
     return (
         f"{IN_THIS_TABLE}, with 95% confidence, all of {queries} answers are correct, if each query is at least "
-        f"{display_up(margin, 3)} times its sensitivity away from the threshold (the sensitivity of a number of units is "
-        "1, and that of a count of rows the number of rows that count for one unit)"
+        f"{display_up(margin, 3)} times its sensitivity away from the threshold (the sensitivity of a number of units "
+        "is 1, and that of a count of rows the number of rows that count for one unit)"
     )
 
 

@@ -33,7 +33,13 @@ function state(changes: Partial<IPickerState> = {}): IPickerState {
     completed_request: null,
     options: [option('0.1', 0.9, 4), option('0.2', 0.8, 2), option('0.5', 0.5, 0.8), all],
     presets: [
-      { id: 'glance', label: 'Rough estimate', meaning: '1% of what is left', error: '± 4 mdvis at 95% (noise)', option: 0 },
+      {
+        id: 'glance',
+        label: 'Rough estimate',
+        meaning: '1% of what is left',
+        error: '± 4 mdvis at 95% (noise)',
+        option: 0
+      },
       { id: 'print', label: 'For publication', meaning: '20% of what is left', error: 'error unknown', option: 2 }
     ],
     start: 0,
