@@ -204,8 +204,8 @@ def test_class_size_shows_what_it_concludes(executed: Callable[[str], nbformat.N
     tables = [text for texts in printed(executed("07-class-size.ipynb")) for text in texts]
     by_grade = next(text for text in tables if "published" in text)
     findings = next(text for text in tables if "minus an aide's gain" in text)
-    assert [line.split()[4] for line in by_grade.splitlines()[2:]] == ["True"] * 4
-    assert [line.split()[-1] for line in findings.splitlines()[2:5]] == ["True"] * 3
+    assert [line.split()[4] for line in by_grade.splitlines()[2:]] == ["yes"] * 4
+    assert [line.split()[-1] for line in findings.splitlines()[2:5]] == ["yes"] * 3
 
 
 def test_a_failing_cell_shows_the_error_that_dpnb_hides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
