@@ -309,7 +309,9 @@ def test_unknown_error_is_a_step_which_makes_the_errors_of_group_means_known(unk
     expect(count).to_contain_text("session.frame.groupby('coins')['mdvis'].count().release(mu=")
     expect(count).to_be_focused()
     wait_until_in_view(unknown, count)
-    expect(shown.locator(".dpnb-picker-error")).to_contain_text(re.compile(r"± [\d.]+ mdvis at 95%( or better)? \(noise\)"))
+    expect(shown.locator(".dpnb-picker-error")).to_contain_text(
+        re.compile(r"± [\d.]+ mdvis at 95%( or better)? \(noise\)")
+    )
     expect(step).not_to_be_visible()
     charged = 100 * float(str(unknown.value("float(session.log()['cost_fraction'].sum())")))
     assert charged == pytest.approx(float(cost[1]), abs=0.011)
