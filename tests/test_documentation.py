@@ -7,6 +7,7 @@ quickstart alone.
 from __future__ import annotations
 
 import os
+import re
 import runpy
 import shutil
 import sqlite3
@@ -29,6 +30,9 @@ ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "examples"
 NOTEBOOKS = sorted(path.name for path in EXAMPLES.glob("*.ipynb"))
 QUICKSTART = "01-quickstart.ipynb"
+
+FAILED = re.compile(r"\S.*(\s{2,}|[:,(\[{] *)False\b|\S( {2,}|.* )False$")
+"""A check that failed, in a line of an output."""
 
 pytestmark = pytest.mark.notebook
 
@@ -119,6 +123,19 @@ def printed(notebook: nbformat.NotebookNode) -> list[list[str]]:
     ]
 
 
+def failed_checks(notebook: nbformat.NotebookNode) -> list[str]:
+    """The lines of outputs that show a check as failed: False at their end, in a column of a table or in a collection.
+
+    A line that begins with False is that of a group, whose name is also in the title of a difference.
+    """
+    texts = [
+        output.text if output.output_type == "stream" else output.get("data", {}).get("text/plain", "")
+        for cell in notebook.cells
+        for output in cell.get("outputs", [])
+    ]
+    return [line for text in texts for line in text.splitlines() if FAILED.search(line)]
+
+
 @pytest.fixture(scope="module")
 def quickstart(tmp_path_factory: pytest.TempPathFactory) -> nbformat.NotebookNode:
     """The quickstart, run in a copy of the examples without any ledger."""
@@ -130,6 +147,7 @@ def quickstart(tmp_path_factory: pytest.TempPathFactory) -> nbformat.NotebookNod
 @pytest.mark.smoke
 def test_the_quickstart_runs(quickstart: nbformat.NotebookNode) -> None:
     assert any(printed(quickstart))
+    assert failed_checks(quickstart) == []
 
 
 @pytest.mark.parametrize("name", NOTEBOOKS)
@@ -186,8 +204,8 @@ def test_class_size_shows_what_it_concludes(executed: Callable[[str], nbformat.N
     tables = [text for texts in printed(executed("07-class-size.ipynb")) for text in texts]
     by_grade = next(text for text in tables if "published" in text)
     findings = next(text for text in tables if "minus an aide's gain" in text)
-    assert [line.split()[4] for line in by_grade.splitlines()[2:]] == ["True"] * 4
-    assert [line.split()[-1] for line in findings.splitlines()[2:5]] == ["True"] * 3
+    assert [line.split()[4] for line in by_grade.splitlines()[2:]] == ["yes"] * 4
+    assert [line.split()[-1] for line in findings.splitlines()[2:5]] == ["yes"] * 3
 
 
 def test_a_failing_cell_shows_the_error_that_dpnb_hides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -199,6 +217,24 @@ def test_a_failing_cell_shows_the_error_that_dpnb_hides(tmp_path: Path, monkeypa
         run(path)
     assert "ZeroDivisionError" not in str(caught.value)
     assert "ZeroDivisionError: division by zero" in "".join(caught.value.__notes__)
+
+
+@pytest.mark.smoke
+def test_a_check_that_shows_false_is_found(tmp_path: Path) -> None:
+    """The control of `test_every_check_shows_true`."""
+    cells = {
+        "print('equal:', 1 == 2)": True,
+        "{'adds up': 1 == 1, 'equal': 1 == 2}": True,
+        "import pandas as pd; pd.Series({'adds up': True, 'equal': 1 == 2})": True,
+        "pd.DataFrame({'equal': [True, False], 'n': 3})": True,
+        "pd.Series({False: 2, True: 3})": False,
+        "print('[mean where free True] - [mean where free False]')": False,
+        "'Falsehoods', 1 == 1": False,
+    }
+    path = tmp_path / "checks.ipynb"
+    nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells]), path)
+    found = [bool(failed_checks(nbformat.v4.new_notebook(cells=[cell]))) for cell in run(path).cells]
+    assert found == list(cells.values())
 
 
 # --- the site --------------------------------------------------------------------------------------------------------
@@ -215,6 +251,16 @@ def test_cells_that_show_an_error_show_one_of_dpnb(site: Path) -> None:
             assert all(hasattr(dpnb.errors, name) for name in errors), (path, errors)
             expected += raises
     assert expected
+
+
+def test_every_check_shows_true(site: Path) -> None:
+    """In every page and every notebook."""
+    failed = {
+        str(path.relative_to(site)): lines
+        for path in (site / "jupyter_execute").rglob("*.ipynb")
+        if (lines := failed_checks(nbformat.read(path, as_version=4)))
+    }
+    assert failed == {}
 
 
 def test_the_index_of_the_site_has_the_methods_of_sessions_and_tables(site: Path) -> None:

@@ -17,6 +17,7 @@ from dpnb._compile.sensitivity import cells_of_unit, max_norm_squared, rows_squa
 from dpnb._plan.expressions.text import words
 from dpnb._plan.measurements import Discovery, JointAggregation, ModelLoss, Moments, Single
 from dpnb._plan.privacy_unit import PrivacyUnit, describe_bounds
+from dpnb._protocol.glossary import IN_THIS_TABLE
 
 
 def contribution(query: LinearQuery, unit: PrivacyUnit) -> str:
@@ -51,7 +52,8 @@ def explanation(query: LinearQuery, unit: PrivacyUnit) -> list[tuple[str, str]]:
     scales = (_scale(feature, query) for index, feature in enumerate(query.features) if index not in details)
     facts.append(("noise", "at mu=1, standard deviation of " + "; ".join(dict.fromkeys(scales))))
     condition = ", given that a group was released" if isinstance(query.plan.aggregation, Discovery) else ""
-    facts.append(("intervals", f"cover the noise{condition}, not the effect of clipping or of rows that do not count"))
+    covered = f"cover the noise{condition}, {IN_THIS_TABLE}: not sampling, clipping, or rows that do not count"
+    facts.append(("intervals", covered))
     facts.append(("less noise", "half the noise costs four times the budget; mu=0.5 gives twice the noise"))
     return facts
 

@@ -189,8 +189,8 @@ class Query(SelectionMethods, NotCopyable):
         share : Number or list of them, optional
             Share of the remaining budget, in (0, 1]; 1 spends all of it.
         within : Number or mapping or list of them, optional
-            Half-width of the interval, in the answer's units (for quantiles, in rows of rank), for every group; or a
-            mapping from groups or statistics to half-widths.
+            Half-width of the noise interval, in the answer's units (for quantiles, in rows of rank), for every group,
+            or a mapping from groups or statistics to half-widths.
         confidence : Number, default 0.95
             Confidence of each single interval.
         simultaneous : bool, default False
@@ -266,8 +266,8 @@ class Query(SelectionMethods, NotCopyable):
         share : Number, optional
             Share of the remaining budget, in (0, 1]; 1 spends all of it.
         within : Number or mapping, optional
-            Half-width of the interval, in the answer's units (for quantiles, in rows of rank), for every group.  A
-            mapping such as ``within={"free": 0.1, "95": 0.3}`` sets it for single groups or statistics only.  For
+            Half-width of the noise interval, in the answer's units (for quantiles, in rows of rank), for every group.
+            A mapping such as ``within={"free": 0.1, "95": 0.3}`` sets it for single groups or statistics only.  For
             sums, counts and quantiles it is met exactly.  If the error depends on the data (means, ratios,
             regressions), a public or released number of rows or an earlier observation is needed: the request is
             refused if the interval might be more than 1.2 times as wide as requested, or the cost more than 1.5 times
@@ -416,7 +416,7 @@ class Query(SelectionMethods, NotCopyable):
           clipped:      age to 0 ... 100; the contribution of one person: at most 2 rows
           worst case:   its rows at their bounds, 2 in one group: 2 times one row
           noise:        at mu=1, standard deviation of 2.828 in the number of rows; 141.4 in the sum of age
-          intervals:    cover the noise, not the effect of clipping or of rows that do not count
+          intervals:    cover the noise, in this table: not sampling, clipping, or rows that do not count
           less noise:   half the noise costs four times the budget; mu=0.5 gives twice the noise
         """
         return self.runner.explain(self.plan, self.view)

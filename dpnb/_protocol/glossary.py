@@ -7,6 +7,10 @@ from __future__ import annotations
 
 from typing import Final
 
+NOISE_INTERVAL = "noise interval"
+IN_THIS_TABLE = "in this table"
+"""What a verdict is about: an interval that covers the noise says nothing about a population."""
+
 TERMS: Final = {
     "headroom": "The share of the budget that is left, in the scale in which the filter adds costs.",
     "privacy unit": (
@@ -40,6 +44,10 @@ TERMS: Final = {
     "GDP": (
         "Gaussian differential privacy with parameter mu: all answers together reveal at most as much about one "
         "privacy unit as a single answer with the loss mu would."
+    ),
+    NOISE_INTERVAL: (
+        "An interval that contains, with the stated confidence, the exact answer for this table, after clamping and "
+        "contribution bounds; it covers the noise that was added, not the sampling of the rows from a population."
     ),
     "DP": (
         "Differential privacy with parameters epsilon and delta: a bound on how much everything that is released can "

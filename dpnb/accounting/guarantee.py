@@ -54,7 +54,7 @@ from dpnb.accounting.filters import (
     ZCDPFilter,
 )
 from dpnb.accounting.individual import worst_case_filter
-from dpnb.accounting.losses import GDP, ApproxDP, Loss, PureGDP, loss_from_json
+from dpnb.accounting.losses import GDP, RDP, ZCDP, ApproxDP, Loss, PureGDP, loss_from_json
 from dpnb.accounting.no_budget import NoBudget
 from dpnb.errors import InvalidValueError, LedgerError, RequestError
 
@@ -209,6 +209,32 @@ class PrivacyGuarantee:
         if isinstance(filter_, GDPResidueFilter) and not charged.epsilon:
             return GDP.of(charged.mu_squared, charged.delta)
         raise LedgerError(f"filter={self.filter_name!r} charges no {charged!r} for {loss!r}; was the ledger edited?")
+
+    def charged_gdp(self, loss: Loss, charged: PureGDP | None) -> GDP:
+        """What the filter charged for a row of the ledger, as the loss of Gaussian noise.
+
+        Under a filter that adds mu squared or rho, the squares of these mu add up to the spent budget: a rho is given
+        as the mu of Gaussian noise with the same charge, which need not bound the loss.  Under a filter that adds
+        epsilons, the mu that the loss implies.
+
+        Parameters
+        ----------
+        loss, charged
+            As for `recorded_loss`.
+        """
+        if isinstance(loss, GDP):
+            return loss
+        if charged is not None:
+            return GDP.of(charged.mu_squared, charged.delta)
+        counted, filter_ = self.recorded_loss(loss, None), self.initial_filter
+        if isinstance(filter_, SumFilter):
+            counted = filter_.to_filter_loss(counted)
+        if isinstance(counted, ZCDP):
+            return GDP.of(2 * counted.rho, counted.delta)
+        if isinstance(counted, RDP):
+            ((order, rho),) = counted.curve
+            return GDP.of(2 * rho / order, counted.delta)
+        return convert(loss, GDP)
 
     def remaining(self, state: AnyFilter, share: Fraction = Fraction(1)) -> GDP:
         """The largest Gaussian release that takes at most a share of the remaining budget, in the filter's scale.

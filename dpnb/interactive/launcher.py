@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, Generic, Protocol, TypeVar, cast
 
 from dpnb._core import registry
@@ -247,44 +246,44 @@ class MechanismRegistry(NotCopyable, Generic[S, P]):
 
     def _launched_here(self, request: LaunchRequest, name: str) -> Launch:
         """The launch, recorded with its hidden noise if it has any."""
-        if request.draw is None:
-            return self._find_or_charge(request, name)
-        token, launch = keep_hidden_noise(request.draw(self._core.source)), None
-        try:
-            launch = self._find_or_charge(replace(request, resolved={**request.resolved, "noise_token": token}), name)
-        finally:
-            if launch is None or launch.details["resolved"]["noise_token"] != token:  # refused, or launched before
-                discard_hidden_noise(token)
-        return launch
-
-    def _find_or_charge(self, request: LaunchRequest, name: str) -> Launch:
         account, version = self._account, self._core.version
         old = self.named(name)
         if old is not None and not old.continues_with(version):
             self._of(old).close()  # the new one replaces it, and a unit may be in another part in the new version
-        with account.ledger.transaction():
-            known = self._find(request, name)
-            if known is not None:
-                return known
-            loss = capped_up(request.loss, account.filter)
-            counted = self._admit(request.kind, name, loss)
-            charged = recorded_charge(account, loss, counted)
-            number = account.ledger.reserve(
-                kind=LAUNCH,
-                request_key=launch_key(version, account.root_node, name),
-                node=account.root_node,
-                table_version=version,
-                query_key=name,
-                loss=loss,
-                charged=charged,
-                launch={
-                    "mechanism": CODES[request.kind],
-                    "name": name,
-                    "arguments": request.stored_arguments,
-                    "resolved": request.resolved,
-                },
-                cell_id=registry.current_cell(),
-            ).id
+        token, resolved = None, request.resolved
+        try:
+            with account.ledger.transaction():
+                known = self._find(request, name)
+                if known is not None:
+                    return known
+                loss = capped_up(request.loss, account.filter)
+                counted = self._admit(request.kind, name, loss)
+                charged = recorded_charge(account, loss, counted)
+                if request.draw is not None:
+                    # Only for a launch that is recorded: a remote session does not send the others to the service, and
+                    # words of a seeded source that they use here would change all later answers.
+                    token = keep_hidden_noise(request.draw(self._core.source))
+                    resolved = {**resolved, "noise_token": token}
+                number = account.ledger.reserve(
+                    kind=LAUNCH,
+                    request_key=launch_key(version, account.root_node, name),
+                    node=account.root_node,
+                    table_version=version,
+                    query_key=name,
+                    loss=loss,
+                    charged=charged,
+                    launch={
+                        "mechanism": CODES[request.kind],
+                        "name": name,
+                        "arguments": request.stored_arguments,
+                        "resolved": resolved,
+                    },
+                    cell_id=registry.current_cell(),
+                ).id
+        except BaseException:
+            if token is not None:
+                discard_hidden_noise(token)
+            raise
         return account.tree.sync()[number]  # only after the commit: a launch that was rolled back must not be kept
 
     def preview(self, request: LaunchRequest) -> Explanation:

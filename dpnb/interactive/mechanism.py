@@ -65,7 +65,7 @@ class SessionMechanism(NotCopyable, ABC):
 
     @property
     def cost(self) -> Loss:
-        """The charges of its session for it so far."""
+        """The privacy loss of all its answers."""
         return self._account.ledger.by_id((self._launch.id,))[0].loss
 
     def _format_cost(self, cost: Loss) -> str:

@@ -72,7 +72,7 @@ class InteractiveMechanism(Protocol):
 
     @property
     def cost(self) -> Loss:
-        """What its owner has been charged for it so far, in the kind of loss in which it was charged."""
+        """The privacy loss that its owner accounts for; `session.log()` says what the filter was charged for it."""
         ...
 
     @property

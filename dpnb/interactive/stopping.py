@@ -129,7 +129,7 @@ class AbsoluteError:
 
 @dataclass(frozen=True)
 class ExcludesValue:
-    """No interval contains this value: each true value is above it or below it, with the confidence of the intervals.
+    """No noise interval contains this value: each value of this table is above it or below it, with their confidence.
 
     Parameters
     ----------

@@ -106,7 +106,7 @@ def sub_session_request(
         {
             "budget": part.to_json(),
             "filter": kind,
-            "parameters": computed_parameters(guarantee, core.pricer.public.units),
+            "parameters": computed_parameters(guarantee, core.pricer.public.units, account.delta),
         },
         [
             ("guarantee", f"{guarantee.words}, with its own filter, odometers and log"),

@@ -9,14 +9,15 @@ from html import escape
 
 import numpy as np
 
+from dpnb._protocol.glossary import NOISE_INTERVAL
 from dpnb.errors import DpnbError
 from dpnb.render.histograms import histogram_html, is_histogram
 from dpnb.render.history import fan_html
-from dpnb.render.labels import interval_name, rows_of
+from dpnb.render.labels import interval_name, intervals_name, rows_of
 from dpnb.render.numbers import format_cost, format_time, label_text, percent
 from dpnb.render.page import ACCENT, CHART_WIDTH, FAINT, box_html, explanation_link, title_html, with_notice
 from dpnb.render.tables import table_html, table_markdown, table_text
-from dpnb.render.terms import explained_html
+from dpnb.render.terms import explained_html, term_html
 from dpnb.results.answer import Answer
 from dpnb.results.display import to_html, to_markdown, to_text
 from dpnb.results.fit import COVERS, NO_INTERVAL, NOISY, FitResult
@@ -84,11 +85,7 @@ def answer_html(answer: Answer) -> str:
 @singledispatch
 def footer(estimates: Estimates) -> list[str]:
     """The remarks below the numbers."""
-    parts = (
-        []
-        if estimates.is_scalar
-        else ["all intervals at once" if estimates.simultaneous else "each interval separately"]
-    )
+    parts = [] if estimates.is_scalar else [intervals_name(estimates)]
     if estimates.source is not None:
         parts = [DERIVED, *(_fit_notes(estimates.source) if isinstance(estimates.source, FitResult) else []), *parts]
     return [*parts, *(text for _, text in estimates.warnings)]
@@ -127,8 +124,11 @@ def _fit_notes(fitted: FitResult) -> list[str]:
 
 def _footer_html(estimates: Estimates) -> str:
     explained = {text: explanation for explanation, text in estimates.warnings}
+    interval = intervals_name(estimates)
     return "; ".join(
-        escape(text) + (explanation_link(explained[text]) if text in explained else "") for text in footer(estimates)
+        (term_html(text, NOISE_INTERVAL) if text == interval else escape(text))
+        + (explanation_link(explained[text]) if text in explained else "")
+        for text in footer(estimates)
     )
 
 
@@ -147,9 +147,12 @@ def _head(estimates: Estimates) -> list[str]:
     if estimates.is_two_way:
         *outer, inner = estimates.names
         columns = dict.fromkeys(key[-1] for key in estimates.keys)
-        return [*outer, *(f"{inner} {label_text(label)} ({percent(estimates.confidence)})" for label in columns)]
+        return [*outer, *(f"{inner} {label_text(label)} ({percent(estimates.confidence)} noise)" for label in columns)]
     if _wide(estimates) and estimates.outputs:
-        return [*estimates.names, *(f"{label} ({percent(estimates.confidence)})" for label in estimates.outputs[1])]
+        return [
+            *estimates.names,
+            *(f"{label} ({percent(estimates.confidence)} noise)" for label in estimates.outputs[1]),
+        ]
     return [
         *estimates.names,
         *([estimates.outputs[0]] if estimates.outputs else []),

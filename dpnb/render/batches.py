@@ -8,6 +8,7 @@ from html import escape
 
 import numpy as np
 
+from dpnb._protocol.glossary import NOISE_INTERVAL
 from dpnb.accounting.exact import display_down
 from dpnb.render.answers import footer
 from dpnb.render.labels import rows_of
@@ -98,7 +99,7 @@ def _footer(batch: BatchAnswer) -> str:
 
 def _adds_up(batch: BatchAnswer) -> str:
     confidence = percent(batch.answers[0].confidence)
-    return f"each answer is batch[0], batch[1], ...; intervals at {confidence}"
+    return f"each answer is batch[0], batch[1], ...; {NOISE_INTERVAL}s at {confidence}"
 
 
 def _tables(count: int) -> str:

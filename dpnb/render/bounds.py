@@ -7,6 +7,7 @@ from dataclasses import replace
 from html import escape
 
 from dpnb._plan.schema import Bounded
+from dpnb._protocol.glossary import IN_THIS_TABLE
 from dpnb.render.answers import estimates_html, estimates_text
 from dpnb.render.numbers import format_percent_up, percent
 from dpnb.results.bounds import BoundsAnswer
@@ -56,9 +57,9 @@ def _outside(answer: BoundsAnswer) -> str:
     share, rows = answer.share_outside, answer.rows_outside
     outside = f"at most {math.ceil(rows):,} rows" + (f" ({format_percent_up(share)})" if share < 1 else "")
     return (
-        f"with {percent(answer.confidence)} confidence, {outside} lie outside the bounds (the limit allows for the "
-        f"noise of all bins there), and every bin with a noisy count above {math.ceil(answer.threshold):,} contains "
-        "rows; all of these bins are inside the bounds"
+        f"{IN_THIS_TABLE}, with {percent(answer.confidence)} confidence, {outside} lie outside the bounds (the limit "
+        "allows for the noise of all bins there), and every bin with a noisy count above "
+        f"{math.ceil(answer.threshold):,} contains rows; all of these bins are inside the bounds"
     )
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from html import escape
 
-from dpnb.render.labels import labels_of, numbers_of
+from dpnb._protocol.glossary import IN_THIS_TABLE
+from dpnb.render.labels import interval_name, labels_of, numbers_of
 from dpnb.render.numbers import percent
 from dpnb.render.page import FAINT, box_html, title_html, with_notice
 from dpnb.render.tables import table_html, table_text
@@ -39,11 +40,12 @@ def _title(comparison: Comparison) -> str:
 def _table(comparison: Comparison) -> list[list[str]]:
     names = [*comparison.names, *([comparison.outputs[0]] if comparison.outputs else [])]
     rows = zip(labels_of(comparison), comparison.outcomes, numbers_of(comparison.arrays), strict=True)
-    return [[*names, "outcome", "interval"], *([*label, WORDS[outcome], words] for label, outcome, (_, words) in rows)]
+    head = [*names, f"outcome {IN_THIS_TABLE}", interval_name(comparison)]
+    return [head, *([*label, WORDS[outcome], words] for label, outcome, (_, words) in rows)]
 
 
 def _confidence(comparison: Comparison) -> str:
-    level = f"at {percent(comparison.confidence)} confidence"
+    level = f"{IN_THIS_TABLE}, at {percent(comparison.confidence)} confidence"
     if comparison.is_scalar:
         return level
     return f"{level}, all at once" if comparison.simultaneous else f"{level} each"

@@ -205,32 +205,33 @@ _WARNINGS = [
     ),
     ErrorExplanation(
         "outside",
-        "Estimate outside its interval",
+        "Estimate outside its noise interval",
         "Noise can move an estimate to an impossible value, for example a count below 0; the interval is clipped to "
         "the possible values, and the estimate is not, so that averages of many estimates stay unbiased.",
     ),
     ErrorExplanation(
         "collapsed",
-        "Interval outside the possible values",
+        "Noise interval outside the possible values",
         "The noise moved the whole interval outside the possible values, for example below 0 for a count, which "
         "happens to few intervals; the nearest possible value is displayed instead, and the exact value is probably "
         "close to it, but may differ.",
     ),
     ErrorExplanation(
         "one-value",
-        "Interval of one value",
+        "Noise interval of one value",
         "The noise is small compared with the distance between the possible values, so at this confidence no other "
         "value is left.",
     ),
     ErrorExplanation(
         "interval",
-        "Interval",
-        "The interval covers the noise with the stated confidence; it does not cover sampling, the clamping of values "
-        "to the schema's bounds, or rows beyond the contribution bounds of a unit.",
+        "Noise interval",
+        "The interval covers the noise with the stated confidence, so it is about this table; it does not cover the "
+        "sampling of rows from a population, the clamping of values to the schema's bounds, or rows beyond the "
+        "contribution bounds of a unit.",
     ),
     ErrorExplanation(
         "named",
-        "Intervals of discovered groups",
+        "Noise intervals of discovered groups",
         "A group is discovered because its noisy number of units reached a threshold, so noise that raised the number "
         "is more likely than noise that lowered it; the intervals account for this: for every discovered group, "
         "however small, the interval covers with the stated confidence, and the estimate is as often too high as too "

@@ -6,6 +6,7 @@ import math
 from html import escape
 from itertools import accumulate
 
+from dpnb._protocol.glossary import NOISE_INTERVAL
 from dpnb.accounting.exact import decimal_up, exact
 from dpnb.render.dates import date_with_interval
 from dpnb.render.labels import interval_name, rows_of
@@ -102,7 +103,7 @@ def fan_html(history: History) -> str:
         (cost, *shown(value, low, high))
         for cost, value, (low, high) in zip(_total_costs(history), values, ends, strict=True)
     )
-    description = "; ".join(f"at {cost} {value}, interval {interval}" for cost, value, interval in steps)
+    description = "; ".join(f"at {cost} {value}, {NOISE_INTERVAL} {interval}" for cost, value, interval in steps)
     text = escape(f"{interval_name(history[-1])} after each of {len(history)} observations: {description}")
     return (
         f'<svg role="img" aria-label="{text}" width="{CHART_WIDTH}" height="{FAN_HEIGHT}" '

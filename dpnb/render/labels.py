@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from dpnb._protocol.glossary import NOISE_INTERVAL
 from dpnb.render.dates import date_with_interval
 from dpnb.render.numbers import format_decimals, label_text, number_with_interval, percent
 from dpnb.results.comparison import Comparison
@@ -14,9 +15,14 @@ MAX_DECIMALS = 12
 """Most decimals of a rounded number that are displayed; beyond, as many as the noise leaves significant."""
 
 
-def interval_name(estimates: Estimates) -> str:
-    """Heading of the column of intervals."""
-    return f"{percent(estimates.confidence)} interval"
+def interval_name(estimates: Estimates | Comparison) -> str:
+    """Heading of the column of intervals, which names what they cover."""
+    return f"{percent(estimates.confidence)} {NOISE_INTERVAL}"
+
+
+def intervals_name(estimates: Estimates | Comparison) -> str:
+    """The name of several intervals, and whether they hold at once."""
+    return f"{interval_name(estimates)}s, {'all at once' if estimates.simultaneous else 'each separately'}"
 
 
 def labels_of(estimates: Estimates | Comparison) -> list[list[str]]:

@@ -7,7 +7,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN
 import numpy as np
 
 from dpnb._plan.schema import Key
-from dpnb.render.numbers import describe_error, format_number, percent
+from dpnb.render.numbers import describe_error, error_level, format_number
 from dpnb.results.estimates.noisy import Cells
 
 _POWERS = np.array([10.0**digits for digits in range(13)])
@@ -73,10 +73,11 @@ def describe_errors(errors: Cells, outputs: tuple[str, tuple[Key, ...]] | None, 
     flat = errors.reshape(len(errors), -1)
     is_plain = np.isfinite(flat).all(axis=1) & (flat.shape[1] > 0)
     largest, least = (flat.max(axis=1), flat.min(axis=1)) if flat.shape[1] else (flat.sum(axis=1),) * 2
-    better = np.where(least < largest * (1 - 1e-9), " or better", "").tolist()
-    level = f" at {percent(confidence)}"
+    levels = np.where(
+        least < largest * (1 - 1e-9), error_level(confidence, " or better"), error_level(confidence)
+    ).tolist()
     worst = format_numbers(largest, largest, ROUND_CEILING)
-    texts = [f"± {error}{level}{more}" for error, more in zip(worst, better, strict=True)]
+    texts = [f"± {error}{level}" for error, level in zip(worst, levels, strict=True)]
     for index in np.flatnonzero(~is_plain).tolist():
         texts[index] = describe_error(errors[index], outputs, confidence)
     return texts

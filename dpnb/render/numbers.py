@@ -160,6 +160,11 @@ MAX_STATISTICS = 8
 """Largest number of statistics whose errors are described one by one: as many as ``describe()`` of a column has."""
 
 
+def error_level(confidence: float, better: str = "") -> str:
+    """The confidence of a half-width and what it covers, which follow it in a text."""
+    return f" at {percent(confidence)}{better} (noise)"
+
+
 def describe_error(
     errors: Cells, outputs: tuple[str, tuple[Key, ...]] | None, confidence: float, unit: str | None = None
 ) -> str:
@@ -174,18 +179,17 @@ def describe_error(
     unit : str, optional
         Unit of the errors, if it differs from the answer's.
     """
-    level = f" at {percent(confidence)}"
     if outputs and outputs[0] == "statistic":
         described = zip(outputs[1][:MAX_STATISTICS], errors.T, strict=False)
         each = ", ".join(f"{label_text(label)} {_worst(column)}" for label, column in described)
         more = len(outputs[1]) - MAX_STATISTICS
-        return each + level + (f", and {more} more" if more > 0 else "")
+        return each + error_level(confidence) + (f", and {more} more" if more > 0 else "")
     finite = errors[np.isfinite(errors)]
     if not finite.size:
         return "unknown"
     better = " or better" if finite.min() < finite.max() * (1 - 1e-9) else ""
     some = "" if finite.size == errors.size else ", unknown for some"
-    return f"{_worst(finite)}{f' {unit}' if unit else ''}{level}{better}{some}"
+    return f"{_worst(finite)}{f' {unit}' if unit else ''}{error_level(confidence, better)}{some}"
 
 
 def _worst(errors: Cells) -> str:

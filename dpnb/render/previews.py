@@ -72,7 +72,7 @@ def describe_expected_error(preview: Preview) -> str:
     text = describe_error(preview.half_widths, preview.outputs, preview.confidence, preview.error_unit)
     if not preview.narrows_interval and preview.current_half_widths is not None:
         known = describe_error(preview.current_half_widths, preview.outputs, preview.confidence, preview.error_unit)
-        text += f", no narrower than the current interval ({known})"
+        text += f", no narrower than the current noise interval ({known})"
     return text + (
         f", assuming that {preview.assumed_description}" if preview.assumed_description and text != "unknown" else ""
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 
 from dpnb.accounting.exact import decimal_sqrt_down, display_down, display_up
-from dpnb.render.numbers import FREE, NO_LIMIT, format_cost_up, format_percent_down, percent
+from dpnb.render.numbers import FREE, NO_LIMIT, error_level, format_cost_up, format_percent_down
 from dpnb.render.page import box_html, title_html, with_notice
 from dpnb.render.tables import facts_html, facts_text, table_html, table_text
 from dpnb.results.display import to_html, to_text
@@ -124,7 +124,7 @@ def _row(preview: SelectionPreview) -> tuple[str, ...]:
     request = f"epsilon={display_up(float(preview.loss.epsilon))}"
     number = _width(preview.shortfall)
     unit = preview.unit.removesuffix("s") if number == "1" else preview.unit
-    width = f"{number} {unit} at {percent(preview.confidence)}"
+    width = f"{number} {unit}{error_level(preview.confidence)}"
     counts = "" if preview.counts_shortfall is None else f"{_width(preview.counts_shortfall)} {preview.unit}"
     cost = "free" if preview.is_known else preview.cost_text or "refused"
     after = "no budget" if not preview.has_budget else _left(preview) if preview.fits else "does not fit"

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from html import escape
 from types import MappingProxyType
 
+from dpnb._protocol.glossary import NOISE_INTERVAL
 from dpnb.render.page import FAINT
 from dpnb.render.terms import term_html
 
@@ -40,6 +41,11 @@ def _markdown(cell: str) -> str:
     return "".join(f"\\{char}" if char in "\\|`*_<>[]" else " " if char in "\r\n" else char for char in cell)
 
 
+def _head_html(text: str) -> str:
+    """The head of a column; what a noise interval covers is explained on hover and focus."""
+    return term_html(text, NOISE_INTERVAL) if text.endswith(NOISE_INTERVAL) else escape(text)
+
+
 def table_html(head: Sequence[str], rows: Sequence[Sequence[str]], charts: Sequence[str] = (), *, left: int = 0) -> str:
     """A table of numbers.
 
@@ -54,7 +60,7 @@ def table_html(head: Sequence[str], rows: Sequence[Sequence[str]], charts: Seque
         Number of columns of labels, which are aligned to the left.
     """
     styles = [f"{LEFT if index < left else NUMBER};{PADDING}" for index in range(len(head))]
-    heads = "".join(f'<th style="{style}">{escape(text)}</th>' for style, text in zip(styles, head, strict=True))
+    heads = "".join(f'<th style="{style}">{_head_html(text)}</th>' for style, text in zip(styles, head, strict=True))
     heads += "<th></th>" if charts else ""
     body = ""
     for index, row in enumerate(rows):

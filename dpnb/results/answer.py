@@ -43,7 +43,7 @@ class Origin(Protocol):
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Answer(Estimates):
-    """Estimates with intervals, and what they cost.
+    """Estimates with noise intervals, and what they cost.
 
     It can be copied and pickled.  A copy holds the released values and displays the same, including the history; it
     has no session, so `refine` and `proportions` raise.
@@ -118,8 +118,8 @@ class Answer(Estimates):
         share : Number, optional
             Share of the remaining budget, in (0, 1]; 1 spends all of it.
         within : Number or mapping, optional
-            Half-width of the interval, in the answer's units (for quantiles, in rows of rank), for every group; or a
-            mapping from groups or statistics to half-widths.
+            Half-width of the noise interval, in the answer's units (for quantiles, in rows of rank), for every group,
+            or a mapping from groups or statistics to half-widths.
         confidence : Number, default 0.95
             Confidence of each single interval.
         simultaneous : bool, default False

@@ -1,4 +1,4 @@
-"""Comparisons of estimates with numbers: yes, no, or too close to say at the confidence of the intervals."""
+"""Comparisons of estimates with numbers: yes, no, or too close to say at the confidence of the noise intervals."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnb._plan.schema import Key
+from dpnb._protocol.glossary import IN_THIS_TABLE, NOISE_INTERVAL
 from dpnb.accounting.exact import display_down, display_up
 from dpnb.errors import RequestError
 from dpnb.results.display import Displayed
@@ -36,11 +37,11 @@ OPPOSITE = {">": "<=", "<=": ">", ">=": "<", "<": ">=", "==": "!=", "!=": "=="}
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Comparison(Displayed):
-    """Whether estimates are above or below a number, as far as their intervals show it.
+    """Whether numbers of this table are above or below a number, as far as their noise intervals show it.
 
     It is yes where the whole interval satisfies the comparison, no where none of it does, and undecided otherwise.
     ``if`` and ``bool`` work for a single decided comparison and raise for an undecided one.  The confidence is that of
-    the intervals.  Post-processing, and free.
+    the intervals, which cover the noise and not the sampling of the rows from a population.  Post-processing, and free.
 
     Parameters
     ----------
@@ -142,11 +143,11 @@ class Comparison(Displayed):
         low, high = float(self.arrays.low[0, 0]), float(self.arrays.high[0, 0])
         interval = "there is no interval"
         if not np.isnan([low, high]).any():
-            interval = f"the interval is {_end(low, display_down)} to {_end(high, display_up)}"
+            interval = f"the {NOISE_INTERVAL} is {_end(low, display_down)} to {_end(high, display_up)}"
         level = f"{display_down(100 * self.confidence)}% confidence"
         raise RequestError(
-            f"{what}: too close to say at {level}: {interval}; release a more accurate answer, or compare its "
-            ".estimate, which ignores the noise"
+            f"{what}: too close to say {IN_THIS_TABLE} at {level}: {interval}; release a more accurate answer, or "
+            "compare its .estimate, which ignores the noise"
         )
 
     def __invert__(self) -> Comparison:

@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 
 
 class Exports:
-    """pandas' export methods, over the table of `to_pandas`: estimate, low, high and noise_scale of each number."""
+    """pandas' export methods, over the table of `to_pandas`: estimate, low, high and noise_scale of each number.
+
+    ``low`` and ``high`` are the ends of its noise interval.
+    """
 
     if TYPE_CHECKING:
         is_scalar: Any

@@ -160,7 +160,9 @@ class Release(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     inside: Annotated[str | None, _about("The mechanism inside which it was requested.")]
     paid_by: Annotated[int | None, _about("The launch that paid for it; null if it was charged to the budget.")]
     loss: Annotated[str, _about("Its loss in words, rounded up.")]
-    mu: Annotated[float | None, _about("The loss in Gaussian differential privacy; null if it implies none.")]
+    mu: Annotated[
+        float | None, _about("What was charged, as the mu of Gaussian noise; null if the loss implies no mu.")
+    ]
     delta: Annotated[float, _about("The delta of the loss.")]
     charged: Annotated[str | None, _about("What the filter was charged, if that is not the loss.")]
     share: Annotated[str | None, _about("Its share of the budget, rounded up.")]

@@ -1,4 +1,4 @@
-"""Numbers with intervals, by group: the content of an answer, and the result of arithmetic between answers."""
+"""Numbers with noise intervals, by group: the content of an answer, and the result of arithmetic between answers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MeasurementIds = Sequence[frozenset[tuple[int, int]]]
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Exports, UnknownNames, Displayed):
-    """Estimates with intervals.
+    """Estimates with noise intervals: they cover the noise, not the sampling of the rows from a population.
 
     They behave like a number, or like a pandas Series or DataFrame of the shape of `estimate`.  Everything computed
     from them is post-processing and free, and has intervals too; `to_pandas` gives access to all of pandas.
@@ -130,13 +130,13 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Exports, Unk
 
     @property
     def interval(self) -> tuple[float, float] | pd.DataFrame:
-        """``(low, high)`` of a single number, otherwise a pandas DataFrame with these columns."""
+        """The noise interval ``(low, high)`` of a single number, otherwise a DataFrame with these columns."""
         if self.is_scalar:
             return self._shaped("low"), self._shaped("high")
         return self.to_pandas()[["low", "high"]]
 
     def to_pandas(self) -> pd.DataFrame:
-        """Estimate, low, high and noise_scale; one row for each number.
+        """Estimate, low and high (the ends of the noise interval) and noise_scale; one row for each number.
 
         Examples
         --------
@@ -197,7 +197,7 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Exports, Unk
         )
 
     def __format__(self, spec: str) -> str:
-        """The estimate in this format; with its interval if the format is empty."""
+        """The estimate in this format; with its noise interval if the format is empty."""
         return format(self.estimate if self.is_scalar else float(self), spec) if spec else str(self)
 
     def __getitem__(self, key: Any) -> Estimates:

@@ -9,7 +9,7 @@ from dpnb.results.display import Displayed
 
 @dataclass(frozen=True, repr=False)
 class ThresholdResult(Displayed):
-    """Whether a count or sum is above a threshold, by noisy comparison.
+    """Whether a count or sum of this table is above a threshold, by noisy comparison.
 
     Parameters
     ----------
@@ -20,7 +20,7 @@ class ThresholdResult(Displayed):
     value : float or None
         A noisy value, if the mechanism returns one (`return_values`).
     half_width : float or None
-        Half-width of the value's interval.
+        Half-width of the value's noise interval.
     confidence : float
         Confidence of the interval.
     notice : str or None
@@ -48,7 +48,7 @@ class ThresholdResult(Displayed):
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """``(low, high)`` around the value."""
+        """The noise interval ``(low, high)`` around the value."""
         if self.value is None or self.half_width is None:
             return None
         return self.value - self.half_width, self.value + self.half_width

@@ -269,13 +269,19 @@ class BaseSession(Launches["SubSession", "PartSession"], Batches, BudgetRequests
         Returns
         -------
         DataFrame
-            One row for each row of the ledger, with the columns ``query`` (in words); ``cost_fraction``, ``mu`` and
-            ``delta``, the charge as a fraction of the budget (NaN without one) and as a loss (under individual
-            accounting, of a unit that the query affects in full); ``estimate``, the released answer in words: a number
-            with its interval, or how many groups there are; ``error``, the half-width of its intervals in words;
-            ``status``; ``time``; and ``cell_id``, the id of the notebook cell that made the request.  A request without
-            an answer has neither ``estimate`` nor ``error``.  Where the analysts of a service share a budget and see
-            each other's requests, ``analyst`` is the name of the one who made the request.
+            One row for each row of the ledger, with the columns ``query`` (in words); ``cost_fraction``, the charge as
+            a fraction of the budget (NaN without one); ``mu`` and ``delta``, what was charged, for a query on a part of
+            a partition to that part (under individual accounting, for a unit that the query affects in full);
+            ``estimate``, the released answer in words: a number with its noise interval, or how many groups there are;
+            ``error``, the half-width of its intervals in words; ``status``; ``time``; and ``cell_id``, the id of the
+            notebook cell that made the request.  A request without an answer has neither ``estimate`` nor ``error``.
+            If the budget has a reserve for pure losses, ``pure_epsilon`` is the charge to it.  Where the analysts of a
+            service share a budget and see each other's requests, ``analyst`` is the name of the one who made the
+            request.
+
+            The default filter adds the squares of ``mu``, also those of mechanisms in pure DP, whose ``mu`` is what
+            they take from the budget that is left.  For other filters it is the mu of Gaussian noise with the same
+            charge; for those that add epsilons, the mu that the loss implies.
 
         Examples
         --------
@@ -313,7 +319,7 @@ class ChildSession(BaseSession):
 
     @property
     def cost(self) -> Loss:
-        """What the parent has been charged: for a sub-session its budget, for a part the cost of all parts together."""
+        """The loss that the parent accounts for: for a sub-session its budget, for a part that of all parts."""
         return self._mechanism.cost
 
     @property

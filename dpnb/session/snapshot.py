@@ -111,7 +111,9 @@ def snapshot(session: HasCore) -> protocol.Session:
         n_requests=log.count,
         log=[log_entry(one) for one in log.latest(RELEASES_SHOWN)],
         cell_costs=[
-            _cell(cell_id, cost, log, core.name) for cell_id, cost in log.cells().items() if cost.loss != GDP(0)
+            _cell(cell_id, cost, log, core.name)
+            for cell_id, cost in log.cells().items()
+            if cost.loss != GDP(0) or cost.reserve_fraction
         ],
         refusals=[protocol.Refusal(**asdict(refusal)) for refusal in list(log.refusals)],
         budget_requests=_budget_requests(account),

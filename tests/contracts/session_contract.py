@@ -122,6 +122,20 @@ def above_threshold(session: Any) -> Shown:
     return [*shown, str(scan), scan.answers, session.mechanisms]
 
 
+def launches_without_noise(session: Any) -> Shown:
+    """Launches that are found by name, or refused, and then an answer, whose noise must not depend on them."""
+
+    def scan(**changes: Any) -> Any:
+        return session.above_threshold(150, **{"name": "alarm", "epsilon": "0.1", **changes})
+
+    first = scan()
+    shown: Shown = [first.ask(session.frame.count())]
+    first.close()
+    shown.append(scan().answers)
+    shown += attempted(lambda: scan(epsilon="0.2"), lambda: scan(name="too much", epsilon=50))
+    return [*shown, *all_of(session.frame.count().release(share=0.1))]
+
+
 def fit(session: Any) -> Shown:
     frame = session.frame
     model = frame.fit("cost", on=["age"], family="linear", mu="0.1", steps=2, name="cost")
@@ -130,13 +144,17 @@ def fit(session: Any) -> Shown:
 
 def refusals(session: Any) -> Shown:
     session.frame.count().release(share=0.01)
-    attempts: list[Callable[[], object]] = [
+    return attempted(
         lambda: session.frame.count().release(mu=50),
         lambda: session.frame["age"].mean().release(within=-1),
         lambda: session.frame["height"],
         lambda: session.delegate(share=3, name="too much"),
         lambda: session.frame["plan"].value_counts().top(99),
-    ]
+    )
+
+
+def attempted(*attempts: Callable[[], object]) -> Shown:
+    """What each returns, or the error that it raises."""
     shown: Shown = []
     for attempt in attempts:
         try:
@@ -153,7 +171,7 @@ def plots(session: Any) -> Shown:
 
 ACTIONS: list[Action] = [
     release, refine, groups, discover, several, combined, batch, margins, top, partition, delegate, noise_reduction,
-    above_threshold, fit, refusals, plots,
+    above_threshold, launches_without_noise, fit, refusals, plots,
 ]  # fmt: skip
 
 

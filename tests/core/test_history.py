@@ -184,7 +184,7 @@ def test_an_answer_shows_how_it_narrowed(make: Make) -> None:
     assert "<svg" not in first._repr_html_()
     shown = second._repr_html_()
     said = shown.partition('aria-label="')[2].partition('"')[0]
-    assert said.startswith("95% interval after each of 2 observations: at 0.10% (mu 0.1) ")
+    assert said.startswith("95% noise interval after each of 2 observations: at 0.10% (mu 0.1) ")
     assert shown.count("<circle") == 2
     assert 'role="img"' in shown
     assert "var(--jp-brand-color1,#1976d2)" in shown

@@ -59,7 +59,7 @@ def test_error_in_the_log_is_the_answers_own(made: Made) -> None:
     session = made()
     answer = session.frame["x"].sum().release(mu=0.3)
     low, high = answer.interval
-    assert session.log()["error"][1] == f"± {math.ceil((high - low) / 2)} at 95%"
+    assert session.log()["error"][1] == f"± {math.ceil((high - low) / 2)} at 95% (noise)"
     session.frame["x"].mean().release(mu=0.01)
     assert made().log()["error"].tolist() == session.log()["error"].tolist(), "another kernel reads the same"
 

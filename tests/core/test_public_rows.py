@@ -128,7 +128,7 @@ def test_nobody_can_foretell_an_error_where_units_may_be_left_out() -> None:
 def test_an_assumed_error_says_so_beside_the_figure_wherever_it_is_shown(changes: dict[str, int]) -> None:
     query = opened(**changes).frame.groupby("union")["wage"].mean()
     preview = query.preview(mu=0.1)
-    told = "at 95%, assuming that 2 groups are equally large"
+    told = "at 95% (noise), assuming that 2 groups are equally large"
     assert told in repr(preview)
     assert told in preview._repr_html_()
     assert told in repr(query.preview(mu=[0.1, 0.2]))

@@ -16,11 +16,13 @@ import dpnb
 from dpnb._core import registry
 from dpnb.accounting import GDPResidueFilter, PureGDP
 from dpnb.accounting.conversions import mu_from_pure, residue_charge
+from dpnb.accounting.convert import convert
 from dpnb.accounting.exact import exact
 from dpnb.accounting.filters import gdp_reserve, gdp_residue
 from dpnb.accounting.losses import GDP, PureDP
 from dpnb.errors import BudgetExceeded, InvalidValueError, LedgerError, RequestError
 from dpnb.ledger.charge import COLUMNS, chained_hash, result_hash
+from dpnb.render.numbers import format_cost_up
 from dpnb.session.snapshot import snapshot
 
 TABLE = pd.DataFrame({"person": range(6), "town": ["n", "s"] * 3, "x": [1.0, 2, 3, 4, 5, 6]})
@@ -59,8 +61,9 @@ def test_launches_are_not_free_under_a_large_budget(budget: dpnb.Budget) -> None
 
 def test_a_preview_names_the_charge_and_a_launch_that_does_not_fit_is_refused() -> None:
     session = opened(":memory:")
-    preview = str(session.above_threshold(3, name="scan", epsilon="0.1", dry_run=True))
-    assert "18.5% of the budget (epsilon 0.1), in full at launch; 81.5% of the budget would remain" in preview
+    preview = " ".join(str(session.above_threshold(3, name="scan", epsilon="0.1", dry_run=True)).split())
+    cost = "18.5% of the budget (mu 0.1018 for epsilon 0.1)"
+    assert f"{cost}, in full at launch; 81.5% of the budget would remain" in preview
     with pytest.raises(BudgetExceeded, match=r"above-threshold big: .* epsilon=0.188\d is the largest that fits"):
         session.above_threshold(3, name="big", epsilon="0.2")
     assert not session.spent
@@ -162,6 +165,57 @@ def test_other_filters_count_the_loss_and_record_no_charge() -> None:
     assert session.ledger.charges()[-1].charged is None
 
 
+EVERY_FILTER: dict[str, dict[str, Any]] = {
+    "gdp": {"budget": dpnb.Budget(3, "1e-6")},
+    "zcdp": {"budget": dpnb.Budget(3, "1e-6"), "filter": "zcdp"},
+    "rdp": {"budget": dpnb.Budget(3, "1e-6"), "filter": "rdp"},
+    "approx-dp": {"budget": dpnb.Budget(3, "1e-6"), "filter": "approx-dp"},
+    "reserve": {"budget": dpnb.Budget(3, "1e-6", pure_epsilon="0.15")},
+    "no budget": {"budget": None},
+}
+
+
+@pytest.mark.parametrize("changes", EVERY_FILTER.values(), ids=EVERY_FILTER)
+def test_the_log_says_what_was_charged(changes: dict[str, Any]) -> None:
+    """The squares of its mu add up to what is spent, whatever was requested."""
+    session = opened(":memory:", **changes)
+    count = session.frame.count()
+    count.release(mu="0.05").refine(mu="0.08")
+    session.plan([session.frame.groupby("town").size(), session.frame["x"].sum()]).release(mu="0.07")
+    session.above_threshold(3, name="scan", epsilon="0.15").ask(count)
+    session.frame.groupby("town").size().top(1).release(epsilon="0.1")
+    session.noise_reduction(session.frame["x"].sum(), name="sum", initial_mu="0.05", max_mu="0.1").step()
+    session.delegate(mu="0.06", name="colleague").frame.count().release(mu="0.06")
+    parts = session.partition("town", max_parts_per_unit=1)
+    parts["n"].frame.count().release(mu="0.1")  # the only part that is charged
+    spent = session.spent
+    mu_squared = getattr(spent, "mu_squared", None) or 2 * spent.parts[0] / getattr(spent, "orders", (1,))[0]
+    log = session.log()
+    total = sum((Fraction(str(mu)) ** 2 for mu in log["mu"]), Fraction(0))  # every mu is rounded up
+    assert 0 <= total - mu_squared < Fraction(1, 10**14)
+    if isinstance(spent, PureGDP):
+        assert Fraction(str(log["pure_epsilon"].sum())) == spent.epsilon
+    else:
+        assert "pure_epsilon" not in log
+
+
+def test_log_statement_panel_and_preview_name_one_figure() -> None:
+    session = opened(":memory:")
+    preview = repr(session.above_threshold(3, name="scan", epsilon="0.15", dry_run=True))
+    scan = session.above_threshold(3, name="scan", epsilon="0.15")
+    charged = session.spent
+    assert isinstance(charged, GDP)
+    assert charged.mu < convert(PureDP("0.15"), GDP).mu - 0.03  # the mu that its epsilon implies
+    words = f"{format_cost_up(charged)} for epsilon 0.15"
+    assert words in preview
+    assert words in scan.summary
+    (entry,) = snapshot(session).log
+    assert (entry.cost, entry.mu) == (words, charged.mu)
+    (one,) = session.report().releases
+    assert (one.loss, one.charged, one.mu) == ("epsilon 0.15", format_cost_up(charged), charged.mu)
+    assert session.log()["mu"].tolist() == [charged.mu]
+
+
 # --- a reserve for pure losses --------------------------------------------------------------------------------------
 
 
@@ -195,7 +249,8 @@ def test_a_scan_beyond_the_reserve_takes_one_joint_charge_and_is_never_split() -
     assert joint is not None
     assert split is not None
     assert joint > 5 * split
-    assert "of the budget and 100.0% of the reserve (epsilon 0.2)" in session.mechanisms["scan"].summary
+    words = f"{format_cost_up(GDP.from_mu_squared(joint))} and epsilon 0.15 of the reserve for epsilon 0.2"
+    assert f"of the budget and 100.0% of the reserve ({words})" in session.mechanisms["scan"].summary
 
 
 def test_the_gauges_show_both_parts_of_the_budget() -> None:
@@ -208,7 +263,7 @@ def test_the_gauges_show_both_parts_of_the_budget() -> None:
     assert "mu 0.1 of 0.21, and epsilon 0.1 of 0.15 of the reserve" in state.spent_loss
     assert "Reserve (pure DP)" in str(session)
     assert "Reserve (pure DP)" in (session._repr_html_() or "")
-    assert state.log[0].cost == "epsilon 0.1, from the reserve"
+    assert state.log[0].cost == "epsilon 0.1 of the reserve"
 
 
 def test_a_cell_that_only_took_from_the_reserve_says_so() -> None:

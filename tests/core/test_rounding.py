@@ -209,9 +209,9 @@ def confidence(session: dpnb.Session) -> None:
         assert slightly_below(shown, exact(level) * 100)
         assert shown < 100
     text = session.odometer.statement() if session.spent else repr(session.frame.count().release(mu=MU))
-    assert figure("#% interval", text) <= 95
+    assert figure("#% noise interval", text) <= 95
     sure = session.frame.count().release(mu=MU, confidence=1 - Fraction(1, 10**20))  # next to 1 as a double
-    assert figure("#% interval", repr(sure)) < 100
+    assert figure("#% noise interval", repr(sure)) < 100
 
 
 def interval(session: dpnb.Session) -> None:

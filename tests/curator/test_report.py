@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from pathlib import Path
 
 import jsonschema
@@ -12,7 +13,7 @@ from msgspec.structs import replace
 import dpnb
 from dpnb.__main__ import main
 from dpnb._core.accountant.granting import grant, revoke, share_of, whole_of
-from dpnb.accounting.exact import exact
+from dpnb.accounting.exact import display_up, exact
 from dpnb.curator.report import report_of
 from dpnb.errors import InvalidValueError, LedgerError
 from dpnb.ledger import RequestOrigin, node_of, requested_by
@@ -23,6 +24,7 @@ from dpnb.service.opening import AnalystSession
 from dpnb.session.base import BaseSession
 from dpnb.session.disclosure.building import report_of_ledger
 from dpnb.session.disclosure.division import Scope
+from dpnb.session.disclosure.figures import outcome_with_unit
 from ledger.rows import tamper
 from session.statements import Divided, opened, used
 
@@ -99,6 +101,37 @@ def test_what_one_analyst_states_does_not_depend_on_the_others(tmp_path: Path) -
     assert replace(report_of(divided.path), written=whole.written) != whole  # the control
     divided.asks("ana", 0.02)
     assert replace(report_of(divided.path, "ana"), written=before.written) != before
+
+
+@pytest.mark.parametrize(
+    "budget",
+    [
+        dpnb.Budget(epsilon=1, delta=1e-8),
+        dpnb.Budget(epsilon=1, delta=1e-5, discovery_delta=1e-6),
+        dpnb.Budget(epsilon=1, delta=1e-5, pure_epsilon=0.1),
+        dpnb.Budget.gdp(0.3),
+    ],
+    ids=str,
+)
+def test_the_figures_of_parts_are_comparable_with_those_of_the_whole(budget: dpnb.Budget, tmp_path: Path) -> None:
+    """One reading of what is enforced, at the declared delta: a larger part has larger figures, all of it the same."""
+    path, figures = tmp_path / "clinic.dpnb", []
+    for share in (Fraction(1, 4), Fraction(1, 2), Fraction(1)):
+        session = opened(path.with_name(f"{share.numerator} of {share.denominator}.dpnb"), budget=budget)
+        account = session._core.account
+        grant(account, "analyst", "ana", mode="reserved", amount=share_of(whole_of(account), share), version="1")
+        whole, part = (report_of_ledger(session.ledger).guarantee, report_of(session.ledger.path, "ana").guarantee)
+        session.ledger.close()
+        assert part.implied is not None
+        declared = whole if whole.implied is None else whole.implied
+        assert part.implied.delta == declared.delta
+        figures.append((display_up(part.implied.epsilon), *(outcome_with_unit(part, one) for one in (0.01, 0.1, 0.3))))
+    assert figures == sorted(figures)
+    assert len(set(figures)) == 3
+    assert figures[-1] == (
+        display_up(declared.epsilon or 0),
+        *(outcome_with_unit(whole, one) for one in (0.01, 0.1, 0.3)),
+    )
 
 
 @pytest.mark.parametrize("mode", ["reserved", "pooled"])

@@ -235,7 +235,7 @@ def test_executed_notebook_holds_dated_still_faces_and_no_widget(executed: nbfor
     assert "share=0.05" in question
     assert "as of 20" in session
     assert "as of 20" in question
-    assert "95% interval" in answer
+    assert "95% noise interval" in answer
 
 
 @pytest.mark.notebook
@@ -245,7 +245,7 @@ def test_exported_page_shows_the_still_faces_and_asks_the_network_for_none_of_th
     from nbconvert import HTMLExporter
 
     page, _ = HTMLExporter().from_notebook_node(executed)
-    for words in ("100.0% left", "not released", "95% interval"):
+    for words in ("100.0% left", "not released", "95% noise interval"):
         assert words in page
     assert "widget-view" not in page
 

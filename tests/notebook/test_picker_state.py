@@ -177,7 +177,7 @@ def test_a_refinement_that_does_not_narrow_is_not_offered(session: dpnb.Session)
         assert small.cost.mu_squared
         if query.description in ("count of rows", "median of x"):  # whose error depends on the noise alone
             assert not small.narrows_interval
-            assert "no narrower than the current interval" in repr(small)
+            assert "no narrower than the current noise interval" in repr(small)
             assert "no narrower" in small._repr_html_()
 
 

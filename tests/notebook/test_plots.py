@@ -111,7 +111,7 @@ def test_a_picture_holds_every_number_of_the_answer(answer: Any) -> None:
     for value, low, high, (key, estimate, interval) in numbers:
         names = [*answer.names, *([answer.outputs[0]] if answer.outputs else [])]
         label = ", ".join(f"{name} {part}" for name, part in zip(names, key, strict=True))
-        lines = [*([f"<b>{label}</b>"] if label else []), f"estimate {estimate}", f"95% interval {interval}"]
+        lines = [*([f"<b>{label}</b>"] if label else []), f"estimate {estimate}", f"95% noise interval {interval}"]
         told.append((value, low, high, "<br>".join(lines)))
     told.sort(key=lambda one: one[3])
     assert [one[3] for one in found] == [one[3] for one in told]
@@ -207,13 +207,13 @@ def test_a_picture_says_what_was_asked_how_sure_it_is_and_what_it_cost(frame: An
     answer = frame.groupby("plan")["x"].mean().release(mu=0.5)
     figure = answer.plot()
     assert "mean of x by plan" in title(figure)
-    assert "95% intervals, each separately" in title(figure)
+    assert "95% noise intervals, each separately" in title(figure)
     assert f"cost {format_cost(answer.cost, answer.cost_fraction)}" in title(figure)
     assert f'color:{style.LOUD}">NOT PRIVATE: seeded test noise' in title(figure)
     assert figure.layout.yaxis.title.text == "mean of x"
     assert figure.layout.xaxis.title.text == "plan"
     together = frame.groupby("plan")["x"].mean().release(mu=0.5, simultaneous=True, confidence=0.9).plot()
-    assert "90% intervals, all at once" in title(together)
+    assert "90% noise intervals, all at once" in title(together)
     rehearsed = dpnb.Session.rehearse(name="r", budget=dpnb.Budget.gdp(1), schema={"x": dpnb.Bounded(0, 1)})
     assert "REHEARSAL: mock data" in title(rehearsed.frame.count().release(mu=0.5).plot())
 
@@ -432,7 +432,7 @@ def test_the_fan_holds_every_look(frame: Any) -> None:
     assert (np.diff(widths) < 0).all()
     assert answer.plot(history=True).layout.xaxis.ticktext == ("1<br>mu 0.1", "2<br>mu 0.2", "3<br>mu 0.5")
     value, interval = number_with_interval(float(entries[1]), *entries[1].interval)
-    assert f"estimate {value}<br>95% interval {interval}" in estimate.hovertext[1]
+    assert f"estimate {value}<br>95% noise interval {interval}" in estimate.hovertext[1]
     assert f"cost {format_cost_up(entries[1].cost)}" in estimate.hovertext[1]
 
 

@@ -55,7 +55,8 @@ def test_a_decided_comparison_is_a_truth_value_and_an_undecided_one_says_why_not
     assert answer != 9
     assert not bool(answer == 9)
     with pytest.raises(
-        RequestError, match=r"mean of x > 3: too close to say at 95% confidence: the interval is 2 to 4; "
+        RequestError,
+        match=r"mean of x > 3: too close to say in this table at 95% confidence: the noise interval is 2 to 4; ",
     ):
         bool(answer > 3)
     with pytest.raises(RequestError, match="too close to say"):

@@ -106,8 +106,8 @@ def test_all_at_once_is_divided_by_how_many_are_named(session: dpnb.Session, fou
     assert together.keys == found.keys == (("few",), ("many",), ("some",))
     reach = -10 * ndtri(alpha_of_each(0.05, 3) / 2)
     assert together["many"].interval[1] == math.ceil(together["many"].estimate + reach)
-    assert "all intervals at once" in repr(together)
-    assert "each interval separately" in repr(found)
+    assert "95% noise intervals, all at once" in repr(together)
+    assert "95% noise intervals, each separately" in repr(found)
 
 
 # --- only groups that somebody has ---
@@ -196,7 +196,7 @@ def test_every_face_says_what_the_intervals_hold_given(session: dpnb.Session, fo
 
 def test_the_log_tells_the_errors_that_the_answer_has(session: dpnb.Session, found: Any) -> None:
     half = float(found.arrays.half_width.max())
-    assert f"± {half:.0f} at 95% or better" in session.log()["error"].tolist()
+    assert f"± {half:.0f} at 95% or better (noise)" in session.log()["error"].tolist()
 
 
 def test_a_number_that_is_added_moves_the_interval(found: Any) -> None:

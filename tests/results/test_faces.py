@@ -92,11 +92,11 @@ def test_a_preview_links_to_why_it_does_not_fit(target: dict[str, float], explai
 def test_errors_of_statistics_are_told_each_by_itself_also_beside_an_unknown_one() -> None:
     errors = np.array([[1.0, np.nan], [2.0, np.inf]])
     said = describe_error(errors, ("statistic", ("mean", "std")), 0.95)
-    assert said == "mean ± 2.0, std unknown at 95%"
+    assert said == "mean ± 2.0, std unknown at 95% (noise)"
     many = describe_error(np.ones((1, 20)), ("statistic", tuple(map(str, range(20)))), 0.95)
-    assert many.endswith("7 ± 1.0 at 95%, and 12 more"), "a log shows no whole table in one cell"
-    assert describe_error(errors[:, :1], None, 0.95, "visits") == "± 2.0 visits at 95% or better"
-    assert describe_error(np.array([[1.0], [np.inf]]), None, 0.95) == "± 1.0 at 95%, unknown for some"
+    assert many.endswith("7 ± 1.0 at 95% (noise), and 12 more"), "a log shows no whole table in one cell"
+    assert describe_error(errors[:, :1], None, 0.95, "visits") == "± 2.0 visits at 95% or better (noise)"
+    assert describe_error(np.array([[1.0], [np.inf]]), None, 0.95) == "± 1.0 at 95% (noise), unknown for some"
     assert describe_error(np.array([[np.nan]]), None, 0.95) == "unknown"
 
 

@@ -162,7 +162,7 @@ def test_a_two_way_table_has_the_numbers_of_the_list(answers: dict[str, Answer])
         assert pairs.unstack("plan").estimate.loc[side, plan] == expected[plan, side]  # type: ignore[union-attr, index]
     assert list(table) == [*dict.fromkeys(side for _, side in pairs.keys)]
     for shown in (repr(table), table._repr_html_()):
-        assert "side south (95%)" in shown
+        assert "side south (95% noise)" in shown
     assert table.refine(mu=0.6).is_two_way
     assert table.proportions().is_two_way
     assert table.round().is_two_way
@@ -214,7 +214,7 @@ def test_rounding_shows_the_decimals_and_no_narrower_interval(answers: dict[str,
         low, high = rounded.interval
         assert rounded.estimate == round(float(number), 2)
         assert low <= number.interval[0] < number.interval[1] <= high  # type: ignore[operator]
-        assert f"{rounded.estimate:.2f}   95% interval {low:.2f} to {high:.2f}" in repr(rounded)
+        assert f"{rounded.estimate:.2f}   95% noise interval {low:.2f} to {high:.2f}" in repr(rounded)
     table = answers["table"].round({"n": 0})
     assert (table.estimate["n"] % 1 == 0).all()  # type: ignore[index, call-overload]
     assert table.estimate["mean"].tolist() == answers["table"].estimate["mean"].tolist()  # type: ignore[index, call-overload]

@@ -54,7 +54,7 @@ class ServerSideContract:
         expect(badge(lab, "release")).to_be_visible()
         picker = cell(lab, "count").locator(".dpnb-picker")
         picker.get_by_role("button", name="Release", exact=True).click()
-        expect(picker.locator(".dpnb-picker-answer")).to_contain_text("95% interval")
+        expect(picker.locator(".dpnb-picker-answer")).to_contain_text("95% noise interval")
         expect(badge(lab, "count")).to_be_visible()
         # The announcement of a cell and the server's request to run it take separate ways to the kernel: the charge has
         # its cell afterwards, whichever comes first.

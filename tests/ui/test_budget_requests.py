@@ -92,4 +92,4 @@ def test_an_answer_of_the_curator_appears_in_the_panel_and_the_picker(lab: Lab, 
     expect(choice.get_by_role("slider")).to_be_visible()  # what was refused can be chosen now
     expect(refusal).to_be_hidden()
     lab.screenshot("request-approved")
-    expect(released(choice)).to_contain_text("95% interval")
+    expect(released(choice)).to_contain_text("95% noise interval")

@@ -325,7 +325,7 @@ def test_axe_finds_no_serious_problem_in_both_themes(cockpit: Lab) -> None:
         cockpit.run(CELL[name])
     picker = cockpit.page.locator(".jp-Cell").nth(CELL["count"]).locator(".dpnb-picker")
     picker.get_by_role("button", name="Release").click()
-    expect(picker.locator(".dpnb-picker-answer")).to_contain_text("95% interval")
+    expect(picker.locator(".dpnb-picker-answer")).to_contain_text("95% noise interval")
     cockpit.open_folds()
     ours = [[".dpnb-panel"], [".dpnb-picker"], [".dpnb-badge"], [".jp-OutputArea .dpnb-session"], [".dpnb-status"]]
     for theme in THEMES:

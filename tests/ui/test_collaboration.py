@@ -73,7 +73,7 @@ def test_release_in_one_browser_is_seen_in_the_other(lab: Lab, other: Lab) -> No
     words = None
     for page in (lab, other):
         expect(page.panel.locator(".dpnb-release")).to_have_count(2)
-        expect(cell(page, "count").locator(".dpnb-picker-answer")).to_contain_text("95% interval")
+        expect(cell(page, "count").locator(".dpnb-picker-answer")).to_contain_text("95% noise interval")
         expect(badge(page, "count")).to_be_visible()
         words = words or left(lab)
         for gauge in (page.panel_gauge("headroom"), page.cell_gauge("headroom")):
@@ -96,7 +96,7 @@ def test_both_browsers_press_release_and_the_query_is_charged_once(lab: Lab, oth
     for button in buttons:
         button.evaluate("(node, at) => void setTimeout(() => node.click(), at - Date.now())", at)
     for page in (lab, other):
-        expect(cell(page, "count").locator(".dpnb-picker-answer")).to_contain_text("95% interval")
+        expect(cell(page, "count").locator(".dpnb-picker-answer")).to_contain_text("95% noise interval")
     assert lab.value("len(session.log())") == 2
 
 

@@ -120,7 +120,7 @@ def test_a_request_is_approved_in_the_browser(scheme: Any, page: Page, service: 
     service.request(ana, "visits", "The annual report needs a count.")
     request = page.get_by_role("article").filter(has_text="The annual report")
     expect(request).to_be_visible()
-    expect(request.get_by_role("row").filter(has_text="count of rows")).to_contain_text("rows at 95%")
+    expect(request.get_by_role("row").filter(has_text="count of rows")).to_contain_text("rows at 95% (noise)")
     page.screenshot(path=SCREENSHOTS / f"curator-{scheme}.png", full_page=True)
     request.get_by_role("button", name="Approve…").click()
     dialog = page.get_by_role("dialog", name="Approve the request of ana")

@@ -18,7 +18,7 @@ def test_gauges_picker_badges_and_panel_are_there_too(lab: Lab) -> None:
     lab.run(CELL["count"])
     picker = lab.page.locator(".dpnb-picker")
     picker.get_by_role("button", name="Release").click()
-    expect(picker.locator(".dpnb-picker-answer")).to_contain_text("95% interval")
+    expect(picker.locator(".dpnb-picker-answer")).to_contain_text("95% noise interval")
     words = f"{math.floor(1000 * float(str(lab.value('session.headroom')))) / 10:.1f}% left"
     expect_reading(lab.cell_gauge("headroom"), words)
     expect(lab.page.locator(".dpnb-badge")).to_have_count(1)

@@ -76,7 +76,7 @@ def test_question_shows_a_slider_whose_figures_are_those_of_a_preview(cockpit: L
     percent = re.search(r"([\d.]+)% of the budget", shown.locator(".dpnb-picker-cost").text_content() or "")
     assert percent is not None
     assert float(percent[1]) == pytest.approx(100 * cost, abs=0.1)
-    words = re.match(r"± ([\d.]+) mdvis at 95%", shown.locator(".dpnb-picker-error").text_content() or "")
+    words = re.match(r"± ([\d.]+) mdvis at 95% \(noise\)", shown.locator(".dpnb-picker-error").text_content() or "")
     assert words is not None
     assert float(words[1]) == pytest.approx(error, rel=0.06)
     expect(shown.locator(".dpnb-picker-times")).to_have_text(
@@ -127,7 +127,7 @@ def test_keyboard_is_the_notebooks_after_a_release_by_mouse(cockpit: Lab) -> Non
     expect(cells).to_have_count(count + 1)
     shown.locator(".dpnb-picker-answer").click()
     cockpit.page.keyboard.press("Shift+Enter")  # run this cell again, and go to the next
-    expect(shown.locator(".dpnb-picker-answer")).to_contain_text("95% interval")
+    expect(shown.locator(".dpnb-picker-answer")).to_contain_text("95% noise interval")
     expect(cells.nth(CELL["question"] + 1)).to_have_class(re.compile("jp-mod-active"))
 
 
@@ -154,7 +154,7 @@ def test_picker_is_inactive_after_a_restart_until_its_cell_is_run_again(cockpit:
     cockpit.run(CELL["question"])
     cockpit.run(CELL["count"])
     picker(cockpit).get_by_role("button", name="Release").click()
-    expect(picker(cockpit).locator(".dpnb-picker-answer")).to_contain_text("95% interval")
+    expect(picker(cockpit).locator(".dpnb-picker-answer")).to_contain_text("95% noise interval")
     estimate = str(cockpit.value("f'{visits.best[0].estimate:.2f}'"))
     before = spent(cockpit)
     cockpit.restart()
@@ -164,7 +164,7 @@ def test_picker_is_inactive_after_a_restart_until_its_cell_is_run_again(cockpit:
         expect(old).to_have_class(re.compile("dpnb-mod-inactive"))
         for button in old.get_by_role("button").all():
             expect(button).to_be_disabled()
-    expect(picker(cockpit).locator(".dpnb-picker-answer")).to_contain_text("95% interval")
+    expect(picker(cockpit).locator(".dpnb-picker-answer")).to_contain_text("95% noise interval")
     cockpit.screenshot("picker-after-restart")
     for name in ("load", "session", "question", "count"):
         cockpit.run(CELL[name])
@@ -182,7 +182,7 @@ def test_release_replaces_the_picker_by_the_answer_and_charges_what_was_shown(co
     mu = budget(shown)
     cockpit.screenshot("picker")
     answer = released(shown)
-    expect(answer).to_contain_text("95% interval")
+    expect(answer).to_contain_text("95% noise interval")
     expect(slider(shown)).not_to_be_visible()
     expect(answer).to_be_focused()
     expect(shown).to_contain_text(f".release(mu={mu!r})")
@@ -239,7 +239,7 @@ def test_refused_release_says_why_and_the_picker_goes_on(cockpit: Lab) -> None:
     expect(shown.get_by_role("button", name="Release")).to_be_enabled()
     shown.locator("[data-preset=glance]").click()
     shown.get_by_role("button", name="Release").click()
-    expect(shown.locator(".dpnb-picker-answer")).to_contain_text("95% interval")
+    expect(shown.locator(".dpnb-picker-answer")).to_contain_text("95% noise interval")
     expect(refusal).not_to_be_visible()
 
 
@@ -270,12 +270,12 @@ def test_saved_notebook_holds_the_preview_and_after_the_release_the_answer_which
     assert re.search(r"as of \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC", before)
     shown.locator("[data-preset=print]").click()
     shown.get_by_role("button", name="Release").click()
-    expect(shown.locator(".dpnb-picker-answer")).to_contain_text("95% interval")
+    expect(shown.locator(".dpnb-picker-answer")).to_contain_text("95% noise interval")
     after = saved()
-    assert "95% interval" in after
+    assert "95% noise interval" in after
     assert "as of" in after
     cockpit.reload()
-    expect(picker(cockpit).locator(".dpnb-picker-answer")).to_contain_text("95% interval")
+    expect(picker(cockpit).locator(".dpnb-picker-answer")).to_contain_text("95% noise interval")
 
 
 # --- what is unknown, what is large, and where the answer is ----------------------------------------------------------
@@ -309,7 +309,9 @@ def test_unknown_error_is_a_step_which_makes_the_errors_of_group_means_known(unk
     expect(count).to_contain_text("session.frame.groupby('coins')['mdvis'].count().release(mu=")
     expect(count).to_be_focused()
     wait_until_in_view(unknown, count)
-    expect(shown.locator(".dpnb-picker-error")).to_contain_text(re.compile(r"± [\d.]+ mdvis at 95%"))
+    expect(shown.locator(".dpnb-picker-error")).to_contain_text(
+        re.compile(r"± [\d.]+ mdvis at 95%( or better)? \(noise\)")
+    )
     expect(step).not_to_be_visible()
     charged = 100 * float(str(unknown.value("float(session.log()['cost_fraction'].sum())")))
     assert charged == pytest.approx(float(cost[1]), abs=0.011)
@@ -344,7 +346,7 @@ def test_large_cost_is_confirmed_in_place_and_a_double_click_is_no_confirmation(
     expect(shown.locator(".dpnb-picker-question:visible")).to_contain_text("% of what is left?")
     assert spent(cockpit) == 0
     confirm.dblclick()
-    expect(shown.locator(".dpnb-picker-answer")).to_contain_text("95% interval")
+    expect(shown.locator(".dpnb-picker-answer")).to_contain_text("95% noise interval")
     assert cockpit.value("len(session.log())") == 1
 
 
@@ -356,7 +358,7 @@ def test_magic_asks_for_the_flag_in_place_of_a_dialog(cockpit: Lab) -> None:
     assert spent(cockpit) == 0
     cockpit.write(CELL["spare"], "%%dpnb share=0.4 --yes\nhie['mdvis'].sum()")
     cockpit.run(CELL["spare"])
-    expect(cell.locator(".jp-OutputArea")).to_contain_text("95% interval")
+    expect(cell.locator(".jp-OutputArea")).to_contain_text("95% noise interval")
 
 
 LONG = "print('\\n'.join(map(str, range(80))))"
@@ -373,7 +375,7 @@ def test_answer_is_in_view_after_a_release(cockpit: Lab, where: str) -> None:
     shown = picker(cockpit, name)
     button = shown.get_by_role("button", name="Release", exact=True)
     button.scroll_into_view_if_needed()
-    expect(released(shown)).to_contain_text("95% interval")
+    expect(released(shown)).to_contain_text("95% noise interval")
     wait_until_in_view(cockpit, shown.locator(".dpnb-picker-answer"))
     cockpit.screenshot(f"picker-in-view-{where}")
 
@@ -394,6 +396,6 @@ def test_nothing_of_the_picker_is_cut(unknown: Lab, width: int) -> None:
     }"""
     assert shown.evaluate(overflowing) == []
     shown.get_by_role("button", name="Release", exact=True).click()
-    expect(shown.locator(".dpnb-picker-answer")).to_contain_text("95% interval")
+    expect(shown.locator(".dpnb-picker-answer")).to_contain_text("95% noise interval")
     assert shown.evaluate("picker => picker.scrollWidth <= picker.clientWidth + 1")
     unknown.screenshot(f"picker-{width}")

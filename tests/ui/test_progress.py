@@ -37,7 +37,7 @@ def test_a_long_question_tells_its_stage_is_interrupted_and_then_free(cockpit: L
     spent = cockpit.value("session.spent.mu")
     cockpit.write(CELL["spare"], f"memory.execute = execute\n{ASK}")
     cockpit.run(CELL["spare"])
-    expect(cell).to_contain_text("95% interval")
+    expect(cell).to_contain_text("95% noise interval")
     assert cockpit.value("session.spent.mu") == spent
     assert cockpit.value("len(session.log())") == 1
     cockpit.screenshot("progress-answered")
@@ -61,7 +61,7 @@ def test_work_that_lasts_says_so_in_its_cell_and_in_its_picker_and_leaves_no_gap
         cockpit.let_go()
     outputs = cell.locator(".jp-OutputArea-child")
     expect(outputs).to_have_count(2)
-    expect(outputs.last).to_contain_text("95% interval")
+    expect(outputs.last).to_contain_text("95% noise interval")
     box = outputs.first.bounding_box()
     cockpit.screenshot("progress-gone")
     assert box is None or box["height"] < 12
@@ -73,5 +73,5 @@ def test_work_that_lasts_says_so_in_its_cell_and_in_its_picker_and_leaves_no_gap
     expect(picker.locator(".dpnb-picker-progress")).to_have_text(DOING)
     cockpit.screenshot("progress-picker")
     cockpit.let_go()
-    expect(picker.locator(".dpnb-picker-answer")).to_contain_text("95% interval")
+    expect(picker.locator(".dpnb-picker-answer")).to_contain_text("95% noise interval")
     expect(picker.locator(".dpnb-picker-progress")).to_have_text("")

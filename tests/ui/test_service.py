@@ -90,7 +90,7 @@ def test_notebook_follows_a_service_that_stops_and_starts(analyst: Lab, service:
     expect_reading(analyst.panel_gauge("headroom"), "100.0% left")
     choice = picker(analyst)
     choice.get_by_role("slider").press("ArrowRight")
-    expect(released(choice)).to_contain_text("95% interval")
+    expect(released(choice)).to_contain_text("95% noise interval")
     left = analyst.panel_gauge("headroom").get_attribute("aria-valuetext")
     assert left != "100.0% left"
     service.stop()

@@ -56,7 +56,7 @@ def test_quickstart_runs_and_a_release_through_the_picker_moves_gauge_badge_and_
     releases = lab.panel.locator(".dpnb-release")
     asked = releases.count()
     picker.get_by_role("button", name="Release").click()
-    expect(picker.locator(".dpnb-picker-answer")).to_contain_text("95% interval")
+    expect(picker.locator(".dpnb-picker-answer")).to_contain_text("95% noise interval")
     assert expect_agreement(lab) < before
     expect(releases).to_have_count(asked + 1)
     expect(releases.first).to_contain_text("median of mdvis")

@@ -478,6 +478,11 @@ class Accountant:
                 )
 
     @property
+    def delta(self) -> Fraction:
+        """The delta at which the guarantee is compared with others: of the budget, or of that which it is a part of."""
+        return self._initial_odometer.delta + self.guarantee.budget.discovery_delta
+
+    @property
     def root(self) -> Accountant:
         """For a part, the accountant of the session that pays; otherwise this one."""
         return self if self._parent is None else self._parent.root

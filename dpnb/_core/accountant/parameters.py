@@ -16,10 +16,16 @@ ODOMETER_DELTA = Fraction(1, 10**6)
 """Probability that the statement of an odometer is wrong, for a budget without a delta."""
 
 
-def computed_parameters(guarantee: PrivacyGuarantee, public_size: int | None) -> dict[str, str]:
-    """The parameters of a new ledger."""
+def computed_parameters(
+    guarantee: PrivacyGuarantee, public_size: int | None, delta: Fraction | None = None
+) -> dict[str, str]:
+    """The parameters of a new ledger, or of a part of a budget whose delta is given.
+
+    A part has a budget in GDP, without a delta of its own: its odometer has the delta that was declared for the whole.
+    """
     slack = guarantee.budget.discovery_delta
-    delta = ODOMETER_DELTA if guarantee.budget.delta is None else guarantee.budget.delta - slack
+    declared = guarantee.budget.delta or (ODOMETER_DELTA + slack if delta is None else delta)
+    delta = declared - slack
     odometer = MixtureOdometer.tuned(guarantee.mu0_squared, delta, slack_delta=slack)
     return {
         **guarantee.to_json(),

@@ -10,6 +10,7 @@ from dpnb._core.accountant.grant import Grant, amount_from_json
 from dpnb._core.accountant.tree import KINDS
 from dpnb._plan.measurements import PlainView
 from dpnb._plan.plan import Plan, describe_plan
+from dpnb._protocol.glossary import IN_THIS_TABLE
 from dpnb.accounting.exact import from_text
 from dpnb.ledger import Charge, refuse_unreadable
 from dpnb.ledger.charge import ACT, BUDGET_REQUEST, CLOSE, GRANT, SELECTION
@@ -69,7 +70,9 @@ def describe_comparison(charge: Charge) -> str:
     """The answer of an above-threshold mechanism."""
     result = charge.result or {}
     query = describe_plan(Plan.from_json(charge.plan), PlainView())
-    return f"{query}: {'above' if result['above'] else 'below'} {float(from_text(result['threshold'])):g}"
+    return (
+        f"{query}: {'above' if result['above'] else 'below'} {float(from_text(result['threshold'])):g} {IN_THIS_TABLE}"
+    )
 
 
 def describe_selection(charge: Charge) -> str:

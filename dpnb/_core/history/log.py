@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from dpnb._core import registry
 from dpnb._core.accountant.accountant import Accountant
+from dpnb._core.accountant.cost_text import charged_words
 from dpnb._core.history import launch_text
 from dpnb._core.history.release_reader import ReleaseReader, Words, without_answer
 from dpnb._core.pricing.estimation import AnswerSummary, EstimateReader
@@ -26,12 +27,13 @@ from dpnb._core.pricing.target import StoredRequest
 from dpnb._plan.plan import Plan, describe_plan
 from dpnb.accounting.convert import convert
 from dpnb.accounting.exact import decimal_up, exact
-from dpnb.accounting.losses import GDP, RDP, Loss
+from dpnb.accounting.filters import GDPReserveFilter
+from dpnb.accounting.guarantee import PrivacyGuarantee
+from dpnb.accounting.losses import GDP, Loss, PureGDP
 from dpnb.errors import ConversionError, DpnbError, PlanError, printable
 from dpnb.ledger import Charge, ChargeSummary
 from dpnb.ledger.charge import ACT, BUDGET_REQUEST, GRANT, RELEASE, SELECTION
 from dpnb.render.explanations import explanation_for
-from dpnb.render.numbers import format_cost_up
 from dpnb.results.observations import CombinedObservations
 
 if TYPE_CHECKING:
@@ -64,8 +66,10 @@ class LogEntry:
         Id of the row of the ledger.
     query : str
         The query in words.
-    loss : Loss
-        The loss that was charged to its node.
+    mu : float
+        What was charged to its node, rounded up; see `PrivacyGuarantee.charged_gdp`.
+    cost : str
+        What was charged to its node, in words.
     cost_fraction : float
         The cost for this session as a fraction of the whole budget, rounded up.
     answer : AnswerSummary or None
@@ -76,38 +80,21 @@ class LogEntry:
         Time and status of the row.
     cell_id : str or None
         Id of the notebook cell that made the request: the latest one in this kernel, otherwise the first one.
-    is_from_reserve : bool
-        Whether it was charged to the reserve for pure losses.
     analyst : str or None
         Who requested it, where analysts of a service see each other's requests; otherwise None.
     """
 
     id: int
     query: str
-    loss: Loss
+    mu: float
+    cost: str
     cost_fraction: float
     answer: AnswerSummary | None
     error: str | None
     time: str
     status: str
     cell_id: str | None
-    is_from_reserve: bool = False
     analyst: str | None = None
-
-    @property
-    def mu(self) -> float:
-        """The loss as a mu, rounded up.
-
-        For other kinds of losses, the mu that the loss implies.  zCDP and RDP imply none; for them it is the mu of
-        Gaussian noise with the same cost, which serves to compare rows and is not a guarantee.
-        """
-        return _mu_of(self.loss)
-
-    @property
-    def cost(self) -> str:
-        """The loss in words."""
-        words = _cost_of(self.loss)
-        return f"{words}, from the reserve" if self.is_from_reserve else words
 
 
 @dataclass(frozen=True)
@@ -131,8 +118,8 @@ class CellCost:
     ids : tuple of int
         Ids of the rows that it requested, ascending.
     loss : GDP or None
-        Their total loss, each as charged to its node: mu squared adds (Smith and Thakurta 2022, Theorem 1); None if one
-        of them implies no mu.
+        What their nodes were charged: mu squared adds (Smith and Thakurta 2022, Theorem 1); None if the loss of one of
+        them implies no mu.
     cost_fraction : float
         Their total cost for this session as a fraction of the whole budget, rounded up; NaN without a budget.
     reserve_fraction : float
@@ -156,9 +143,9 @@ class _CellRows:
     def __bool__(self) -> bool:
         return bool(self._rows)
 
-    def add(self, row: int, loss: Loss, cost_fraction: float, reserve_fraction: Fraction) -> None:
+    def add(self, row: int, loss: GDP | None, cost_fraction: float, reserve_fraction: Fraction) -> None:
         self._has_budget = not math.isnan(cost_fraction)  # for all rows of a session or for none
-        self._rows[row] = gdp_of(loss), exact(cost_fraction) if self._has_budget else Fraction(0), reserve_fraction
+        self._rows[row] = loss, exact(cost_fraction) if self._has_budget else Fraction(0), reserve_fraction
         self._sum(row, 1)
 
     def remove(self, row: int) -> None:
@@ -181,18 +168,13 @@ class _CellRows:
         return CellCost(tuple(sorted(self._rows)), loss, fraction, decimal_up(self._reserve_fraction))
 
 
-@lru_cache(maxsize=1024)
-def _mu_of(loss: Loss) -> float:
-    implied = gdp_of(loss)
-    if implied is not None:
-        return implied.mu
-    rho = loss.parts[0] / loss.orders[0] if isinstance(loss, RDP) else loss.parts[0]
-    return GDP.from_mu_squared(2 * rho).mu
+def charged_mu(guarantee: PrivacyGuarantee, loss: Loss, charged: PureGDP | None) -> float:
+    """What was charged for a loss, as a mu, rounded up."""
+    return guarantee.charged_gdp(loss, charged).mu
 
 
-@lru_cache(maxsize=1024)  # most requests have one of a few losses, and a snapshot shows many requests
-def _cost_of(loss: Loss) -> str:
-    return format_cost_up(loss) if loss else "free"
+def _cost_in_words(guarantee: PrivacyGuarantee, loss: Loss, charged: PureGDP | None) -> str:
+    return charged_words(guarantee, loss, charged) if loss else "free"
 
 
 def gdp_of(loss: Loss) -> GDP | None:
@@ -223,6 +205,9 @@ class RequestLog:
         releases: ReleaseReader,
     ) -> None:
         self._account, self._read_estimates, self._releases = account, read_estimates, releases
+        # Most requests have one of a few losses, and a snapshot shows many requests.
+        self._mu_of = lru_cache(maxsize=1024)(partial(charged_mu, account.guarantee))
+        self._cost_of = lru_cache(maxsize=1024)(partial(_cost_in_words, account.guarantee))
         self._answered: dict[int, _Row] = {}
         self._cell_ids: dict[int, str] = {}
         self._cells: dict[str, _CellRows] = {}
@@ -302,13 +287,13 @@ class RequestLog:
             costs = [self._account.cost_fraction(number) for number in ids]
             cells = [self._cell_ids.get(number) for number in ids]
         times, statuses, queries, estimates, _, _, _, errors = zip(*rows, strict=True) if rows else ((),) * 8
-        losses = {id(charge.loss): charge.loss for charge in charges}  # most requests share one
-        mus = {key: _mu_of(loss) for key, loss in losses.items()}
-        deltas = {key: decimal_up(loss.delta) if loss.delta else 0.0 for key, loss in losses.items()}
+        losses = {(id(charge.loss), charge.charged): charge.loss for charge in charges}  # most requests share one
+        mus = {(key, charged): self._mu_of(loss, charged) for (key, charged), loss in losses.items()}
+        deltas = {key: decimal_up(loss.delta) if loss.delta else 0.0 for (key, _), loss in losses.items()}
         columns = {
             "query": list(queries),
             "cost_fraction": costs,
-            "mu": [mus[id(charge.loss)] for charge in charges],
+            "mu": [mus[id(charge.loss), charge.charged] for charge in charges],
             "delta": [deltas[id(charge.loss)] for charge in charges],
             "estimate": list(estimates),
             "error": list(errors),
@@ -316,6 +301,10 @@ class RequestLog:
             "time": pd.to_datetime(list(times), utc=True),
             "cell_id": cells,
         }
+        if isinstance(self._account.guarantee.initial_filter, GDPReserveFilter):
+            columns["pure_epsilon"] = [
+                decimal_up(charge.charged.epsilon) if charge.charged is not None else 0.0 for charge in charges
+            ]
         if any(charge.origin is not None for charge in charges):
             columns["analyst"] = [None if charge.origin is None else charge.origin.actor for charge in charges]
         return pd.DataFrame(columns, index=pd.Index(ids, name="id"))
@@ -338,7 +327,9 @@ class RequestLog:
                 del self._cells[before]
         self._cell_ids[charge.id] = cell_id
         rows = self._cells.setdefault(cell_id, _CellRows())
-        rows.add(charge.id, charge.loss, self._account.cost_fraction(charge.id), self._account.reserve_fraction(charge))
+        implies_mu = gdp_of(charge.loss) is not None
+        charged = self._account.guarantee.charged_gdp(charge.loss, charge.charged) if implies_mu else None
+        rows.add(charge.id, charged, self._account.cost_fraction(charge.id), self._account.reserve_fraction(charge))
         self._costs.pop(cell_id, None)
 
     def _rows(self, ids: list[int]) -> list[_Row]:
@@ -379,13 +370,13 @@ class RequestLog:
         return LogEntry(
             id=number,
             query=query,
-            loss=charge.loss,
+            mu=self._mu_of(charge.loss, charge.charged),
+            cost=self._cost_of(charge.loss, charge.charged),
             cost_fraction=self._account.cost_fraction(number),
             answer=None if text is None else AnswerSummary(text, value, low, high),
             error=error,
             time=time,
             status=status,
             cell_id=self._cell_ids.get(number),
-            is_from_reserve=self._account.reserve_fraction(charge) > 0,
             analyst=None if charge.origin is None else charge.origin.actor,
         )

@@ -13,6 +13,7 @@ from dpnb._core.history.launch_text import selection_words
 from dpnb._plan.measurements import AnyView, Count, CountActiveUnits, CountUnits, PlainView, Proportions
 from dpnb._plan.plan import Plan, describe_plan
 from dpnb._plan.schema import whole_number
+from dpnb._protocol.glossary import IN_THIS_TABLE
 from dpnb.accounting.exact import Number, decimal_up, display_up, exact, shown, to_text
 from dpnb.accounting.intervals import fixed_radius
 from dpnb.accounting.losses import GDP
@@ -120,8 +121,9 @@ class SelectionTerms:
         number = display_up(decimal_up(self.shortfall(epsilon)))
         words = f"{number} {self.unit.removesuffix('s') if number == '1' else self.unit}"
         if self.winners == 1:
-            return f"with 95% confidence its count is at most {words} below the largest"
-        return f"with 95% confidence no count is more than {words} below the largest of the groups not listed before it"
+            return f"{IN_THIS_TABLE}, with 95% confidence, its count is at most {words} below the largest"
+        largest = "the largest of the groups not listed before it"
+        return f"{IN_THIS_TABLE}, with 95% confidence, no count is more than {words} below {largest}"
 
 
 def counts_groups(plan: Plan, view: AnyView) -> bool:

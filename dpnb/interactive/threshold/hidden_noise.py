@@ -29,7 +29,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def keep_hidden_noise(core: Core) -> str:
-    """Keep the hidden noise of a launch, which is drawn before the launch is recorded; returns its token."""
+    """Keep the hidden noise of a launch; returns its token, which the launch's row in the ledger names."""
     token = secrets.token_hex(16)
     _hidden[_noise_key(token)] = HiddenNoise(core, threading.RLock())
     return token

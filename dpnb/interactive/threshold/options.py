@@ -10,6 +10,7 @@ from typing import Any
 from dpnb._core.accountant.tree import ABOVE_THRESHOLD
 from dpnb._core.options import checked_loss
 from dpnb._plan.schema import whole_number
+from dpnb._protocol.glossary import IN_THIS_TABLE
 from dpnb.accounting.exact import Number, display_up, exact, from_text, to_text
 from dpnb.accounting.losses import GDP, Loss
 from dpnb.errors import InvalidValueError, RequestError
@@ -178,9 +179,9 @@ def scan_terms(terms: ThresholdScanParameters) -> list[tuple[str, str]]:
 
 def _reliable(margin: float, queries: int) -> str:
     return (
-        f"with 95% confidence all of {queries} answers are correct, if each query is at least {display_up(margin, 3)} "
-        "times its sensitivity away from the threshold (the sensitivity of a number of units is 1, and that of a count "
-        "of rows the number of rows that count for one unit)"
+        f"{IN_THIS_TABLE}, with 95% confidence, all of {queries} answers are correct, if each query is at least "
+        f"{display_up(margin, 3)} times its sensitivity away from the threshold (the sensitivity of a number of units "
+        "is 1, and that of a count of rows the number of rows that count for one unit)"
     )
 
 

@@ -11,7 +11,7 @@ from plotly.subplots import make_subplots
 
 from dpnb.notebook.plots.marks import MARK, AxisRange, PlotValues
 from dpnb.notebook.plots.style import HUES, SMALL, TEMPLATE, UNBOUNDED, PlotLayout, describe_value, framed, short
-from dpnb.render.labels import interval_name, rows_of
+from dpnb.render.labels import interval_name, intervals_name, rows_of
 from dpnb.render.numbers import format_cost_up, format_mu_up
 from dpnb.results.answer import History
 from dpnb.results.table import UNKNOWN
@@ -112,8 +112,7 @@ def _traces(history: History, band: PlotValues, inside: list[bool], span: AxisRa
 
 def _notes(history: History, numbers: int) -> list[str]:
     last = history[-1]
-    each = "all at once" if last.simultaneous else "each separately"
-    notes = [f"{interval_name(last)} after each observation" if last.is_scalar else f"{interval_name(last)}s, {each}"]
+    notes = [f"{interval_name(last)} after each observation" if last.is_scalar else intervals_name(last)]
     if not all(map(all, history.observed_groups)):
         notes.append("small marks: not in that observation, whose mu is that of the groups in it")
     cells = [answer.arrays for answer in history]

@@ -18,7 +18,7 @@ import plotly.graph_objects as go
 from dpnb._plan.description import describe_aggregation
 from dpnb._plan.expressions.text import words
 from dpnb._plan.measurements import QuantileTree
-from dpnb.render.labels import interval_name
+from dpnb.render.labels import interval_name, intervals_name
 from dpnb.render.numbers import format_cost, format_mu_up
 from dpnb.render.quantities import released
 from dpnb.results.answer import Answer
@@ -105,9 +105,7 @@ def describe_value(estimates: Estimates) -> str:
 
 def notes_of(estimates: Estimates) -> list[str]:
     """The notes below the title: intervals, cost and warnings."""
-    each = "all at once" if estimates.simultaneous else "each separately"
-    name = interval_name(estimates)
-    notes = [name if estimates.is_scalar else f"{name}s, {each}"]
+    notes = [interval_name(estimates) if estimates.is_scalar else intervals_name(estimates)]
     if isinstance(estimates, Answer):
         known = f"known at mu {format_mu_up(estimates.total_loss)}"
         notes.append(

@@ -25,9 +25,6 @@ from dpnb.render.schemas import column_words
 from dpnb.results.report_parts import Column, Filter, Guarantee, Implied, Readings, Table, Unit
 from dpnb.session.spending import describe_spent
 
-COMPARED_DELTA = Fraction(1, 10**6)
-"""The delta for which the epsilon of a guarantee in Gaussian differential privacy is stated."""
-
 MAX_FACTOR = 1e12
 ROUNDING = 1e-12
 """More than the relative error of a few operations on doubles."""
@@ -62,7 +59,7 @@ def guarantee_of(account: Accountant, metadata: LedgerMetadata) -> Guarantee:
         pure_epsilon=decimal_up(reserve),
         discovery_delta=decimal_up(budget.discovery_delta) if guarantee.has_budget else 0.0,
         factor=None if epsilon is None else factor_of(epsilon),
-        implied=_implied(guarantee),
+        implied=_implied(account),
         accounting="individual" if account.individual else "worst-case",
         on_exhausted=metadata.on_exhausted,
     )
@@ -87,18 +84,22 @@ def _mu(guarantee: PrivacyGuarantee) -> float | None:
     return decimal_sqrt_up(squared) if isinstance(squared, Fraction) and squared else None
 
 
-def _implied(guarantee: PrivacyGuarantee) -> Implied | None:
-    """The (epsilon, delta) that a budget in Gaussian differential privacy implies."""
-    budget = guarantee.budget
+def _implied(account: Accountant) -> Implied | None:
+    """The (epsilon, delta) that a budget in Gaussian differential privacy implies, at the declared delta."""
+    budget, total = account.guarantee.budget, account.delta
     if not isinstance(budget, Budget) or budget.epsilon is not None or not budget.loss.mu_squared:
         return None
-    epsilon = epsilon_of_pure_gdp(budget.pure_epsilon, budget.loss.mu_squared, COMPARED_DELTA)
-    total = COMPARED_DELTA + budget.discovery_delta  # the deltas of discoveries add to that of the conversion
+    # The deltas of discoveries add to that of the conversion.
+    epsilon = epsilon_of_pure_gdp(budget.pure_epsilon, budget.loss.mu_squared, total - budget.discovery_delta)
     return Implied(epsilon, decimal_up(total)) if total < 1 and math.isfinite(epsilon) else None
 
 
 def outcome_with_unit(guarantee: Guarantee, without: float) -> float | None:
     """A bound on the probability of an outcome from a table with a unit, rounded up.
+
+    What the filter enforces decides how it is computed, so that the whole of a budget and its parts are comparable: in
+    Gaussian differential privacy from the trade-off curve, which admits less than the epsilon and delta that it
+    implies.  The approximate part of weight d adds at most d: the curve is concave and 0 at 0.
 
     Parameters
     ----------
@@ -115,10 +116,9 @@ def outcome_with_unit(guarantee: Guarantee, without: float) -> float | None:
     from scipy.special import ndtr, ndtri  # imported when first used
 
     factor, delta, mu = guarantee.factor, guarantee.delta, guarantee.mu
-    if guarantee.implied is not None and mu is not None and not guarantee.pure_epsilon:
-        # Dong, Roth and Su 2022: what the trade-off curve of mu-GDP admits, which is less than epsilon and delta do.
+    if mu is not None and not guarantee.pure_epsilon:  # Dong, Roth and Su 2022
         bound = float(ndtr(ndtri(without) + mu)) * (1 + ROUNDING) + guarantee.discovery_delta
-    elif guarantee.implied is not None and mu is not None:  # the guarantee holds at each of these deltas
+    elif mu is not None:  # the guarantee holds at each of these deltas
         bound = min(
             math.exp(epsilon_of_pure_gdp(exact(guarantee.pure_epsilon), exact(mu) ** 2, exact(one))) * without + one
             for one in (1e-6, 1e-3, 1e-2, 0.03, 0.1)

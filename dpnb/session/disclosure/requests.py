@@ -8,14 +8,15 @@ from fractions import Fraction
 from typing import get_args
 
 from dpnb._core.accountant.accountant import Accountant
+from dpnb._core.accountant.cost_text import charged_amount
 from dpnb._core.accountant.tree import SUB_SESSION, BudgetTree, Launch
 from dpnb._core.core import SessionCore
 from dpnb._core.history import launch_text
-from dpnb._core.history.log import gdp_of
+from dpnb._core.history.log import charged_mu, gdp_of
 from dpnb._core.pricing.stored_request import plan_of, request_of
 from dpnb._plan.plan import describe_plan
-from dpnb.accounting.exact import decimal_up, display_up
-from dpnb.accounting.losses import GDP, Loss, PureGDP
+from dpnb.accounting.exact import decimal_up
+from dpnb.accounting.losses import Loss
 from dpnb.errors import PlanError, printable
 from dpnb.ledger import ROOT, Charge, parent_launch, refuse_unreadable
 from dpnb.ledger.charge import ABOUT_BUDGET, COMPARISON, LAUNCH, RELEASE, SELECTION
@@ -39,7 +40,6 @@ def _release(core: SessionCore, charge: Charge, *, answers: bool) -> Release:
         error = answer = None
     is_counted = account.tree.path(charge.node, ROOT) is not None
     share = account.cost_fraction(charge.id) if is_counted else math.nan
-    gdp = gdp_of(charge.loss)
     return Release(
         row=charge.id,
         time=charge.time,
@@ -49,9 +49,9 @@ def _release(core: SessionCore, charge: Charge, *, answers: bool) -> Release:
         inside=_inside(account.tree, charge.node),
         paid_by=None if is_counted else _payer(account.tree, charge.node),
         loss=_loss(charge.loss),
-        mu=None if gdp is None else _finite(gdp.mu),
+        mu=None if gdp_of(charge.loss) is None else _finite(charged_mu(account.guarantee, charge.loss, charge.charged)),
         delta=decimal_up(charge.loss.delta),
-        charged=None if charge.charged is None else _charged(charge.charged),
+        charged=None if charge.charged is None else charged_amount(account.guarantee, charge.charged),
         share=_share(share, account.reserve_fraction(charge)),
         table_version=printable(charge.table_version),
         status=_status(charge),
@@ -87,16 +87,6 @@ def _status(charge: Charge) -> Status:
 
 def _loss(loss: Loss) -> str:
     return printable(format_cost_up(loss)) if loss else FREE
-
-
-def _charged(amount: PureGDP) -> str:
-    """What the filter was charged instead of the loss of a mechanism in pure DP."""
-    parts = []
-    if amount.mu_squared or amount.delta:
-        parts.append(_loss(GDP.of(amount.mu_squared, amount.delta)))
-    if amount.epsilon:
-        parts.append(f"epsilon {display_up(decimal_up(amount.epsilon))} of the reserve")
-    return " and ".join(parts) or FREE
 
 
 def _share(share: float, of_reserve: Fraction) -> str | None:

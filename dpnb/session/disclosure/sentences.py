@@ -49,7 +49,7 @@ NOT_COVERED = (
     "the table under another ledger, adds to what this ledger discloses.",
     "What the curator declared. Bounds, categories, limits and public numbers, which are listed below, are public. If "
     "they were taken from the rows of this table, the guarantee does not cover that.",
-    "Accuracy. Errors and intervals account for the noise, and neither for sampling nor for "
+    "Accuracy. Errors and noise intervals account for the noise, and neither for sampling nor for "
     "values and rows beyond the declared bounds and limits.",
 )
 
@@ -124,8 +124,9 @@ def _guaranteed(facts: Facts) -> tuple[str, ...]:
         found.insert(0, f"{facts.notice}. So nothing below is true of the answers of this session.")
     if guarantee.implied is not None:
         found.append(
-            "To compare it with other guarantees: it implies that each probability changes by a factor of at most e "
-            f"to the {display_up(guarantee.implied.epsilon)}, plus at most {display_up(guarantee.implied.delta)}."
+            f"To compare it with other guarantees, at the delta {display_up(guarantee.implied.delta)}, which was fixed "
+            "when the budget was: it implies that each probability changes by a factor of at most e to the "
+            f"{display_up(guarantee.implied.epsilon)}, plus at most that delta."
         )
     example = _example(guarantee)
     if example is not None:
@@ -155,8 +156,17 @@ def _example(guarantee: Guarantee) -> str | None:
         return None
     return (
         f"For example, an outcome that has a probability of {OUTCOME:.0%} when a unit is not in the table has one of "
-        f"at most {percent_up(probability)} when it is."
+        f"at most {percent_up(probability)} when it is. This is computed from {_enforced(guarantee)}, as it is for "
+        "every part of a budget."
     )
+
+
+def _enforced(guarantee: Guarantee) -> str:
+    """The guarantee from which the example is computed; see `outcome_with_unit`."""
+    if guarantee.mu is None:
+        return "the epsilon and delta of the guarantee"
+    reserve = f" and the reserve of epsilon {display_up(guarantee.pure_epsilon)}" if guarantee.pure_epsilon else ""
+    return f"the mu that the filter enforces, {display_up(guarantee.mu)}{reserve}"
 
 
 def _beyond(guarantee: Guarantee) -> str:

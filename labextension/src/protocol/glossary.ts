@@ -15,5 +15,7 @@ export const TERMS = {
   delta:
     'The probability mass that a guarantee allows outside its bound epsilon; it is chosen far smaller than 1 divided by the number of privacy units.',
   GDP: 'Gaussian differential privacy with parameter mu: all answers together reveal at most as much about one privacy unit as a single answer with the loss mu would.',
+  'noise interval':
+    'An interval that contains, with the stated confidence, the exact answer for this table, after clamping and contribution bounds; it covers the noise that was added, not the sampling of the rows from a population.',
   DP: 'Differential privacy with parameters epsilon and delta: a bound on how much everything that is released can depend on any one privacy unit.'
 } as const;

@@ -30,7 +30,7 @@ export const asked = (id: number, changes: Partial<IAskedBudget> = {}): IAskedBu
   analyst: 'ana',
   time: '2026-11-21T01:20:00.000Z',
   why: 'a paper',
-  queries: [{ words: 'count of rows', target: 'mu=0.2', cost: 'mu 0.1733', error: '± 18 rows at 95%' }],
+  queries: [{ words: 'count of rows', target: 'mu=0.2', cost: 'mu 0.1733', error: '± 18 rows at 95% (noise)' }],
   total: 'mu 0.1733',
   amount: { ...NONE, mu: '0.17320508075688773' },
   digest: 'd'.repeat(64),

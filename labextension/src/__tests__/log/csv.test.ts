@@ -16,7 +16,7 @@ describe('toCsv', () => {
     const [mean, count] = sharedSession().log;
     expect(toCsv([mean, count].filter(row => row !== undefined))).toBe(
       `${HEADER}1,2026-11-21T01:19:41Z,failed,count of persons,11.16%,mu 0.0707,0.0707,,,,,,\r\n` +
-        '2,2026-11-21T01:19:58Z,released,mean of mdvis by coins,5.58%,mu 0.05,0.05,5 groups,,,,± 0.31 or better,3f2a-mean\r\n'
+        '2,2026-11-21T01:19:58Z,released,mean of mdvis by coins,5.58%,mu 0.05,0.05,5 groups,,,,± 0.31 at 95% or better (noise),3f2a-mean\r\n'
     );
   });
 

@@ -75,7 +75,7 @@ describe('LogView', () => {
     expect(texts(first ?? document, '.dpnb-release-cost')).toEqual(['5.58% of the budget (mu 0.05)']);
     expect(texts(first ?? document, '.dpnb-release-estimate')).toEqual(['5 groups']);
     expect(found(view.node, '[data-release="1"] .dpnb-release-estimate').hidden).toBe(true);
-    expect(texts(first ?? document, '.dpnb-release-error')).toEqual([' · ± 0.31 or better']);
+    expect(texts(first ?? document, '.dpnb-release-error')).toEqual([' · ± 0.31 at 95% or better (noise)']);
     expect(texts(first ?? document, '.dpnb-release-status')).toEqual(['released']);
     expect(found<HTMLTimeElement>(view.node, 'time').dateTime).toBe('2026-11-21T01:19:58Z');
   });

@@ -10,7 +10,7 @@ const option = (mu: string, remaining: number, error_value: number | null): IOpt
   cost: `${10 * Number(mu)}% of the budget`,
   loss: `mu ${mu}`,
   confirm: null,
-  error: error_value === null ? 'unknown' : `± ${error_value} mdvis at 95%`,
+  error: error_value === null ? 'unknown' : `± ${error_value} mdvis at 95% (noise)`,
   error_value,
   relative_error: null,
   after: `${100 * remaining}% left`,
@@ -33,7 +33,13 @@ function state(changes: Partial<IPickerState> = {}): IPickerState {
     completed_request: null,
     options: [option('0.1', 0.9, 4), option('0.2', 0.8, 2), option('0.5', 0.5, 0.8), all],
     presets: [
-      { id: 'glance', label: 'Rough estimate', meaning: '1% of what is left', error: '± 4 mdvis at 95%', option: 0 },
+      {
+        id: 'glance',
+        label: 'Rough estimate',
+        meaning: '1% of what is left',
+        error: '± 4 mdvis at 95% (noise)',
+        option: 0
+      },
       { id: 'print', label: 'For publication', meaning: '20% of what is left', error: 'error unknown', option: 2 }
     ],
     start: 0,
@@ -86,15 +92,15 @@ describe('PickerView, asking,', () => {
     expect(get('head').textContent).toBe('Cost 2% of the budget (mu 0.2)');
     expect(found(get('head'), '.dpnb-term').textContent).toBe('mu');
     expect(get('times').textContent).toBe('3 more queries at this cost');
-    expect(get('error').textContent).toBe('± 2 mdvis at 95%');
+    expect(get('error').textContent).toBe('± 2 mdvis at 95% (noise)');
     expect(get('after').textContent).toBe('80% left');
     expect(get('code').textContent).toBe('.release(mu=0.2)');
-    expect(slider().getAttribute('aria-valuetext')).toBe('2% of the budget: ± 2 mdvis at 95%; 80% left');
+    expect(slider().getAttribute('aria-valuetext')).toBe('2% of the budget: ± 2 mdvis at 95% (noise); 80% left');
   });
 
   it('has a preset for each name, which says what it means and gives, and moves the slider', () => {
     expect(texts(view.node, '.dpnb-picker-preset')).toEqual([
-      'Rough estimate 1% of what is left ± 4 mdvis at 95%',
+      'Rough estimate 1% of what is left ± 4 mdvis at 95% (noise)',
       'For publication 20% of what is left error unknown'
     ]);
     found(view.node, '[data-preset=print]').click();
