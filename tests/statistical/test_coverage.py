@@ -4,8 +4,8 @@ Nominal level 95%; asked is 93% at every noise level, since what is not linear i
 covers exactly 95%, less than 93% of 5,000 draws has probability 2e-10, and there are about 1,500 such checks: 3e-7.
 Shrinking the intervals by a fifth brings them to 88%, and is caught.  Only n * mu counts, not n alone.
 
-Nominal level 99.9%: asked is that at most 0.4% of 20,000 draws miss.  Where the count is barely clear of the noise 0.23% of
-variances miss, and more than that then has probability 1e-6; elsewhere 0.1% miss.  Intervals for 99% are caught.
+Nominal level 99.9%: asked is that at most 0.4% of 20,000 draws miss.  Where the count is barely clear of the noise
+0.23% of variances miss, and more than 0.4% then has probability 2e-6; elsewhere 0.1% miss.  99% intervals are caught.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ def test_intervals_for_another_level_are_caught(statistic: str) -> None:
 
 
 def test_a_correlation_linearised_near_a_variance_of_zero_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The root of a product of variances has too small a slope where a variance was overestimated from almost nothing."""
+    """The root of a product of variances has too small a slope where a variance of almost 0 is overestimated."""
     monkeypatch.setattr(MomentSums, "_remaining", lambda self, column: np.ones(len(self._sums)))
     question, truth = case("corr", "one bound far too wide")
     assert covered(question.estimates(1000 / ROWS, REPETITIONS, 7), truth).min() < LEAST

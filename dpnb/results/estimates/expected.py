@@ -41,6 +41,20 @@ def in_rank(view: AnyView) -> bool:
     return isinstance(view, QuantilesView)
 
 
+def rank_note(query: LinearQuery, view: AnyView) -> str | None:
+    """What an error of quantiles in rank leaves out, as a clause: the width of a leaf; None if there is nothing.
+
+    A quantile is off in rank by the noise, and then in value by at most the leaf that contains it.
+    """
+    columns = view.columns if isinstance(view, ColumnsView) else ()
+    names = [str(named.name) for named in columns if isinstance(named.view, QuantilesView)]
+    widths = (feature.resolution for feature in query.features if isinstance(feature, TreeFeature))
+    found = [width for width in dict.fromkeys(widths) if width is not None]
+    notes = [f"{', '.join(names)} in {RANK}"] if names else []
+    notes += [f"and up to a leaf of the tree in value ({'; '.join(found)})"] if found else []
+    return " ".join(notes) or None
+
+
 def half_widths(
     query: LinearQuery,
     view: AnyView,
