@@ -1,17 +1,17 @@
 """The public grid of a quantile tree: fine near 0, coarse far from it, and equal leaves where that is enough.
 
 Quantiles commute with monotone maps, so the leaves of a tree may have any public widths.  With equal leaves between
-wide bounds almost all rows can be in one leaf.  Here a leaf is a power of two wide: far from 0 all leaves have one width
-w; nearer than `STEPS` w the width is halved with each halving of the distance from 0, so that a leaf is at most 1/`STEPS`
-of the numbers in it; and nearest to 0 the leaves are equal again.  This is a symmetric logarithm in straight pieces, and
-it loses at most a factor of about two far from 0 against equal leaves.  The bins of a bounds finder
+wide bounds almost all rows can be in one leaf.  Here a leaf is a power of two wide: far from 0 all leaves have one
+width w; nearer than `STEPS` w the width is halved with each halving of the distance from 0, so that a leaf is at most
+1/`STEPS` of the numbers in it; and nearest to 0 the leaves are equal again.  This is a symmetric logarithm in straight
+pieces, and it loses at most a factor of three far from 0 against equal leaves.  The bins of a bounds finder
 (`dpnb._plan.bounds_grid`) are read by people, so these are decimal and few.
 
-All edges are doubles, and every engine finds the same leaf, without a logarithm.  In a piece that begins, on the side of
-0, at s, a number x is in leaf ``floor((x - s) / width)``.  There s and x are multiples of the last digit of x, for s is a
-multiple of the width, which is more than that digit; and x - s is no longer than x: the subtraction is exact, and so is
-the division by a power of two, but for numbers below 1e-300, of which the sign is compared.  Outside the piece it only
-matters that the number is before or after it, which rounding preserves.
+All edges are doubles, and every engine finds the same leaf, without a logarithm.  In a piece that begins, on the side
+of 0, at s, a number x is in leaf ``floor((x - s) / width)``.  There s and x are multiples of the last digit of x, for s
+is a multiple of the width, which is more than that digit; and x - s is no longer than x: the subtraction is exact, and
+so is the division by a power of two, but for numbers below 1e-300, of which the sign is compared.  Outside the piece it
+only matters that the number is before or after it, which rounding preserves.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The leaves of a quantile tree: fine near 0, never coarser than 1/64 of the value, and found alike by every formula."""
+"""The leaves of a quantile tree: fine near 0, at most 1/64 of the value, and found alike by every formula."""
 
 from __future__ import annotations
 

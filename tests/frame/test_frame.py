@@ -273,7 +273,8 @@ def test_what_columns_of_agg_have_in_common_is_measured_once_with_all_their_weig
 
 def test_describe_shares_its_charge_between_moments_and_quantiles(f: Frame) -> None:
     plan, view = f["x"].describe()
-    assert set(plan.aggregation.parts) == {WeightedAggregation(Moments((x,))), WeightedAggregation(QuantileTree(x, graded=True))}
+    tree = QuantileTree(x, graded=True)
+    assert set(plan.aggregation.parts) == {WeightedAggregation(Moments((x,))), WeightedAggregation(tree)}
     assert [named.name for named in view.columns] == ["count", "mean", "std", "min", "25%", "50%", "75%", "max"]
 
 
