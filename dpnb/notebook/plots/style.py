@@ -107,7 +107,7 @@ def notes_of(estimates: Estimates) -> list[str]:
     """The notes below the title: intervals, cost and warnings."""
     each = "all at once" if estimates.simultaneous else "each separately"
     name = interval_name(estimates)
-    notes = [name if estimates.is_scalar else f"{name}s, {each}"]
+    notes = [name if estimates.is_scalar else f"{name}s, {each}"] if estimates.has_intervals else []
     if isinstance(estimates, Answer):
         known = f"known at mu {format_mu_up(estimates.total_loss)}"
         notes.append(
