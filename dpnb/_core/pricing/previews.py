@@ -147,4 +147,6 @@ def _assumption(
         return "the number of rows, of which there is no released count; the interval comes with the answer"
     if errors is None:
         return "the answer itself, which has no observation yet; the interval comes with the answer"
+    if not np.isfinite(errors).all():
+        return "the noise; an unknown error depends on the answer itself, and its interval comes with the answer"
     return None

@@ -209,11 +209,11 @@ class GradientDescent(SessionMechanism):
         fit = steps_that_fit(self._account, self._mu, checks[0] if checks else None, every, left, taken=taken)
         if fit < left:
             total = total_cost(self._mu, checks[0] if checks else None, every, left, taken=taken)
-            more = "further " if taken else ""
+            more, shorter = "further " if taken else "", f"steps={fit + taken:,} or " if fit else ""
             raise BudgetExceeded(
                 f"{self.name}: its {left:,} {more}steps together cost {cost_text(self._account, total)}, more than "
-                f"what is left, which allows {fit:,}; launch it with {f'steps={fit + taken:,} or ' if fit else ''}a smaller "
-                "mu= under another name, or take single steps with .step(); nothing was charged"
+                f"what is left, which allows {fit:,}; launch it with {shorter}a smaller mu= under another "
+                "name, or take single steps with .step(); nothing was charged"
             )
 
     def _advance(self) -> str | None:

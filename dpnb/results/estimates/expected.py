@@ -66,7 +66,10 @@ def half_widths(
     rows: Cells | None = None,
     place: float = 1.0,
 ) -> Cells | None:
-    """Expected half-widths of the intervals, shape (cells, outputs); None if they cannot be predicted.
+    """Expected half-widths of the intervals, shape (cells, outputs); None if none of them can be predicted.
+
+    Infinite where a number cannot be predicted.  A view for which this module has no formula is predicted from earlier
+    observations of the query, by its own estimate; without any it cannot be.
 
     Where the half-width depends on the number of rows, it also depends on the true value, and is then between a
     smallest and a largest value; `place` selects the position between them.
@@ -111,10 +114,12 @@ def _half_widths(
             if isinstance(view, ColumnsView):
                 own = [named.view is single and named.part == index for named in view.columns].index(True)
                 widths = widths[:, own : own + 1]
-        if widths is None:
-            return None
         half_widths.append(widths)
-    return np.concatenate(half_widths, axis=1)
+    if all(widths is None for widths in half_widths):
+        return None
+    # Beside columns that can be predicted, one that cannot is infinite.
+    unknown = np.full((len(sigma), 1), np.inf)
+    return np.concatenate([unknown if widths is None else widths for widths in half_widths], axis=1)
 
 
 def _direct(
@@ -131,7 +136,7 @@ def _direct(
     first = features[0]
     if isinstance(aggregation, Gradient):
         return np.repeat((radius * units[0])[:, None], first.slots, axis=1)
-    if isinstance(first, TreeFeature):
+    if isinstance(first, TreeFeature) and isinstance(view, PlainView | QuantilesView):
         levels = view.at if isinstance(view, QuantilesView) else (0.5,)
         return np.stack([radius * units[0] * rank_scale(first, q) for q in levels], axis=1)
     if isinstance(aggregation, Count | CountUnits | Sum) and isinstance(view, PlainView | BoundsView):
@@ -146,7 +151,7 @@ def _direct(
         groups = view.size or len(rows)
         smallest, largest = math.sqrt(max(1 - 1 / groups, 0.5)), math.sqrt(max(groups - 1, 1))
         return np.asarray(radius * units[0] * _between(smallest, largest, at) / totals(rows, view.size))[:, None]
-    if isinstance(aggregation, Mean | ModelLoss):
+    if isinstance(aggregation, Mean | ModelLoss) and isinstance(view, PlainView):
         reach = float(_limit(features[1])) * units[1]
         width = _between(units[1], math.hypot(units[1], reach * units[0]), at)
         # No interval is longer than the distance of the bounds.
