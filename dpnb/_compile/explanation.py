@@ -92,7 +92,7 @@ def _clipped(query: LinearQuery, unit: PrivacyUnit) -> str:
         for feature in query.features
         if isinstance(feature, ValueFeature | TreeFeature)
         and not isinstance(feature, ModelLossFeature)
-        and not (isinstance(feature, TreeFeature) and feature.whole)
+        and not (isinstance(feature, TreeFeature) and feature.whole and not feature.pieces)
         if not any(isinstance(part, Moments) for part, _, _ in query.parts)
     ]
     texts += [

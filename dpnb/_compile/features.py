@@ -11,8 +11,11 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 
-from dpnb._compile import grid
-from dpnb._plan.expressions.nodes import Expression
+import numpy as np
+from numpy.typing import NDArray
+
+from dpnb._compile import grid, leaf_grid
+from dpnb._plan.expressions.nodes import Expression, Seconds
 from dpnb._plan.measurements import Gradient, ModelLoss
 from dpnb._plan.regression import RegressionDesign
 
@@ -160,9 +163,11 @@ class TreeFeature:
     levels : int
         Number of levels below the root, which is not counted.
     whole : bool
-        Whether a leaf is one whole number; the first one is `low`.
+        Whether all numbers, and the edges between leaves, are whole.
     weight : int
         Factor of the sums.
+    pieces : tuple of Piece
+        The leaves if they have several widths, ascending; `width` is then the largest.
     """
 
     expression: Expression
@@ -172,11 +177,33 @@ class TreeFeature:
     levels: int
     whole: bool
     weight: int = 1
+    pieces: tuple[leaf_grid.Piece, ...] = ()
 
     @property
     def leaves(self) -> int:
         """Number of leaves."""
         return int(BRANCHING**self.levels)
+
+    @cached_property
+    def edges(self) -> NDArray[np.float64]:
+        """The edges between the leaves of several widths, ascending; leaves after the last edge are empty."""
+        return leaf_grid.edges_of(self.pieces)
+
+    def at(self, position: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The numbers at some positions, counted in leaves."""
+        if self.pieces:
+            return np.interp(position, np.arange(len(self.edges)), self.edges)
+        return self.low + position * self.width
+
+    @property
+    def resolution(self) -> str | None:
+        """How far apart numbers may be that are in one leaf, in words; None if each leaf is one whole number."""
+        if isinstance(self.expression, Seconds):
+            return f"{self.width:,.0f} seconds"
+        if not self.pieces:
+            return None if self.whole else f"{self.width:.3g}"
+        finest = min(piece.width for piece in self.pieces)
+        return f"at most {1 / leaf_grid.STEPS:.1%} of the value, {finest:.3g} near 0"
 
     @property
     def slots(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dpnb._compile import grid
+from dpnb._compile import grid, leaf_grid
 from dpnb._compile.features import (
     BRANCHING,
     TREE_DEPTH,
@@ -17,7 +17,7 @@ from dpnb._compile.features import (
     UnitFeature,
     ValueFeature,
 )
-from dpnb._plan.expressions.nodes import Arithmetic, Expression, Literal
+from dpnb._plan.expressions.nodes import Arithmetic, Expression, Literal, Seconds
 from dpnb._plan.expressions.rules import numeric_dtype_of, public_keys_of
 from dpnb._plan.expressions.text import words
 from dpnb._plan.measurements import (
@@ -60,8 +60,8 @@ def features_of(aggregation: Single | Discovery, schema: Schema) -> tuple[Featur
             return (_value(numerator, schema, "ratio", terms), _value(denominator, schema, "ratio", terms))
         case Moments():
             return _moments(aggregation, schema)
-        case QuantileTree(column):
-            return (_nodes(column, schema),)
+        case QuantileTree(column, graded):
+            return (_nodes(column, schema, graded=graded),)
         case Gradient(model):
             return (GradientFeature(aggregation, design(model, schema)),)
         case ModelLoss(model):
@@ -147,13 +147,17 @@ def _moments(aggregation: Moments, schema: Schema) -> tuple[Feature, ...]:
     return tuple(feature(*entry) for entry in moment_order(len(columns), len(categories)))
 
 
-def _nodes(node: Expression, schema: Schema) -> TreeFeature:
-    number = numeric_dtype_of(node, schema, "quantiles")
-    if number.whole and number.high - number.low < BRANCHING**TREE_DEPTH:
+def _nodes(node: Expression, schema: Schema, *, graded: bool) -> TreeFeature:
+    number, leaves = numeric_dtype_of(node, schema, "quantiles"), BRANCHING**TREE_DEPTH
+    if number.whole and number.high - number.low < leaves:
         values = int(number.high - number.low) + 1
         levels = next(level for level in range(1, TREE_DEPTH + 1) if BRANCHING**level >= values)
         return TreeFeature(node, number.low, number.high, 1.0, levels, True)
     _value(node, schema, "quantiles")
-    return TreeFeature(
-        node, number.low, number.high, (number.high - number.low) / BRANCHING**TREE_DEPTH, TREE_DEPTH, False
-    )
+    if graded and not isinstance(node, Seconds):  # the 0 of a date means nothing
+        end = number.high + number.whole  # the last leaf of whole numbers ends after the largest of them
+        pieces = leaf_grid.pieces_of(number.low, end, leaves, whole=number.whole)
+        if pieces:
+            widest = max(piece.width for piece in pieces)
+            return TreeFeature(node, number.low, number.high, widest, TREE_DEPTH, number.whole, pieces=pieces)
+    return TreeFeature(node, number.low, number.high, (number.high - number.low) / leaves, TREE_DEPTH, False)

@@ -85,7 +85,10 @@ def _figures(feature: Feature) -> Iterator[Figure]:
     if isinstance(feature, TreeFeature):
         yield "width of a leaf", feature.width
         yield "range", feature.width * feature.leaves
-        yield "number of leaves", feature.leaves - feature.whole * (feature.high - feature.low)
+        for piece in feature.pieces:
+            yield "width of a leaf", piece.width
+        if not feature.pieces:
+            yield "number of leaves", feature.leaves - feature.whole * (feature.high - feature.low)
     if isinstance(feature, GradientFeature):
         yield "clip", feature.gradient.clip_norm
         yield "steps of the clip", CLIP_STEPS / feature.gradient.clip_norm if feature.gradient.clip_norm else math.inf

@@ -31,7 +31,7 @@ from dpnb.ledger import Charge
 from dpnb.progress import Stage, at, work
 from dpnb.results.answer import Answer
 from dpnb.results.batch import BatchAnswer, BatchPreview, PlannedQuery
-from dpnb.results.estimates.expected import RANK, in_rank
+from dpnb.results.estimates.expected import RANK, in_rank, rank_note
 from dpnb.results.estimates.outputs import outputs_of
 
 
@@ -132,6 +132,7 @@ class BatchPipeline(NotCopyable):
             half_widths=model.expected(scale),
             outputs=outputs_of(view),
             error_unit=RANK if in_rank(view) else answer_unit(plan.aggregation, view),
+            rank_note=rank_note(query, view),
         )
 
     # --- release ------------------------------------------------------------------------------------------------

@@ -81,9 +81,17 @@ class Moments(Aggregation, frozen=True, tag="moments"):
 
 
 class QuantileTree(Aggregation, frozen=True, tag="quantile_tree"):
-    """Number of rows in each node of a tree over the range of an expression."""
+    """Number of rows in each node of a tree over the range of an expression.
+
+    Parameters
+    ----------
+    column : expression
+    graded : bool, default False
+        Whether leaves are finer near 0 (`dpnb._compile.leaf_grid`); not in plans recorded before this was possible.
+    """
 
     column: Expression
+    graded: bool = False
 
 
 Family = Literal["linear", "logistic", "poisson", "multinomial"]

@@ -257,7 +257,8 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
         'quantiles 0.25, 0.75 of age by plan'
         """
         self._checked("quantile", options)
-        return self._query(QuantileTree(self._ordered()), QuantilesView(quantile_levels(q), single=np.ndim(q) == 0))  # type: ignore[arg-type]
+        levels = QuantilesView(quantile_levels(q), single=np.ndim(q) == 0)  # type: ignore[arg-type]
+        return self._query(QuantileTree(self._ordered(), graded=True), levels)
 
     def corr(self, other: ColumnExpr, **options: Unpack[AxisOptions]) -> Query:
         """Pearson's correlation with another column.

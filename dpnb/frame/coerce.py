@@ -190,9 +190,9 @@ def aggregation_for(verb: str | float, node: Expression | None, *, ddof: object 
     elif verb in OF_MOMENTS:
         return Moments((node,)), MomentsView(verb, ddof=checked_ddof(ddof))
     elif isinstance(verb, float):
-        return QuantileTree(node), QuantilesView((verb,), single=True)
+        return QuantileTree(node, graded=True), QuantilesView((verb,), single=True)
     elif verb in EXTREMES:
-        return QuantileTree(node), QuantilesView((EXTREMES[verb],), single=True)
+        return QuantileTree(node, graded=True), QuantilesView((EXTREMES[verb],), single=True)
     known = ["count", "sum", "mean", *OF_MOMENTS, *EXTREMES]
     of = "rows" if node is None else words(node)
     raise PlanError(
@@ -209,7 +209,7 @@ def description_of(node: Expression) -> tuple[JointAggregation, ColumnsView]:
     columns += [NamedColumn(f"{round(100 * q)}%", 1, QuantilesView((q,), single=True)) for q in (0.25, 0.5, 0.75)]
     columns.append(NamedColumn("max", 1, QuantilesView((EXTREMES["max"],), single=True)))
     return (
-        JointAggregation((WeightedAggregation(Moments((node,))), WeightedAggregation(QuantileTree(node)))),
+        JointAggregation((WeightedAggregation(Moments((node,))), WeightedAggregation(QuantileTree(node, graded=True)))),
         ColumnsView(tuple(columns), f"description of {words(node)}"),
     )
 

@@ -97,7 +97,7 @@ class Regressions(ColumnLayout):
         name: str | None = None,
         clip_norm: Number = 1.0,
         learning_rate: Number | None = None,
-        chains: int = 8,
+        chains: int = 1,
         public_size: int | None = None,
         check_every: int | None = None,
         check_mu: Number | None = None,
@@ -107,7 +107,9 @@ class Regressions(ColumnLayout):
     ) -> GradientDescent | Explanation:
         """Launch a regression fitted by noisy gradient descent (Feldman and Zrnic 2021, Algorithms 6 and 7).
 
-        The launch itself is free; ``.step()`` and ``.run()`` of the returned object are charged step by step.
+        The launch itself is free; ``.step()`` and ``.run()`` of the returned object are charged step by step, and a run
+        is refused before its first step if its steps do not fit into the budget together.  The coefficients have no
+        intervals, and they say so where the descent has not converged.
 
         A step releases the sum of all units' gradients, each clipped to `clip_norm`, with noise added once to the sum,
         and divides it by a public number of units.  Columns are scaled internally to [-1, 1] by the schema's bounds;
@@ -135,8 +137,9 @@ class Regressions(ColumnLayout):
         learning_rate : Number, optional
             By default a rate that cannot overshoot, whatever the rows are.  It is slow if most values are far from
             their bounds, above all for ``"poisson"``: choose a larger one then.
-        chains : int, default 8
-            Number of independent descents, for intervals that cover the noise.  The cost does not depend on it.
+        chains : int, default 1
+            Number of independent descents, whose ends are averaged.  The cost does not depend on it, nor does the noise
+            of the average; each descent has more noise.
         public_size : int, optional
             A public number of units, by which the sum is divided; by default the session's `public_size`.
         check_every : int, optional

@@ -7,8 +7,6 @@ from contextlib import suppress
 from functools import singledispatch
 from html import escape
 
-import numpy as np
-
 from dpnb._protocol.glossary import NOISE_INTERVAL
 from dpnb.errors import DpnbError
 from dpnb.render.histograms import histogram_html, is_histogram
@@ -20,7 +18,7 @@ from dpnb.render.tables import table_html, table_markdown, table_text
 from dpnb.render.terms import explained_html, term_html
 from dpnb.results.answer import Answer
 from dpnb.results.display import to_html, to_markdown, to_text
-from dpnb.results.fit import COVERS, NO_INTERVAL, NOISY, FitResult
+from dpnb.results.fit import NO_INTERVALS, FitResult
 from dpnb.results.margins import TableWithMargins
 from dpnb.results.table import UNKNOWN, Estimates
 
@@ -36,7 +34,7 @@ def estimates_text(estimates: Estimates) -> str:
     lines = [estimates.description]
     if estimates.is_scalar:
         ((_, value, interval),) = rows_of(estimates)
-        lines.append(f"  {value}   {interval_name(estimates)} {interval}")
+        lines.append(f"  {value}   {interval_name(estimates)} {interval}" if estimates.has_intervals else f"  {value}")
     else:
         lines += table_text([_head(estimates), *_body(estimates)], indent="  ")
     below = footer(estimates)
@@ -52,6 +50,7 @@ def estimates_html(estimates: Estimates, between: str = "") -> str:
     picture = histogram_html(estimates) if is_histogram(estimates) else ""
     # Statistics in different units have no common scale, and a two-way table has several numbers in a row.
     has_scale = estimates.outputs is None or estimates.outputs[0] == "quantile"
+    has_scale = has_scale and estimates.has_intervals
     if has_scale and not (picture or estimates.is_scalar or estimates.is_two_way):
         bars = _IntervalBars(estimates)
         charts = [bars.bar(index) for index in range(len(body))]
@@ -85,7 +84,7 @@ def answer_html(answer: Answer) -> str:
 @singledispatch
 def footer(estimates: Estimates) -> list[str]:
     """The remarks below the numbers."""
-    parts = [] if estimates.is_scalar else [intervals_name(estimates)]
+    parts = [] if estimates.is_scalar or not estimates.has_intervals else [intervals_name(estimates)]
     if estimates.source is not None:
         parts = [DERIVED, *(_fit_notes(estimates.source) if isinstance(estimates.source, FitResult) else []), *parts]
     return [*parts, *(text for _, text in estimates.warnings)]
@@ -117,9 +116,8 @@ def _fit_footer(fitted: FitResult) -> list[str]:
 
 
 def _fit_notes(fitted: FitResult) -> list[str]:
-    """How the coefficients were computed, and what the intervals cover."""
-    coverage = NO_INTERVAL if np.isnan(fitted.arrays.low).all() else COVERS
-    return [*fitted.notes, coverage, *([NOISY] if fitted.is_noisy else [])]
+    """How the coefficients were computed."""
+    return [*fitted.notes, NO_INTERVALS]
 
 
 def _footer_html(estimates: Estimates) -> str:
@@ -149,28 +147,29 @@ def _head(estimates: Estimates) -> list[str]:
         columns = dict.fromkeys(key[-1] for key in estimates.keys)
         return [*outer, *(f"{inner} {label_text(label)} ({percent(estimates.confidence)} noise)" for label in columns)]
     if _wide(estimates) and estimates.outputs:
-        return [
-            *estimates.names,
-            *(f"{label} ({percent(estimates.confidence)} noise)" for label in estimates.outputs[1]),
-        ]
+        level = f" ({percent(estimates.confidence)} noise)" if estimates.has_intervals else ""
+        return [*estimates.names, *(f"{label}{level}" for label in estimates.outputs[1])]
     return [
         *estimates.names,
         *([estimates.outputs[0]] if estimates.outputs else []),
         "estimate",
-        interval_name(estimates),
+        *([interval_name(estimates)] if estimates.has_intervals else []),
     ]
 
 
 def _body(estimates: Estimates) -> list[list[str]]:
     """The rows of the table below its header."""
     rows = rows_of(estimates)
+    if not estimates.has_intervals and not _wide(estimates):
+        return [[*key, value] for key, value, _ in rows]
     if estimates.is_two_way:
         return _two_way(estimates, rows)
     if not _wide(estimates) or not estimates.outputs:
         return [[*key, value, interval] for key, value, interval in rows]
     many, levels = len(estimates.outputs[1]), len(estimates.names)
     groups = [rows[start : start + many] for start in range(0, len(rows), many)]
-    return [[*group[0][0][:levels], *(f"{value} ({interval})" for _, value, interval in group)] for group in groups]
+    cells = [(f"{value} ({interval})" if estimates.has_intervals else value) for _, value, interval in rows]
+    return [[*group[0][0][:levels], *cells[index * many : (index + 1) * many]] for index, group in enumerate(groups)]
 
 
 def _two_way(estimates: Estimates, rows: list[tuple[list[str], str, str]]) -> list[list[str]]:

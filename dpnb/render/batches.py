@@ -76,6 +76,7 @@ def _planned_row(preview: BatchPreview, query: PlannedQuery) -> tuple[str, str, 
     error = "unknown"
     if query.half_widths is not None:
         error = describe_error(query.half_widths, query.outputs, preview.confidence, query.error_unit)
+        error += f", {query.rank_note}" if query.rank_note is not None and error != "unknown" else ""
     return query.description, error, format_cost_up(query.loss)
 
 

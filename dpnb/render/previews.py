@@ -73,6 +73,8 @@ def describe_expected_error(preview: Preview) -> str:
     if not preview.narrows_interval and preview.current_half_widths is not None:
         known = describe_error(preview.current_half_widths, preview.outputs, preview.confidence, preview.error_unit)
         text += f", no narrower than the current noise interval ({known})"
+    if preview.rank_note is not None and text != "unknown":
+        text += f", {preview.rank_note}"
     return text + (
         f", assuming that {preview.assumed_description}" if preview.assumed_description and text != "unknown" else ""
     )

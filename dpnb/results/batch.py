@@ -36,6 +36,8 @@ class PlannedQuery:
         Name and labels of the numbers of each group, if there are several.
     error_unit : str or None
         Unit of the errors, as in `Preview`.
+    rank_note : str or None
+        What errors of quantiles in rank leave out, as in `Preview`.
 
     Examples
     --------
@@ -49,6 +51,7 @@ class PlannedQuery:
     half_widths: Cells | None
     outputs: tuple[str, tuple[Key, ...]] | None
     error_unit: str | None
+    rank_note: str | None
 
     @property
     def expected_error(self) -> float | None:

@@ -1,4 +1,4 @@
-"""The coefficients of a regression fitted by gradient descent, with intervals that cover the noise."""
+"""The coefficients of a regression fitted by gradient descent."""
 
 from __future__ import annotations
 
@@ -17,33 +17,28 @@ from dpnb.results.table import Estimates
 
 Floats = NDArray[np.float64]
 
-COVERS = (
-    "intervals cover the noise, relative to the same descent without noise; not sampling, clipping, or the effect of "
-    "more steps"
+NO_INTERVALS = "no intervals: how far a descent ends from the best fit is not known"
+MOVING = (
+    "not converged: the last {steps} moved the coefficients further than the noise explains; more steps, or a larger "
+    "learning rate, would change them"
 )
-NONLINEARITY_LIMIT = 0.3
-"""Half-width of an interval, for columns scaled to [-1, 1], up to which a non-linear regression is close enough to
-linear: simulated in tests/statistical, where intervals three times as wide cover the noise in 7 of 10 fits only."""
-
-NOISY = "the noise is so large that the intervals may miss more often than stated: use a larger mu, or fewer chains"
-NO_INTERVAL = "a single chain does not show the effect of the noise: no intervals; use chains=8"
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class FitResult(Estimates):
     """Coefficients in the columns' original units, by term; for several classes minus their mean over the classes.
 
-    The intervals are Student's t over the chains of the descent.  They cover the noise: the result of the
-    same descent (same start, steps and clip_norm) without noise.  That is exact for least squares whose gradients are
-    not clipped; otherwise it holds while the noise is small relative to the curvature of the loss, and a warning is
-    given where it is not.  They do not cover sampling, what clipping changes, or what more steps would change.
+    They have no intervals.  The noise of a descent is known, but not how far it would end from the best fit without
+    noise: that depends on the steps, on clipping and on the rows.  An interval for the noise alone would be narrow and
+    would often exclude the best fit.
 
     Parameters
     ----------
     notes : tuple of str
         How the coefficients were computed.
-    is_noisy : bool
-        Whether the noise is so large that the intervals may not hold.
+    is_moving : bool
+        Whether the descent has not converged: the last steps moved the coefficients further than the noise explains.
+        That it is False does not show that it has converged.
 
     Examples
     --------
@@ -54,51 +49,14 @@ class FitResult(Estimates):
     """
 
     notes: tuple[str, ...] = ()
-    is_noisy: bool = False
+    is_moving: bool = False
 
 
-def is_noisy(family: Family, design: RegressionDesign, tails: Floats, confidence: float) -> bool:
-    """Whether chains end so far apart that intervals over them may not hold.
-
-    Parameters
-    ----------
-    family : str
-    design : RegressionDesign
-    tails : float64 array, shape (chains, width)
-        Final coefficients of each chain, for columns scaled to [-1, 1].
-    confidence : float
-    """
-    values = tails.reshape(len(tails), -1, design.terms)
-    widths = over_chains(
-        values - values.mean(axis=1, keepdims=True) if design.classes else values, confidence
-    ).half_width
-    return family != "linear" and bool((widths > NONLINEARITY_LIMIT).any())
-
-
-def over_chains(values: Floats, confidence: float) -> IntervalArrays:
-    """The mean over the chains, with Student's t intervals.
-
-    Parameters
-    ----------
-    values : float64 array, shape (chains, groups, outputs)
-    confidence : float
-        In (0, 1).
-
-    Returns
-    -------
-    IntervalArrays
-        Without intervals (NaN) for one chain.
-    """
-    from scipy.special import stdtrit  # imported when first used
-
-    chains = len(values)
+def without_intervals(values: Floats) -> IntervalArrays:
+    """The mean over the chains, shape (groups, outputs), of coefficients of shape (chains, groups, outputs)."""
     mean = values.mean(axis=0)
-    if chains == 1:
-        unknown = np.full_like(mean, np.nan)
-        return IntervalArrays(mean, unknown, unknown, unknown)
-    scale = values.std(axis=0, ddof=1) / np.sqrt(chains)
-    reach = float(stdtrit(chains - 1, (1 + confidence) / 2)) * scale
-    return IntervalArrays(mean, mean - reach, mean + reach, scale)
+    unknown = np.full_like(mean, np.nan)
+    return IntervalArrays(mean, unknown, unknown, unknown)
 
 
 def to_original_units(family: Family, design: RegressionDesign, coefficients: Cells) -> Cells:

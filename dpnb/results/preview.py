@@ -97,6 +97,8 @@ class Preview(Unreleased, Displayed):
     count_needed : CountNeeded or None
         The count to release first, after which the expected errors are known; None if they are known, or if a count is
         not enough.
+    rank_note : str or None
+        For quantiles, what the errors in rank leave out, as a clause; shown next to the expected errors.
 
     Examples
     --------
@@ -134,6 +136,7 @@ class Preview(Unreleased, Displayed):
     notice: str | None
     participation: str | None = None
     count_needed: CountNeeded | None = None
+    rank_note: str | None = None
 
     _kind = "a preview"
     _released_type = Answer

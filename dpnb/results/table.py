@@ -135,6 +135,11 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Exports, Unk
             return self._shaped("low"), self._shaped("high")
         return self.to_pandas()[["low", "high"]]
 
+    @property
+    def has_intervals(self) -> bool:
+        """Whether any number has an interval; the coefficients of a descent have none."""
+        return not bool(np.isnan(self.arrays.low).all())
+
     def to_pandas(self) -> pd.DataFrame:
         """Estimate, low and high (the ends of the noise interval) and noise_scale; one row for each number.
 

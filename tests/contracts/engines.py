@@ -68,6 +68,7 @@ QUESTIONS: dict[str, Ask] = {
     "units": lambda f: f.count_units(),
     "units by category": lambda f: f.groupby("k").count_units(),
     "quantiles": lambda f: f["x"].quantile([0.1, 0.5]),
+    "quantiles of wide bounds": lambda f: ((f["x"] - 40) * (f["x"] - 40) * (f["x"] - 40) * 1e4).quantile([0.1, 0.5]),
     "median by condition": lambda f: f.groupby("b")["y"].median(),
     "standard deviation": lambda f: f["x"].std(),
     "variance": lambda f: f["x"].clip(1, 99).var(),

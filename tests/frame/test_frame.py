@@ -184,10 +184,10 @@ QUESTIONS: dict[str, tuple[Callable[[Any], Any], Plan, Any]] = {
         MomentsView("std", ddof=1),
     ),
     "size of groups": (lambda f: f.groupby("g").size(), Plan(Count(), group_by=BY_G), PlainView()),
-    "median": (lambda f: f["x"].median(), Plan(QuantileTree(x)), QuantilesView((0.5,), True)),
-    "min": (lambda f: f["x"].min(), Plan(QuantileTree(x)), QuantilesView((0.0,), True)),
-    "max": (lambda f: f["x"].max(), Plan(QuantileTree(x)), QuantilesView((1.0,), True)),
-    "quantiles": (lambda f: f["x"].quantile([0.1, 0.9]), Plan(QuantileTree(x)), QuantilesView((0.1, 0.9))),
+    "median": (lambda f: f["x"].median(), Plan(QuantileTree(x, graded=True)), QuantilesView((0.5,), True)),
+    "min": (lambda f: f["x"].min(), Plan(QuantileTree(x, graded=True)), QuantilesView((0.0,), True)),
+    "max": (lambda f: f["x"].max(), Plan(QuantileTree(x, graded=True)), QuantilesView((1.0,), True)),
+    "quantiles": (lambda f: f["x"].quantile([0.1, 0.9]), Plan(QuantileTree(x, graded=True)), QuantilesView((0.1, 0.9))),
     "corr": (lambda f: f["y"].corr(f["x"]), Plan(Moments((x, y))), MomentsView("corr", (0, 1))),
     "cov": (lambda f: f["x"].cov(f["y"]), Plan(Moments((x, y))), MomentsView("cov", (0, 1), ddof=1)),
     "ratio": (lambda f: f["x"].ratio(f["y"]), Plan(Ratio(x, y)), PlainView()),
@@ -227,7 +227,7 @@ AGGREGATED: dict[str, tuple[dict[str, Any], dict[str, Column_]]] = {
             "n": (Count(), 1, PlainView()),
             "u": (CountUnits(), 1, PlainView()),
             "s": (Sum(x), 1, PlainView()),
-            "q": (QuantileTree(y), 1, QuantilesView((0.5,), True)),
+            "q": (QuantileTree(y, graded=True), 1, QuantilesView((0.5,), True)),
         },
     ),
     "a count is read off a mean": (
@@ -247,8 +247,8 @@ AGGREGATED: dict[str, tuple[dict[str, Any], dict[str, Column_]]] = {
     "quantiles are read off one tree": (
         {"low": ("x", "min"), "mid": ("x", "median"), "u": "units", "weights": {"u": 4}},
         {
-            "low": (QuantileTree(x), 1, QuantilesView((0.0,), True)),
-            "mid": (QuantileTree(x), 1, QuantilesView((0.5,), True)),
+            "low": (QuantileTree(x, graded=True), 1, QuantilesView((0.0,), True)),
+            "mid": (QuantileTree(x, graded=True), 1, QuantilesView((0.5,), True)),
             "u": (CountUnits(), 2, PlainView()),
         },
     ),
@@ -273,7 +273,8 @@ def test_what_columns_of_agg_have_in_common_is_measured_once_with_all_their_weig
 
 def test_describe_shares_its_charge_between_moments_and_quantiles(f: Frame) -> None:
     plan, view = f["x"].describe()
-    assert set(plan.aggregation.parts) == {WeightedAggregation(Moments((x,))), WeightedAggregation(QuantileTree(x))}
+    tree = QuantileTree(x, graded=True)
+    assert set(plan.aggregation.parts) == {WeightedAggregation(Moments((x,))), WeightedAggregation(tree)}
     assert [named.name for named in view.columns] == ["count", "mean", "std", "min", "25%", "50%", "75%", "max"]
 
 

@@ -153,7 +153,7 @@ def asked(path: Path) -> None:
     scan.close()
     session.above_threshold(3, name="Gaussian line", mu="0.01", max_queries=2)
     session.noise_reduction(frame["x"].sum(), initial_mu="0.01", max_mu="0.05")
-    frame.fit("y", on=["x"], family="linear", mu="0.01", steps=2, check_every=1, name="fit")
+    frame.fit("y", on=["x"], family="linear", mu="0.01", steps=2, check_every=1, chains=8, name="fit")
     frame.groupby("town").size().top(2).release(epsilon="0.01")
     session.ledger.close()
 

@@ -219,7 +219,7 @@ def test_other_results_are_copied_too(session: dpnb.Session) -> None:
         session.explain(),
         scan.ask(session.frame.count(), 30),
         refined(session).history,
-        FitResult(**vars(by_hand), notes=("of 8 chains",), is_noisy=True),
+        FitResult(**vars(by_hand), notes=("of 8 chains",), is_moving=True),
     ]
     for value in values:
         for make in WAYS.values():

@@ -20,7 +20,7 @@ import dpnb
 from dpnb.errors import AnswerAttributeError, DpnbError, NotReleasedError, PlanError, RequestError
 from dpnb.results.answer import Answer
 from dpnb.results.estimates import IntervalArrays
-from dpnb.results.fit import COVERS, NOISY, FitResult
+from dpnb.results.fit import NO_INTERVALS, FitResult
 from dpnb.results.table import Estimates
 
 PLANS, SIDES, EDGES = ["free", "25%", "a|b *c*"], ["south", "north"], [0, 5, 10, 20]
@@ -272,15 +272,16 @@ def test_a_rearranged_answer_has_the_history_and_refers_to_the_answer_to_refine(
         _ = (new * 2).history
 
 
-def test_sorted_coefficients_state_what_their_intervals_cover() -> None:
-    arrays = IntervalArrays(*(np.array([column]) for column in ([3.0, 1.0], [2.0, 0.0], [4.0, 2.0], [1.0, 1.0])))
+def test_sorted_coefficients_state_that_they_have_no_intervals() -> None:
+    unknown = np.full((1, 2), np.nan)
+    arrays = IntervalArrays(np.array([[3.0, 1.0]]), unknown, unknown, unknown)
     fitted = FitResult(
         description="fit", names=(), keys=((),), outputs=("term", ("b", "a")), arrays=arrays, confidence=0.95,
-        notes=("20 steps",), is_noisy=True,
+        notes=("20 steps",), is_moving=True,
     )  # fmt: skip
     ordered = fitted.sort_values()
     assert (ordered.outputs, ordered.arrays.value.tolist()) == (("term", ("a", "b")), [[1.0, 3.0]])
-    for note in ("20 steps", COVERS, NOISY):
+    for note in ("20 steps", NO_INTERVALS):
         assert note in repr(fitted)
         assert note in repr(ordered)
 

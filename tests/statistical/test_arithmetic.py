@@ -1,7 +1,7 @@
-"""Arithmetic between answers covers: differences and ratios of counts, sums and means of independent noise.
+"""Arithmetic between answers covers: differences and ratios of answers of independent noise.
 
 Nominal 95%; asked is 93%, since square-and-add is approximate.  For an interval that covers exactly 95%, less than 93%
-of 5,000 draws has probability 2e-10, and there are some 300 such checks: 6e-8.  The control shrinks both operands by a
+of 5,000 draws has probability 2e-10, and there are some 600 such checks: 1e-7.  The control shrinks both operands by a
 fifth.
 """
 
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 import dpnb
 from dpnb._plan.expressions.nodes import Column
-from dpnb._plan.measurements import Count, Mean, PlainView, Sum
+from dpnb._plan.measurements import Count, Mean, Moments, MomentsView, PlainView, Sum
 from dpnb._plan.plan import Plan
 from dpnb._plan.schema import Bounded
 from dpnb.accounting.intervals import fixed_radius
@@ -40,8 +40,8 @@ ROWS = 200
 X = Column("x")
 Array = NDArray[np.float64]
 
-# What is asked, of which constant column, and n * mu.
-OPERANDS: dict[str, tuple[Count | Sum | Mean, float, float]] = {
+# What is asked, of which constant column (for a deviation, half of it negative), and n * mu.
+OPERANDS: dict[str, tuple[Count | Sum | Mean | Moments, float, float]] = {
     "count": (Count(), 1.0, 1000.0),
     "nearly drowned count": (Count(), 1.0, 2.0),
     "drowned count": (Count(), 1.0, 0.5),
@@ -53,6 +53,9 @@ OPERANDS: dict[str, tuple[Count | Sum | Mean, float, float]] = {
     "rough mean at its bound": (Mean(X), 10.0, 12.0),
     "drowned mean": (Mean(X), 5.0, 1.0),
     "drowned mean at its bound": (Mean(X), 10.0, 1.0),
+    "deviation": (Moments((X,)), 5.0, 3000.0),
+    "nearly drowned deviation": (Moments((X,)), 1.0, 300.0),
+    "drowned deviation": (Moments((X,)), 0.1, 100.0),
 }
 
 
@@ -78,9 +81,11 @@ def turned(found: IntervalArrays) -> IntervalArrays:
 def operand(name: str, ledger: int, shrink: float = 1.0) -> tuple[Estimates, float]:
     """An answer, with noise of its own, and what is true."""
     aggregation, value, told = OPERANDS[name]
-    table = pd.DataFrame({"x": np.full(ROWS, value)})
-    question = asked(Plan(aggregation), PlainView(), table, {"x": Bounded(-10, 10)})
-    truth = {Count: ROWS, Sum: ROWS * value, Mean: value}[type(aggregation)]
+    spread = isinstance(aggregation, Moments)
+    table = pd.DataFrame({"x": np.resize([value, -value if spread else value], ROWS)})
+    view = MomentsView("std") if spread else PlainView()
+    question = asked(Plan(aggregation), view, table, {"x": Bounded(-10, 10)})
+    truth = {Count: ROWS, Sum: ROWS * value, Mean: value, Moments: value}[type(aggregation)]
     found = question.estimates(told / ROWS, REPETITIONS, ledger, shrink=shrink)
     return figures(found, ledger), float(truth)
 

@@ -216,8 +216,7 @@ def _feature(
             present = rows.both(present, rows.present(node))
     value = slot = None
     if isinstance(feature, TreeFeature):
-        slot = rows.divided(rows.numbers(feature.expression).value - feature.low, feature.width).floor()
-        slot = arithmetic.clipped(slot, 0.0, feature.leaves - 1.0).cast(nw.Int64)
+        slot = _leaf(feature, rows).cast(nw.Int64)
     elif feature.split.by:
         split = zip(feature.split.by, feature.split.sizes, strict=True)
         slot = _combined([(rows.level_codes(node)[0] - 1, size) for node, size in split])
@@ -231,6 +230,21 @@ def _feature(
     found = {"present": None if present is ALWAYS else present, "value": value, "slot": slot}
     columns |= {f"f{index}_{what}": column for what, column in found.items() if column is not None}
     return FeatureColumns(**{what: None if column is None else f"f{index}_{what}" for what, column in found.items()})
+
+
+def _leaf(feature: TreeFeature, rows: NarwhalsEvaluator) -> nw.Expr:
+    """The leaf of each row; for leaves of several widths see `dpnb._compile.leaf_grid`."""
+    number = rows.numbers(feature.expression).value
+    if not feature.pieces:
+        leaf = rows.divided(number - feature.low, feature.width).floor()
+        return arithmetic.clipped(leaf, 0.0, feature.leaves - 1.0)
+    below = float(sum(-piece.count for piece in feature.pieces if piece.count < 0))
+    leaf = nw.lit(below)
+    for piece in feature.pieces:
+        steps = (number - piece.start) * (1 / piece.width)
+        leaf = leaf + arithmetic.clipped(steps, min(piece.count, 0.0), max(piece.count, 0.0)).floor()
+    leaf = arithmetic.clipped(leaf, 0.0, len(feature.edges) - 2.0)
+    return nw.when(number < 0).then(arithmetic.clipped(leaf, None, below - 1)).otherwise(leaf) if below else leaf
 
 
 # --- sums ------------------------------------------------------------------------------------------------------------

@@ -129,8 +129,12 @@ def steps_of(feature: ValueFeature, rows: NumpyEvaluator) -> NDArray[np.int32]:
 
 def leaves_of(feature: TreeFeature, rows: NumpyEvaluator) -> tuple[Integers, Mask]:
     """The leaf of each row, and which rows have one."""
-    leaves = (rows.numbers(feature.expression) - feature.low) / feature.width
+    numbers = rows.numbers(feature.expression)
+    present = rows.both(rows.present(feature.expression), ~np.isnan(numbers))
+    if feature.pieces:
+        found = np.searchsorted(feature.edges, numbers, side="right") - 1
+        return np.where(present, np.clip(found, 0, len(feature.edges) - 2), 0), present
+    leaves = (numbers - feature.low) / feature.width
     np.clip(np.floor(leaves, out=leaves), 0, feature.leaves - 1, out=leaves)
-    present = rows.both(rows.present(feature.expression), ~np.isnan(leaves))
     leaves[~present] = 0.0
     return leaves.astype(np.int64), present

@@ -130,7 +130,8 @@ class ExpectedErrors:
         if self.state.discovery_delta:
             return True
         ones = np.ones(self.state.query.cells)
-        return half_widths(self.state.query, self.state.view, ones, ones, self.schema) is not None
+        widths = half_widths(self.state.query, self.state.view, ones, ones, self.schema)
+        return widths is not None and bool(np.isfinite(widths).all())
 
     def rows_are_enough(self) -> bool:
         """Whether knowing the number of rows would be enough."""
@@ -140,7 +141,7 @@ class ExpectedErrors:
             for place in (0.0, MIDDLE, 1.0)
         ]
         smallest, middle, largest = ends
-        if smallest is None or largest is None:
+        if smallest is None or largest is None or not np.isfinite(largest).all():
             return False
         return is_reliable_forecast([smallest, largest], middle, per_cell=True)
 

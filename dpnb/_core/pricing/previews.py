@@ -23,7 +23,7 @@ from dpnb.accounting.losses import GDP, Loss
 from dpnb.mechanisms.calibration import sigma_for
 from dpnb.mechanisms.partition_selection import threshold_for
 from dpnb.render.numbers import format_number
-from dpnb.results.estimates.expected import RANK, in_rank
+from dpnb.results.estimates.expected import RANK, in_rank, rank_note
 from dpnb.results.estimates.noisy import Cells
 from dpnb.results.estimates.outputs import outputs_of
 from dpnb.results.preview import CountNeeded, Preview
@@ -78,6 +78,7 @@ def preview(pricer: QueryPricer, plan: Plan, view: AnyView, target: Target, noti
         count_needed=None
         if count is None
         else CountNeeded(count, describe_plan(count, PlainView()), count_code(count)),
+        rank_note=rank_note(query, view),
     )
 
 
@@ -146,4 +147,6 @@ def _assumption(
         return "the number of rows, of which there is no released count; the interval comes with the answer"
     if errors is None:
         return "the answer itself, which has no observation yet; the interval comes with the answer"
+    if not np.isfinite(errors).all():
+        return "the noise; an unknown error depends on the answer itself, and its interval comes with the answer"
     return None

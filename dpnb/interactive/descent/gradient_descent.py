@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from dpnb._core.accountant.cost_text import cost_text
 from dpnb._core.accountant.tree import Launch
 from dpnb._core.core import SessionCore
 from dpnb._core.pricing.target import Target, target_from
@@ -20,7 +21,8 @@ from dpnb._plan.regression import LARGEST, describe_model, design
 from dpnb.accounting.exact import display_up, from_text
 from dpnb.accounting.losses import GDP, Loss
 from dpnb.errors import BudgetExceeded, MechanismClosed, RequestError, printable
-from dpnb.interactive.descent.steps import is_plateau, mean_iterate, stepped, tail_means
+from dpnb.interactive.descent.options import steps_that_fit, total_cost
+from dpnb.interactive.descent.steps import is_moving, is_plateau, mean_iterate, stepped, tail_length, tail_means
 from dpnb.interactive.mechanism import SessionMechanism
 from dpnb.interactive.protocol import Charged
 from dpnb.ledger import node_of
@@ -28,9 +30,10 @@ from dpnb.progress import Stage, work
 from dpnb.render.numbers import number_with_interval
 from dpnb.render.page import STYLE, with_timestamp
 from dpnb.results.answer import Answer
-from dpnb.results.fit import FitResult, is_noisy, over_chains, to_original_units
+from dpnb.results.fit import MOVING, FitResult, to_original_units, without_intervals
 
 CONFIDENCE = 0.95
+"""Of coefficients, which have no intervals: it only has to be a level."""
 
 STOPPED = "stopped: the checks no longer improve"
 FINISHED = "all steps were taken"
@@ -54,6 +57,8 @@ class _DescentEvent:
         Description of the population, if it may not be all units.
     check : Answer or None
         None for a step, of which only the resulting coefficients are kept.
+    variance : float
+        Variance of the noise in each component of a step's sum of gradients.
     """
 
     after: int
@@ -61,6 +66,7 @@ class _DescentEvent:
     sources: frozenset[tuple[int, int]]
     population: str | None
     check: Answer | None
+    variance: float
 
 
 class GradientDescent(SessionMechanism):
@@ -151,11 +157,13 @@ class GradientDescent(SessionMechanism):
         return self.coefficients
 
     def run(self) -> FitResult:
-        """Take steps until the last one, until the checks no longer improve, or until the budget is exhausted.
+        """Take steps until the last one, or until the checks no longer improve, and close the mechanism.
 
-        `stop_reason` says which.  In the first two cases the mechanism is then closed; if the budget is exhausted, it
-        stays open.  A repeated call, also in a later kernel, repeats the same steps at no cost and ends at the same
-        one.
+        `stop_reason` says which.  A run is refused before its first step if all steps and checks that were not yet
+        taken do not fit together into the budget; take single steps by `step` then, or launch a shorter descent.  Under
+        individual accounting, where a step costs each unit what its own gradient needs, it is not; and where the budget
+        is exhausted on the way, for example by another kernel, the mechanism stays open.  A repeated call, also in a
+        later kernel, repeats the same steps at no cost and ends at the same one.
 
         Returns
         -------
@@ -165,7 +173,7 @@ class GradientDescent(SessionMechanism):
         Raises
         ------
         BudgetExceeded
-            The filter refuses even the first step.
+            The steps cost more than what is left; nothing was charged.
         MechanismClosed
             The mechanism was closed before its first step.
 
@@ -176,6 +184,7 @@ class GradientDescent(SessionMechanism):
         (2,)
         """
         ended, self.stop_reason = None, None
+        self._refuse_too_many()
         with work(Stage.CHARGING) as line:
             line.report(self._progress())
             try:
@@ -188,6 +197,24 @@ class GradientDescent(SessionMechanism):
             if ended in (FINISHED, STOPPED):
                 self.close()
             return self.coefficients
+
+    def _refuse_too_many(self) -> None:
+        """Refuse all steps together before the first, if the budget is too small for those that were not yet taken."""
+        self._sync()
+        taken, every = self._steps_among(len(self._events)), self._launch.details["arguments"]["check_every"]
+        checks = [self._check_mu] if every and self._check_mu else []
+        left = self.max_steps - taken
+        if self.state != "open" or not left or self._account.individual:
+            return
+        fit = steps_that_fit(self._account, self._mu, checks[0] if checks else None, every, left, taken=taken)
+        if fit < left:
+            total = total_cost(self._mu, checks[0] if checks else None, every, left, taken=taken)
+            more, shorter = "further " if taken else "", f"steps={fit + taken:,} or " if fit else ""
+            raise BudgetExceeded(
+                f"{self.name}: its {left:,} {more}steps together cost {cost_text(self._account, total)}, more than "
+                f"what is left, which allows {fit:,}; launch it with {shorter}a smaller mu= under another "
+                "name, or take single steps with .step(); nothing was charged"
+            )
 
     def _advance(self) -> str | None:
         """Take one step; or, if there is none to take, return the reason."""
@@ -269,7 +296,12 @@ class GradientDescent(SessionMechanism):
                 rate, size = resolved["learning_rate"], resolved["public_size"]
                 self._iterates.append(stepped(before, released, rate=rate, size=size, limit=LARGEST))
             event = _DescentEvent(
-                n_steps + (not check), paid, answer.measurement_ids[0], answer.population, answer if check else None
+                n_steps + (not check),
+                paid,
+                answer.measurement_ids[0],
+                answer.population,
+                answer if check else None,
+                float(answer.arrays.noise_scale.max()) ** 2,
             )
             self._events.append(event)
 
@@ -294,31 +326,38 @@ class GradientDescent(SessionMechanism):
     def coefficients(self) -> FitResult:
         """The coefficients so far, in the columns' original units: the mean over chains of their tail averages.
 
-        The intervals (95%, Student's t over the chains) cover the difference that the noise makes to the same descent;
-        not sampling, clipping, or the effect of further steps.  With one chain there are none (NaN).  For a logistic,
-        Poisson or multinomial regression they are on the scale of the linear predictor; with several classes the mean
-        over the classes is subtracted from each.  The first value of a category is its reference level.
+        They have no intervals: see `FitResult`.  For a logistic, Poisson or multinomial regression they are on the
+        scale of the linear predictor; with several classes the mean over the classes is subtracted from each.  The
+        first value of a category is its reference level.
         """
-        layout, size = self._design, self._launch.details["resolved"]["public_size"]
+        layout, resolved = self._design, self._launch.details["resolved"]
+        size = resolved["public_size"]
         ends = tail_means(self._iterates[: self.n_steps + 1])
         values = to_original_units(self._model.family, layout, ends)
         events = self._events[: self._at]
         sources: frozenset[tuple[int, int]] = frozenset().union(*(event.sources for event in events))
         keys = tuple((key,) for key in layout.classes) or ((),)
         chains = f"{len(values)} chain{'s' if len(values) > 1 else ''}"
+        variances = [event.variance for event in events if event.check is None]
+        moving = is_moving(
+            self._iterates[: self.n_steps + 1], variances, rate=resolved["learning_rate"], size=resolved["public_size"]
+        )
         notes = [f"after {self.n_steps} of {self.max_steps} steps, {chains}, for {size:,} units"]
+        notes += [self.stop_reason] if self.stop_reason is not None else []
+        last = tail_length(self.n_steps)
+        notes += [MOVING.format(steps="step" if last == 1 else f"{last:,} steps")] if moving else []
         return FitResult(
             description=f"{describe_model(self._model)}{self._rows.scope_description}",
             names=("class",) if layout.classes else (),
             keys=keys,
             outputs=("term", self._view.terms),
-            arrays=over_chains(values, CONFIDENCE),
+            arrays=without_intervals(values),
             confidence=CONFIDENCE,
             notice=self._core.notice,
             population=next((event.population for event in events if event.population), None),
             measurement_ids=(sources,) * len(keys),
-            notes=tuple(notes if self.stop_reason is None else [*notes, self.stop_reason]),
-            is_noisy=is_noisy(self._model.family, layout, ends, CONFIDENCE),
+            notes=tuple(notes),
+            is_moving=moving,
         )
 
     @property

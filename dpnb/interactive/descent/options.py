@@ -24,7 +24,7 @@ from dpnb.accounting.exact import decimal_up, display_up, from_text, positive, s
 from dpnb.accounting.losses import GDP
 from dpnb.errors import InvalidValueError, RequestError
 from dpnb.interactive.launch_request import MAX_NAME_LENGTH, LaunchRequest
-from dpnb.results.fit import COVERS, NO_INTERVAL, start_from
+from dpnb.results.fit import NO_INTERVALS, start_from
 
 MAX_STEPS = 1_000_000
 MAX_CHAINS = 1000
@@ -145,20 +145,27 @@ class GradientDescentParameters:
         arguments, resolved = self.arguments, self.resolved
         size, rate = resolved["public_size"], resolved["learning_rate"]
         mu, steps, chains = from_text(arguments["mu"]), arguments["steps"], arguments["chains"]
-        together = GDP.from_mu_squared(mu**2 * steps)
-        times = account.filter.max_repetitions(account.guarantee.to_filter_loss(GDP(mu))) or 0
+        every = arguments["check_every"]
+        check_mu = None if every is None else from_text(arguments["check_mu"])
+        together, times = (
+            total_cost(mu, check_mu, every, steps),
+            steps_that_fit(account, mu, check_mu, every, MAX_STEPS),
+        )
         covers = f"the remaining budget covers {times:,} steps"
         if not account.guarantee.has_budget:
             covers = "no budget limits their number"
         elif account.individual:
             covers = f"every unit can now pay for at least {times:,} of them; later steps may exclude units"
+        elif times < steps:
+            covers += ", so run() would be refused"
+        with_checks = "" if every is None else " with their checks"
         facts = [
             (
                 "cost",
                 f"{cost_text(account, GDP(mu))} for each step, charged before it is taken; nothing is reserved, and "
                 "nothing was charged",
             ),
-            ("all steps", f"{steps:,} steps together {cost_text(account, together)}; {covers}"),
+            ("all steps", f"{steps:,} steps{with_checks} together {cost_text(account, together)}; {covers}"),
         ]
         if arguments["check_every"] is not None:
             check = cost_text(account, GDP(from_text(arguments["check_mu"])))
@@ -171,16 +178,41 @@ class GradientDescentParameters:
             (
                 "noise",
                 f"standard deviation {display_up(noise)} in each component of a step's mean gradient, which is the sum "
-                f"over units, each of norm at most {arguments['clip_norm']:g}, divided by {size:,}; with {chains} "
-                f"chains, each has {chains**0.5:.3g} times this noise, and their mean has this noise",
+                f"over units, each of norm at most {arguments['clip_norm']:g}, divided by {size:,}"
+                + (f"; each of {chains} chains has {chains**0.5:.3g} times this noise" if chains > 1 else ""),
             ),
             (
                 "learning rate",
                 f"{rate:.4g}, for columns scaled to [-1, 1]: the noise of a step moves each by {noise * rate:.3g}",
             ),
-            ("intervals", COVERS if chains > 1 else NO_INTERVAL),
+            ("intervals", NO_INTERVALS),
         ]
         return facts
+
+
+def total_cost(mu: Fraction, check_mu: Fraction | None, every: int | None, steps: int, *, taken: int = 0) -> GDP:
+    """The loss of some steps after those that were taken, with their checks."""
+    checks = 0 if every is None else (taken + steps) // every - taken // every
+    return GDP.from_mu_squared(mu**2 * steps + (check_mu or 0) ** 2 * checks)
+
+
+def steps_that_fit(
+    account: Accountant, mu: Fraction, check_mu: Fraction | None, every: int | None, most: int, *, taken: int = 0
+) -> int:
+    """How many steps the budget allows after those that were taken, with their checks; at most `most`.
+
+    A check counts as the steps that have its squared mu: exactly its share under filters that add these; under others
+    if it costs as much as a step, as by default.
+    """
+    times = account.filter.max_repetitions(account.guarantee.to_filter_loss(GDP(mu)))
+    if times is None:
+        return most
+    low, high = 0, min(times, most)
+    while low < high:
+        steps = (low + high + 1) // 2
+        fits = total_cost(mu, check_mu, every, steps, taken=taken).mu_squared <= times * mu**2
+        low, high = (steps, high) if fits else (low, steps - 1)
+    return low
 
 
 def descent_request(

@@ -5,9 +5,18 @@ that sum, divides it by a public number of units and moves in the opposite direc
 6 and 7, whose printed forms add noise inside the sum and divide by the number of rows: the former is n times as much
 noise, the latter is private).  So everything here is post-processing of released values.
 
-Several chains run in parallel from one start, each with independent noise.  Given the table they are independent and
-identically distributed, so the spread of their ends measures the effect of the noise.  The end of a chain is its tail
-average, the mean of the second half of its steps (Polyak and Juditsky 1992), around which it fluctuates.
+Several chains run in parallel from one start, each with independent noise.  The end of a chain is its tail average, the
+mean of the second half of its steps (Polyak and Juditsky 1992), around which it fluctuates.
+
+A descent has not converged where a step without noise would still move it further than the noise does.  The gradient
+without noise is private, but the released ones average it: over the tail of m steps, the mean over the chains moves by
+m noise-free steps and by noise of variance m v in each component, where v follows from the charge.  If the gradients
+without noise were 0, the squared length of the movement over m v would be chi-squared with one degree of freedom for
+each coefficient; around an optimum it is smaller, since the gradients bring each chain back.  So a tail that moves
+further than the quantile `STILL` of this distribution has not converged, wrongly with probability at most 1 - `STILL`;
+and one whose noise-free steps are as long as the noise of a step is found out almost certainly from a tail of ten.  A
+descent whose steps are drowned by the noise, or too short to be noticed, is not: the rule never shows that a descent
+has converged.
 
 Coefficients are rounded to 8 decimals, and all sums are added in a fixed order: the same released values lead to the
 same coefficients on any machine, and so to the same query, whose recorded answer costs nothing.
@@ -23,6 +32,9 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 DECIMALS = 8
+
+STILL = 0.99
+"""Probability with which a descent that only the noise moves is not said to move."""
 
 
 def stepped(coefficients: Floats, released: Floats, *, rate: float, size: float, limit: float) -> Floats:
@@ -57,6 +69,35 @@ def tail_means(iterates: Sequence[Floats]) -> Floats:
         The start, and the coefficients after each step.
     """
     return in_order(iterates[(len(iterates) + 1) // 2 :] if len(iterates) > 1 else iterates)
+
+
+def tail_length(steps: int) -> int:
+    """The number of the last steps whose movement is compared with the noise."""
+    return (steps + 1) // 2
+
+
+def is_moving(iterates: Sequence[Floats], variances: Sequence[float], *, rate: float, size: float) -> bool:
+    """Whether the tail of a descent moved further than the noise explains.
+
+    Parameters
+    ----------
+    iterates : sequence of float64 arrays, shape (chains, width)
+        The start, and the coefficients after each step.
+    variances : sequence of float
+        For each step, the variance of the noise in each component of a chain's released sum of gradients.
+    rate, size : float
+        As in `stepped`.
+    """
+    from scipy.special import chdtri  # imported when first used
+
+    length = tail_length(len(variances))
+    if not length:
+        return False
+    start, end = iterates[-1 - length], iterates[-1]
+    chains, width = end.shape
+    noise = sum(variances[-length:]) * (rate / size) ** 2 / chains
+    moved = float(((end - start).mean(axis=0) ** 2).sum())
+    return bool(moved > noise * float(chdtri(width, 1 - STILL)))
 
 
 def mean_iterate(iterates: Sequence[Floats]) -> Floats:

@@ -58,7 +58,7 @@ class PlotValues:
 
 def hover_text(estimates: Estimates, label: str, value: str, interval: str) -> str:
     """The hover text of a mark, with the digits of the answer's table."""
-    lines = [f"estimate {value}", f"{interval_name(estimates)} {interval}"]
+    lines = [f"estimate {value}", *([f"{interval_name(estimates)} {interval}"] if estimates.has_intervals else [])]
     return "<br>".join([*([f"<b>{text(label)}</b>"] if label else []), *map(text, lines)])
 
 

@@ -105,7 +105,9 @@ def describe_value(estimates: Estimates) -> str:
 
 def notes_of(estimates: Estimates) -> list[str]:
     """The notes below the title: intervals, cost and warnings."""
-    notes = [interval_name(estimates) if estimates.is_scalar else intervals_name(estimates)]
+    notes = []
+    if estimates.has_intervals:
+        notes.append(interval_name(estimates) if estimates.is_scalar else intervals_name(estimates))
     if isinstance(estimates, Answer):
         known = f"known at mu {format_mu_up(estimates.total_loss)}"
         notes.append(

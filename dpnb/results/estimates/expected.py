@@ -41,6 +41,20 @@ def in_rank(view: AnyView) -> bool:
     return isinstance(view, QuantilesView)
 
 
+def rank_note(query: LinearQuery, view: AnyView) -> str | None:
+    """What an error of quantiles in rank leaves out, as a clause: the width of a leaf; None if there is nothing.
+
+    A quantile is off in rank by the noise, and then in value by at most the leaf that contains it.
+    """
+    columns = view.columns if isinstance(view, ColumnsView) else ()
+    names = [str(named.name) for named in columns if isinstance(named.view, QuantilesView)]
+    widths = (feature.resolution for feature in query.features if isinstance(feature, TreeFeature))
+    found = [width for width in dict.fromkeys(widths) if width is not None]
+    notes = [f"{', '.join(names)} in {RANK}"] if names else []
+    notes += [f"and up to a leaf of the tree in value ({'; '.join(found)})"] if found else []
+    return " ".join(notes) or None
+
+
 def half_widths(
     query: LinearQuery,
     view: AnyView,
@@ -52,7 +66,10 @@ def half_widths(
     rows: Cells | None = None,
     place: float = 1.0,
 ) -> Cells | None:
-    """Expected half-widths of the intervals, shape (cells, outputs); None if they cannot be predicted.
+    """Expected half-widths of the intervals, shape (cells, outputs); None if none of them can be predicted.
+
+    Infinite where a number cannot be predicted.  A view for which this module has no formula is predicted from earlier
+    observations of the query, by its own estimate; without any it cannot be.
 
     Where the half-width depends on the number of rows, it also depends on the true value, and is then between a
     smallest and a largest value; `place` selects the position between them.
@@ -92,15 +109,17 @@ def _half_widths(
         widths = _direct(query.features[first : first + count], aggregation, single, radius, rows, schema, at)
         if widths is None and known is not None:
             predicted = estimate(query, view, known, sigma, radius, schema)
-            _, low, high = predicted.unclipped  # an interval that is clipped because nothing is known predicts nothing
-            widths = np.where(np.isfinite(high - low), predicted.half_width, np.inf)
+            _, _, high = predicted.unclipped  # an interval that is clipped because nothing is known predicts nothing
+            widths = np.where(np.isfinite(high), predicted.half_width, np.inf)
             if isinstance(view, ColumnsView):
                 own = [named.view is single and named.part == index for named in view.columns].index(True)
                 widths = widths[:, own : own + 1]
-        if widths is None:
-            return None
         half_widths.append(widths)
-    return np.concatenate(half_widths, axis=1)
+    if all(widths is None for widths in half_widths):
+        return None
+    # Beside columns that can be predicted, one that cannot is infinite.
+    unknown = np.full((len(sigma), 1), np.inf)
+    return np.concatenate([unknown if widths is None else widths for widths in half_widths], axis=1)
 
 
 def _direct(
@@ -117,7 +136,7 @@ def _direct(
     first = features[0]
     if isinstance(aggregation, Gradient):
         return np.repeat((radius * units[0])[:, None], first.slots, axis=1)
-    if isinstance(first, TreeFeature):
+    if isinstance(first, TreeFeature) and isinstance(view, PlainView | QuantilesView):
         levels = view.at if isinstance(view, QuantilesView) else (0.5,)
         return np.stack([radius * units[0] * rank_scale(first, q) for q in levels], axis=1)
     if isinstance(aggregation, Count | CountUnits | Sum) and isinstance(view, PlainView | BoundsView):
@@ -132,7 +151,7 @@ def _direct(
         groups = view.size or len(rows)
         smallest, largest = math.sqrt(max(1 - 1 / groups, 0.5)), math.sqrt(max(groups - 1, 1))
         return np.asarray(radius * units[0] * _between(smallest, largest, at) / totals(rows, view.size))[:, None]
-    if isinstance(aggregation, Mean | ModelLoss):
+    if isinstance(aggregation, Mean | ModelLoss) and isinstance(view, PlainView):
         reach = float(_limit(features[1])) * units[1]
         width = _between(units[1], math.hypot(units[1], reach * units[0]), at)
         # No interval is longer than the distance of the bounds.

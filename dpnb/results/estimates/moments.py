@@ -6,7 +6,13 @@ about the mean)/N, covariance over the product of deviations, Cramer's determina
 shifted by its noise scale in turn; half the differences are their sensitivities to the noises, and the sums of squares
 and products of these are the variances and the covariance for Fieller's theorem (see Ratios and means).  So only the
 curvature of a and b is neglected, not that of the quotient.  Where the count, or the denominator, is not clearly above
-the noise, the interval is the whole range of the statistic.  Coverage is simulated in tests/statistical.
+the noise, the interval is the whole range of the statistic.
+
+The denominator of a correlation is the root of a product of variances, whose curvature cannot be neglected where a
+variance is near 0 (a column that varies little within its bounds).  So the interval of a correlation is the whole range
+unless the intervals of both variances exclude 0, and the noise of the root is that of its longer side: if the interval
+of a variance v begins at r v, the root falls by ``1 - sqrt(r)`` of itself, which is ``2 / (1 + sqrt(r))`` times what
+its slope says, at least 1 and less than 2 times.  Coverage is simulated in tests/statistical.
 """
 
 from __future__ import annotations
@@ -25,7 +31,7 @@ from dpnb.results.estimates.ratios import quotient
 Matrix = NDArray[np.float64]
 Statistic = Callable[[Matrix], Cells]
 
-CLEAR = 2.0
+CLEAR = 3.0
 """A count must be at least this multiple of its interval's half-width for a variance to be estimated."""
 
 
@@ -119,8 +125,10 @@ class MomentSums:
             step[:, slot] = self._scales[:, slot]
             yield self._matrices(self._sums + step), self._matrices(self._sums - step)
 
-    def _quotient(self, a: Statistic, b: Statistic, bounds: tuple[float, float]) -> IntervalArrays:
-        """The quotient of two functions of the matrices, each of shape (cells,)."""
+    def _quotient(
+        self, a: Statistic, b: Statistic, bounds: tuple[float, float], *, clear: NDArray[np.bool_] | bool = True
+    ) -> IntervalArrays:
+        """The quotient of two functions of the matrices, each of shape (cells,); the whole range if not `clear`."""
         with np.errstate(all="ignore"):
             matrices = self._matrices(self._sums)
             top, bottom = a(matrices), b(matrices)
@@ -128,7 +136,7 @@ class MomentSums:
             for up, down in self._shifted():
                 da, db = (a(up) - a(down)) / 2, (b(up) - b(down)) / 2
                 va, vb, covariance = va + da**2, vb + db**2, covariance + da * db
-        known = self._clear & np.isfinite(top + bottom + va + vb)
+        known = self._clear & clear & np.isfinite(top + bottom + va + vb)
         # Where the statistic is unknown, a quotient of 0 by 0.
         parts = (np.where(known, part, other) for part, other in ((top, 0.0), (bottom, 0.0), (va, 1.0), (vb, 1.0)))
         top, bottom, va, vb = parts
@@ -159,6 +167,8 @@ class MomentSums:
             value, low, high = (np.sqrt(end) for end in (variance.value, variance.low, variance.high))
             scale = variance.noise_scale / (2 * value)
             first, second, third = (np.sqrt(np.maximum(end, 0.0)) for end in variance.unclipped)
+            # The root is far from linear there: arithmetic must combine ranges, not distances from the estimate.
+            second = np.where(second > 0, second, -np.inf)
         deviation = IntervalArrays(value, low, high, scale, (first, second, third), variance.has_whole_range)
         return deviation.rescaled(self._reach[column])
 
@@ -174,7 +184,19 @@ class MomentSums:
             one, other = _about_means(matrices, i, i), _about_means(matrices, j, j)
             return np.sqrt(np.where((one > 0) & (other > 0), one * other, 0.0))
 
-        return self._quotient(lambda m: _about_means(m, i, j), deviations, (-1.0, 1.0))
+        with np.errstate(all="ignore"):
+            remaining = np.minimum(self._remaining(i), self._remaining(j))
+            centre, longer = deviations(self._matrices(self._sums)), 2 / (1 + np.sqrt(remaining))
+
+        def on_longer_side(matrices: Matrix) -> Cells:
+            return np.asarray(centre + longer * (deviations(matrices) - centre))
+
+        return self._quotient(lambda m: _about_means(m, i, j), on_longer_side, (-1.0, 1.0), clear=remaining > 0)
+
+    def _remaining(self, column: int) -> Cells:
+        """The lower limit of a column's variance as a share of its estimate; 0 if the limit is not above 0."""
+        value, low, _ = (end[:, 0] for end in self.var(column).unclipped)
+        return np.where(low > 0, low / value, 0.0)
 
     def regression(self, outcome: int, *predictors: int) -> IntervalArrays:
         """Least squares of one column on others: intercept, then slopes, in the columns' own units."""

@@ -110,16 +110,14 @@ def _quantile(feature: TreeFeature, below: Cells, rising: Cells, scale: Cells, q
     first_leaf = np.where(some, possible.argmax(axis=1), 0)
     last_leaf = np.where(some, last - possible[:, ::-1].argmax(axis=1), last)
     leaf = np.minimum((rising[:, 1:] < rank[:, None]).sum(axis=1), last)
+    rows = np.arange(len(leaf))
+    start, end = rising[rows, leaf], rising[rows, leaf + 1]
+    part = np.clip((rank - start) / np.where(end > start, end - start, 1.0), 0.0, 1.0)
+    value, low, high = feature.at(leaf + part), feature.at(first_leaf), feature.at(last_leaf + 1)
     if feature.whole:
-        value, low, high = feature.low + leaf, feature.low + first_leaf, feature.low + last_leaf
-    else:
-        rows = np.arange(len(leaf))
-        start, end = rising[rows, leaf], rising[rows, leaf + 1]
-        part = np.clip((rank - start) / np.where(end > start, end - start, 1.0), 0.0, 1.0)
-        value = feature.low + (leaf + part) * feature.width
-        low, high = feature.low + first_leaf * feature.width, feature.low + (last_leaf + 1) * feature.width
-    # A tree over integers may have leaves beyond the largest of them.
-    value, low, high = (np.minimum(end, feature.high) for end in (value, low, high))
+        value, high = np.minimum(np.floor(value), feature.at(leaf + 1) - 1), high - 1
+    # The leaves may begin before the bounds, and end after them.
+    value, low, high = (np.clip(end, feature.low, feature.high) for end in (value, low, high))
     # The estimate is at a rank clear of the noise; an interval beyond it is extended to contain it.
     low, high = np.minimum(low, value), np.maximum(high, value)
     return IntervalArrays.of(np.where(is_known, value, np.nan), low, high, (high - low) / (2 * z))
