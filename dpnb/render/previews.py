@@ -82,7 +82,8 @@ def describe_expected_error(preview: Preview) -> str:
 
 def _first_text(count: CountNeeded, preview: Preview) -> str:
     """The count after which the expected error is known, with code that releases it."""
-    return f"the {count.description}, after which the expected error is known: {_first_code(count, preview)}"
+    what = "the expected error is known" if len(preview.outputs[1] if preview.outputs else ()) <= 1 else "more is known"
+    return f"the {count.description}, after which {what}: {_first_code(count, preview)}"
 
 
 def _first_html(count: CountNeeded, preview: Preview) -> str:
