@@ -63,6 +63,7 @@ def opened(tables: Mapping[str, Any], schemas: Schemas, units: Units) -> TableBa
 
 
 def _opened(tables: Mapping[str, Any], schemas: Schemas, units: Units) -> TableBackend:
+    tables = {name: nw.to_native(table, pass_through=True) for name, table in tables.items()}
     engines = {name: _engine_of(table) for name, table in tables.items()}
     engine, *others = set(engines.values())
     if others:
@@ -78,8 +79,7 @@ def _opened(tables: Mapping[str, Any], schemas: Schemas, units: Units) -> TableB
     if engine is nw.Implementation.DASK:
         refuse_mixed_units({name: _unit_kind(table._meta, units[name]) for name, table in tables.items()}, units)
         return DaskBackend.read(tables, schemas, units)
-    natives = {name: nw.to_native(table, pass_through=True) for name, table in tables.items()}
-    return LazyBackend(ENGINES[engine], natives, schemas, units)
+    return LazyBackend(ENGINES[engine], tables, schemas, units)
 
 
 def _unit_kind(table: Any, unit: PrivacyUnit) -> StorageType | None:
