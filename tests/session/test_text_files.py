@@ -291,3 +291,31 @@ def test_an_unusable_archive_is_refused_without_its_content(tmp_path: Path) -> N
     ) as refused:
         read_tables({"": str(tmp_path / "a.csv.gz")}, "table")
     assert "sekret" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("id;code\n1;2\n", "the first line has no comma; separate the fields of all lines by commas"),
+        ("person,code_\n1,2,\n2,3\n", "1 of 2 lines do not have as many fields as the first line"),
+    ],
+)
+def test_a_check_of_a_file_without_any_declared_column_says_what_is_wrong(text: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "people.toml").write_text(DECLARED)
+    (tmp_path / "people.csv").write_text(text)
+    made = check(str(tmp_path / "people.toml"), [str(tmp_path / "people.csv")])
+    assert not made.fine
+    assert any(said in one.text for one in made.advice)
+
+
+def test_empty_lines_before_the_names_of_the_columns_are_left_out(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(b"\r\n\r\nid,code\r\n1,2\r\n")
+    assert units(opened(tmp_path / "a.csv")) == 1
+
+
+def test_the_last_suffix_is_the_format_of_a_file(tmp_path: Path) -> None:
+    TEXTS.to_parquet(tmp_path / "a.csv.parquet")
+    assert read_tables({"": str(tmp_path / "a.csv.parquet")}, "table")[""]["id"].tolist() == ["007", "7"]
+    (tmp_path / "a.csv.zst").write_bytes(b"")
+    with pytest.raises(SchemaError, match=r"must be a \.csv"):
+        read_tables({"": str(tmp_path / "a.csv.zst")}, "table")
