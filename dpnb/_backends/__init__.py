@@ -31,11 +31,11 @@ from dpnb.errors import DpnbError, SchemaError
 __all__ = ["Groups", "MemoryBackend", "TableBackend", "UnitBudgets", "missing_texts", "opened"]
 
 
-def missing_texts(table: Any) -> tuple[str, ...]:
-    """The texts that were read as missing values of a table; none if it is not from a text file."""
+def missing_texts(table: Any) -> tuple[str, ...] | None:
+    """The texts that were read as missing values of a table; None if it is not from a text file."""
     from dpnb._backends.text_table import TextTable  # imported when first used, since it imports pandas
 
-    return table.missing if isinstance(table, TextTable) else ()
+    return table.missing if isinstance(table, TextTable) else None
 
 
 def opened(tables: Mapping[str, Any], schemas: Schemas, units: Units) -> TableBackend:

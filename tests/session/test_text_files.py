@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import dpnb
-from dpnb._core.tables import UnreadTables
+from dpnb._core.tables import PrivateTables, UnreadTables
 from dpnb.curator.check import check
 from dpnb.errors import InvalidValueError, LedgerError, SchemaError
 from dpnb.ledger import MEMORY, Ledger
@@ -121,6 +121,8 @@ def test_the_list_of_missing_texts_is_part_of_the_guarantee(tmp_path: Path) -> N
     file, ledger = tmp_path / "a.csv", tmp_path / "a.dpnb"
     session(file, people(), ledger=ledger, missing=["NA"]).ledger.close()
     opened(file, ledger=ledger, missing=["NA"]).ledger.close()
+    session(file, people(), ledger=tmp_path / "b.dpnb", missing=["NA", "-9"]).ledger.close()
+    opened(file, ledger=tmp_path / "b.dpnb", missing=["-9", "NA"]).ledger.close()
     for other in ([], ["NA", "-9"]):
         with pytest.raises(LedgerError, match="missing"):
             opened(file, ledger=ledger, missing=other)
@@ -167,6 +169,20 @@ def test_a_ledger_that_was_filled_with_the_table_in_memory_asks_for_a_new_versio
     assert kinds.count(TABLE_FILES) == 1
 
 
+def test_a_declared_type_of_units_is_the_same_for_a_file_and_for_a_table_in_memory(tmp_path: Path) -> None:
+    file, ledger = tmp_path / "a.csv", tmp_path / "a.dpnb"
+    file.write_text("\n".join(["id,code", *(f"{unit},{code}" for unit in range(300) for code in CODES)]))
+    same: dict[str, Any] = {
+        "name": "people", "budget": dpnb.Budget.gdp(1000), "schema": SCHEMA, "privacy_unit": "id",
+        "max_rows_per_unit": 2, "unit_type": "integer", "not_private_test_seed": 1,
+    }  # fmt: skip
+    filled = dpnb.Session(pd.read_csv(file), **same, ledger=ledger)
+    answers = counts(filled)
+    filled.ledger.close()
+    assert counts(opened(file, **same, ledger=MEMORY)) == answers
+    opened(file, **same, ledger=ledger).ledger.close()
+
+
 TEXTS = pd.DataFrame({"id": ["007", "7"], "code": [1, 2]})
 NUMBERS = pd.DataFrame({"id": [7, 8], "code": [1, 2]})
 
@@ -205,6 +221,21 @@ def test_a_text_file_and_a_file_with_numbers_are_not_joined_silently(tmp_path: P
     tables = read_tables({"a": str(tmp_path / "a.csv"), "b": str(tmp_path / "b.parquet")}, "table")
     with pytest.raises(SchemaError, match="one type in all tables"):
         two(tables["a"], tables["b"])
+
+
+def test_missing_texts_are_for_the_csv_files_among_several_files(tmp_path: Path) -> None:
+    TEXTS.replace("7", "NA").to_csv(tmp_path / "a.csv", index=False)
+    TEXTS.to_parquet(tmp_path / "b.parquet")
+    named = {"a": str(tmp_path / "a.csv"), "b": str(tmp_path / "b.parquet")}
+    limits: dict[str, Any] = {"rows": 1, "groups": None, "rows_per_group": None, "norm": None}
+    declared = PrivateTables.declared(
+        {"a": SCHEMA, "b": SCHEMA}, several=True, privacy_unit="id", missing=["NA"], **limits
+    )
+    tables = read_tables(named, "table", declared)
+    of = two(tables["a"], tables["b"], missing=["NA"])
+    assert [round(float(of.table(name).count_units().release(mu=100))) for name in "ab"] == [1, 2]
+    with pytest.raises(SchemaError, match=r"^missing: is for CSV files"):
+        two(tables["b"], tables["b"], missing=["NA"])
 
 
 FLOATS: dict[str, Any] = {
