@@ -31,11 +31,11 @@ from dpnb.errors import DpnbError, SchemaError
 __all__ = ["Groups", "MemoryBackend", "TableBackend", "UnitBudgets", "missing_texts", "opened"]
 
 
-def missing_texts(table: Any) -> tuple[str, ...]:
-    """The texts that were read as missing values of a table; none if it is not from a text file."""
+def missing_texts(table: Any) -> tuple[str, ...] | None:
+    """The texts that were read as missing values of a table; None if it is not from a text file."""
     from dpnb._backends.text_table import TextTable  # imported when first used, since it imports pandas
 
-    return table.missing if isinstance(table, TextTable) else ()
+    return table.missing if isinstance(table, TextTable) else None
 
 
 def opened(tables: Mapping[str, Any], schemas: Schemas, units: Units) -> TableBackend:
@@ -63,6 +63,7 @@ def opened(tables: Mapping[str, Any], schemas: Schemas, units: Units) -> TableBa
 
 
 def _opened(tables: Mapping[str, Any], schemas: Schemas, units: Units) -> TableBackend:
+    tables = {name: nw.to_native(table, pass_through=True) for name, table in tables.items()}
     engines = {name: _engine_of(table) for name, table in tables.items()}
     engine, *others = set(engines.values())
     if others:
@@ -78,8 +79,7 @@ def _opened(tables: Mapping[str, Any], schemas: Schemas, units: Units) -> TableB
     if engine is nw.Implementation.DASK:
         refuse_mixed_units({name: _unit_kind(table._meta, units[name]) for name, table in tables.items()}, units)
         return DaskBackend.read(tables, schemas, units)
-    natives = {name: nw.to_native(table, pass_through=True) for name, table in tables.items()}
-    return LazyBackend(ENGINES[engine], natives, schemas, units)
+    return LazyBackend(ENGINES[engine], tables, schemas, units)
 
 
 def _unit_kind(table: Any, unit: PrivacyUnit) -> StorageType | None:

@@ -50,8 +50,8 @@ class TableFileCheck:
     Raises
     ------
     InvalidValueError
-        If the version was first used with other files, or the files have changed; or it was used before its text file
-        was read as texts, so that other rows of a unit may have counted.
+        If the version was first used with other files, or the files have changed; or it was used with a table in
+        memory and now is with a text file, so that other rows of a unit may have counted.
     """
 
     def __init__(
@@ -77,8 +77,9 @@ class TableFileCheck:
                 )
         if was_read_otherwise:
             raise InvalidValueError(
-                f"version: must be changed, since this ledger used {version!r} before dpnb read its CSV file as texts: "
-                "other rows of a person may count now; nothing was charged; create the session with another version="
+                f"version: must be changed, since this ledger used {version!r} with a table in memory, not with a "
+                "CSV file that dpnb reads as texts: other rows of a person may count now; nothing was charged; create "
+                "the session with another version="
             )
         if row is not None:
             self._refuse((row.launch or {}).get("digest"))

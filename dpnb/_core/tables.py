@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from msgspec.structs import replace
@@ -210,8 +210,7 @@ class PrivateTables(NotCopyable):
                 f"got {', '.join(map(repr, unread.tables))}"
             )
         if unread.notice is None:  # not mock data, which has no missing values
-            for name, table in unread.tables.items():
-                _refuse_other_missing(name, table, self.missing)
+            _refuse_other_missing(unread.tables.values(), self.missing)
         return opened(unread.tables, self.schemas, self.units)
 
     def check_files(self, ledger: Ledger, version: str) -> None:
@@ -322,19 +321,19 @@ def _missing(texts: object) -> tuple[str, ...]:
     if isinstance(texts, list | tuple) and len(set(map(str, texts))) == len(texts) <= MAX_MISSING:
         checked = tuple(text for text in texts if isinstance(text, str) and text and encodable(text))
         if len(checked) == len(texts):
-            return checked
+            return tuple(sorted(checked))
     raise SchemaError(
         f"missing: must be a list of at most {MAX_MISSING} different texts, such as ['NA', '-9']; got {texts!r}; empty "
         "fields are missing without being listed"
     )
 
 
-def _refuse_other_missing(name: str, table: Any, missing: tuple[str, ...]) -> None:
-    """Refuse a table whose values were read as missing by another list than the declared one."""
-    if sorted(missing_texts(table)) != sorted(missing):
-        which = f"the table {name!r}" if name else "the table"
+def _refuse_other_missing(tables: Iterable[Any], missing: tuple[str, ...]) -> None:
+    """Refuse text files that were read with another list of missing values, and a list if there is no text file."""
+    read = [texts for table in tables if (texts := missing_texts(table)) is not None] or [()]
+    if any(sorted(texts) != sorted(missing) for texts in read):
         raise SchemaError(
-            f"missing: is for CSV files that dpnb reads; got {list(missing)!r} for {which} in memory; leave it out, "
+            f"missing: is for CSV files that dpnb reads; got {list(missing)!r} for a table in memory; leave it out, "
             "and make these values nulls"
         )
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import numbers
 import re
+from decimal import Decimal
 from typing import Any, Literal, TypeVar, get_args
 
 import msgspec
@@ -179,6 +180,8 @@ def identifier_of(value: Any, unit_type: UnitType) -> str | int | None:
     if isinstance(value, str):
         value = int(value) if INTEGER.fullmatch(value) else None
     if isinstance(value, float) and abs(value) < MAX_EXACT_INTEGER and value.is_integer():
+        value = int(value)
+    if isinstance(value, Decimal) and -(2**63) <= value < 2**63 and value == int(value):
         value = int(value)
     is_integer = isinstance(value, int) and not isinstance(value, bool)
     return value if is_integer and -(2**63) <= value < 2**63 else None

@@ -80,7 +80,10 @@ def about_file(location: str, file: str, frame: Any) -> list[CheckAdvice]:
     """Advice about lines and values of a text file that could not be read."""
     if not isinstance(frame, TextTable):
         return []
-    unreadable, lines = frame.unreadable, len(frame) + frame.unreadable.quotes + frame.unreadable.fields
+    unreadable = frame.unreadable
+    if len(frame.header) == 1 and any(mark in frame.header[0] for mark in ";\t|"):
+        text = f"{file}: the first line has no comma; separate the fields of all lines by commas"
+        return [CheckAdvice(location, text, to_fix=True)]
     faults = (
         (
             unreadable.quotes,
@@ -91,7 +94,9 @@ def about_file(location: str, file: str, frame: Any) -> list[CheckAdvice]:
         (unreadable.values, "lines have values that are not UTF-8 and are missing; convert the file to UTF-8"),
     )
     return [
-        CheckAdvice(location, f"{file}: {_share(count, lines)} {text}", to_fix=count > MANY * lines)
+        CheckAdvice(
+            location, f"{file}: {_share(count, unreadable.lines)} {text}", to_fix=count > MANY * unreadable.lines
+        )
         for count, text in faults
         if count
     ]

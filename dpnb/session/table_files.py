@@ -16,6 +16,7 @@ FORMATS = ".csv (also compressed, as .csv.gz), .parquet or .feather (or .arrow) 
 ARROW = (".feather", ".arrow")
 PARQUET = ".parquet"
 CSV = ".csv"
+COMPRESSED = (".gz", ".bz2", ".xz", ".zip")
 
 
 def read_tables(named: Mapping[str, str], argument: str, declared: PrivateTables | None = None) -> dict[str, Any]:
@@ -94,8 +95,10 @@ def format_of(file: Path) -> str:
     """The format of a table's file, as its suffix in lower case; empty if it is none of these."""
     if file.is_dir():
         return PARQUET if any(file.rglob(f"*{PARQUET}")) else ""
-    known = (PARQUET, CSV, *ARROW)
-    return next((suffix.lower() for suffix in file.suffixes[-2:] if suffix.lower() in known), "")
+    *others, last = ["", *map(str.lower, file.suffixes)]
+    if last in COMPRESSED:
+        return CSV if others[-1] == CSV else ""
+    return last if last in (PARQUET, CSV, *ARROW) else ""
 
 
 def _csv(file: Path, declared: PrivateTables | None, name: str) -> Any:

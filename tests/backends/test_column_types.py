@@ -55,6 +55,13 @@ def test_categories_count_whether_a_container_has_numbers_or_their_texts() -> No
             np.testing.assert_allclose(found, [500, 1000, 500], atol=5)
 
 
+def test_a_category_too_large_for_an_engine_s_integers_counts_nothing_and_stops_nothing() -> None:
+    column = dpnb.Categories([1, 1e22])
+    for table in (pl.DataFrame({"coins": [1, 2]}), pl.LazyFrame({"coins": [1, 2]})):
+        found = session(table, coins=column).frame.groupby("coins").count().release(mu=10).to_pandas().iloc[:, 0]
+        np.testing.assert_allclose(found, [1, 0], atol=2)
+
+
 def test_categories_of_another_type_gave_confident_zeros_and_are_refused() -> None:
     values = ["north", "south"] * 500
     left_to_check = session(pd.DataFrame({"coins": values}, dtype=object), coins=dpnb.Categories([0.5, 1.5]))

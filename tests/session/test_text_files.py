@@ -6,13 +6,14 @@ import gzip
 from pathlib import Path
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
 
 import dpnb
-from dpnb._core.tables import UnreadTables
+from dpnb._core.tables import PrivateTables, UnreadTables
 from dpnb.curator.check import check
 from dpnb.errors import InvalidValueError, LedgerError, SchemaError
 from dpnb.ledger import MEMORY, Ledger
@@ -120,6 +121,8 @@ def test_the_list_of_missing_texts_is_part_of_the_guarantee(tmp_path: Path) -> N
     file, ledger = tmp_path / "a.csv", tmp_path / "a.dpnb"
     session(file, people(), ledger=ledger, missing=["NA"]).ledger.close()
     opened(file, ledger=ledger, missing=["NA"]).ledger.close()
+    session(file, people(), ledger=tmp_path / "b.dpnb", missing=["NA", "-9"]).ledger.close()
+    opened(file, ledger=tmp_path / "b.dpnb", missing=["-9", "NA"]).ledger.close()
     for other in ([], ["NA", "-9"]):
         with pytest.raises(LedgerError, match="missing"):
             opened(file, ledger=ledger, missing=other)
@@ -166,6 +169,20 @@ def test_a_ledger_that_was_filled_with_the_table_in_memory_asks_for_a_new_versio
     assert kinds.count(TABLE_FILES) == 1
 
 
+def test_a_declared_type_of_units_is_the_same_for_a_file_and_for_a_table_in_memory(tmp_path: Path) -> None:
+    file, ledger = tmp_path / "a.csv", tmp_path / "a.dpnb"
+    file.write_text("\n".join(["id,code", *(f"{unit},{code}" for unit in range(300) for code in CODES)]))
+    same: dict[str, Any] = {
+        "name": "people", "budget": dpnb.Budget.gdp(1000), "schema": SCHEMA, "privacy_unit": "id",
+        "max_rows_per_unit": 2, "unit_type": "integer", "not_private_test_seed": 1,
+    }  # fmt: skip
+    filled = dpnb.Session(pd.read_csv(file), **same, ledger=ledger)
+    answers = counts(filled)
+    filled.ledger.close()
+    assert counts(opened(file, **same, ledger=MEMORY)) == answers
+    opened(file, **same, ledger=ledger).ledger.close()
+
+
 TEXTS = pd.DataFrame({"id": ["007", "7"], "code": [1, 2]})
 NUMBERS = pd.DataFrame({"id": [7, 8], "code": [1, 2]})
 
@@ -178,7 +195,14 @@ def two(first: Any, second: Any, **changes: Any) -> dpnb.Session:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("make", [lambda frame: frame, pa.Table.from_pandas], ids=["pandas", "Arrow"])
+def with_objects(frame: pd.DataFrame) -> pd.DataFrame:
+    """As pandas 2 stores texts."""
+    return frame.astype({"id": object}) if frame is not NUMBERS else frame
+
+
+@pytest.mark.parametrize(
+    "make", [lambda frame: frame, with_objects, pa.Table.from_pandas], ids=["pandas", "objects", "Arrow"]
+)
 def test_tables_that_name_a_person_by_a_text_and_by_a_number_are_not_joined_silently(make: Any) -> None:
     with pytest.raises(SchemaError, match=r"one type in all tables.*'a' has texts, 'b' whole numbers.*unit_type"):
         two(make(TEXTS), make(NUMBERS))
@@ -199,12 +223,28 @@ def test_a_text_file_and_a_file_with_numbers_are_not_joined_silently(tmp_path: P
         two(tables["a"], tables["b"])
 
 
+def test_missing_texts_are_for_the_csv_files_among_several_files(tmp_path: Path) -> None:
+    TEXTS.replace("7", "NA").to_csv(tmp_path / "a.csv", index=False)
+    TEXTS.to_parquet(tmp_path / "b.parquet")
+    named = {"a": str(tmp_path / "a.csv"), "b": str(tmp_path / "b.parquet")}
+    limits: dict[str, Any] = {"rows": 1, "groups": None, "rows_per_group": None, "norm": None}
+    declared = PrivateTables.declared(
+        {"a": SCHEMA, "b": SCHEMA}, several=True, privacy_unit="id", missing=["NA"], **limits
+    )
+    tables = read_tables(named, "table", declared)
+    of = two(tables["a"], tables["b"], missing=["NA"])
+    assert [round(float(of.table(name).count_units().release(mu=100))) for name in "ab"] == [1, 2]
+    with pytest.raises(SchemaError, match=r"^missing: is for CSV files"):
+        two(tables["b"], tables["b"], missing=["NA"])
+
+
 FLOATS: dict[str, Any] = {
     "pandas": pd.DataFrame({"id": [1.0, None], "code": [1, 2]}),
     "nullable": pd.DataFrame({"id": pd.array([1.0, None], "Float64"), "code": [1, 2]}),
     "categories": pd.DataFrame({"id": pd.Categorical([1.0, None]), "code": [1, 2]}),
     "complex": pd.DataFrame({"id": [1 + 0j, 2], "code": [1, 2]}),
     "Arrow": pa.table({"id": [1.0, None], "code": [1, 2]}),
+    "narwhals": nw.from_native(pd.DataFrame({"id": [1.0, None], "code": [1, 2]})),
 }
 
 
@@ -215,6 +255,16 @@ def test_floating_point_numbers_identify_no_units(table: Any) -> None:
             table, name="t", budget=dpnb.Budget.gdp(1), schema=SCHEMA, privacy_unit="id", max_rows_per_unit=1,
             ledger=MEMORY,
         )  # fmt: skip
+
+
+def test_decimal_numbers_are_integers_where_unit_type_says_so() -> None:
+    ids = pa.array([7, 8, None, 2**63 - 1, 2**63], pa.decimal128(20, 0))
+    table = pa.table({"id": ids, "code": [1] * 5})
+    of = dpnb.Session(
+        table, name="t", budget=dpnb.Budget.gdp(1000), schema=SCHEMA, privacy_unit="id", max_rows_per_unit=1,
+        unit_type="integer", ledger=MEMORY, not_private_test_seed=1,
+    )  # fmt: skip
+    assert units(of) == 3
 
 
 @pytest.mark.parametrize("unit_type", ["number", 1, True, ["text"]])
@@ -272,3 +322,31 @@ def test_an_unusable_archive_is_refused_without_its_content(tmp_path: Path) -> N
     ) as refused:
         read_tables({"": str(tmp_path / "a.csv.gz")}, "table")
     assert "sekret" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("id;code\n1;2\n", "the first line has no comma; separate the fields of all lines by commas"),
+        ("person,code_\n1,2,\n2,3\n", "1 of 2 lines do not have as many fields as the first line"),
+    ],
+)
+def test_a_check_of_a_file_without_any_declared_column_says_what_is_wrong(text: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "people.toml").write_text(DECLARED)
+    (tmp_path / "people.csv").write_text(text)
+    made = check(str(tmp_path / "people.toml"), [str(tmp_path / "people.csv")])
+    assert not made.fine
+    assert any(said in one.text for one in made.advice)
+
+
+def test_empty_lines_before_the_names_of_the_columns_are_left_out(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(b"\r\n\r\nid,code\r\n1,2\r\n")
+    assert units(opened(tmp_path / "a.csv")) == 1
+
+
+def test_the_last_suffix_is_the_format_of_a_file(tmp_path: Path) -> None:
+    TEXTS.to_parquet(tmp_path / "a.csv.parquet")
+    assert read_tables({"": str(tmp_path / "a.csv.parquet")}, "table")[""]["id"].tolist() == ["007", "7"]
+    (tmp_path / "a.csv.zst").write_bytes(b"")
+    with pytest.raises(SchemaError, match=r"must be a \.csv"):
+        read_tables({"": str(tmp_path / "a.csv.zst")}, "table")

@@ -299,7 +299,8 @@ def _categories(raw: nw.Expr, column: Categories, dtype: Any) -> tuple[nw.Expr, 
         return raw.cast(nw.String), dict(known.texts)
     if dtype.is_float():
         return raw.cast(nw.Float64), {float(key): code for key, code in known.numbers.items() if float(key) == key}
-    return raw.cast(nw.Int64), {int(key): code for key, code in known.numbers.items() if key == int(key)}
+    integers = {int(key): code for key, code in known.numbers.items() if key == int(key)}
+    return raw.cast(nw.Int64), {key: code for key, code in integers.items() if -(2**63) <= key < 2**63}
 
 
 def _number_of_integer(unit: nw.Expr) -> nw.Expr:

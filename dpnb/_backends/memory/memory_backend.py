@@ -14,6 +14,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from msgspec import UNSET
 
 from dpnb._backends.memory import join_pairs
 from dpnb._backends.memory.execute import Active, execute, scaled_sums
@@ -48,7 +49,9 @@ class MemoryBackend(SourceResolver[PreparedTable | JoinedRows]):
         prepared = prepare_all(tables, schemas, units)
         start_compiling()
         backend = cls(prepared, schemas)
-        backend._reading = FIELDS_AS_TEXTS if any(isinstance(table, TextTable) for table in tables.values()) else None
+        # A declared type of identifiers is the same for all readers.
+        undeclared = [table for name, table in tables.items() if units[name].type is UNSET]
+        backend._reading = FIELDS_AS_TEXTS if any(isinstance(table, TextTable) for table in undeclared) else None
         return backend
 
     @property
