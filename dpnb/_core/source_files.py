@@ -51,7 +51,7 @@ class TableFileCheck:
     ------
     InvalidValueError
         If the version was first used with other files, or the files have changed; or it was used with a table in
-        memory and now is with a text file, so that other rows of a unit may have counted.
+        memory and now is with a text file, or the reverse, so that other rows of a unit may have counted.
     """
 
     def __init__(
@@ -60,6 +60,12 @@ class TableFileCheck:
         self._version, self._current_digest = version, current_digest
         self._digest = current_digest()
         if self._digest is None:
+            if was_read_as_texts(ledger, version):
+                raise InvalidValueError(
+                    f"version: must be changed, since this ledger used {version!r} with a CSV file whose fields were "
+                    "read as texts: other rows of a person may count in a table that was read otherwise; nothing was "
+                    "charged; create the session with another version="
+                )
             return
         key = _key(version)
         with ledger.transaction():

@@ -6,6 +6,7 @@ Of dpnb it takes only what is public: a compiled question's weights, grids and l
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -215,7 +216,11 @@ def _entries(feature: Any, value: Any) -> list[tuple[int, int]]:
     if isinstance(feature, CountFeature | UnitFeature):
         return [(0, 1)]
     if isinstance(feature, TreeFeature):
-        leaf = min(int((value - Fraction(feature.low)) / Fraction(feature.width)), feature.leaves - 1)
+        if feature.pieces:
+            edges = [Fraction(edge) for edge in feature.edges.tolist()]
+            leaf = min(bisect_right(edges, value) - 1, len(edges) - 2)
+        else:
+            leaf = min(int((value - Fraction(feature.low)) / Fraction(feature.width)), feature.leaves - 1)
         starts = [sum(BRANCHING**above for above in range(1, level)) for level in range(1, feature.levels + 1)]
         return [
             (start + leaf // BRANCHING ** (feature.levels - level), 1) for level, start in enumerate(starts, start=1)
