@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
+from dpnb._plan.privacy_unit import PrivacyUnit
 from dpnb._plan.schema import END_OF_DAY, Bounded, Categories, ColumnType, Dates, Key, Text
 from dpnb.errors import printable
 from dpnb.render.page import FAINT, box_html, title_html, with_notice
@@ -70,35 +71,38 @@ def _title(schema: TableSchema) -> str:
 
 
 def _rows(schema: TableSchema) -> list[tuple[str, ...]]:
-    return [(name, *column_words(column)) for name, column in schema.items()]
+    return [(name, *column_words(column, schema.missing)) for name, column in schema.items()]
 
 
 def _facts(schema: TableSchema) -> list[str]:
-    read_as = {"text": ", named by a text", "integer": ", named by a whole number"}.get(str(schema.unit.type), "")
-    facts = [f"privacy unit: {schema.unit.words}{read_as}"]
+    facts = [f"privacy unit: {unit_words(schema.unit)}"]
     for what, number in (("units", schema.public_size), ("rows", schema.public_rows)):
         if number is not None:
             facts.append(f"public number of {what}: {number:,}")
-    if schema.missing:
-        facts.append(f"missing values in CSV files: empty fields and {', '.join(map(repr, schema.missing))}")
     return [*facts, MISSING]
 
 
-def column_words(column: ColumnType) -> tuple[str, str, str, str]:
-    """Type, values, what is done outside the bounds, and what counts as missing."""
+def unit_words(unit: PrivacyUnit) -> str:
+    """The privacy unit, its limits, and the declared type of its identifiers."""
+    return unit.words + {"text": ", named by a text", "integer": ", named by a whole number"}.get(str(unit.type), "")
+
+
+def column_words(column: ColumnType, missing: tuple[str, ...] = ()) -> tuple[str, str, str, str]:
+    """Type, values, what is done outside the bounds, and what counts as missing, with texts of CSV files that do."""
+    texts = f"null, {', '.join(map(repr, missing))} in a CSV file" if missing else "null"
     match column:
         case Bounded():
             kind = "whole numbers" if column.integer else "numbers"
             values = f"{_number(column.low)} to {_number(column.high)}"
-            return kind, values, COUNTS[column.outside], "null, NaN, infinity, anything but a number"
+            return kind, values, COUNTS[column.outside], f"{texts}, NaN, infinity, anything but a number"
         case Dates():
             values = f"{column.first} to {column.last.removesuffix(END_OF_DAY)}"
-            return "dates", values, COUNTS[column.outside], "null, anything but a date in ISO 8601"
+            return "dates", values, COUNTS[column.outside], f"{texts}, anything but a date in ISO 8601"
         case Categories():
-            return "categories", _listed(column.values), "", "null, any other value"
+            return "categories", _listed(column.values), "", f"{texts}, any other value"
         case Text():
             lengths = "" if column.max_length is None else f"; lengths up to {column.max_length:,}"
-            return "text", f"not public{lengths}", "", "null, anything but a text or number"
+            return "text", f"not public{lengths}", "", f"{texts}, anything but a text or number"
 
 
 def _number(number: float) -> str:

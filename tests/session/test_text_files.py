@@ -128,6 +128,17 @@ def test_the_list_of_missing_texts_is_part_of_the_guarantee(tmp_path: Path) -> N
             opened(file, ledger=ledger, missing=other)
 
 
+def test_schema_and_statement_name_the_missing_texts_and_the_type_of_identifiers(tmp_path: Path) -> None:
+    file, ledger = tmp_path / "a.csv", tmp_path / "a.dpnb"
+    with_both = session(file, people(), ledger=ledger, missing=["NA", "-9"], unit_type="integer")
+    for text in (str(with_both.schema), with_both.report().to_html()):
+        assert "named by a whole number" in text
+        assert "in a CSV file" in text
+        assert "NA" in text
+    assert "CSV" not in str(session(file, people()).schema)
+    with_both.ledger.close()
+
+
 @pytest.mark.parametrize("missing", ["NA", [1], ["a", "a"], [""], None, ["\ud800"], [str(n) for n in range(101)]])
 def test_other_lists_of_missing_texts_are_refused(missing: Any, tmp_path: Path) -> None:
     with pytest.raises(SchemaError, match=r"^missing: must be a list"):

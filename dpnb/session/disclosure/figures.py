@@ -21,7 +21,7 @@ from dpnb.accounting.guarantee import FILTERS, PrivacyGuarantee
 from dpnb.accounting.individual import WorstCaseFilter
 from dpnb.errors import printable
 from dpnb.render.numbers import format_percent_down, format_percent_up
-from dpnb.render.schemas import column_words
+from dpnb.render.schemas import column_words, unit_words
 from dpnb.results.report_parts import Column, Filter, Guarantee, Implied, Readings, Table, Unit
 from dpnb.session.spending import describe_spent
 
@@ -175,23 +175,25 @@ def unit_of(account: Accountant, tables: PrivateTables) -> Unit:
 
 def tables_of(tables: PrivateTables) -> tuple[Table, ...]:
     """The declared tables, by name."""
-    return tuple(_table(name, tables.units[name], tables.schemas[name]) for name in sorted(tables.schemas))
+    return tuple(
+        _table(name, tables.units[name], tables.schemas[name], tables.missing) for name in sorted(tables.schemas)
+    )
 
 
-def _table(name: str, unit: PrivacyUnit, columns: Schema) -> Table:
+def _table(name: str, unit: PrivacyUnit, columns: Schema, missing: tuple[str, ...]) -> Table:
     limits = unit.contribution_bounds
     return Table(
         name=printable(name),
-        unit=printable(unit.words),
+        unit=printable(unit_words(unit)),
         unit_column=None if unit.column is None else printable(unit.column),
         max_rows=unit.max_rows,
         max_groups=limits.max_groups,
         max_rows_per_group=limits.max_rows_per_group,
         max_norm=limits.max_norm,
-        columns=tuple(_column(column, columns[column]) for column in sorted(columns)),
+        columns=tuple(_column(column, columns[column], missing) for column in sorted(columns)),
     )
 
 
-def _column(name: str, declared: ColumnType) -> Column:
-    kind, values, outside, missing = map(printable, column_words(declared))
-    return Column(printable(name), kind, values, outside, missing, declared)
+def _column(name: str, declared: ColumnType, missing: tuple[str, ...]) -> Column:
+    kind, values, outside, counts_as_missing = map(printable, column_words(declared, missing))
+    return Column(printable(name), kind, values, outside, counts_as_missing, declared)
