@@ -160,11 +160,9 @@ def unit_kind(table: Any, name: str) -> StorageType | None:
     if kind is None and is_pandas_dataframe(table) and [*table.columns].count(name) == 1:
         dtype = table[name].dtype
         dtype = dtype.categories.dtype if isinstance(dtype, pd.CategoricalDtype) else dtype
-        kinds: dict[str, StorageType] = {
-            "i": "whole numbers", "u": "whole numbers", "f": "numbers", "c": "numbers",
-            "O": "texts",  # or other objects, none of which is sure to be a number
-        }  # fmt: skip
-        kind = kinds.get(dtype.kind)
+        # A column of objects is open: one odd value in a row makes one of whole numbers, and must not refuse the table.
+        kinds: dict[str, StorageType] = {"i": "whole numbers", "u": "whole numbers", "f": "numbers", "c": "numbers"}
+        kind = "texts" if isinstance(dtype, pd.StringDtype) else kinds.get(dtype.kind)
     if kind == "numbers":
         raise SchemaError(
             f"privacy_unit {name!r}: must not be a column of floating-point numbers, in which one row without an "
