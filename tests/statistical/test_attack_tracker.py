@@ -61,8 +61,8 @@ def faces(session: dpnb.Session, ledger: Path) -> dict[str, Any]:
 
 
 def made(ledger: Path, table: pd.DataFrame, folder: Path) -> list[Statement]:
-    file = folder / "table.csv"
-    table.to_csv(file, index=False)
+    file = folder / "table.parquet"
+    table.to_parquet(file, index=False)  # with the types that the sessions had
     return [statement(str(ledger), [str(file)], unit) for unit in ("0", "1")]
 
 

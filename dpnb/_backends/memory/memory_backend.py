@@ -49,8 +49,8 @@ class MemoryBackend(SourceResolver[PreparedTable | JoinedRows]):
         prepared = prepare_all(tables, schemas, units)
         start_compiling()
         backend = cls(prepared, schemas)
-        # A declared type of identifiers is the same for all readers.
-        undeclared = [table for name, table in tables.items() if units[name].type is UNSET]
+        # A declared type of identifiers is the same for all readers; and if each row is a unit, none is chosen.
+        undeclared = [table for name, table in tables.items() if units[name].column and units[name].type is UNSET]
         backend._reading = FIELDS_AS_TEXTS if any(isinstance(table, TextTable) for table in undeclared) else None
         return backend
 
