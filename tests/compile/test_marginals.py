@@ -48,7 +48,7 @@ def test_variances_are_those_of_weighted_least_squares(design: tuple[Marginals, 
         precision * _matrix(margins.sizes, table).T @ _matrix(margins.sizes, table)
         for table, precision in zip(margins.subsets, precisions, strict=True)
     )
-    inverse = np.linalg.pinv(information)
+    inverse = np.linalg.pinv(information, rcond=1e-12, hermitian=True)
     for table, variance in zip(margins.subsets, margins.variances(precisions), strict=True):
         query = _matrix(margins.sizes, table)
         np.testing.assert_allclose(np.diag(query @ inverse @ query.T), variance, rtol=1e-6)
