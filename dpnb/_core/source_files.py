@@ -44,8 +44,6 @@ class TableFileCheck:
         Version of the tables.
     current_digest : callable
         Returns the current digest of the files; None if no files can be identified.
-    in_memory : bool, default False
-        Whether the digest is that of a way of reading.
 
     Raises
     ------
@@ -54,9 +52,7 @@ class TableFileCheck:
         memory and now is with a text file, or the reverse, so that other rows of a unit may have counted.
     """
 
-    def __init__(
-        self, ledger: Ledger, version: str, current_digest: Callable[[], str | None], in_memory: bool = False
-    ) -> None:
+    def __init__(self, ledger: Ledger, version: str, current_digest: Callable[[], str | None]) -> None:
         self._version, self._current_digest = version, current_digest
         self._digest = current_digest()
         if self._digest is None:
@@ -70,7 +66,7 @@ class TableFileCheck:
         key = _key(version)
         with ledger.transaction():
             row = ledger.by_request_key(key)
-            was_read_otherwise = row is None and in_memory and _is_used(ledger, version)
+            was_read_otherwise = row is None and self._digest == FIELDS_AS_TEXTS and _is_used(ledger, version)
             if row is None and not was_read_otherwise:
                 ledger.reserve(
                     kind=TABLE_FILES,
