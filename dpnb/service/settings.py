@@ -10,7 +10,7 @@ from __future__ import annotations
 import grp
 import os
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +34,6 @@ SERVICE_KEYS = dict.fromkeys(
 )
 TABLE_KEYS = dict.fromkeys(("declaration", "data", "session", "mode", "projects", "analysts"), False)
 COCKPIT_KEYS = dict.fromkeys(("host", "port", "names", "tls"), False)
-LIMIT_KEYS = dict.fromkeys(("requests_per_minute", "running", "streams", "wait_seconds"), False)
 LARGEST_LIMIT = 10**6
 DEFAULT_PORT, COCKPIT_PORT = 8443, 8444
 LONGEST_PATH = 100
@@ -219,7 +218,7 @@ class _Reader:
         entry = self._content.get("limits", {})
         if not isinstance(entry, dict):
             raise self._fault(("limits",), f"limits: must be a table; got {entry!r}; write a line [limits]")
-        self._file.refuse_keys(entry, LIMIT_KEYS, ("limits",))
+        self._file.refuse_keys(entry, dict.fromkeys((one.name for one in fields(Limits)), False), ("limits",))
         for key, value in entry.items():
             if type(value) is not int or not 0 < value <= LARGEST_LIMIT:
                 raise self._fault(
