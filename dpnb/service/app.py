@@ -10,7 +10,8 @@ import asyncio
 import contextlib
 import logging
 import re
-from collections.abc import AsyncIterator, Callable
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,11 +23,14 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request as HttpRequest
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from dpnb.copying import NotCopyable
 from dpnb.errors import AccessDenied, DpnbError, InvalidValueError, ServiceUnavailable
 from dpnb.service.acts import act, audit_page
+from dpnb.service.connections import keep_connection
 from dpnb.service.events import ChangeFeed
+from dpnb.service.failures import FailedLogins
 from dpnb.service.grid import TimeGrid, assumed_rows
 from dpnb.service.hosts import is_loopback
 from dpnb.service.hub import HubIdentities
@@ -65,6 +69,14 @@ NO_ROUTE = "Not Found"
 TOO_OFTEN = (
     429,
     Refused("RequestError", "request: too many in the last minute; nothing was charged; wait, and send it again"),
+)
+TOO_MANY_OPEN = (
+    429,
+    Refused("RequestError", "request: too many are open at once; nothing was charged; wait for the other replies"),
+)
+FAILED_TOO_OFTEN = (
+    429,
+    Refused("AccessDenied", "token: must be valid; too many were not in the last minute; wait, and send it again"),
 )
 
 ANALYSTS: tuple[Role, ...] = ("analyst",)
@@ -209,6 +221,8 @@ class Service(NotCopyable):
         self.tokens, self._hosts, self._rules = tokens, hosts, rules or Rules()
         self.tables: dict[str, ServedTable] = {}
         self._rates: dict[str, RequestRate] = {}
+        self._open: Counter[str] = Counter()  # requests by the name of their sender, until the reply was written
+        self.failures = FailedLogins()
         self._hub, self._prefix, self.identities = hub, prefix, Identities(tokens, hub)
 
     def add(self, table: OpenTable) -> None:
@@ -265,27 +279,23 @@ class Service(NotCopyable):
 
     # --- authentication -----------------------------------------------------------------------------------------
 
-    def _authenticated(
-        self, answer: Callable[[HttpRequest, Identity, Valid], Any], roles: tuple[Role, ...]
-    ) -> Callable[[HttpRequest], Any]:
+    def _authenticated(self, answer: Callable[[HttpRequest, Identity, Valid], Any], roles: tuple[Role, ...]) -> ASGIApp:
         """A route that answers only with a valid token of one of the roles."""
 
-        async def route(request: HttpRequest) -> Response:
+        async def route(request: HttpRequest, held: contextlib.AsyncExitStack) -> Response:
             scheme, _, token = request.headers.get("authorization", "").partition(" ")
             token = token if scheme.lower() == "bearer" and len(token) <= LONGEST_TOKEN else ""
             try:
                 person = await self.identities.find(token)
             except AccessDenied as error:
-                log_login("login_refused", client=_client(request), fault=str(error))
-                self._rules.metrics.login_refused()
-                return _reply(403, Refused("AccessDenied", str(error)))
+                return self._refuse_login(request, _reply(403, Refused("AccessDenied", str(error))), str(error))
             except ServiceUnavailable as error:
                 log("jupyterhub_unavailable", logging.WARNING, client=_client(request))
                 return _reply(503, Refused("ServiceUnavailable", str(error)))
             if person is None:
-                log_login("login_refused", client=_client(request), fault=self.tokens.fault)
-                self._rules.metrics.login_refused()
-                return _reply(*UNAUTHORIZED, headers={"WWW-Authenticate": "Bearer"})
+                refusal = _reply(*UNAUTHORIZED, headers={"WWW-Authenticate": "Bearer"})
+                return self._refuse_login(request, refusal, self.tokens.fault)
+            keep_connection(request.scope)
             if person.role not in roles:
                 log_login("role_refused", actor=person.name, role=person.role, client=_client(request))
                 return _reply(403, Refused("AccessDenied", _needs(roles, person.role)))
@@ -293,10 +303,32 @@ class Service(NotCopyable):
             if seconds := rate.wait():
                 self._rules.metrics.limited("requests_per_minute")
                 return _reply(*TOO_OFTEN, headers={"Retry-After": str(seconds)})
+            if self._open[person.name] >= self._rules.limits.connections:
+                self._rules.metrics.limited("connections")
+                return _reply(*TOO_MANY_OPEN, headers={"Retry-After": "1"})
+            held.enter_context(self._opened(person.name))
             response: Response = await answer(request, person, Valid(self.identities, token, person))
             return response
 
-        return route
+        return _Held(route)
+
+    def _refuse_login(self, request: HttpRequest, refusal: Response, fault: str) -> Response:
+        self._rules.metrics.login_refused()
+        log_login("login_refused", client=_client(request), fault=fault)
+        if seconds := self.failures.wait(_client(request) or ""):
+            return _reply(*FAILED_TOO_OFTEN, headers={"Retry-After": str(seconds)})
+        return refusal
+
+    @contextlib.contextmanager
+    def _opened(self, name: str) -> Iterator[None]:
+        """Count a request of a person until its reply was written."""
+        self._open[name] += 1
+        try:
+            yield
+        finally:
+            self._open[name] -= 1
+            if not self._open[name]:
+                del self._open[name]
 
     def _served(self, request: HttpRequest, person: Identity) -> ServedAnalyst:
         served = self.tables.get(request.path_params["table"])
@@ -377,6 +409,19 @@ class Service(NotCopyable):
         kind = str(type(one).__struct_config__.tag)
         log("act", actor=person.name, role=person.role, table=table.name, act=kind)
         return _reply(200, await asyncio.to_thread(audit_page, table, table.session.ledger.count))
+
+
+class _Held:
+    """A route that may hold something until its reply was written."""
+
+    def __init__(self, route: Callable[[HttpRequest, contextlib.AsyncExitStack], Awaitable[Response]]) -> None:
+        self._route = route
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        async with contextlib.AsyncExitStack() as held:
+            response = await self._route(HttpRequest(scope, receive, send), held)
+            await response(scope, receive, send)
 
 
 def _needs(roles: tuple[Role, ...], role: Role) -> str:

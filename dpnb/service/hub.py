@@ -124,13 +124,16 @@ class HubIdentities(NotCopyable):
         self._known: OrderedDict[bytes, _Known] = OrderedDict()
         self._lock = threading.Lock()
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="dpnb-hub")
+        self._again = ThreadPoolExecutor(THREADS, thread_name_prefix="dpnb-hub-again")
+        """Asks about tokens that were valid before, which do not wait for invented ones."""
         self._waiting: set[bytes] = set()
         self._numbers = count()
         self._down_until = float("-inf")
 
     def close(self) -> None:
         """Ask no more."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        for threads in (self._threads, self._again):
+            threads.shutdown(wait=False, cancel_futures=True)
         self._client.close()
 
     async def find(self, token: str) -> Identity | None:
@@ -149,6 +152,9 @@ class HubIdentities(NotCopyable):
             return known.result()
         if TOKEN.fullmatch(token) is None:
             return None
+        before = self._known.get(key)
+        if before is not None and before.person is not None:
+            return await asyncio.get_running_loop().run_in_executor(self._again, self.ask, token)
         if len(self._waiting) >= MAX_WAITING:
             raise ServiceUnavailable(DOWN)
         place = b"%d" % next(self._numbers)
@@ -169,7 +175,7 @@ class HubIdentities(NotCopyable):
             return None
         if self._now() - known.time > CACHE_SECONDS and key not in self._waiting and len(self._waiting) < MAX_WAITING:
             self._waiting.add(key)
-            self._threads.submit(self._refresh, key, token)
+            self._again.submit(self._refresh, key, token)
         return known.person
 
     def _refresh(self, key: bytes, token: str) -> None:

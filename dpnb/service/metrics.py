@@ -42,6 +42,10 @@ class Metrics(NotCopyable):
         self._logins = Counter("dpnb_refused_logins", "Requests without a valid token", registry=self.registry)
         self._running = Gauge("dpnb_running", "Requests that run or wait", ("table",), registry=self.registry)
         self._streams = Gauge("dpnb_streams", "Open streams of events", ("table",), registry=self.registry)
+        self._connections = Gauge("dpnb_connections", "Open connections", ("port",), registry=self.registry)
+        self._closed = Counter(
+            "dpnb_closed_connections", "Connections closed for a limit", ("port", "limit"), registry=self.registry
+        )
         self._headroom = Gauge("dpnb_headroom", "Share of the budget that is left", ("table",), registry=self.registry)
 
     def executed(self, table: str, call: str, outcome: str, seconds: float) -> None:
@@ -60,6 +64,14 @@ class Metrics(NotCopyable):
     def login_refused(self) -> None:
         """Count a request without a valid token."""
         self._logins.inc()
+
+    def connection_closed(self, port: str, limit: str) -> None:
+        """Count a connection that was closed for a limit."""
+        self._closed.labels(port, limit).inc()
+
+    def follow_connections(self, port: str, read: Callable[[], int]) -> None:
+        """Read the number of a port's connections whenever the figures are read."""
+        self._connections.labels(port).set_function(read)
 
     def follow(
         self, table: str, running: Callable[[], int], streams: Callable[[], int], left: Callable[[], float]

@@ -1,8 +1,8 @@
 """Starts, reloads and stops the service.
 
-``SIGTERM`` and ``SIGINT`` stop it after the running requests; a second one stops it at once, and what was charged then
-is answered when the request is repeated.  ``SIGHUP`` reads the settings again: tables are added and removed, and with
-an invalid file the service keeps what it has.
+``SIGTERM`` and ``SIGINT`` stop it after the running requests, without waiting long for clients that do not read; a
+second one stops it at once, and what was charged then is answered when the request is repeated.  ``SIGHUP`` reads the
+settings again: tables are added and removed, and with an invalid file the service keeps what it has.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from dpnb.errors import DpnbError, InvalidValueError
 from dpnb.service.address import Listening, listen
 from dpnb.service.app import Rules, ServedTable, Service, allowed_hosts
 from dpnb.service.cockpit.serving import CockpitServer
+from dpnb.service.connections import Bounds, Gate, most_connections, server_config
 from dpnb.service.hub import HubIdentities
 from dpnb.service.log import log, set_up_log
 from dpnb.service.metrics import Metrics, MetricsServer
@@ -34,9 +35,6 @@ from dpnb.service.tokens import TokenStore, read_tokens
 
 PRIVATE = 0o077
 """The mask of the files that a service creates, such as ledgers and logs: other users read none of them."""
-
-MOST_CONNECTIONS = 2000
-"""Connections and requests of all analysts together; those beyond are refused at once."""
 
 NOBODY: Callable[[str], None] = lambda address: None  # noqa: E731
 """Hears nothing."""
@@ -156,7 +154,7 @@ class _Running(uvicorn.Server):
     """A running service."""
 
     def __init__(self, settings: Settings, tables: list[OpenTable], listening: Listening) -> None:
-        self._settings, self._tables, self._listening = settings, tables, listening
+        self._settings, self._tables = settings, tables
         address = settings.address
         hosts = allowed_hosts(address.host, address.names) if isinstance(address, PortAddress) else ()
         self._metrics = Metrics()
@@ -165,22 +163,15 @@ class _Running(uvicorn.Server):
         prefix = address.prefix if isinstance(address, PortAddress) else ""
         self._service = Service(TokenStore(settings.tokens), hosts, rules, hub, prefix)
         tls = address.tls if isinstance(address, PortAddress) else None
-        config = uvicorn.Config(
-            self._service.app(),
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            proxy_headers=False,
-            lifespan="on",
-            ws="none",
-            h11_max_incomplete_event_size=64 * 1024,
-            limit_concurrency=MOST_CONNECTIONS,
-            ssl_certfile=None if tls is None else str(tls.certificate),
-            ssl_keyfile=None if tls is None else str(tls.key),
-        )
-        super().__init__(config)
+        most, cockpit_most = most_connections(settings.cockpit is not None)
+        per_peer = None if settings.behind_proxy else settings.limits.connections
+        self._gate = Gate("service", Bounds(most, per_peer), self._metrics)
+        super().__init__(server_config(self._service.app(), self._gate, tls, lifespan=True))
         self._announce: tuple[Callable[[str], None], ...] = ()
-        self._cockpit = None if settings.cockpit is None else CockpitServer(self._service, settings.cockpit)
+        self._cockpit = None
+        if settings.cockpit is not None:
+            self._cockpit = CockpitServer(self._service, settings.cockpit, cockpit_most, self._metrics)
+        self._listening = replace(listening, socket=self._gate.listening(listening.socket))
         self._reloading = asyncio.Lock()
         self._background: set[asyncio.Task[None]] = set()
 
@@ -191,6 +182,7 @@ class _Running(uvicorn.Server):
             with _metrics_served(self._settings.metrics, self._metrics):
                 super().run(sockets=[self._listening.socket])
         finally:
+            self._listening.socket.close()
             if self._cockpit is not None:
                 self._cockpit.close()
         if self.force_exit:
@@ -227,6 +219,7 @@ class _Running(uvicorn.Server):
         """Serve until a signal, then end the streams of events, which would keep the service from stopping."""
         await super().main_loop()
         log("stopping")
+        self._gate.stop()
         self._service.end_streams()
         if self._cockpit is not None:
             await self._cockpit.end()
@@ -281,7 +274,7 @@ class _Running(uvicorn.Server):
         changed += ["cockpit"] if old.cockpit != new.cockpit else []
         changed += [
             key
-            for key in ("tokens", "log", "metrics", "time_grid", "limits", "jupyterhub")
+            for key in ("tokens", "log", "metrics", "time_grid", "limits", "jupyterhub", "behind_proxy")
             if getattr(old, key) != getattr(new, key)
         ]
         kept = old.tables.keys() & new.tables.keys()

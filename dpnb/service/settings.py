@@ -27,7 +27,7 @@ EXAMPLE = "curator.toml"
 SERVICE_KEYS = dict.fromkeys(
     (
         *("socket", "group", "host", "port", "names", "tls", "tokens", "log", "metrics", "time_grid", "limits"),
-        *("cockpit", "tables"),
+        *("cockpit", "tables", "behind_proxy"),
         *("prefix", "jupyterhub"),
     ),
     False,
@@ -75,12 +75,16 @@ class Limits:
         Open streams of events about one table.
     wait_seconds : int
         How long a request may wait for others before it is refused, uncharged.
+    connections : int
+        Connections from one address, or of one account of the machine, unless the service is behind a proxy; and
+        requests and streams of one analyst that are open at once.
     """
 
     requests_per_minute: int = 1200
     running: int = 16
     streams: int = 20
     wait_seconds: int = 600
+    connections: int = 100
 
 
 @dataclass(frozen=True)
@@ -137,6 +141,8 @@ class Settings:
         The JupyterHub whose users may connect; None for none.
     cockpit : PortAddress or None
         Where the curator's page is served; None for nowhere.
+    behind_proxy : bool
+        Whether connections come from a proxy, so that they are not limited by where they come from.
     """
 
     path: Path
@@ -149,6 +155,7 @@ class Settings:
     limits: Limits = field(default_factory=Limits)
     jupyterhub: HubSettings | None = None
     cockpit: PortAddress | None = None
+    behind_proxy: bool = False
 
 
 def read_settings(path: str | os.PathLike[str]) -> Settings:
@@ -202,16 +209,22 @@ class _Reader:
             log=self._file_of(("log",)) if "log" in self._content else None,
             tables=self._tables(tables),
             metrics=self._file_of(("metrics",)) if "metrics" in self._content else None,
-            time_grid=self._time_grid(),
+            time_grid=self._flag("time_grid", True),
             limits=self._limits(),
             jupyterhub=read_hub(self._file),
             cockpit=self._cockpit(),
+            behind_proxy=self._behind_proxy(),
         )
 
-    def _time_grid(self) -> bool:
-        value = self._content.get("time_grid", True)
+    def _behind_proxy(self) -> bool:
+        """Whether a proxy makes the connections; without TLS a port is on the loopback, where one ends, or a tunnel."""
+        address = self._address()
+        return self._flag("behind_proxy", isinstance(address, PortAddress) and address.tls is None)
+
+    def _flag(self, key: str, default: bool) -> bool:
+        value = self._content.get(key, default)
         if not isinstance(value, bool):
-            raise self._fault(("time_grid",), f"time_grid: must be true or false; got {value!r}")
+            raise self._fault((key,), f"{key}: must be true or false; got {value!r}")
         return value
 
     def _limits(self) -> Limits:

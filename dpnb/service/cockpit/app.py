@@ -30,6 +30,7 @@ from dpnb.service.cockpit.logins import LIFETIME, READERS, Logins, NewLogin
 from dpnb.service.cockpit.page import DOCUMENT, read_static
 from dpnb.service.cockpit.protections import Origins, Protected
 from dpnb.service.cockpit.views import holder_view, log_view, may_rotate, table_view, version_of
+from dpnb.service.connections import keep_connection
 from dpnb.service.limits import RequestRate
 from dpnb.service.log import log, log_login
 from dpnb.service.tokens import Identity, Role
@@ -161,9 +162,9 @@ class Cockpit(NotCopyable):
 
     def _refuse_login(self, request: HttpRequest) -> Response:
         client = _client(request)
-        if seconds := self._logins.wait(client or ""):
-            return _refusal(429, "Too many failed logins; wait a minute.", {"Retry-After": str(seconds)})
         log_login("login_refused", client=client, page="cockpit", fault=self._service.tokens.fault)
+        if seconds := self._service.failures.wait(client or ""):
+            return _refusal(429, "Too many failed logins; wait a minute.", {"Retry-After": str(seconds)})
         return _refusal(401, WRONG_TOKEN)
 
     async def _logout(self, request: HttpRequest, sender: Sender) -> Response:
@@ -181,6 +182,7 @@ class Cockpit(NotCopyable):
             person = self._logins.person(cookie, csrf)
             if person is None:
                 return _refusal(401, NO_LOGIN)
+            keep_connection(request.scope)
             if person.role not in roles:
                 log_login("role_refused", actor=person.name, role=person.role, client=_client(request), page="cockpit")
                 return _refusal(403, f"A person with the role {person.role} can only read.")

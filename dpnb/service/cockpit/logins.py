@@ -16,7 +16,6 @@ from datetime import datetime, timedelta
 
 from dpnb.copying import NotCopyable
 from dpnb.service import tokens
-from dpnb.service.limits import RequestRate
 from dpnb.service.tokens import LONGEST_TOKEN, Identity, Role, TokenStore, hash_of
 
 LIFETIME = timedelta(hours=4)
@@ -26,10 +25,6 @@ READERS: tuple[Role, ...] = ("auditor", "curator", "owner")
 BYTES = 32
 MOST_LOGINS = 200
 """At once; a further one ends the oldest."""
-
-FAILURES_PER_MINUTE = 10
-MOST_CLIENTS = 1000
-"""Addresses whose failures are counted."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +78,6 @@ class Logins(NotCopyable):
     def __init__(self, store: TokenStore) -> None:
         self._store = store
         self._logins: OrderedDict[str, LoggedIn] = OrderedDict()
-        self._failures: OrderedDict[str, RequestRate] = OrderedDict()
 
     def begin(self, token: str) -> NewLogin | Identity | None:
         """Begin a login: always with new secrets, so that nobody can choose them for another.
@@ -126,14 +120,3 @@ class Logins(NotCopyable):
     def end(self, cookie: str) -> None:
         """End a login."""
         self._logins.pop(hash_of(cookie), None)
-
-    def wait(self, client: str) -> int:
-        """Count a failed login of a client; after how many seconds another one is heard, or 0.
-
-        A valid token is always accepted: it cannot be guessed, and others must not be able to lock a curator out.
-        """
-        rate = self._failures.setdefault(client, RequestRate(FAILURES_PER_MINUTE))
-        self._failures.move_to_end(client)
-        while len(self._failures) > MOST_CLIENTS:
-            self._failures.popitem(last=False)
-        return rate.wait()

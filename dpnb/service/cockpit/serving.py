@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import uvicorn
 
@@ -12,9 +13,9 @@ from dpnb.service.address import listen
 from dpnb.service.app import Service, allowed_hosts
 from dpnb.service.cockpit.app import Cockpit
 from dpnb.service.cockpit.protections import Origins
+from dpnb.service.connections import Bounds, Gate, server_config
+from dpnb.service.metrics import Metrics
 from dpnb.service.ports import PortAddress
-
-MOST_CONNECTIONS = 200
 
 
 class CockpitServer(uvicorn.Server):
@@ -26,6 +27,10 @@ class CockpitServer(uvicorn.Server):
         The service.
     address : PortAddress
         Where it listens.
+    most : int
+        Connections that it accepts; they are apart from those of analysts.
+    metrics : Metrics
+        The curator's figures.
 
     Raises
     ------
@@ -38,27 +43,16 @@ class CockpitServer(uvicorn.Server):
         The address that a curator opens.
     """
 
-    def __init__(self, service: Service, address: PortAddress) -> None:
+    def __init__(self, service: Service, address: PortAddress, most: int, metrics: Metrics) -> None:
         tls = address.tls
         self._cockpit = Cockpit(service, Origins(allowed_hosts(address.host, address.names), tls is not None))
-        self._address, self._listening = address, listen(address)
-        self.url = self._listening.url
+        per_peer = None if tls is None else most // 2  # without TLS it is on the loopback, where a tunnel may end
+        self._gate = Gate("cockpit", Bounds(most, per_peer), metrics)
+        opened = listen(address)
+        self._address, self.url = address, opened.url
+        self._listening = replace(opened, socket=self._gate.listening(opened.socket))
         self._task: asyncio.Task[None] | None = None
-        super().__init__(
-            uvicorn.Config(
-                self._cockpit.app(),
-                log_config=None,
-                access_log=False,
-                server_header=False,
-                proxy_headers=False,
-                lifespan="off",
-                ws="none",
-                h11_max_incomplete_event_size=64 * 1024,
-                limit_concurrency=MOST_CONNECTIONS,
-                ssl_certfile=None if tls is None else str(tls.certificate),
-                ssl_keyfile=None if tls is None else str(tls.key),
-            )
-        )
+        super().__init__(server_config(self._cockpit.app(), self._gate, tls, lifespan=False))
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -72,6 +66,7 @@ class CockpitServer(uvicorn.Server):
     async def end(self) -> None:
         """End the streams and the running requests."""
         self._cockpit.end_streams()
+        self._gate.stop()
         self.should_exit = True
         if self._task is not None:
             await self._task

@@ -1,0 +1,17 @@
+"""A service whose limits of time and number are set: ``python hasty.py SETTINGS NAME=VALUE ...``."""
+
+from __future__ import annotations
+
+import sys
+
+from dpnb.__main__ import main
+from dpnb.ledger import sqlite_file
+from dpnb.service import connections
+
+sqlite_file.SYNCHRONOUS = "OFF"  # no test of it cuts the power
+
+if __name__ == "__main__":
+    for setting in sys.argv[2:]:
+        name, _, value = setting.partition("=")
+        setattr(connections, name, float(value) if "." in value else int(value))
+    sys.exit(main(["serve", sys.argv[1]]))
