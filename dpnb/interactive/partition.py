@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar, Generic, TypeVar
+from weakref import WeakValueDictionary
 
 from dpnb._core.accountant.tree import PARTITION, Launch
 from dpnb._core.core import SessionCore
@@ -26,6 +28,8 @@ from dpnb.ledger import node_of
 from dpnb.render.numbers import format_percent_first
 
 MAX_PARTS_SHOWN = 50
+MOST_KEPT = 16
+"""Sessions of parts that are kept although nobody uses them; each takes up to some hundred kilobytes."""
 
 P = TypeVar("P")
 """Type of the session of a part."""
@@ -60,7 +64,8 @@ class Partition(SessionMechanism, Mapping[Key, P], Generic[P]):
         super().__init__(launch, core)
         self._session = session
         self._keys: tuple[Key, ...] = tuple(launch.details["resolved"]["keys"])
-        self._sessions: dict[Key, P] = {}
+        self._sessions: WeakValueDictionary[Key, P] = WeakValueDictionary()  # one for each part while it is used
+        self._recent: OrderedDict[Key, P] = OrderedDict()
         self._charged_parts = int(launch.details["resolved"]["charged_parts_per_unit"])
         self._indices = {node_of(launch.id, (key,)).partition(" ")[2]: index for index, key in enumerate(self._keys)}
 
@@ -81,10 +86,15 @@ class Partition(SessionMechanism, Mapping[Key, P], Generic[P]):
         if key not in self._keys:
             known = ", ".join(map(repr, self._keys[:10])) + (", ..." if len(self._keys) > 10 else "")
             raise PlanError(f"{self.name}: {key!r} is not a key of this partition; its keys are {known}")
-        if key not in self._sessions:
+        session = self._sessions.get(key)
+        if session is None:
             declared = self._keys[self._keys.index(key)]  # 1 == True: the name shows the declared one
-            self._sessions[key] = self._session(self, self._core.part_of(self._launch, declared))
-        return self._sessions[key]
+            session = self._sessions[key] = self._session(self, self._core.part_of(self._launch, declared))
+        self._recent[key] = session
+        self._recent.move_to_end(key)
+        while len(self._recent) > MOST_KEPT:
+            self._recent.popitem(last=False)
+        return session
 
     def _part_at(self, node: str) -> P | None:
         """The session of the part on a node; None if no part has it.
