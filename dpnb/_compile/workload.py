@@ -12,6 +12,7 @@ any filter, so it is the same for every table.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -252,7 +253,7 @@ def levels_of(plans: Sequence[Plan], schema: Schema) -> tuple[KeyedLevel, ...]:
                 )
         if plan.group_keys is not None:
             own = [levels[group.expression].keys for group in plan.group_by]
-            if plan.group_keys != tuple(product(*own)):
+            if len(plan.group_keys) != math.prod(map(len, own)) or plan.group_keys != tuple(product(*own)):
                 raise PlanError(
                     f"plan: the groups of the {plan.words} must be all combinations of the keys of each level, in "
                     "order; release it separately"
