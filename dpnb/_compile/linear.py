@@ -103,8 +103,8 @@ class LinearQuery:
         return max(1, min(bounds))
 
     @cached_property
-    def required(self) -> tuple[Expression, ...]:
-        """Expressions that must not be missing in a row, for any of the features."""
+    def required_by_features(self) -> list[tuple[Expression, ...]]:
+        """For each feature the expressions that must not be missing; once for features that share a tuple of them."""
         required = [
             ()
             if isinstance(feature, UnitFeature)
@@ -113,7 +113,13 @@ class LinearQuery:
             else feature.required
             for feature in self.features
         ]
-        return tuple(node for node in dict.fromkeys(required[0]) if all(node in nodes for nodes in required))
+        return list({id(nodes): nodes for nodes in required}.values())
+
+    @cached_property
+    def required(self) -> tuple[Expression, ...]:
+        """Expressions that must not be missing in a row, for any of the features."""
+        first, *others = self.required_by_features
+        return tuple(node for node in dict.fromkeys(first) if all(node in nodes for nodes in others))
 
 
 def linear_query(

@@ -37,13 +37,10 @@ MB = 10**6
 MAX_WORDS = 200
 """Characters of the query in a refusal."""
 
-ROWS_BYTES = 2**28
-"""Memory for the rows of the blocks that are computed at a time; `dpnb._backends.memory.working_set` divides it."""
-
-NUMBER_BYTES = 300
+NUMBER_BYTES = 250
 """Memory for each number of an answer: sums, random bits, noisy integers, their text, and a copy for the reply."""
 
-GROUP_BYTES, LEVEL_BYTES = 150, 40
+GROUP_BYTES, LEVEL_BYTES = 100, 20
 """Memory for the key of a group, and for each of its values, in a compiled query and its answer."""
 
 FEATURE_BYTES = 10_000
@@ -88,9 +85,9 @@ class Work:
 
     @property
     def memory(self) -> int:
-        """Bytes that compiling, answering and storing need at most, besides the tables themselves."""
+        """Bytes that compiling, answering and storing need at most, besides tables and blocks of their rows."""
         keys = self.groups * GROUP_BYTES + self.key_values * LEVEL_BYTES
-        return ROWS_BYTES + self.numbers * NUMBER_BYTES + keys + self.features * FEATURE_BYTES
+        return self.numbers * NUMBER_BYTES + keys + self.features * FEATURE_BYTES
 
 
 @dataclass(frozen=True)
@@ -104,7 +101,8 @@ class WorkLimits:
     numbers : int
         Largest number of noisy values.
     memory : int
-        Largest number of bytes of memory, besides the tables.
+        Largest number of bytes of memory, besides the tables and the blocks of their rows, which have a fixed size for
+        each core (`dpnb._backends.memory.working_set`).
     answer : int
         Largest number of bytes of a stored answer; SQLite stores no text of more than 10**9.
     """
