@@ -11,12 +11,14 @@ from dpnb._compile.features import BY_UNIT, CountFeature, Feature, GradientFeatu
 from dpnb._compile.lowering import features_of
 from dpnb._compile.sensitivity import cells_of_unit, clips, max_norm_squared, max_rows_in_cell
 from dpnb._compile.validation import refuse_unsound
+from dpnb._compile.work import LOCAL_LIMITS, WorkLimits, work_of
 from dpnb._plan.checks import check_plan
 from dpnb._plan.expressions.nodes import Expression
 from dpnb._plan.measurements import Discovery, Single, weighted_parts
 from dpnb._plan.plan import Plan, group_keys
 from dpnb._plan.privacy_unit import ContributionBounds, PrivacyUnit, effective_bounds
 from dpnb._plan.schema import Key, Schema
+from dpnb._plan.structure import check_structure
 from dpnb.errors import PlanError
 
 MIN_WEIGHT = 2**8
@@ -25,9 +27,6 @@ MIN_WEIGHT = 2**8
 MIN_ROW_STEPS = 2**20
 """The smallest number of integer steps in the largest row of a feature if units are scaled down: rounding toward zero
 then removes a millionth of a row, not a row."""
-
-MAX_NUMBERS = 20_000_000
-"""Largest number of noisy values in one answer: a few hundred megabytes."""
 
 UNKNOWN_CELLS = 2**62
 """The number of groups that is assumed if it is unknown, as in a discovery."""
@@ -78,6 +77,11 @@ class LinearQuery:
         return sum(feature.slots for feature in self.features)
 
     @property
+    def numbers(self) -> int:
+        """Numbers of the answer: those of the measured cells."""
+        return self.slots * (self.cells if self.cell_subset is None else len(self.cell_subset))
+
+    @property
     def norm_step(self) -> int:
         """The squared norm of what a unit adds is a multiple of this, unless the unit's vector is scaled down."""
         return 1 if self.clip_squared is not None else math.gcd(*(feature.weight for feature in self.features)) ** 2
@@ -99,8 +103,8 @@ class LinearQuery:
         return max(1, min(bounds))
 
     @cached_property
-    def required(self) -> tuple[Expression, ...]:
-        """Expressions that must not be missing in a row, for any of the features."""
+    def required_by_features(self) -> list[tuple[Expression, ...]]:
+        """For each feature the expressions that must not be missing; once for features that share a tuple of them."""
         required = [
             ()
             if isinstance(feature, UnitFeature)
@@ -109,7 +113,13 @@ class LinearQuery:
             else feature.required
             for feature in self.features
         ]
-        return tuple(node for node in dict.fromkeys(required[0]) if all(node in nodes for nodes in required))
+        return list({id(nodes): nodes for nodes in required}.values())
+
+    @cached_property
+    def required(self) -> tuple[Expression, ...]:
+        """Expressions that must not be missing in a row, for any of the features."""
+        first, *others = self.required_by_features
+        return tuple(node for node in dict.fromkeys(first) if all(node in nodes for nodes in others))
 
 
 def linear_query(
@@ -119,6 +129,7 @@ def linear_query(
     cell_subset: tuple[int, ...] | None = None,
     *,
     divisible: bool = False,
+    limits: WorkLimits = LOCAL_LIMITS,
 ) -> LinearQuery:
     """Compile a plan, to be measured in all or some of its cells.
 
@@ -135,17 +146,21 @@ def linear_query(
     divisible : bool, default False
         Whether a unit's vector may be scaled down later to the unit's remaining budget; the integer steps are then made
         fine enough.
+    limits : WorkLimits, optional
+        Limits of the query's work, which are checked before anything of it is listed.
 
     Raises
     ------
     PlanError
-        The plan is undefined or unbounded under the schema, or one of its numbers is out of range.
+        The plan is undefined or unbounded under the schema, one of its numbers is out of range, or it is too large.
     """
+    check_structure(plan)
+    limits.refuse(plan.words, work_of(plan, schema))
     check_plan(plan, schema)
-    limits = effective_bounds(unit, plan.contribution_bounds)
+    bounds = effective_bounds(unit, plan.contribution_bounds)
     keys = group_keys(plan, schema) if plan.group_by and not isinstance(plan.aggregation, Discovery) else ()
     cells = max(1, len(keys)) if not isinstance(plan.aggregation, Discovery) else UNKNOWN_CELLS
-    if isinstance(plan.aggregation, Discovery) and limits.max_rows is None and limits.max_groups is None:
+    if isinstance(plan.aggregation, Discovery) and bounds.max_rows is None and bounds.max_groups is None:
         raise PlanError(
             "discover: needs a bound on the groups of one unit; give max_groups_per_unit= or max_rows_per_unit= to the "
             "session or to .bound_contributions()"
@@ -158,14 +173,8 @@ def linear_query(
         parts.append((aggregation, len(features), len(part_features)))
         features += part_features
         shares += [Fraction(share) / len(part_features)] * len(part_features)
-    scaled_down = clips(limits, cells) and not all(isinstance(feature, BY_UNIT) for feature in features)
-    numbers = max(1, len(keys)) * sum(feature.slots for feature in features)
-    if numbers > MAX_NUMBERS:
-        raise PlanError(
-            f"{plan.words}: needs {numbers:,} noisy numbers at once; at most {MAX_NUMBERS:,} are possible; request "
-            "fewer groups by keys=[...], or a simpler statistic (a quantile needs some thousands for each group)"
-        )
-    norms_squared = _max_norms_squared(features, limits, cells)
+    scaled_down = clips(bounds, cells) and not all(isinstance(feature, BY_UNIT) for feature in features)
+    norms_squared = _max_norms_squared(features, bounds, cells)
     weights = _weights(shares, norms_squared)
     if scaled_down or (divisible and not isinstance(plan.aggregation, Discovery)):
         fineness = _fineness(features, weights)
@@ -177,10 +186,10 @@ def linear_query(
         clip = math.floor(
             sum(bound * weight**2 for feature, bound, weight in weighted if not isinstance(feature, UnitFeature))
         )
-    measured = _max_norms_squared(features, limits, cells if cell_subset is None else len(cell_subset))
+    measured = _max_norms_squared(features, bounds, cells if cell_subset is None else len(cell_subset))
     squared = math.ceil(sum(bound * weight**2 for bound, weight in zip(measured, weights, strict=True)))
     refuse_unsound(plan.words, features, squared, clip)
-    return LinearQuery(plan, tuple(parts), tuple(features), keys, squared, limits, clip, cell_subset)
+    return LinearQuery(plan, tuple(parts), tuple(features), keys, squared, bounds, clip, cell_subset)
 
 
 def _max_norms_squared(features: list[Feature], limits: ContributionBounds, cells: int) -> list[Fraction]:

@@ -17,6 +17,7 @@ from dpnb._compile.features import (
     UnitFeature,
     ValueFeature,
 )
+from dpnb._plan.expressions.dtypes import Numeric
 from dpnb._plan.expressions.nodes import Arithmetic, Expression, Literal, Seconds
 from dpnb._plan.expressions.rules import numeric_dtype_of, public_keys_of
 from dpnb._plan.expressions.text import words
@@ -147,12 +148,22 @@ def _moments(aggregation: Moments, schema: Schema) -> tuple[Feature, ...]:
     return tuple(feature(*entry) for entry in moment_order(len(columns), len(categories)))
 
 
+def tree_levels(number: Numeric) -> int:
+    """Number of levels of the tree of a number; each leaf of fewer than `TREE_DEPTH` levels is one whole number."""
+    return next(
+        (level for level in range(1, TREE_DEPTH + 1) if _has_leaf_for_each(number, level)),
+        TREE_DEPTH,
+    )
+
+
+def _has_leaf_for_each(number: Numeric, levels: int) -> bool:
+    return number.whole and number.high - number.low < BRANCHING**levels
+
+
 def _nodes(node: Expression, schema: Schema, *, graded: bool) -> TreeFeature:
     number, leaves = numeric_dtype_of(node, schema, "quantiles"), BRANCHING**TREE_DEPTH
-    if number.whole and number.high - number.low < leaves:
-        values = int(number.high - number.low) + 1
-        levels = next(level for level in range(1, TREE_DEPTH + 1) if BRANCHING**level >= values)
-        return TreeFeature(node, number.low, number.high, 1.0, levels, True)
+    if _has_leaf_for_each(number, TREE_DEPTH):
+        return TreeFeature(node, number.low, number.high, 1.0, tree_levels(number), True)
     _value(node, schema, "quantiles")
     if graded and not isinstance(node, Seconds):  # the 0 of a date means nothing
         end = number.high + number.whole  # the last leaf of whole numbers ends after the largest of them

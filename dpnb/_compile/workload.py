@@ -12,6 +12,7 @@ any filter, so it is the same for every table.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -20,7 +21,7 @@ from msgspec.structs import replace
 
 from dpnb._compile.linear import LinearQuery
 from dpnb._compile.marginals import Levels
-from dpnb._plan.expressions.nodes import And, Column, Expression, IsIn, IsNull, Not, arguments
+from dpnb._plan.expressions.nodes import And, Column, Expression, IsIn, IsNull, Not, arguments, conjuncts
 from dpnb._plan.expressions.rules import RULES, public_keys_of
 from dpnb._plan.expressions.text import words
 from dpnb._plan.identity import query_key
@@ -208,7 +209,7 @@ def complete_rows_of(plan: Plan, schema: Schema) -> str:
     PlanError
         The groups are not all combinations of the keys of each level.
     """
-    conditions = [*_parts(plan.where), *(level.condition for level in levels_of([plan], schema))]
+    conditions = [*conjuncts(plan.where), *(level.condition for level in levels_of([plan], schema))]
     rows = {_rows_of(replace(plan, where=condition)) for condition in conditions if condition is not None}
     return " ".join(sorted(rows) or [_rows_of(plan)])
 
@@ -252,7 +253,7 @@ def levels_of(plans: Sequence[Plan], schema: Schema) -> tuple[KeyedLevel, ...]:
                 )
         if plan.group_keys is not None:
             own = [levels[group.expression].keys for group in plan.group_by]
-            if plan.group_keys != tuple(product(*own)):
+            if len(plan.group_keys) != math.prod(map(len, own)) or plan.group_keys != tuple(product(*own)):
                 raise PlanError(
                     f"plan: the groups of the {plan.words} must be all combinations of the keys of each level, in "
                     "order; release it separately"
@@ -263,13 +264,6 @@ def levels_of(plans: Sequence[Plan], schema: Schema) -> tuple[KeyedLevel, ...]:
 def _rows_of(plan: Plan) -> str:
     """The rows that a query counts, however they were written."""
     return query_key(Plan(Count(), where=plan.where, contribution_bounds=plan.contribution_bounds, source=plan.source))
-
-
-def _parts(condition: Expression | None) -> list[Expression]:
-    """The operands of a chain of ``&``."""
-    if condition is None:
-        return []
-    return [*_parts(condition.left), *_parts(condition.right)] if isinstance(condition, And) else [condition]
 
 
 def _can_be_missing(node: Expression) -> bool:

@@ -21,9 +21,12 @@ from dpnb._plan.plan import Plan, describe_plan
 from dpnb.accounting.exact import decimal_sqrt_down, decimal_sqrt_up, exact
 from dpnb.accounting.grid import grid_down, grid_up
 from dpnb.accounting.losses import GDP
-from dpnb.errors import RequestError
+from dpnb.errors import PlanError, RequestError
 from dpnb.mechanisms.calibration import sigma_for
 from dpnb.results.observations import CombinedObservations
+
+MAX_ALL_TABLES = 1024
+"""Largest number of tables, of all aggregations of a batch, from which those to be measured are chosen."""
 
 SLACK = Fraction(1, 10**9)
 """Relative margin for the rounding of doubles: in losses for half-widths up, in shares of a total loss down."""
@@ -128,8 +131,16 @@ def design_batch(
         state = fresh_state(pricer.tables.compile(plan), view)
         needed = GDP(1) if total else pricer.resolve(state, target, pricer.row_counts(state))
         goals[plan] = max(goals.get(plan, Fraction(0)), needed.mu_squared)
+    _refuse_many([Marginals(workload.sizes, tuple(measure.tables)) for measure in workload.measures], description)
     designs = [_design_of(pricer, workload, measure, goals) for measure in workload.measures]
     size = sum(float(precisions.sum()) for _, precisions in designs)
+    measured = [
+        workload.table(measure, levels)
+        for measure, (design, precisions) in zip(workload.measures, designs, strict=True)
+        for levels, precision in zip(design.subsets, precisions.tolist(), strict=True)
+        if precision > 0
+    ]
+    pricer.tables.refuse_work(measured, description)
     blocks = []
     for measure, (design, precisions) in zip(workload.measures, designs, strict=True):
         losses = {
@@ -142,6 +153,16 @@ def design_batch(
         next(view for plan, view in queries if plan in measure.tables.values()) for measure in workload.measures
     )
     return BatchDesign(workload, tuple(blocks), views)
+
+
+def _refuse_many(designs: Sequence[Marginals], description: str) -> None:
+    """Refuse a batch of many aggregations, each of which has many tables to choose from: each choice takes a second."""
+    number = sum(len(design.subsets) for design in designs)
+    if number > MAX_ALL_TABLES:
+        raise PlanError(
+            f"{description}: must have at most {MAX_ALL_TABLES:,} tables to choose from, of all aggregations together; "
+            f"it has {number:,}; nothing was charged; release it in several batches"
+        )
 
 
 def _total_loss(pricer: QueryPricer, target: Target, description: str) -> GDP:

@@ -12,7 +12,7 @@ from typing import Any
 
 from dpnb._compile.workload import workload_of
 from dpnb._core import registry
-from dpnb._core.batch_design import BatchDesign, design_batch, fresh_state
+from dpnb._core.batch_design import BatchDesign, describe_batch, design_batch, fresh_state
 from dpnb._core.batch_target import Queries, batch_targets, refuse_view, words_of
 from dpnb._core.execution.protocol import Execution
 from dpnb._core.planned_batch import PlannedBatch
@@ -73,6 +73,7 @@ class BatchPipeline(NotCopyable):
         for plan, view in queries:
             refuse_view(plan, view)
         plans = [plan for plan, _ in queries]
+        self._pricer.tables.refuse_work(plans, describe_batch(queries))
         planned = PlannedBatch(
             workload_of(plans, self._pricer.tables.schema(plans[0].source)),
             tuple(view for _, view in queries),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -12,6 +12,7 @@ from dpnb._backends import TableBackend, missing_texts, opened
 from dpnb._backends.guard import run_guarded
 from dpnb._backends.memory.prepare.prepared_table import READING_FAILED
 from dpnb._compile import LinearQuery, linear_query
+from dpnb._compile.work import LOCAL_LIMITS, Work, work_of
 from dpnb._core.source_files import TableFileCheck
 from dpnb._plan.checks import check_filter
 from dpnb._plan.join import schema_of, unit_of
@@ -37,6 +38,9 @@ MAX_MISSING = 100
 
 MAX_COMPILED = 16
 """Number of compiled queries that are kept: one release uses its query several times."""
+
+MAX_COMPILED_SIZE = 200_000
+"""Number of features and keys of groups of the compiled queries that are kept, besides the latest query."""
 
 CompiledKey = tuple[str, tuple[int, ...] | None, bool]
 """A plan as JSON, the subset of its cells, and whether the contribution of a unit may be scaled down."""
@@ -87,10 +91,13 @@ class PrivateTables(NotCopyable):
         Whether the contribution of a unit may be scaled down, as under ``on_exhausted="clip"``.
     engine : str
         Name of the engine that holds the rows, in words; ``memory`` for none.
+    work_limits : WorkLimits
+        Limits of the work of one query or batch.
     """
 
     clips_units = False
     engine = "memory"
+    work_limits = LOCAL_LIMITS
 
     def __init__(
         self, schemas: dict[str, Schema], units: dict[str, PrivacyUnit], missing: tuple[str, ...] = ()
@@ -191,7 +198,7 @@ class PrivateTables(NotCopyable):
             raise SchemaError("columns: must be those of the schema; got others")
         schemas = {name: {column: self.schemas[name][column] for column in names} for name, names in columns}
         tables = PrivateTables(schemas, {name: self.units[name] for name in schemas}, self.missing)
-        tables.clips_units, tables.engine = self.clips_units, self.engine
+        tables.clips_units, tables.engine, tables.work_limits = self.clips_units, self.engine, self.work_limits
         return tables
 
     def read(self, unread: UnreadTables) -> None:
@@ -236,7 +243,7 @@ class PrivateTables(NotCopyable):
         """
         tables = PrivateTables(self.schemas, self.units, self.missing)
         tables._opened, tables._files, tables.clips_units = self._opened, self._files, self.clips_units
-        tables._part, tables.engine = part, self.engine
+        tables._part, tables.engine, tables.work_limits = part, self.engine, self.work_limits
         return tables
 
     def schema(self, source: TableSource) -> Schema:
@@ -266,8 +273,8 @@ class PrivateTables(NotCopyable):
         Raises
         ------
         PlanError
-            If its sensitivity is not bounded, the table's engine cannot run it, or these are the tables of a part and
-            the query is about other rows.
+            If its sensitivity is not bounded, its work is above `work_limits`, the table's engine cannot run it, or
+            these are the tables of a part and the query is about other rows.
         """
         key = plan.to_json(), subset, self.clips_units
         query = self._compiled.get(key)
@@ -284,7 +291,25 @@ class PrivateTables(NotCopyable):
     def _compile_new(self, plan: Plan, subset: tuple[int, ...] | None) -> LinearQuery:
         check_structure(plan)
         check_parts(plan.source, self.schemas, self.units)
-        return linear_query(plan, self.schema(plan.source), self.unit(plan.source), subset, divisible=self.clips_units)
+        return linear_query(
+            plan,
+            self.schema(plan.source),
+            self.unit(plan.source),
+            subset,
+            divisible=self.clips_units,
+            limits=self.work_limits,
+        )
+
+    def refuse_work(self, plans: Sequence[Plan], words: str) -> None:
+        """Refuse queries whose work together is above `work_limits`, before any of them is compiled.
+
+        Raises
+        ------
+        PlanError
+        """
+        for plan in plans:
+            check_structure(plan)
+        self.work_limits.refuse(words, sum((work_of(plan, self.schema(plan.source)) for plan in plans), Work()))
 
     def _with_filter(self, form: LinearQuery, plan: Plan) -> LinearQuery:
         """The compiled query of a plan, from that of one that differs in its filter only.
@@ -312,9 +337,14 @@ class PrivateTables(NotCopyable):
 
 
 def _keep(compiled: dict[CompiledKey, LinearQuery], key: CompiledKey, query: LinearQuery) -> None:
-    if len(compiled) >= MAX_COMPILED and key not in compiled:
+    kept = [query for other, query in compiled.items() if other != key]
+    if len(kept) >= MAX_COMPILED or sum(map(_size, [*kept, query])) > MAX_COMPILED_SIZE:
         compiled.clear()
     compiled[key] = query
+
+
+def _size(query: LinearQuery) -> int:
+    return len(query.features) + len(query.keys)
 
 
 def _missing(texts: object) -> tuple[str, ...]:

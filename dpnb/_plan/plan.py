@@ -6,7 +6,7 @@ import msgspec
 
 from dpnb._plan.description import describe_aggregation
 from dpnb._plan.expressions.nodes import Column, Expression
-from dpnb._plan.expressions.rules import MAX_KEYS, public_keys_of
+from dpnb._plan.expressions.rules import MAX_KEYS, public_key_count, public_keys_of
 from dpnb._plan.expressions.text import words
 from dpnb._plan.measurements import (
     AnyView,
@@ -160,22 +160,23 @@ def group_keys(plan: Plan, schema: Schema) -> tuple[tuple[Key, ...], ...]:
     PlanError
         The keys are not public, or there are too many.
     """
-    level_keys = [public_keys_of(group.expression, schema) for group in plan.group_by]
+    counts = [public_key_count(group.expression, schema) for group in plan.group_by]
     if plan.group_keys is not None:
         return plan.group_keys
     total = 1
-    for group, values in zip(plan.group_by, level_keys, strict=True):
-        if values is None:
+    for group, count in zip(plan.group_by, counts, strict=True):
+        if count is None:
             raise PlanError(
                 f"groups of {group.name!r}: are texts, and the set of texts is private; list public ones, as in "
                 f"groupby({group.name!r}, keys=[...]), or find common ones with .discover({group.name!r}) first"
             )
-        total *= len(values)
+        total *= count
     if total > MAX_KEYS:
         raise PlanError(f"{plan.words}: has {total:,} groups; at most {MAX_KEYS:,} are possible; give keys=[...]")
     keys: list[tuple[Key, ...]] = [()]
-    for values in level_keys:
-        keys = [(*key, value) for key in keys for value in values or ()]
+    for group in plan.group_by:
+        values = public_keys_of(group.expression, schema) or ()
+        keys = [(*key, value) for key in keys for value in values]
     return tuple(keys)
 
 

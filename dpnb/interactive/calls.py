@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpnb._core.accountant.tree import ABOVE_THRESHOLD, Launch
+from dpnb._core.batch_design import describe_batch
 from dpnb._core.core import SessionCore
 from dpnb._core.options import checked_loss
 from dpnb._core.pricing.target import Target
@@ -90,6 +91,7 @@ def _release(core: SessionCore, call: Release) -> tuple[int, ...]:
 
 
 def _release_batch(core: SessionCore, call: ReleaseBatch) -> tuple[int, ...]:
+    core.tables.refuse_work([plan for plan, _ in call.queries], describe_batch(call.queries))
     for plan, view in call.queries:
         _check(core, plan, view)
     planned = core.batches.plan(call.queries)
@@ -101,6 +103,7 @@ def _release_batch(core: SessionCore, call: ReleaseBatch) -> tuple[int, ...]:
 
 
 def _request_budget(core: SessionCore, call: RequestBudget) -> tuple[int, ...]:
+    core.tables.refuse_work([plan for plan, _, _ in call.queries], "request_budget")
     for plan, view, _ in call.queries:
         _check(core, plan, view)
     requested = [(plan, view, _target(core, plan, target)) for plan, view, target in call.queries]

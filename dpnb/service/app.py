@@ -156,6 +156,7 @@ class ServedTable(NotCopyable):
 
     def __init__(self, table: OpenTable, rules: Rules) -> None:
         self.table, self._rules, self.version = table, rules, 0
+        table.session._core.tables.work_limits = rules.limits.work
         self._analysts: dict[str, ServedAnalyst] = {}
         rules.metrics.follow(
             table.name,

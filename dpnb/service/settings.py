@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
+from dpnb._compile.work import MB, WorkLimits
 from dpnb._core.options import checked_name
 from dpnb.errors import DpnbError, InvalidValueError
 from dpnb.service.hub_settings import HubSettings, read_hub, read_prefix
@@ -78,6 +79,12 @@ class Limits:
     connections : int
         Connections from one address, or of one account of the machine, unless the service is behind a proxy; and
         requests and streams of one analyst that are open at once.
+    query_features : int
+        Features of a row that one query or batch may sum.
+    query_memory_mb : int
+        Memory of one query or batch besides the tables, in millions of bytes.
+    answer_mb : int
+        Answers of one query or batch in the ledger, in millions of bytes.
     """
 
     requests_per_minute: int = 1200
@@ -85,6 +92,14 @@ class Limits:
     streams: int = 20
     wait_seconds: int = 600
     connections: int = 100
+    query_features: int = 10_000
+    query_memory_mb: int = 1500
+    answer_mb: int = 50
+
+    @property
+    def work(self) -> WorkLimits:
+        """The limits of the work of one query or batch, which follows from its plan."""
+        return WorkLimits(features=self.query_features, memory=self.query_memory_mb * MB, answer=self.answer_mb * MB)
 
 
 @dataclass(frozen=True)

@@ -48,10 +48,11 @@ def even_blocks(rows: int, at_most: int | None = None, size: int = ROWS_AT_ONCE)
     return [slice(start, min(start + size, rows)) for start in range(0, rows, size)]
 
 
-def by_blocks(work: Callable[[B], T], blocks: Sequence[B]) -> list[T]:
+def by_blocks(work: Callable[[B], T], blocks: Sequence[B], at_once: int | None = None) -> list[T]:
     """The results of `work` for each block, in order.
 
-    However many blocks there are, a private number, as many threads are started; work on a block starts no more.
+    However many blocks there are, a private number, as many threads are started, at most `at_once` with the calling
+    one; work on a block starts no more.
     After an exception or an interrupt no further block is begun.
     """
     results: dict[int, T] = {}
@@ -77,7 +78,7 @@ def by_blocks(work: Callable[[B], T], blocks: Sequence[B]) -> list[T]:
     helpers: list[ThreadTask[None]] = []
     try:
         with suppress(RuntimeError):  # the system has no more threads: whether this fails must not depend on the rows
-            for _ in range(0 if getattr(_here, "is_at_work", False) else cores() - 1):
+            for _ in range(0 if getattr(_here, "is_at_work", False) else min(cores(), at_once or cores()) - 1):
                 helper = ThreadTask(work_on_pending)
                 helper.start()
                 helpers.append(helper)
@@ -88,6 +89,31 @@ def by_blocks(work: Callable[[B], T], blocks: Sequence[B]) -> list[T]:
         pending.clear()
         raise
     return [results[index] for index in range(len(blocks))]
+
+
+def sum_of_blocks(
+    work: Callable[[B], T], blocks: Sequence[B], add: Callable[[T, T], T], at_once: int | None = None
+) -> T:
+    """The sum of the results of `work` for each block, of which few exist at a time; there is at least one block.
+
+    Parameters
+    ----------
+    work : callable
+    blocks : sequence
+    add : callable
+        Adds two results; the order in which blocks are added is arbitrary.
+    at_once : int, optional
+        The number of threads; by default that of the cores.
+    """
+    lock, total = threading.Lock(), list[T]()
+
+    def work_on(block: B) -> None:
+        part = work(block)
+        with lock:
+            total[:] = [add(total[0], part) if total else part]
+
+    by_blocks(work_on, blocks, at_once)
+    return total[0]
 
 
 def gathered(values: NDArray[D], indices: NDArray[np.signedinteger[Any]]) -> NDArray[D]:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnb._backends.evaluation import BooleanColumn, Comparing, Evaluation, NumberStep, column_name
+from dpnb._backends.memory import working_set
 from dpnb._backends.memory.block_cache import SubexpressionCache
 from dpnb._backends.memory.coarse import Threshold
 from dpnb._backends.memory.kernels import kernels_for
@@ -66,26 +67,54 @@ FUNCTIONS: dict[str, Callable[[Floats], Floats]] = {
 
 
 class NumpyEvaluator(Evaluation[Mask, Any, Any]):
-    """The rows of one table, or a block of them, for the expressions of one query; each is computed once.
+    """The rows of one table, or a block of them, for the expressions of one query.
+
+    Each is computed once, unless `forget` is called meanwhile.
 
     Parameters
     ----------
     table : PreparedTable
     schema : dict
+    rows_at_once : int, optional
+        The number of rows of each of the `pieces`; by default they are those of the whole block.
     """
 
-    def __init__(self, table: PreparedTable, schema: Schema) -> None:
+    def __init__(self, table: PreparedTable, schema: Schema, rows_at_once: int | None = None) -> None:
         self._table = table
         self._schema = schema
-        self._part = slice(0, table.rows)
+        self._part, self._rows_at_once = slice(0, table.rows), rows_at_once
         self._shared = SubexpressionCache()
         self._results: dict[tuple[str, int], Any] = {}
+        self._kept_bytes = 0
 
     def block(self, part: slice) -> NumpyEvaluator:
         """Some of the rows."""
-        block = NumpyEvaluator(self._table, self._schema)
+        block = NumpyEvaluator(self._table, self._schema, self._rows_at_once)
         block._part, block._shared = part, self._shared
         return block
+
+    @property
+    def pieces(self) -> list[NumpyEvaluator]:
+        """The rows in pieces, for what is computed row by row; a unit may have rows in several."""
+        size = self._rows_at_once
+        if size is None or self.size <= size:
+            return [self]
+        start, stop = self._part.start, self._part.stop
+        return [self.block(slice(first, min(first + size, stop))) for first in range(start, stop, size)]
+
+    def by_pieces(self, work: Callable[[NumpyEvaluator], NDArray[Any]]) -> NDArray[Any]:
+        """The values of all rows, which are computed row by row, in pieces."""
+        parts = []
+        for piece in self.pieces:
+            parts.append(work(piece))
+            piece.forget()
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def forget(self) -> None:
+        """Forget the results if they are many; to be called between expressions, not while one is computed."""
+        if self._kept_bytes > working_set.KEPT_BYTES:
+            self._results.clear()
+            self._kept_bytes = 0
 
     @property
     def size(self) -> int:
@@ -160,6 +189,7 @@ class NumpyEvaluator(Evaluation[Mask, Any, Any]):
         result = self._results.get(key)
         if result is None:
             result = self._results[key] = compute(node)
+            self._kept_bytes += _bytes_of(result)
         return result
 
     def _reused(self, mask: Mask) -> Mask:
@@ -372,6 +402,12 @@ class NumpyEvaluator(Evaluation[Mask, Any, Any]):
     def _is_key(self, node: IsIn) -> Mask:
         keys = self._shared.once("keys", node, lambda node: self._lookup_keys(node.inner, node.values))
         return self._key_codes(node.inner, keys) >= 0
+
+
+def _bytes_of(result: Any) -> int:
+    """Memory of a result; none for a part of a column of the table."""
+    parts = result if isinstance(result, tuple) else (result,)
+    return sum(part.nbytes for part in parts if isinstance(part, np.ndarray) and part.base is None)
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import reduce
+from collections.abc import Callable, Iterator
+from operator import iadd
 from typing import Any
 
 import numpy as np
@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from dpnb._backends.contribution import Integers
 from dpnb._backends.memory import gradient
-from dpnb._backends.memory.blocks import by_blocks
+from dpnb._backends.memory.blocks import by_blocks, sum_of_blocks
 from dpnb._backends.memory.cell_sums import cell_sums, sums_and_counts
 from dpnb._backends.memory.evaluate import NumpyEvaluator
-from dpnb._backends.memory.per_unit import BIG, block_vectors, first_per_unit_cell, per_unit_vectors
+from dpnb._backends.memory.per_unit import BIG, block_vectors, first_per_unit_cell
 from dpnb._backends.memory.prepare.prepared_table import PreparedTable
 from dpnb._backends.memory.row_mask import (
     Mask,
@@ -27,7 +27,8 @@ from dpnb._backends.memory.row_mask import (
     steps_of,
 )
 from dpnb._backends.memory.unit_norms import RowValues, has_fast_norms, row_norms_squared, unit_norms_squared
-from dpnb._backends.unit_vectors import Floats, Sums, added
+from dpnb._backends.memory.working_set import blocks_at_once, entries_at_once, rows_at_once
+from dpnb._backends.unit_vectors import Floats, Sums, UnitVectors, added
 from dpnb._compile.features import (
     BRANCHING,
     CountFeature,
@@ -69,16 +70,14 @@ def execute(query: LinearQuery, table: PreparedTable, schema: Schema, active: Ac
         The slots of the first cell, of the second, ...; exact: int64, or Python integers if one needs more bits.
     """
     if query.clip_squared is not None or (active is not None and not has_fast_norms(query)):
-        vectors = per_unit_vectors(query, table, schema)
-        return vectors.sums(None if active is None else active(vectors.owners, vectors.squares()))
+        return UnitBlocks(query, table, schema).sums(active)
     rows, keys, blocks = _query_blocks(query, table, schema)
     is_active = None
     if active is not None:
         is_active = apply_admission(active, *_squares(query, keys, rows, blocks), len(table.names))
-    parts = by_blocks(lambda block: _RowBlock(query, keys, rows.block(block), is_active).sums(), blocks)
-    sums = parts[0]
-    for part in parts[1:]:
-        sums += part
+    sums = sum_of_blocks(
+        lambda block: _RowBlock(query, keys, rows.block(block), is_active).sums(), blocks, iadd, blocks_at_once(query)
+    )
     weighted = _weighted(sums, query.features)
     return (weighted if query.cell_subset is None else weighted[list(query.cell_subset)]).ravel()
 
@@ -86,8 +85,7 @@ def execute(query: LinearQuery, table: PreparedTable, schema: Schema, active: Ac
 def affected_units(query: LinearQuery, table: PreparedTable, schema: Schema) -> tuple[Units, Floats]:
     """The units that have a row which counts, ascending, and their squared norms, rounded up."""
     if not has_fast_norms(query):
-        vectors = per_unit_vectors(query, table, schema)
-        return vectors.owners, vectors.squares()
+        return UnitBlocks(query, table, schema).squares()
     rows, keys, blocks = _query_blocks(query, table, schema)
     return _squares(query, keys, rows, blocks)
 
@@ -104,18 +102,55 @@ def apply_admission(active: Active, owners: Units, squares: Floats, units: int) 
 
 def scaled_sums(query: LinearQuery, table: PreparedTable, schema: Schema, norms: Floats) -> Sums:
     """The sums of `execute` over the units with a norm that is not negative, their vectors scaled down to it."""
-    rows, keys, blocks = _query_blocks(query, table, schema)
-    width = query.slots * (query.cells if query.cell_subset is None else len(query.cell_subset))
     chosen = norms >= 0
+    units = UnitBlocks(query, table, schema)
 
     def sums_of(block: slice) -> Sums:
-        part = rows.block(block)
-        if not part.of_units(chosen).any():  # in most queries few units or none
-            return np.zeros(width, np.int64)
-        vectors = block_vectors(query, keys, part, chosen)
+        if not units.rows.block(block).of_units(chosen).any():  # in most queries few units or none
+            return np.zeros(query.numbers, np.int64)
+        vectors = units.vectors(block, chosen)
         return vectors.within(norms[vectors.owners]).sums()
 
-    return reduce(added, by_blocks(sums_of, blocks))
+    return sum_of_blocks(sums_of, units.blocks, added)
+
+
+class UnitBlocks:
+    """The vectors of the units of a query, in blocks of whole units.
+
+    Parameters
+    ----------
+    query : LinearQuery
+    table : PreparedTable
+    schema : dict
+    """
+
+    def __init__(self, query: LinearQuery, table: PreparedTable, schema: Schema) -> None:
+        self._query, self._units = query, len(table.names)
+        self.rows, self._keys, _ = _query_blocks(query, table, schema)
+        entries = sum(getattr(feature, "levels", 1) for feature in query.features)
+        self.blocks = table.blocks_for(1, min(rows_at_once(query), max(1, entries_at_once() // entries)))
+
+    def vectors(self, block: slice, chosen: Mask | None = None) -> UnitVectors:
+        """The vectors of a block; with `chosen` only of the units for which it is true."""
+        return block_vectors(self._query, self._keys, self.rows.block(block), chosen)
+
+    def squares(self) -> tuple[Units, Floats]:
+        """The units that have a row which counts, ascending, and their squared norms, rounded up."""
+
+        def squares_of(block: slice) -> tuple[Units, Floats]:
+            vectors = self.vectors(block)
+            return vectors.owners, vectors.squares()
+
+        return merge_blocks(by_blocks(squares_of, self.blocks))
+
+    def sums(self, active: Active | None) -> Sums:
+        """The sums of the vectors of the active units."""
+        if active is not None and len(self.blocks) == 1:
+            vectors = self.vectors(self.blocks[0])
+            return vectors.sums(active(vectors.owners, vectors.squares()))
+        # The vectors of all units may not fit the memory, so they are computed again once it is known which are active.
+        is_active = None if active is None else apply_admission(active, *self.squares(), self._units)
+        return sum_of_blocks(lambda block: self.vectors(block, is_active).sums(), self.blocks, added)
 
 
 def merge_blocks(blocks: list[tuple[Units, Floats]]) -> tuple[Units, Floats]:
@@ -134,8 +169,13 @@ def _query_blocks(
         if isinstance(feature, ValueFeature) and isinstance(feature.expression, Column):
             table.steps(feature.expression.name)
     table.prepare_comparisons(query.plan.where)
+    size = rows_at_once(query)
     # At least as many rows as components, so that these do not dominate the time.
-    return NumpyEvaluator(table, schema), keys_looked_up(query.plan), table.blocks_for(query.cells * query.slots)
+    return (
+        NumpyEvaluator(table, schema, size),
+        keys_looked_up(query.plan),
+        table.blocks_for(query.cells * query.slots, size),
+    )
 
 
 def _squares(
@@ -173,7 +213,6 @@ class _RowBlock:
         self._counts = row_mask(query.plan.where, query.required, self._cells, query.contribution_bounds, rows)
         if is_active is not None:
             self._counts = rows.both(self._counts, rows.of_units(is_active))
-        self._ones: dict[tuple[tuple[Expression, ...], SlotLayout], Integers] = {}
 
     def sums(self) -> Integers:
         """Sums of every feature, before weighting, shape (cells, slots)."""
@@ -181,51 +220,24 @@ class _RowBlock:
         if isinstance(first, GradientFeature):
             return gradient.total(first, self._rows, self._rows.units, np.flatnonzero(self._counts))[None, :]
         # Values first: compiled sums of values count their rows too.
-        features = self._query.features
+        features, starts = self._query.features, np.cumsum([0, *(of.slots for of in self._query.features)]).tolist()
         order = sorted(range(len(features)), key=lambda index: not isinstance(features[index], ValueFeature))
-        sums = {index: self._sums(features[index]) for index in order}
-        return np.concatenate([sums[index] for index in range(len(features))], axis=1)
+        sums = np.zeros((self._query.cells, starts[-1]), np.int64)
+        for piece in self._pieces():
+            for index in order:
+                if not isinstance(features[index], UnitFeature):
+                    sums[:, starts[index] : starts[index + 1]] += piece.sums(features[index])
+        for index in order:
+            if isinstance(features[index], UnitFeature):
+                sums[:, starts[index] : starts[index + 1]] = self._unit_counts()
+        return sums
 
-    def _sums(self, feature: Feature) -> Integers:
-        match feature:
-            case UnitFeature():
-                return self._unit_counts()
-            case CountFeature():
-                return self._slot_sums(feature, None)
-            case ValueFeature():
-                sums = self._slot_sums(feature, steps_of(feature, self._rows))
-                return sums - feature.centre * self._slot_sums(feature, None) if feature.centre else sums
-            case TreeFeature():
-                leaves, present = leaves_of(feature, self._rows)
-                count = self._query.cells
-                index = leaves if self._cells is None else self._cells * np.int64(feature.leaves) + leaves
-                counts = cell_sums(None, index, self._counts & present, count * feature.leaves)
-                levels = [counts.reshape(count, feature.leaves)]
-                for _ in range(feature.levels - 1):
-                    levels.append(levels[-1].reshape(count, -1, BRANCHING).sum(axis=2))
-                return np.concatenate(levels[::-1], axis=1)
-        raise TypeError(type(feature).__name__)  # gradients are handled above
-
-    def _slot_sums(self, feature: CountFeature | ValueFeature, values: NDArray[Any] | None) -> Integers:
-        """Sums of values, or of ones for None, over the rows of a feature, shape (cells, slots)."""
-        key = feature.required, feature.split
-        if values is None and key in self._ones:
-            return self._ones[key]
-        counts = self._counts
-        if feature.required != self._query.required:
-            counts = self._rows.both(counts, has_values(feature.required, self._rows))
-        index, slots = self._cells, slots_of(feature, self._rows)
-        if slots is not None:
-            counts = self._rows.both(counts, slots >= 0)
-            index = slots if index is None else index * np.int64(feature.slots) + slots
-        shape = self._query.cells, feature.slots
-        if values is None:
-            self._ones[key] = cell_sums(None, index, counts, shape[0] * shape[1]).reshape(shape)
-            return self._ones[key]
-        sums, ones = sums_and_counts(values, index, counts, shape[0] * shape[1])
-        if ones is not None:
-            self._ones[key] = ones.reshape(shape)
-        return sums.reshape(shape)
+    def _pieces(self) -> Iterator[_Piece]:
+        start = 0
+        for rows in self._rows.pieces:
+            part = slice(start, start + rows.size)
+            yield _Piece(self._query, rows, None if self._cells is None else self._cells[part], self._counts[part])
+            start = part.stop
 
     def _unit_counts(self) -> Integers:
         """The number of units with a row in each cell, shape (cells, 1)."""
@@ -253,20 +265,89 @@ class _RowBlock:
     def _values_at(self, at: Integers | slice) -> RowValues:
         """The integers of some rows."""
 
+        def joined(value: Callable[[NumpyEvaluator], NDArray[Any]]) -> NDArray[Any]:
+            return np.asarray(self._rows.by_pieces(value)[at])
+
         def values(feature: Feature) -> tuple[Integers | None, Mask | None]:
             if isinstance(feature, TreeFeature):
-                leaves, present = leaves_of(feature, self._rows)
-                return leaves[at], present[at]
+                return (
+                    joined(lambda rows: leaves_of(feature, rows)[0]),
+                    joined(lambda rows: leaves_of(feature, rows)[1]),
+                )
             if isinstance(feature, UnitFeature | GradientFeature):
                 return None, None
             number = None
             if isinstance(feature, ValueFeature):
-                number = np.subtract(steps_of(feature, self._rows)[at], feature.centre, dtype=np.int64)
+                number = np.subtract(joined(lambda rows: steps_of(feature, rows)), feature.centre, dtype=np.int64)
             if feature.required == self._query.required:  # these rows have it
                 return number, None
-            return number, has_values(feature.required, self._rows)[at]
+            return number, joined(lambda rows: has_values(feature.required, rows))
 
         return values
+
+
+class _Piece:
+    """Some rows of a block, for features that are sums over rows.
+
+    Parameters
+    ----------
+    query : LinearQuery
+    rows : NumpyEvaluator
+    cells : array of int or None
+        The cell of each row.
+    counts : bool array
+        Which rows count.
+    """
+
+    def __init__(self, query: LinearQuery, rows: NumpyEvaluator, cells: NDArray[Any] | None, counts: Mask) -> None:
+        self._query, self._rows, self._cells, self._counts = query, rows, cells, counts
+        self._ones: dict[tuple[tuple[Expression, ...], SlotLayout], Integers] = {}
+
+    def sums(self, feature: Feature) -> Integers:
+        """Sums of a feature, before weighting, shape (cells, slots)."""
+        sums = self._sums(feature)
+        self._rows.forget()
+        return sums
+
+    def _sums(self, feature: Feature) -> Integers:
+        match feature:
+            case CountFeature():
+                return self._slot_sums(feature, None)
+            case ValueFeature():
+                sums = self._slot_sums(feature, steps_of(feature, self._rows))
+                return sums - feature.centre * self._slot_sums(feature, None) if feature.centre else sums
+            case TreeFeature():
+                leaves, present = leaves_of(feature, self._rows)
+                count = self._query.cells
+                index = leaves if self._cells is None else self._cells * np.int64(feature.leaves) + leaves
+                counts = cell_sums(None, index, self._counts & present, count * feature.leaves)
+                levels = [counts.reshape(count, feature.leaves)]
+                for _ in range(feature.levels - 1):
+                    levels.append(levels[-1].reshape(count, -1, BRANCHING).sum(axis=2))
+                return np.concatenate(levels[::-1], axis=1)
+        raise TypeError(type(feature).__name__)  # others are sums over units
+
+    def _slot_sums(self, feature: CountFeature | ValueFeature, values: NDArray[Any] | None) -> Integers:
+        """Sums of values, or of ones for None, over the rows of a feature, shape (cells, slots)."""
+        more = feature.required if feature.required != self._query.required else ()
+        key = more, feature.split
+        if values is None and key in self._ones:
+            return self._ones[key]
+        counts = self._counts
+        if more:
+            counts = self._rows.both(counts, has_values(feature.required, self._rows))
+        index, slots = self._cells, slots_of(feature, self._rows)
+        if slots is not None:
+            counts = self._rows.both(counts, slots >= 0)
+            index = slots if index is None else index * np.int64(feature.slots) + slots
+        shape = self._query.cells, feature.slots
+        if values is None:
+            self._ones[key] = cell_sums(None, index, counts, shape[0] * shape[1]).reshape(shape)
+            return self._ones[key]
+        sums, ones = sums_and_counts(values, index, counts, shape[0] * shape[1])
+        if ones is not None:
+            self._ones[key] = ones.reshape(shape)
+        return sums.reshape(shape)
 
 
 def _weighted(sums: Integers, features: tuple[Feature, ...]) -> Sums:

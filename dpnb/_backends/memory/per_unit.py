@@ -22,6 +22,7 @@ from dpnb._backends.memory.row_mask import (
     slots_of,
     steps_of,
 )
+from dpnb._backends.memory.working_set import entries_at_once
 from dpnb._backends.unit_vectors import UnitVectors
 from dpnb._compile.features import BRANCHING, CountFeature, Feature, GradientFeature, TreeFeature, UnitFeature
 from dpnb._compile.linear import LinearQuery
@@ -88,26 +89,64 @@ def _vectors(
     units = rows.units[at]
     max_norm = max(feature.weight * math.isqrt(feature.limit_squared) for feature in query.features)
     kind = np.int64 if (len(units) + 1) * max(max_norm, math.isqrt(query.clip_squared or 0)) < BIG else object
-    parts: list[tuple[Integers, Integers, NDArray[Any]]] = []
     first = np.cumsum([0, *(feature.slots for feature in query.features)]).tolist()
+    entries = _Entries(query)
+    start = 0
+    for piece in rows.pieces:
+        part = slice(*np.searchsorted(at, [start, start + piece.size]).tolist())
+        for index in indices:
+            feature = query.features[index]
+            if isinstance(feature, UnitFeature):
+                continue
+            for which, feature_slot, value in _entries(feature, piece, at[part] - start):
+                slot = cells[part][which] * query.slots + first[index] + feature_slot
+                entries.add(units[part][which], slot, value.astype(kind) * feature.weight)
+            piece.forget()
+        start += piece.size
     for index in indices:
-        feature = query.features[index]
-        for which, feature_slot, value in _entries(feature, rows, at, cells):
-            slot = cells[which] * query.slots + first[index] + feature_slot
-            parts.append((units[which], slot, value.astype(kind) * feature.weight))
-    owners, slots, values = (np.concatenate(part) for part in zip(*parts, strict=True))
-    width = query.cells * query.slots
-    return UnitVectors.summed(owners, slots, values, width, query.l2_sensitivity_squared)
+        if isinstance(query.features[index], UnitFeature):
+            which = first_per_unit_cell(units, cells)
+            ones = np.ones(len(which), np.int64)
+            entries.add(
+                units[which],
+                cells[which] * query.slots + first[index],
+                ones.astype(kind) * query.features[index].weight,
+            )
+    return entries.vectors()
 
 
-def _entries(
-    feature: Feature, rows: NumpyEvaluator, at: Integers, cells: Integers
-) -> list[tuple[Integers, Integers, Integers]]:
+class _Entries:
+    """Entries of single rows, which are added up whenever there are many: then a unit has one for each component.
+
+    Parameters
+    ----------
+    query : LinearQuery
+    """
+
+    def __init__(self, query: LinearQuery) -> None:
+        self._width, self._max_norm_squared = query.cells * query.slots, query.l2_sensitivity_squared
+        self._parts: list[tuple[Integers, Integers, NDArray[Any]]] = []
+        self._size, self._limit = 0, entries_at_once()
+
+    def add(self, owners: Integers, slots: Integers, values: NDArray[Any]) -> None:
+        """Add entries of single rows: their units, components and values."""
+        self._parts.append((owners, slots, values))
+        self._size += len(owners)
+        if self._size > self._limit:
+            vectors = self.vectors()
+            self._parts = [(np.repeat(vectors.owners, vectors.sizes), vectors.slots, vectors.values)]
+            self._size = len(vectors.slots)
+            self._limit = max(self._limit, 2 * self._size)
+
+    def vectors(self) -> UnitVectors:
+        """The vectors that have these entries; there is at least one array of them."""
+        owners, slots, values = (np.concatenate(part) for part in zip(*self._parts, strict=True))
+        return UnitVectors.summed(owners, slots, values, self._width, self._max_norm_squared)
+
+
+def _entries(feature: Feature, rows: NumpyEvaluator, at: Integers) -> list[tuple[Integers, Integers, Integers]]:
     """Entries of single rows: indices among the rows that count, slots of the feature, values."""
-    if isinstance(feature, UnitFeature):
-        which = first_per_unit_cell(rows.units[at], cells)
-        return [(which, np.zeros(len(which), np.int64), np.ones(len(which), np.int64))]
-    if isinstance(feature, GradientFeature):  # handled by `per_unit_vectors`
+    if isinstance(feature, UnitFeature | GradientFeature):  # not sums over rows
         raise TypeError(type(feature).__name__)
     if isinstance(feature, TreeFeature):
         leaves, present = leaves_of(feature, rows)

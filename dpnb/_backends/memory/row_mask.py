@@ -13,7 +13,7 @@ from dpnb._backends.memory.cell_codes import combined_codes
 from dpnb._backends.memory.evaluate import NumpyEvaluator
 from dpnb._compile import grid
 from dpnb._compile.features import CountFeature, ModelLossFeature, TreeFeature, ValueFeature
-from dpnb._plan.expressions.nodes import Column, Expression, Lookup
+from dpnb._plan.expressions.nodes import Column, Expression, Lookup, conjuncts
 from dpnb._plan.plan import Plan
 from dpnb._plan.privacy_unit import ContributionBounds
 
@@ -34,9 +34,13 @@ def cell_codes(plan: Plan, keys: Lookup | None, rows: NumpyEvaluator) -> NDArray
     """The cell of each row's group, -1 for a row in none; None if there is only one cell."""
     if not plan.group_by:
         return None
-    if keys is not None:
-        return rows.looked_up(keys)
-    return level_product([rows.level_codes(group.expression) for group in plan.group_by])
+
+    def of_piece(piece: NumpyEvaluator) -> NDArray[Any]:
+        if keys is not None:
+            return piece.looked_up(keys)
+        return level_product([piece.level_codes(group.expression) for group in plan.group_by])
+
+    return rows.by_pieces(of_piece)
 
 
 def level_product(levels: list[tuple[NDArray[Any], int]]) -> NDArray[Any]:
@@ -67,11 +71,17 @@ def row_mask(
     contents : int64 array, optional
         For `first_groups`; by default the cells.
     """
-    counts = has_values(required, rows)
+
+    def of_piece(piece: NumpyEvaluator) -> Mask:
+        counts = has_values(required, piece)
+        for condition in conjuncts(where):
+            counts = piece.both(counts, piece.holds(condition))
+            piece.forget()
+        return counts
+
+    counts: Mask = rows.by_pieces(of_piece)
     if cells is not None:
         counts = rows.both(counts, cells >= 0)
-    if where is not None:
-        counts = rows.both(counts, rows.holds(where))
     max_rows = limits.rows_below(rows.max_rows)
     if max_rows is not None:
         at = np.flatnonzero(counts)
@@ -107,6 +117,7 @@ def has_values(required: tuple[Expression, ...], rows: NumpyEvaluator) -> Mask:
     present = rows.everywhere
     for node in required:
         present = rows.both(present, rows.present(node))
+        rows.forget()
     return present
 
 

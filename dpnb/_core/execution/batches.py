@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
+from dpnb._compile.work import stored_bytes
 from dpnb._core import registry
 from dpnb._core.accountant.admission import admit, refuse_above
 from dpnb._core.batch_design import BatchDesign, design_batch
@@ -70,6 +71,7 @@ class LocalBatches(NotCopyable):
             design = design_batch(self._pricer, planned.workload, planned.queries, targets, description)
             refuse_above(at_most, design.loss, description)
             admit(account, description, design.loss, GDP(0))
+            self._pricer.tables.work_limits.refuse_stored(description, self._stored_bytes(design))
             return [
                 ledger.reserve(
                     request_key=self._key(planned, targets, record.index),
@@ -86,6 +88,11 @@ class LocalBatches(NotCopyable):
                 )
                 for table, view, record in _records(design)
             ]
+
+    def _stored_bytes(self, design: BatchDesign) -> int:
+        """The largest number of bytes of all stored answers."""
+        queries = [(self._pricer.tables.compile(table.plan), table.loss) for table in design.tables]
+        return sum(stored_bytes(query.numbers, loss) for query, loss in queries)
 
     def _tau(self, plan: Plan, scale: float, target: Target) -> float | None:
         """The parameter of the confidence sequence of a query: that of its first observation."""

@@ -13,6 +13,7 @@ from fractions import Fraction
 from dpnb._backends.guard import run_guarded
 from dpnb._backends.numpy_settings import isolated_numeric_settings
 from dpnb._compile import LinearQuery
+from dpnb._compile.work import stored_bytes
 from dpnb._core import registry
 from dpnb._core.accountant.admission import admit, refuse_above
 from dpnb._core.pricing.pricer import QueryPricer, cell_subset, refuse_after_final
@@ -134,6 +135,8 @@ class LocalReleases(NotCopyable):
                 account.refuse_if_no_unit_left(state.description, version)
                 refuse_above(at_most, loss, state.description)
                 admit(account, state.description, loss, state.known_loss)
+                stored = stored_bytes(state.measured.numbers, loss)
+                self.pricer.tables.work_limits.refuse_stored(state.description, stored)
                 sigma = sigma_for(state.measured.l2_sensitivity_squared, loss)
                 if refinement.observations:
                     tau = refinement.tau

@@ -268,6 +268,13 @@ def arguments(node: Node) -> list[Expression]:
     return inner
 
 
+def conjuncts(condition: Expression | None) -> list[Expression]:
+    """The operands of a chain of ``&``; none for no condition."""
+    if condition is None:
+        return []
+    return [*conjuncts(condition.left), *conjuncts(condition.right)] if isinstance(condition, And) else [condition]
+
+
 def columns_of(node: Expression) -> set[str]:
     """Names of the columns of an expression."""
     if isinstance(node, Column):

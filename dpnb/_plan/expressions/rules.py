@@ -8,7 +8,7 @@ A rule states the argument types and the result type with its bounds (`Rule.kind
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 from typing import Literal as OneOf
@@ -145,6 +145,23 @@ def public_keys_of(node: Expression, schema: Schema) -> tuple[Key, ...] | None:
     PlanError
         The values cannot be listed.
     """
+    values = _public_values(node, schema)
+    return None if values is None else tuple(values)
+
+
+def public_key_count(node: Expression, schema: Schema) -> int | None:
+    """The number of the values of `public_keys_of`, which are not listed.
+
+    Raises
+    ------
+    PlanError
+        The values cannot be listed.
+    """
+    values = _public_values(node, schema)
+    return None if values is None else len(values)
+
+
+def _public_values(node: Expression, schema: Schema) -> Sequence[Key] | None:
     kind = dtype_of(node, schema)
     if isinstance(kind, String):
         return None
@@ -155,7 +172,7 @@ def public_keys_of(node: Expression, schema: Schema) -> tuple[Key, ...] | None:
     if isinstance(kind, Numeric) and kind.whole and kind.magnitude <= MAX_EXACT_INTEGER:
         step = step_of(node)
         if (kind.high - kind.low) / step < MAX_KEYS:
-            return tuple(range(math.ceil(kind.low), math.floor(kind.high) + 1, step))
+            return range(math.ceil(kind.low), math.floor(kind.high) + 1, step)
     raise PlanError(
         f"groups of {words(node)}: must be public, and this is {described(kind)}; group by {_public_parts(node, kind)}"
     )

@@ -181,9 +181,9 @@ class PreparedTable:
 
         return frozenset(name for name, values in self.numbers.items() if is_complete(values))
 
-    def blocks_for(self, numbers: int) -> list[slice]:
-        """Blocks of whole units, for a query whose answer has this many numbers."""
-        return blocks_of(self.units, max(numbers, ROWS_AT_ONCE))
+    def blocks_for(self, numbers: int, rows: int | None = None) -> list[slice]:
+        """Blocks of whole units, for a query whose answer has this many numbers; by default of `ROWS_AT_ONCE` rows."""
+        return blocks_of(self.units, max(numbers, ROWS_AT_ONCE if rows is None else rows))
 
     def _content(self, name: str, rows: Integers) -> Integers:
         """A column as non-negative integers that do not depend on other units, 0 if missing; for texts their hashes."""

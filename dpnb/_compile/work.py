@@ -1,0 +1,244 @@
+"""The work of a query and the size of its answer, from plan and schema alone, before it is compiled.
+
+Nothing is listed: the numbers of features and groups are products of numbers of columns, values and keys.  So a query
+that is too large is refused in the time that it takes to read its plan, and before anything is charged; the number of
+rows, which is private, is not used.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+from fractions import Fraction
+
+from dpnb._compile.features import BRANCHING
+from dpnb._compile.lowering import tree_levels
+from dpnb._plan.expressions.nodes import Expression
+from dpnb._plan.expressions.rules import numeric_dtype_of, public_key_count
+from dpnb._plan.measurements import (
+    Discovery,
+    Gradient,
+    Mean,
+    ModelLoss,
+    Moments,
+    QuantileTree,
+    Ratio,
+    Single,
+    weighted_parts,
+)
+from dpnb._plan.plan import Plan
+from dpnb._plan.regression import design
+from dpnb._plan.schema import Schema
+from dpnb.accounting.losses import GDP
+from dpnb.errors import PlanError
+
+MB = 10**6
+
+MAX_WORDS = 200
+"""Characters of the query in a refusal."""
+
+NUMBER_BYTES = 250
+"""Memory for each number of an answer: sums, random bits, noisy integers, their text, and a copy for the reply."""
+
+GROUP_BYTES, LEVEL_BYTES = 100, 20
+"""Memory for the key of a group, and for each of its values, in a compiled query and its answer."""
+
+FEATURE_BYTES = 10_000
+"""Memory for a compiled feature, of which several copies may be kept."""
+
+MAX_UNITS = 2**32
+"""Largest number of units: sums over as many rows are exact in every engine (`dpnb._compile.grid`)."""
+
+NOISE_STEPS, GRID_STEPS = 2**26, 2**21
+"""Bounds on the noise and on its scale, in steps of the output grid; see `dpnb.mechanisms.gaussian`."""
+
+QUOTED = 4
+"""Characters around an integer in a stored answer: two quotes, comma and blank."""
+
+STORED_HEAD = 200
+"""Characters of a stored answer besides its integers."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """The work of a query, or of several.
+
+    Parameters
+    ----------
+    features : int
+        Number of features.
+    numbers : int
+        Number of noisy values: groups times slots.
+    groups : int
+        Number of groups; 1 for an ungrouped query.
+    key_values : int
+        Number of groups times the number of levels.
+    """
+
+    features: int = 0
+    numbers: int = 0
+    groups: int = 0
+    key_values: int = 0
+
+    def __add__(self, other: Work) -> Work:
+        return Work(*(getattr(self, one.name) + getattr(other, one.name) for one in fields(Work)))
+
+    @property
+    def memory(self) -> int:
+        """Bytes that compiling, answering and storing need at most, besides tables and blocks of their rows."""
+        keys = self.groups * GROUP_BYTES + self.key_values * LEVEL_BYTES
+        return self.numbers * NUMBER_BYTES + keys + self.features * FEATURE_BYTES
+
+
+@dataclass(frozen=True)
+class WorkLimits:
+    """Limits of the work of a query; the defaults are those of a session in the analyst's own process.
+
+    Parameters
+    ----------
+    features : int
+        Largest number of features: those of all products of 500 columns by default.
+    numbers : int
+        Largest number of noisy values.
+    memory : int
+        Largest number of bytes of memory, besides the tables and the blocks of their rows, which have a fixed size for
+        each core (`dpnb._backends.memory.working_set`).
+    answer : int
+        Largest number of bytes of a stored answer; SQLite stores no text of more than 10**9.
+    """
+
+    features: int = 126_000
+    numbers: int = 20_000_000
+    memory: int = 16_000 * MB
+    answer: int = 900 * MB
+
+    def refuse(self, words: str, work: Work) -> None:
+        """Refuse a query whose work is above a limit.
+
+        Parameters
+        ----------
+        words : str
+            The query in words.
+        work : Work
+            Its work.
+
+        Raises
+        ------
+        PlanError
+        """
+        words = _shortened(words)
+        if work.features > self.features:
+            raise PlanError(
+                f"{words}: must sum at most {self.features:,} features of a row; it has {work.features:,}; nothing was "
+                "charged; leave out columns (products of k columns are k * (k + 1) / 2 features), or use several "
+                "queries"
+            )
+        if work.numbers > self.numbers:
+            raise PlanError(
+                f"{words}: needs {work.numbers:,} noisy numbers at once; at most {self.numbers:,} are possible; "
+                f"nothing was charged; {SMALLER}"
+            )
+        if work.memory > self.memory:
+            raise PlanError(
+                f"{words}: must need at most {self.memory // MB:,} MB of memory; its {work.numbers:,} noisy numbers in "
+                f"{work.groups:,} groups need up to {-(-work.memory // MB):,} MB; nothing was charged; {SMALLER}"
+            )
+
+    def refuse_stored(self, words: str, stored: int) -> None:
+        """Refuse a query whose answer, of at most `stored` bytes by `stored_bytes`, is above the limit.
+
+        Raises
+        ------
+        PlanError
+        """
+        if stored > self.answer:
+            raise PlanError(
+                f"{_shortened(words)}: must have an answer of at most {self.answer // MB:,} MB in the ledger; it has "
+                f"up to {-(-stored // MB):,} MB; nothing was charged; {SMALLER}"
+            )
+
+
+def _shortened(words: str) -> str:
+    return words if len(words) <= MAX_WORDS else f"{words[:MAX_WORDS]} ..."
+
+
+LOCAL_LIMITS = WorkLimits()
+
+SMALLER = "request fewer groups by keys=[...], or a simpler statistic (a quantile needs some thousands for each group)"
+
+
+def work_of(plan: Plan, schema: Schema) -> Work:
+    """The work of a query.
+
+    Parameters
+    ----------
+    plan : Plan
+        Of a form that `check_structure` does not refuse.
+    schema : dict
+        The schema of the plan's table.
+
+    Raises
+    ------
+    PlanError
+        An expression is undefined under the schema.
+    """
+    groups = _groups(plan, schema)
+    features = slots = 0
+    for aggregation, _ in weighted_parts(plan.aggregation):
+        more = _features_and_slots(aggregation, schema)
+        features, slots = features + more[0], slots + more[1]
+    return Work(features, groups * slots, groups, groups * len(plan.group_by))
+
+
+def stored_bytes(numbers: int, loss: GDP) -> int:
+    """The largest number of bytes of a stored answer of some noisy numbers.
+
+    A number is S + sigma Z in steps h of the output grid (`dpnb.mechanisms.gaussian`), where |S| is at most the number
+    of units times the sensitivity C, since no unit's vector is longer, and C = mu sigma.  So ``|S|/h`` is at most units
+    times mu times ``sigma/h < GRID_STEPS``, and the noise is less than `NOISE_STEPS`.
+
+    Parameters
+    ----------
+    numbers : int
+        The numbers of the answer; 0 if nothing is measured.
+    loss : GDP
+        The loss of the measurement.
+    """
+    mu = Fraction(math.isqrt(math.ceil(loss.mu_squared * 2**200)) + 1, 2**100)
+    largest = math.ceil(MAX_UNITS * GRID_STEPS * mu) + NOISE_STEPS
+    return STORED_HEAD + numbers * (len(str(largest)) + len("-") + QUOTED)
+
+
+def _groups(plan: Plan, schema: Schema) -> int:
+    if isinstance(plan.aggregation, Discovery):
+        return 1
+    if plan.group_keys is not None:
+        return max(1, len(plan.group_keys))
+    return math.prod(public_key_count(group.expression, schema) or 1 for group in plan.group_by)
+
+
+def _features_and_slots(aggregation: Single | Discovery, schema: Schema) -> tuple[int, int]:
+    match aggregation:
+        case Mean() | Ratio() | ModelLoss():
+            return 2, 2
+        case Moments(columns, categories):
+            return _moments(len(columns), [_indicators(node, schema) for node in categories])
+        case QuantileTree(column):
+            levels = tree_levels(numeric_dtype_of(column, schema, "quantiles"))
+            return 1, sum(BRANCHING**level for level in range(1, levels + 1))
+        case Gradient(model, at):
+            return 1, len(at) * design(model, schema).width
+    return 1, 1
+
+
+def _moments(columns: int, sizes: list[int]) -> tuple[int, int]:
+    """The numbers of features and slots of moments: see `dpnb._compile.lowering.moment_order`."""
+    categories, indicators = len(sizes), sum(sizes)
+    numbers = 1 + columns + columns * (columns + 1) // 2
+    pairs = (indicators**2 - sum(size**2 for size in sizes)) // 2
+    features = numbers + categories * (1 + columns) + categories * (categories - 1) // 2
+    return features, numbers + indicators * (1 + columns) + pairs
+
+
+def _indicators(node: Expression, schema: Schema) -> int:
+    return max((public_key_count(node, schema) or 0) - 1, 0)
