@@ -41,7 +41,7 @@ class Metrics(NotCopyable):
         self._limited = Counter("dpnb_limited", "Requests beyond a limit", ("limit",), registry=self.registry)
         self._logins = Counter("dpnb_refused_logins", "Requests without a valid token", registry=self.registry)
         self._dropped = Counter(
-            "dpnb_dropped", "Waiting requests whose analyst lost the access", ("table",), registry=self.registry
+            "dpnb_dropped", "Waiting requests of people who lost their access", ("table",), registry=self.registry
         )
         self._running = Gauge("dpnb_running", "Requests that run or wait", ("table",), registry=self.registry)
         self._executing = Gauge(
