@@ -196,6 +196,13 @@ class ChargesStopped(RequestError):  # noqa: N818
     """
 
 
+class ExecutionStopped(RequestError):  # noqa: N818
+    """The service ended while the request ran, or the curator ended it: only the curator lets it run again.
+
+    The message says what was charged, which stays charged.
+    """
+
+
 class MechanismClosed(DpnbError):  # noqa: N818
     """An interactive mechanism is closed, exhausted, or was started in a kernel that has ended; nothing was charged.
 

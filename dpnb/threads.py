@@ -3,19 +3,48 @@
 `threading.Event`, `threading.Thread.start` and `concurrent.futures` wait in Python code.  An interrupt between two of
 its lines can leave a lock acquired, so that another thread waits for it forever, or becomes a `RuntimeError` ("release
 unlocked lock").  Here each step of the waiting thread is one call in C, and it has no lock to release.
+
+A thread that nobody can interrupt, such as that of a service, is asked to end its work (`ended_by`): the work looks for
+that between its steps, and while it waits, and then ends as after an interrupt.
 """
 
 from __future__ import annotations
 
 import _thread
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Generic, TypeVar, cast
 
 T = TypeVar("T")
 
 POLL_SECONDS = 0.1
 """A waiting thread notices an interrupt within this time, in seconds: a signal may wake another thread instead."""
+
+_ending: ContextVar[threading.Event | None] = ContextVar("ending", default=None)
+
+
+@contextmanager
+def ended_by(asked: threading.Event) -> Iterator[None]:
+    """Let an event end the work of the block, in this thread; what it waits for in other threads is abandoned."""
+    token = _ending.set(asked)
+    try:
+        yield
+    finally:
+        _ending.reset(token)
+
+
+def end_if_asked() -> None:
+    """End the work of this thread if that was asked for; called between its steps.
+
+    Raises
+    ------
+    KeyboardInterrupt
+    """
+    asked = _ending.get()
+    if asked is not None and asked.is_set():
+        raise KeyboardInterrupt
 
 
 class ThreadTask(Generic[T]):
@@ -66,7 +95,7 @@ class ThreadTask(Generic[T]):
     def result(self) -> T:
         """Wait for the result; an exception of the work is raised here."""
         while not self.wait(POLL_SECONDS):
-            pass
+            end_if_asked()
         # Neither is kept: both may hold rows or exact sums.
         value, self._value = self._value, None
         error, self._error = self._error, None

@@ -238,6 +238,7 @@ WITHOUT_EXAMPLE = {
         "ConfirmationRequired",
         "CostIncreased",
         "ExecutionError",
+        "ExecutionStopped",
         "RemoteSession",
     ),
     *("ServiceError", "StatementError", "TablesSchema"),

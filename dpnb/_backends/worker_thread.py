@@ -19,7 +19,7 @@ from itertools import takewhile
 from typing import Any, TypeVar
 
 from dpnb.progress import Stage, at
-from dpnb.threads import POLL_SECONDS, ThreadTask
+from dpnb.threads import POLL_SECONDS, ThreadTask, end_if_asked
 
 T = TypeVar("T")
 
@@ -102,6 +102,7 @@ class BackgroundRunner:
             if task.stopped or task.is_left_here:
                 task.stop()  # again: a second interrupt may have come before it was stopped or cancelled
             while not task.ended:
+                end_if_asked()
                 if task.stopped:
                     with at(Stage.WAITING):
                         task.wait(POLL_SECONDS)
@@ -131,6 +132,7 @@ class _BackgroundTask:
         self._task.start_or_run()
         end = None if within is None else time.monotonic() + within
         while end is not None and not self._task.wait(POLL_SECONDS):
+            end_if_asked()
             if time.monotonic() > end:
                 raise TimeoutError
         return self._task.result()

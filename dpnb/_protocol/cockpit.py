@@ -157,6 +157,44 @@ class AskedBudget(Record, frozen=True):
     after: str | None
 
 
+class ExecutedRequest(Record, frozen=True):
+    """The request that a table executes.
+
+    Parameters
+    ----------
+    number : int
+        What the act that ends it names.
+    analyst, call : str
+        Who sent it, and the kind of call.
+    seconds : int
+        For how long it has been executed.
+    """
+
+    number: Count
+    analyst: str
+    call: str
+    seconds: Count
+
+
+class HeldCharge(Record, frozen=True):
+    """A charge that is not answered again before a curator allows it.
+
+    Parameters
+    ----------
+    row : int
+        Number of its row in the ledger.
+    analyst, time, words, cost, why : str
+        Who requested what when, at which cost, and why it waits.
+    """
+
+    row: Count
+    analyst: str
+    time: str
+    words: str
+    cost: str
+    why: str
+
+
 class CockpitTable(Record, frozen=True):
     """A table of the service.
 
@@ -184,6 +222,11 @@ class CockpitTable(Record, frozen=True):
         Each project is followed by its analysts.
     requests : list of AskedBudget
         Pending ones first.
+    running : ExecutedRequest or None
+        What is executed now, if for some time.
+    waiting : int
+        Requests that wait for their turn.
+    held : list of HeldCharge
     fault : str or None
         Why the ledger cannot be read; then the other fields are empty.
     """
@@ -202,6 +245,9 @@ class CockpitTable(Record, frozen=True):
     moments: list[Moment]
     parts: list[BudgetPart]
     requests: list[AskedBudget]
+    running: ExecutedRequest | None
+    waiting: Count
+    held: list[HeldCharge]
     fault: str | None
 
 

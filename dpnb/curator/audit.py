@@ -223,6 +223,8 @@ class _Replay(NotCopyable):
                 self._revoked.discard(self._grants[number].id)
             case "approve" | "decline":
                 self._decision(charge, details)
+            case "end" | "resume":
+                pass  # neither changes what may be charged
             case _:
                 raise ValueError
 

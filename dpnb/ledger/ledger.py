@@ -23,6 +23,7 @@ from dpnb.ledger.connection import MEMORY
 from dpnb.ledger.origin import RequestOrigin, current_origin
 from dpnb.ledger.sqlite_file import SqliteFile
 from dpnb.mechanisms.measurement import Measurement
+from dpnb.threads import end_if_asked
 
 FORMAT = 5
 """1 to 4 were development versions.  A change in how a plan uses a unit's rows (which count, weights, steps) raises it
@@ -252,6 +253,10 @@ class Ledger(NotCopyable):
             *(table_version, node, query_key),
         )
 
+    def reserved(self) -> list[int]:
+        """The ids of the charges that are neither answered nor recorded as failed, in order."""
+        return [number for (number,) in self._file.run("SELECT id FROM events WHERE status = 'reserved' ORDER BY id")]
+
     def unanswered(self, table_version: str, node: str, query_key: str) -> list[Charge]:
         """Rows that were charged for a measurement of a query but have none, in order."""
         return self._select(
@@ -347,8 +352,9 @@ class Ledger(NotCopyable):
 
         With ``sigma=None`` nothing will be measured, and the row is released at once, with `result`, unless `answered`
         is False: then `answer` writes the result.  With a sigma its own id is added to `observations`.  The origin of
-        the request is that of `dpnb.ledger.requested_by`.
+        the request is that of `dpnb.ledger.requested_by`.  Work that was asked to end is not charged.
         """
+        end_if_asked()
         end = self._reserved or self._followed  # verified when the transaction began
         if end is None:  # never: rows are written to a ledger that was created
             raise TypeError("ledger")

@@ -212,8 +212,10 @@ class SharedRows(NotCopyable):
                 content = json.loads(details)
                 closes = content["closes"], self._number(content["closes"])
                 details = json.dumps({**content, "closes": closes[1]})
-            elif stored["kind"] == row.ACT and "request" in (content := json.loads(details)):
-                details = json.dumps({**content, "request": self._number(content["request"])})
+            elif stored["kind"] == row.ACT:
+                content = json.loads(details)
+                named = {name: self._number(content[name]) for name in NAMES_OF_ROWS if name in content}
+                details = json.dumps({**content, **named}) if named else details
             changed = {
                 "id": self._number(stored["id"]),
                 "node": node,
@@ -236,6 +238,9 @@ class SharedRows(NotCopyable):
             raise LedgerError(f"ledger: row {row_id} must be one of the analyst's; it belongs to another node")
         return number
 
+
+NAMES_OF_ROWS = "request", "row"
+"""Details of an act that are ids of rows."""
 
 READ_AT_ONCE = 20
 """Rows that are read before their size is known."""

@@ -18,7 +18,7 @@ from typing import TypeVar
 
 from dpnb.progress import terminal
 from dpnb.progress.stage import Stage
-from dpnb.threads import ThreadTask
+from dpnb.threads import ThreadTask, end_if_asked
 
 REPORT_AFTER_SECONDS = 1.0
 """Seconds before anything is shown of a task."""
@@ -111,7 +111,8 @@ def work(stage: Stage) -> Iterator[ProgressTask]:
 
 @contextmanager
 def at(stage: Stage) -> Iterator[None]:
-    """Set the stage of this thread's task during the block; does nothing without a task, as in a pool."""
+    """Set the stage of this thread's task during the block; without a task, as in a pool, only look for its end."""
+    end_if_asked()
     task: ProgressTask | None = getattr(_here, "work", None)
     if task is None:
         yield

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from dpnb.errors import InvalidValueError
 from dpnb.remote.curating import change, history
 from dpnb.remote.deciding import decide, requests
-from dpnb.wire.acts import Components, Freeze, Level, MoveCap, Restore, Revoke, Unfreeze
+from dpnb.wire.acts import Components, End, Freeze, Level, MoveCap, Restore, Resume, Revoke, Unfreeze
 from dpnb.wire.moments import moment_from_text
 
 TOKEN = "in DPNB_TOKEN or at the prompt."  # noqa: S105  (words)
@@ -26,7 +26,8 @@ stay free. Both are rows of the ledger. For a token with the role curator or own
 
 ABOUT_REQUESTS = f"""\
 Show the parts of a table's budget, and the requests of analysts for a larger cap: who, why, which queries, what they
-cost and their expected errors. For a token with the role auditor, curator or owner, {TOKEN}
+cost and their expected errors; then the charges that wait for resume, and the request that runs now. For a token with
+the role auditor, curator or owner, {TOKEN}
 """
 
 ABOUT_DECIDE = f"""\
@@ -46,6 +47,18 @@ role curator or owner, {TOKEN}
 ABOUT_REVOKE = f"""\
 Refuse all further charges of an analyst or a project of a running service, until restore. Recorded answers stay free.
 It stays after a restart. To end access altogether, revoke the token as well. For a token with the role curator or
+owner, {TOKEN}
+"""
+
+ABOUT_END = f"""\
+End the request that a table of a running service executes, by its number, as requests shows it. If it was charged, it
+stays charged, and is not executed again until resume. The next request then runs. For a token with the role curator or
+owner, {TOKEN}
+"""
+
+ABOUT_RESUME = f"""\
+Let a charge be answered whose request ran when the service ended, or was ended by a curator, by the number of its row,
+as requests shows it. It runs when its analyst repeats it, at no further cost. For a token with the role curator or
 owner, {TOKEN}
 """
 
@@ -70,6 +83,8 @@ def add_commands(command: Command) -> None:
         ("grant", _grant, ABOUT_GRANT, "move the cap of an analyst or a project"),
         ("revoke", _revoke, ABOUT_REVOKE, "refuse all further charges of an analyst or a project"),
         ("restore", _restore, ABOUT_REVOKE, "accept charges of an analyst or a project again"),
+        ("end", _end, ABOUT_END, "end the request that a service executes"),
+        ("resume", _resume, ABOUT_RESUME, "let a charge without an answer be answered"),
     ):
         one = command(name, run, 2, about, short)
         one.add_argument("address", metavar="ADDRESS", help="the address of the service, as for dpnb.connect")
@@ -78,6 +93,8 @@ def add_commands(command: Command) -> None:
             one.add_argument("--why", required=True, metavar="TEXT", help="the reason, which analysts see")
         if name in ("approve", "decline"):
             _add_decision(one, name)
+        if name in ("end", "resume"):
+            one.add_argument("number", type=int, metavar="NUMBER", help="its number, as requests shows it")
         if name in ("grant", "revoke", "restore"):
             whose = one.add_mutually_exclusive_group(required=True)
             whose.add_argument("--analyst", metavar="NAME", help="the analyst, as in the settings")
@@ -168,6 +185,14 @@ def _restore(options: argparse.Namespace) -> tuple[str, int]:
     return _changed(options, Restore(*_whose(options)))
 
 
-def _changed(options: argparse.Namespace, act: MoveCap | Revoke | Restore) -> tuple[str, int]:
+def _end(options: argparse.Namespace) -> tuple[str, int]:
+    return _changed(options, End(options.number))
+
+
+def _resume(options: argparse.Namespace) -> tuple[str, int]:
+    return _changed(options, Resume(options.number))
+
+
+def _changed(options: argparse.Namespace, act: MoveCap | Revoke | Restore | End | Resume) -> tuple[str, int]:
     change(options.address, options.table, act)
     return requests(options.address, options.table), 0

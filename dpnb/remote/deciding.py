@@ -12,7 +12,17 @@ import msgspec
 from dpnb.errors import InvalidValueError, printable
 from dpnb.remote.connect import checked_table
 from dpnb.remote.curating import channel_to
-from dpnb.wire.acts import AnyAct, Approve, AuditPage, Components, Decline, PartState, RequestState, TableState
+from dpnb.wire.acts import (
+    AnyAct,
+    Approve,
+    AuditPage,
+    Components,
+    Decline,
+    HeldState,
+    PartState,
+    RequestState,
+    TableState,
+)
 from dpnb.wire.limits import MAX_NAME
 
 if TYPE_CHECKING:
@@ -20,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def requests(address: str, table: str) -> str:
-    """The requests for budget of a table and the parts of its budget, in words.
+    """The requests for budget of a table, the parts of its budget, and what runs or waits for the curator, in words.
 
     Parameters
     ----------
@@ -39,6 +49,7 @@ def requests(address: str, table: str) -> str:
     lines += [text for one in pending for text in (*_lines(one), "")]
     lines.append(f"{state.pending} request{'s' if state.pending != 1 else ''} to decide")
     lines += [_decided_line(one) for one in decided]
+    lines += [*map(_held_line, state.held), *_running_lines(state)]
     return "\n".join(map(_shown, lines))
 
 
@@ -133,6 +144,19 @@ def _decided_line(one: RequestState) -> str:
     reason = f": {one.reason}" if one.reason else ""
     by = "" if one.decided_by is None else f" by {one.decided_by}"
     return f"request {one.number} of {one.analyst}: {one.status}{by}{granted}{until}{reason}"
+
+
+def _held_line(one: HeldState) -> str:
+    return (
+        f"row {one.row} of {one.analyst}, {one.time[:19]}Z: {one.words}; {one.cost}; {one.why}; resume it or leave it"
+    )
+
+
+def _running_lines(state: TableState) -> list[str]:
+    one = state.running
+    if one is None:
+        return []
+    return [f"number {one.number} of {one.analyst} runs: {one.call}, {one.seconds} s; {state.waiting} wait"]
 
 
 def _part_line(one: PartState) -> str:

@@ -108,6 +108,13 @@ _ERRORS: dict[type[errors.DpnbError], ErrorExplanation] = {
         "until the curator allows them again; nothing was charged.",
         "Previews, recorded answers, the log and the gauges remain available at no cost.",
     ),
+    errors.ExecutionStopped: ErrorExplanation(
+        "execution-stopped",
+        "Not executed again",
+        "The service ended while the request ran, or the curator ended the request; the message says what was charged, "
+        "which stays charged. It is not executed again until the curator lets it run once more.",
+        "Other requests, previews, recorded answers, the log and the gauges remain available.",
+    ),
     errors.RequestError: ErrorExplanation(
         "request",
         "Invalid request",

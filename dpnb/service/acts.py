@@ -8,7 +8,16 @@ from fractions import Fraction
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.deciding import approve, decline
 from dpnb._core.accountant.grant import Grant
-from dpnb._core.accountant.granting import freeze, move_cap, restore, revoke, share_of, unfreeze, whole_of
+from dpnb._core.accountant.granting import (
+    freeze,
+    move_cap,
+    restore,
+    revoke,
+    share_of,
+    unfreeze,
+    whole_of,
+    write_act,
+)
 from dpnb._core.accountant.limit import NOTHING
 from dpnb._core.history import launch_text
 from dpnb._core.pricing.stored_request import plan_of, request_of
@@ -16,11 +25,12 @@ from dpnb._plan.measurements import PlainView
 from dpnb._plan.plan import describe_plan
 from dpnb.accounting.losses import PureGDP
 from dpnb.errors import InvalidValueError, printable
-from dpnb.ledger import Charge, node_of
+from dpnb.ledger import ROOT, Charge, node_of
 from dpnb.ledger.charge import ACT, COMPARISON, RELEASE, TABLE_FILES
 from dpnb.ledger.origin import RequestOrigin, requested_by
 from dpnb.render.numbers import format_cost_up, format_percent_down
 from dpnb.service.opening import OpenTable
+from dpnb.service.running import checked_running
 from dpnb.wire.acts import (
     AnyAct,
     Approve,
@@ -28,9 +38,11 @@ from dpnb.wire.acts import (
     AuditRow,
     Components,
     Decline,
+    End,
     Freeze,
     MoveCap,
     Restore,
+    Resume,
     Revoke,
     Unfreeze,
 )
@@ -72,7 +84,42 @@ def act(table: OpenTable, actor: str, one: AnyAct) -> None:
                 revoke(account, _part(table, one), version=version)
             case Restore():
                 restore(account, _part(table, one), version=version)
+            case End():
+                _end(table, one)
+            case Resume():
+                _resume(table, one)
     core.changed()
+
+
+def _end(table: OpenTable, one: End) -> None:
+    """End the running request; what it has charged, or is answering, is held in the same transaction."""
+    core = table.session._core
+    running, ledger = checked_running(table.running, one.number), core.account.ledger
+    running.ask_to_end()  # before the transaction: it may compile within one, until its next step
+    with ledger.transaction():
+        row = running.row(ledger)
+        if row is None:
+            part = core.account.tree.grant_named("analyst", running.analyst)
+            node, of_row = ROOT if part is None else node_of(part.id), {}
+        else:
+            node, of_row = _node_of_part(table, row), {"row": row}
+            table.held.end(row)
+        write_act(core.account, node, core.version, {"act": "end", **of_row})
+
+
+def _resume(table: OpenTable, one: Resume) -> None:
+    """Let a charge be answered."""
+    core = table.session._core
+    with core.account.ledger.transaction():
+        table.held.resume(one.row)
+        write_act(core.account, _node_of_part(table, one.row), core.version, {"act": "resume", "row": one.row})
+
+
+def _node_of_part(table: OpenTable, row: int) -> str:
+    """The node of the part of the budget that a row belongs to, whose analyst sees the acts about it."""
+    account = table.session._core.account
+    part = account.tree.grant_of(account.ledger.by_id((row,))[0].node)
+    return ROOT if part is None else node_of(part.id)
 
 
 def _refuse_own_part(account: Accountant, actor: str) -> None:

@@ -13,6 +13,7 @@ import re
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -31,6 +32,7 @@ from dpnb.service.acts import act, audit_page
 from dpnb.service.connections import keep_connection
 from dpnb.service.events import ChangeFeed
 from dpnb.service.failures import FailedLogins
+from dpnb.service.free_work import FreeWork, TooMuch
 from dpnb.service.grid import TimeGrid, assumed_rows
 from dpnb.service.hosts import is_loopback
 from dpnb.service.hub import HubIdentities
@@ -39,22 +41,18 @@ from dpnb.service.limits import RequestRate
 from dpnb.service.log import log, log_login
 from dpnb.service.metrics import Metrics
 from dpnb.service.opening import AnalystSession, OpenTable
-from dpnb.service.requests import UNAUTHORIZED, RequestRunner
+from dpnb.service.requests import TOO_MUCH_WORK, UNAUTHORIZED, RequestRunner
 from dpnb.service.settings import Limits
 from dpnb.service.state import table_state
 from dpnb.service.tokens import LONGEST_TOKEN, ROLES, Identity, Role, TokenStore
 from dpnb.wire import VERSION
 from dpnb.wire.acts import ACTS
-from dpnb.wire.decoding import decode_request
 from dpnb.wire.errors import WireError
 from dpnb.wire.limits import MAX_BODY, MAX_INTEGER, MAX_PENDING
 from dpnb.wire.replies import Changed, Refused
 
 BODY_SECONDS = 60.0
 """Time that a client has to send a body."""
-
-LARGE_BODY = 2**14
-"""Bytes of a body that is decoded in another thread."""
 
 NUMBERS = re.compile(r"(?:[0-9]{1,19}(?:,[0-9]{1,19})*)?", re.ASCII)
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]", "::1")
@@ -82,7 +80,10 @@ FAILED_TOO_OFTEN = (
 ANALYSTS: tuple[Role, ...] = ("analyst",)
 AUDITORS: tuple[Role, ...] = ("auditor", "curator", "owner")
 CURATORS: tuple[Role, ...] = ("curator", "owner")
-NO_ACT = "act: must be one of freeze, unfreeze, approve, decline, move_cap, revoke and restore, with its fields only"
+NO_ACT = (
+    "act: must be one of freeze, unfreeze, approve, decline, move_cap, revoke, restore, end and resume, with its "
+    "fields only"
+)
 MAX_ACT = 10_000
 """Bytes of an act."""
 
@@ -125,13 +126,17 @@ class ServedAnalyst(NotCopyable):
         Called after every request.
     rules : Rules
         How requests are limited, timed and counted.
+    work : FreeWork
+        Makes the replies.
     """
 
-    def __init__(self, table: OpenTable, session: AnalystSession, changed: Callable[[], None], rules: Rules) -> None:
+    def __init__(
+        self, table: OpenTable, session: AnalystSession, changed: Callable[[], None], rules: Rules, work: FreeWork
+    ) -> None:
         self.session = session
         grid = rules.grid(table)
         self.feed = ChangeFeed(self._state, table.session.ledger.foreign_changes, rules.limits.streams, grid)
-        self.runner = RequestRunner(table, session, changed, rules.limits, rules.metrics, grid)
+        self.runner = RequestRunner(table, session, changed, rules.limits, rules.metrics, grid, work)
 
     def _state(self) -> Changed:
         rows = self.session.rows
@@ -147,6 +152,8 @@ class ServedTable(NotCopyable):
         The table.
     rules : Rules
         How requests are limited, timed and counted.
+    work : FreeWork
+        Makes the replies.
 
     Attributes
     ----------
@@ -154,8 +161,8 @@ class ServedTable(NotCopyable):
         Increases with every change that this process makes.
     """
 
-    def __init__(self, table: OpenTable, rules: Rules) -> None:
-        self.table, self._rules, self.version = table, rules, 0
+    def __init__(self, table: OpenTable, rules: Rules, work: FreeWork) -> None:
+        self.table, self._rules, self._work, self.version = table, rules, work, 0
         table.session._core.tables.work_limits = rules.limits.work
         self._analysts: dict[str, ServedAnalyst] = {}
         rules.metrics.follow(
@@ -163,6 +170,10 @@ class ServedTable(NotCopyable):
             running=lambda: sum(one.runner.running for one in list(self._analysts.values())),
             streams=lambda: sum(one.feed.streams for one in list(self._analysts.values())),
             left=lambda: table.session._core.account.filter.headroom,
+            executing=lambda: 0.0 if (running := table.running) is None else running.seconds,
+            waiting=lambda: table.worker.waiting,
+            age=lambda: table.worker.age,
+            held=lambda: len(table.held.charges()),
         )
         table.session._core.on_change(self._notify)
 
@@ -173,7 +184,7 @@ class ServedTable(NotCopyable):
             return known
         if known is not None:  # of a part from before the budget was divided in another way
             known.feed.end()
-        served = self._analysts[name] = ServedAnalyst(self.table, session, self._notify, self._rules)
+        served = self._analysts[name] = ServedAnalyst(self.table, session, self._notify, self._rules, self._work)
         return served
 
     def _notify(self) -> None:
@@ -181,6 +192,11 @@ class ServedTable(NotCopyable):
         self.version += 1
         for one in list(self._analysts.values()):
             one.feed.notify()
+
+    def drop_refused(self) -> None:
+        """Refuse at once what waits of analysts who may no longer be charged; in any thread but the event loop's."""
+        for one in list(self._analysts.values()):
+            one.runner.drop_refused()
 
     def end_revoked(self) -> None:
         """End the sessions of analysts who may no longer open the table, or who have another part of its budget now."""
@@ -224,11 +240,12 @@ class Service(NotCopyable):
         self._rates: dict[str, RequestRate] = {}
         self._open: Counter[str] = Counter()  # requests by the name of their sender, until the reply was written
         self.failures = FailedLogins()
+        self._work = FreeWork(self._rules.limits, self._rules.metrics)
         self._hub, self._prefix, self.identities = hub, prefix, Identities(tokens, hub)
 
     def add(self, table: OpenTable) -> None:
         """Serve a table; call in the event loop."""
-        self.tables[table.name] = ServedTable(table, self._rules)
+        self.tables[table.name] = ServedTable(table, self._rules, self._work)
 
     async def remove(self, name: str) -> None:
         """Serve a table no longer, after its running requests."""
@@ -245,6 +262,7 @@ class Service(NotCopyable):
         """Finish the running requests and close the tables."""
         for name in list(self.tables):
             await self.remove(name)
+        await asyncio.to_thread(self._work.close)
         if self._hub is not None:
             self._hub.close()
 
@@ -308,7 +326,12 @@ class Service(NotCopyable):
                 self._rules.metrics.limited("connections")
                 return _reply(*TOO_MANY_OPEN, headers={"Retry-After": "1"})
             held.enter_context(self._opened(person.name))
-            response: Response = await answer(request, person, Valid(self.identities, token, person))
+            try:
+                if person.role == "analyst":  # a curator must be able to act at any time
+                    self._work.refuse_beyond(person.name)
+                response: Response = await answer(request, person, Valid(self.identities, token, person))
+            except TooMuch as error:
+                return _reply(*TOO_MUCH_WORK, headers={"Retry-After": str(error.seconds)})
             return response
 
         return _Held(route)
@@ -337,12 +360,15 @@ class Service(NotCopyable):
             raise HTTPException(404, NO_TABLE)
         return served.analyst(person.name)
 
-    def _any_table(self, request: HttpRequest) -> OpenTable:
+    def _any_served(self, request: HttpRequest) -> ServedTable:
         """A table, for those who may see all of them."""
         served = self.tables.get(request.path_params["table"])
         if served is None:
             raise HTTPException(404, NO_TABLE)
-        return served.table
+        return served
+
+    def _any_table(self, request: HttpRequest) -> OpenTable:
+        return self._any_served(request).table
 
     # --- routes -------------------------------------------------------------------------------------------------
 
@@ -356,18 +382,17 @@ class Service(NotCopyable):
     async def _table(self, request: HttpRequest, person: Identity, is_valid: Valid) -> Response:
         session = self._served(request, person).session
         log_login("login", actor=person.name, client=_client(request), table=request.path_params["table"])
-        return _reply(200, await asyncio.to_thread(lambda: session.description))
+        return _reply(200, await self._work.reply(person.name, lambda: session.description))
 
     async def _requests(self, request: HttpRequest, person: Identity, is_valid: Valid) -> Response:
         served = self._served(request, person)
-        body = await _body(request)
         try:
-            large = len(body) > LARGE_BODY  # which takes long enough to keep the others waiting
-            decoded = await asyncio.to_thread(decode_request, body) if large else decode_request(body)
+            with self._work.receiving(person.name):
+                decoded = await self._work.decode(person.name, await _body(request))
         except DpnbError as error:
             log("refused", actor=person.name, table=request.path_params["table"], refusal=type(error).__name__)
             return _reply(400, Refused("RequestError", str(error)))
-        return _reply(*await served.runner.run(decoded, is_valid))
+        return _reply(*await served.runner.run(decoded, is_valid, is_valid.last_known))
 
     async def _rows(self, request: HttpRequest, person: Identity, is_valid: Valid) -> Response:
         served = self._served(request, person)
@@ -387,20 +412,22 @@ class Service(NotCopyable):
     async def _audit(self, request: HttpRequest, person: Identity, is_valid: Valid) -> Response:
         table, after = self._any_table(request), _numbers(request.query_params.get("after", ""))
         log_login("audit", actor=person.name, role=person.role, client=_client(request), table=table.name)
-        return _reply(200, await asyncio.to_thread(audit_page, table, after[0] if after else 0))
+        return _reply(200, await self._work.reply(person.name, partial(audit_page, table, after[0] if after else 0)))
 
     async def _state(self, request: HttpRequest, person: Identity, is_valid: Valid) -> Response:
         table = self._any_table(request)
         log_login("state", actor=person.name, role=person.role, client=_client(request), table=table.name)
-        return _reply(200, await asyncio.to_thread(table_state, table))
+        return _reply(200, await self._work.reply(person.name, partial(table_state, table)))
 
     async def _act(self, request: HttpRequest, person: Identity, is_valid: Valid) -> Response:
-        table = self._any_table(request)
+        served = self._any_served(request)
+        table = served.table
         try:
             one = ACTS.decode((await _body(request))[:MAX_ACT])
             if not await asyncio.to_thread(is_valid):  # as before a charge: what the Hub said before does not do
                 return _reply(*UNAUTHORIZED, headers={"WWW-Authenticate": "Bearer"})
             await asyncio.to_thread(act, table, person.name, one)  # before the requests that wait
+            await asyncio.to_thread(served.drop_refused)
         except (msgspec.MsgspecError, RecursionError):
             return _reply(400, Refused("RequestError", NO_ACT))
         except (InvalidValueError, WireError) as error:

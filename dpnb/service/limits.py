@@ -6,13 +6,20 @@ others did, and a limit that all share would show whether they are at work.
 
 from __future__ import annotations
 
+import math
+import threading
 import time
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import cast
 
 from pyrate_limiter import Duration, InMemoryBucket, Rate, RateItem
 
 from dpnb.copying import NotCopyable
+
+MINUTE = 60.0
+"""Seconds."""
 
 
 class RequestRate(NotCopyable):
@@ -36,3 +43,65 @@ class RequestRate(NotCopyable):
         if self._bucket.put(request):
             return 0
         return cast("int", self._bucket.waiting(request)) // 1000 + 1  # it waits for nothing
+
+
+class CpuSeconds(NotCopyable):
+    """The CPU seconds that the service has spent within the last minute on the free work of one analyst.
+
+    Free is what does not read rows: decoding bodies, also malformed ones, requests that are refused or find a recorded
+    answer, replies, pages of rows, and descriptions of the table.  How much time that takes is a function of what the
+    analyst sent, of the ledger and of the machine, so a refusal beyond the limit says nothing about rows.
+
+    An execution that reads rows counts nothing, as long as it may take: its time depends on rows, and an analyst who
+    keeps a few seconds below the limit would see from the next refusal whether it was longer than that.  It was charged
+    for, or repeats a charge, and it takes its turn between the others.
+
+    Like all timing, what the time of free work depends on beside this, such as how busy the machine is, is outside the
+    guarantee, as waiting is.
+
+    Parameters
+    ----------
+    per_minute : float
+        The limit.
+    now : callable
+        The clock, in seconds.
+    """
+
+    def __init__(self, per_minute: float, now: Callable[[], float] = time.monotonic) -> None:
+        self._most, self._now, self._lock = per_minute, now, threading.Lock()
+        self._spent: deque[tuple[float, float]] = deque()  # when, and how much; at most one entry a second
+
+    def add(self, seconds: float) -> None:
+        """Count CPU seconds."""
+        with self._lock:
+            now = self._now()
+            last = self._spent[-1][0] if self._spent else -math.inf
+            if now - last < 1:
+                self._spent[-1] = last, self._spent[-1][1] + seconds
+            else:
+                self._spent.append((now, seconds))
+
+    def wait(self) -> int:
+        """0, or if the limit is reached, after how many whole seconds it is not."""
+        with self._lock:
+            now = self._now()
+            while self._spent and self._spent[0][0] <= now - MINUTE:
+                self._spent.popleft()
+            over = math.fsum(seconds for _, seconds in self._spent) - self._most
+            if over < 0:
+                return 0
+            until = now
+            for when, seconds in self._spent:
+                over, until = over - seconds, when + MINUTE
+                if over < 0:
+                    break
+            return math.ceil(until - now)
+
+    @contextmanager
+    def counted(self) -> Iterator[None]:
+        """Count the CPU seconds of the block, in this thread."""
+        began = time.thread_time()
+        try:
+            yield
+        finally:
+            self.add(time.thread_time() - began)

@@ -40,7 +40,20 @@ class Metrics(NotCopyable):
         )
         self._limited = Counter("dpnb_limited", "Requests beyond a limit", ("limit",), registry=self.registry)
         self._logins = Counter("dpnb_refused_logins", "Requests without a valid token", registry=self.registry)
+        self._dropped = Counter(
+            "dpnb_dropped", "Waiting requests of people who lost their access", ("table",), registry=self.registry
+        )
         self._running = Gauge("dpnb_running", "Requests that run or wait", ("table",), registry=self.registry)
+        self._executing = Gauge(
+            "dpnb_executing_seconds", "Age of the request that is executed", ("table",), registry=self.registry
+        )
+        self._waiting = Gauge("dpnb_waiting", "Requests that wait for their turn", ("table",), registry=self.registry)
+        self._queue = Gauge(
+            "dpnb_queue_seconds", "Age of the request that waits longest", ("table",), registry=self.registry
+        )
+        self._held = Gauge(
+            "dpnb_held", "Charges that wait for the curator to let them run again", ("table",), registry=self.registry
+        )
         self._streams = Gauge("dpnb_streams", "Open streams of events", ("table",), registry=self.registry)
         self._connections = Gauge("dpnb_connections", "Open connections", ("port",), registry=self.registry)
         self._closed = Counter(
@@ -61,6 +74,10 @@ class Metrics(NotCopyable):
         """Count a request beyond a limit."""
         self._limited.labels(limit).inc()
 
+    def dropped(self, table: str) -> None:
+        """Count a waiting request that was refused at once."""
+        self._dropped.labels(table).inc()
+
     def login_refused(self) -> None:
         """Count a request without a valid token."""
         self._logins.inc()
@@ -74,10 +91,27 @@ class Metrics(NotCopyable):
         self._connections.labels(port).set_function(read)
 
     def follow(
-        self, table: str, running: Callable[[], int], streams: Callable[[], int], left: Callable[[], float]
+        self,
+        table: str,
+        *,
+        running: Callable[[], int],
+        streams: Callable[[], int],
+        left: Callable[[], float],
+        executing: Callable[[], float],
+        waiting: Callable[[], int],
+        age: Callable[[], float],
+        held: Callable[[], int],
     ) -> None:
-        """Read the state of a table whenever the figures are read."""
-        for gauge, read in ((self._running, running), (self._streams, streams), (self._headroom, left)):
+        """Read the state of a table and of its queue whenever the figures are read."""
+        for gauge, read in (
+            (self._running, running),
+            (self._streams, streams),
+            (self._headroom, left),
+            (self._executing, executing),
+            (self._waiting, waiting),
+            (self._queue, age),
+            (self._held, held),
+        ):
             gauge.labels(table).set_function(read)
 
 

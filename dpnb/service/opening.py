@@ -10,7 +10,9 @@ import fcntl
 import json
 import os
 import runpy
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import count
 from typing import IO, Any
 
 from dpnb._core.accountant.grant import Grant
@@ -21,11 +23,14 @@ from dpnb.copying import NotCopyable
 from dpnb.errors import ChargesStopped, DpnbError, InvalidValueError, LedgerError, RequestError
 from dpnb.interactive.closing import close_launch
 from dpnb.interactive.threshold.hidden_noise import hidden_noise
-from dpnb.ledger import MEMORY, node_of, parent_launch
+from dpnb.ledger import MEMORY, Charge, node_of, parent_launch
 from dpnb.ledger.shared_rows import SharedRows
+from dpnb.service.held import HeldRows
 from dpnb.service.log import described, log
 from dpnb.service.parts import apply_division
+from dpnb.service.running import RunningRequest
 from dpnb.service.settings import TableSettings
+from dpnb.service.turns import Turns
 from dpnb.session.base import BaseSession
 from dpnb.session.declaration import read_declaration
 from dpnb.session.session import Session
@@ -53,8 +58,12 @@ class OpenTable(NotCopyable):
 
     Attributes
     ----------
-    worker : ThreadPoolExecutor
-        One thread, which executes the requests one after the other.
+    worker : Turns
+        One thread, which executes the requests one after the other, in turns between analysts.
+    running : RunningRequest or None
+        The request that it executes now.
+    held : HeldRows
+        The charges that are not answered again before the curator allows it.
     """
 
     def __init__(self, settings: TableSettings, session: Session) -> None:
@@ -63,8 +72,13 @@ class OpenTable(NotCopyable):
         self._pooled_rows = SharedRows(session.ledger, shows_actors=True)
         self._analysts: dict[str, AnalystSession] = {}
         self._limits: dict[int, Limit] = {}
-        self.worker = ThreadPoolExecutor(1, thread_name_prefix=f"dpnb-{self.name}")
+        self.worker = Turns(f"dpnb-{self.name}")
+        self.running: RunningRequest | None = None
+        self._numbers = count(1)
         try:
+            self.held = HeldRows(session.ledger)
+            for charge in self.held.charges():
+                log("held", table=self.name, row=charge.id, status=charge.status)
             self.divide(settings)
             self._close_lost_scans()
         except BaseException:
@@ -124,6 +138,17 @@ class OpenTable(NotCopyable):
                 "what you may spend"
             )
 
+    @contextmanager
+    def running_request(
+        self, analyst: str, call: str, request: str, refuse: Callable[[Charge], None]
+    ) -> Iterator[RunningRequest]:
+        """Say during the block which request the table executes; in its thread."""
+        self.running = RunningRequest(next(self._numbers), analyst, call, request, refuse)
+        try:
+            yield self.running
+        finally:
+            self.running = None
+
     def _close_lost_scans(self) -> None:
         """Close the above-threshold mechanisms whose hidden noise is lost; they stay charged.
 
@@ -136,8 +161,8 @@ class OpenTable(NotCopyable):
                 log("scan_closed", table=self.name, row=launch.id, why="a restart ends open scans")
 
     def close(self) -> None:
-        """Finish the running request, then close the ledger and let another service use it."""
-        self.worker.shutdown(wait=True)
+        """Finish the requests that run or wait, then close the ledger and let another service use it."""
+        self.worker.close()
         self.session.ledger.close()
         self._lock.close()
 

@@ -4,6 +4,10 @@ A request is decoded within limits, and then executed by the one thread of its t
 writes the charge, and only then reads rows.  A request id belongs to one call: the same id and call join the running
 request, or take up its charge in the ledger; another call is refused.
 
+Analysts take turns, so that much work of one does not keep the others waiting (`dpnb.service.turns`).  A charge that
+was being answered when the process ended, or whose request a curator ended, is not answered again before a curator
+allows it (`dpnb.service.held`).
+
 A reply is an answer, a refusal, whose text is computed from schema, plan and the analyst's own rows, or "failed" with a
 number.
 """
@@ -18,8 +22,9 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from itertools import count
-from time import monotonic, perf_counter
+from time import monotonic, perf_counter, thread_time
 from typing import Any
 
 import msgspec
@@ -39,12 +44,16 @@ from dpnb.errors import (
     ServiceUnavailable,
 )
 from dpnb.interactive.calls import execute_call
+from dpnb.ledger import Charge
 from dpnb.ledger.origin import RequestOrigin, requested_by
+from dpnb.service.free_work import FreeWork, TooMuch
 from dpnb.service.grid import TimeGrid
 from dpnb.service.log import log
 from dpnb.service.metrics import Metrics
 from dpnb.service.opening import AnalystSession, OpenTable
+from dpnb.service.running import RunningRequest
 from dpnb.service.settings import Limits
+from dpnb.service.turns import Turn
 from dpnb.wire.calls import AnyCall, CloseMechanism, Compare, LaunchMechanism, Release, Request
 from dpnb.wire.errors import WireError
 from dpnb.wire.replies import AnyReply, Done, LedgerRow, Refused, Rows
@@ -68,6 +77,12 @@ MAX_ROWS = 500
 MAX_REMEMBERED = 10_000
 """Ids of finished requests that are kept in memory; those that were charged are in the ledger for ever."""
 
+UNEXECUTED = 401, 409, 429, 503
+"""Of requests that were not executed, whose id may belong to another call."""
+
+CHECK_SECONDS = 1.0
+"""Seconds between two looks at the token of a request that waits."""
+
 UNAUTHORIZED = 401, Refused("AccessDenied", "token: must be valid; got a token that is unknown, expired or revoked")
 CONFLICT = (
     409,
@@ -76,6 +91,14 @@ CONFLICT = (
 TOO_MANY = (
     429,
     Refused("RequestError", "request: too many run or wait at once; nothing was charged; wait for one of them"),
+)
+TOO_MUCH_WORK = (
+    429,
+    Refused(
+        "RequestError",
+        "request: the requests of the last minute took too much work to decode, check or repeat; nothing was charged; "
+        "wait, and send it again",
+    ),
 )
 WAITED = 503, Refused("ServiceUnavailable", "request: waited too long for others; nothing was charged; send it again")
 _cell: ContextVar[str | None] = ContextVar("cell", default=None)
@@ -119,6 +142,8 @@ class RequestRunner(NotCopyable):
         The curator's figures.
     grid : TimeGrid or None
         When replies leave; None as soon as they are ready.
+    work : FreeWork
+        Makes the replies, and counts the CPU seconds.
     """
 
     def __init__(
@@ -129,9 +154,11 @@ class RequestRunner(NotCopyable):
         limits: Limits,
         metrics: Metrics,
         grid: TimeGrid | None,
+        work: FreeWork,
     ) -> None:
         self._table, self._analyst, self._changed = table, analyst, changed
-        self._limits, self._metrics, self._grid = limits, metrics, grid
+        self._limits, self._metrics, self._grid, self._work = limits, metrics, grid, work
+        self._turns: dict[str, Turn[_Executed]] = {}
         self._running: dict[str, tuple[str, asyncio.Task[_Executed]]] = {}
         self._finished: OrderedDict[str, str] = OrderedDict()
         self._failures = count(1)
@@ -142,7 +169,9 @@ class RequestRunner(NotCopyable):
         """The number of requests that run or wait."""
         return len(self._running)
 
-    async def run(self, request: Request, is_valid: Callable[[], bool]) -> Outcome:
+    async def run(
+        self, request: Request, is_valid: Callable[[], bool], last_known: Callable[[], bool] | None = None
+    ) -> Outcome:
         """Execute a request, or join it, and return the reply at a point of the time grid.
 
         Parameters
@@ -151,16 +180,20 @@ class RequestRunner(NotCopyable):
             The request, decoded.
         is_valid : callable
             Whether the analyst's token is still valid; called just before the charge, in the thread of the table.
+        last_known : callable, optional
+            The same as far as is known without waiting; called while the request waits for its turn.
         """
         received = 0.0 if self._grid is None else self._grid.time()
-        done = await self._run(request, is_valid)
+        done = await self._run(request, is_valid, last_known or is_valid)
         if self._grid is not None:
             await self._grid.hold(received, request.call)
         if not isinstance(done, _Executed):
             return done
-        return await asyncio.to_thread(self._reply, request, done)  # which reads the ledger
+        return await self._work.reply(self._analyst.name, partial(self._reply, request, done))  # reads the ledger
 
-    async def _run(self, request: Request, is_valid: Callable[[], bool]) -> _Executed | Outcome:
+    async def _run(
+        self, request: Request, is_valid: Callable[[], bool], last_known: Callable[[], bool]
+    ) -> _Executed | Outcome:
         digest = request_digest(request)
         known = self._running.get(request.id)
         if known is None:
@@ -170,7 +203,7 @@ class RequestRunner(NotCopyable):
             if self._finished.get(request.id, digest) != digest:
                 return self._conflict(request)
             received = _Received(monotonic(), datetime.now(UTC))
-            task = asyncio.create_task(self._execute(request, digest, is_valid, received))
+            task = asyncio.create_task(self._execute(request, digest, is_valid, last_known, received))
             self._running[request.id] = digest, task
             task.add_done_callback(lambda done: self._end(request.id, digest, done))
         else:
@@ -181,19 +214,48 @@ class RequestRunner(NotCopyable):
 
     def _end(self, number: str, digest: str, done: asyncio.Task[_Executed]) -> None:
         del self._running[number]
-        if done.cancelled() or done.exception() is not None or done.result().status in (401, 409, 503):
+        if done.cancelled() or done.exception() is not None or done.result().status in UNEXECUTED:
             return  # the id may belong to another call
         self._finished[number] = digest
         while len(self._finished) > MAX_REMEMBERED:
             self._finished.popitem(last=False)
 
     async def _execute(
-        self, request: Request, digest: str, is_valid: Callable[[], bool], received: _Received
+        self,
+        request: Request,
+        digest: str,
+        is_valid: Callable[[], bool],
+        last_known: Callable[[], bool],
+        received: _Received,
     ) -> _Executed:
-        loop, worker = asyncio.get_running_loop(), self._table.worker
-        executed = await loop.run_in_executor(worker, self._timed, request, digest, is_valid, received)
+        work = partial(self._timed, request, digest, is_valid, received)
+        turn = self._turns[request.id] = self._table.worker.submit(self._analyst.name, work)
+        future = asyncio.wrap_future(turn.future)
+        try:
+            while not (await asyncio.wait({future}, timeout=CHECK_SECONDS))[0]:
+                if not last_known():
+                    self._drop(turn, _Executed(UNAUTHORIZED[0], refused=UNAUTHORIZED[1]))
+        finally:
+            del self._turns[request.id]
         self._changed()
-        return executed
+        return future.result()
+
+    def drop_refused(self) -> None:
+        """Refuse at once what waits, if it would be refused at its turn since the analyst may no longer be charged."""
+        if not self._turns:
+            return
+        try:
+            self._analyst.refuse_revoked()
+            self._table.refuse_ended(self._analyst)
+        except RequestError as error:
+            refused = _Executed(422, refused=Refused(type(error).__name__, str(error)))
+            for turn in list(self._turns.values()):
+                self._drop(turn, refused)
+
+    def _drop(self, turn: Turn[_Executed], executed: _Executed) -> None:
+        if turn.drop(executed):
+            log("dropped", actor=self._analyst.name, table=self._table.name, status=executed.status)
+            self._metrics.dropped(self._table.name)
 
     # --- in the worker's thread ---------------------------------------------------------------------------------
 
@@ -203,11 +265,30 @@ class RequestRunner(NotCopyable):
             log("refused", **facts, refusal="waited too long")
             self._metrics.limited("wait_seconds")
             return _Executed(WAITED[0], refused=WAITED[1])
-        executed = self._executed(request, digest, is_valid, received.time)
+        try:
+            self._work.refuse_beyond(self._analyst.name)
+        except TooMuch as error:
+            log("refused", **facts, refusal=error.limit)
+            return _Executed(TOO_MUCH_WORK[0], refused=TOO_MUCH_WORK[1])
+        cpu_started = thread_time()
+        with self._table.running_request(self._analyst.name, facts["call"], request.id, self._refuse_held) as running:
+            executed = self._executed(request, digest, is_valid, received.time, running)
+        if not running.has_read:  # else it depends on rows
+            self._work.spent(self._analyst.name).add(thread_time() - cpu_started)
         self._metrics.executed(facts["table"], facts["call"], str(executed.status), monotonic() - started)
         return executed
 
-    def _executed(self, request: Request, digest: str, is_valid: Callable[[], bool], received: datetime) -> _Executed:
+    def _refuse_held(self, charge: Charge) -> None:
+        self._table.held.refuse(charge, *self._analyst.rows.by_ids((charge.id,)))
+
+    def _executed(
+        self,
+        request: Request,
+        digest: str,
+        is_valid: Callable[[], bool],
+        received: datetime,
+        running: RunningRequest,
+    ) -> _Executed:
         started, facts, rows = perf_counter(), self._facts(request), self._analyst.rows
         token = _cell.set(request.cell_id)
         try:
@@ -223,7 +304,7 @@ class RequestRunner(NotCopyable):
             node = rows.node(request.node)
             call = self._translated(request.call)
             self._refuse_foreign(node, call)
-            with requested_by(RequestOrigin(self._analyst.name, request.id, digest, received)):
+            with requested_by(RequestOrigin(self._analyst.name, request.id, digest, received)), running.at(node):
                 ids = execute_call(self._analyst.session._mechanisms.at(node), call)
         except ServiceUnavailable as error:  # JupyterHub cannot say whether the token is still valid
             log("refused", logging.WARNING, **facts, refusal="ServiceUnavailable")
@@ -235,6 +316,8 @@ class RequestRunner(NotCopyable):
             log("refused", **facts, refusal=type(error).__name__)
             return _Executed(422, refused=Refused(type(error).__name__, str(error)))
         except BaseException as error:  # noqa: BLE001  (whatever it is, the analyst sees a number)
+            if isinstance(error, KeyboardInterrupt) and running.is_ending:
+                return self._ended(running, facts)
             return self._failed(error, facts)
         finally:
             _cell.reset(token)
@@ -267,6 +350,15 @@ class RequestRunner(NotCopyable):
                 self._analyst.refuse_foreign(node, name=call.name)
         self._analyst.refuse_foreign(node)
 
+    def _ended(self, running: RunningRequest, facts: dict[str, Any]) -> _Executed:
+        """The refusal of a request that the curator has ended."""
+        ledger = self._table.session.ledger
+        with ledger.transaction():  # after the curator's act, which holds the row
+            row = running.row(ledger)
+        log("ended", logging.WARNING, **facts, row=row)
+        error = running.stopped(None if row is None else self._analyst.rows.by_ids((row,))[0])
+        return _Executed(422, refused=Refused(type(error).__name__, str(error)))
+
     def _failed(self, error: BaseException, facts: dict[str, Any]) -> _Executed:
         number = next(self._failures)
         log("failed", logging.ERROR, error, **facts, number=number)
@@ -277,7 +369,7 @@ class RequestRunner(NotCopyable):
         try:
             refused = executed.refused
             if refused is not None:
-                shows_rows = refused.error != "ServiceError" and executed.status not in (401, 409, 503)
+                shows_rows = refused.error != "ServiceError" and executed.status not in UNEXECUTED
                 rows = self.rows(request.after, request.pending) if shows_rows else Rows()
                 return executed.status, msgspec.structs.replace(refused, rows=rows)
             rows = self.rows(request.after, request.pending)
@@ -290,7 +382,7 @@ class RequestRunner(NotCopyable):
         """Rows that the analyst does not have yet, at the next point of the time grid."""
         if self._grid is not None:
             await self._grid.next_point()
-        return await asyncio.to_thread(self.rows, after, pending)
+        return await self._work.reply(self._analyst.name, partial(self.rows, after, pending))
 
     def rows(self, after: int, pending: tuple[int, ...]) -> Rows:
         """Rows that the analyst does not have yet."""

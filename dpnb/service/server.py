@@ -1,8 +1,9 @@
 """Starts, reloads and stops the service.
 
 ``SIGTERM`` and ``SIGINT`` stop it after the running requests, without waiting long for clients that do not read; a
-second one stops it at once, and what was charged then is answered when the request is repeated.  ``SIGHUP`` reads the
-settings again: tables are added and removed, and with an invalid file the service keeps what it has.
+second one stops it at once, and what was charged then is answered when a curator lets the request run again.
+``SIGHUP`` reads the settings again: tables are added and removed, and with an invalid file the service keeps what it
+has.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import ssl
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import FrameType
 
@@ -32,6 +34,7 @@ from dpnb.service.opening import OpenTable, check_table, open_table
 from dpnb.service.ports import Certificate, PortAddress
 from dpnb.service.settings import Settings, TableSettings, read_settings
 from dpnb.service.tokens import TokenStore, read_tokens
+from dpnb.service.turns import SETTINGS
 
 PRIVATE = 0o077
 """The mask of the files that a service creates, such as ledgers and logs: other users read none of them."""
@@ -260,11 +263,13 @@ class _Running(uvicorn.Server):
     async def _divide(self, served: ServedTable, settings: TableSettings) -> None:
         """Divide a budget as the settings say now; the table keeps its division if that cannot be done."""
         try:
-            await asyncio.get_running_loop().run_in_executor(served.table.worker, served.table.divide, settings)
+            turn = served.table.worker.submit(SETTINGS, partial(served.table.divide, settings))
+            await asyncio.wrap_future(turn.future)
         except DpnbError as error:
             log("division_refused", logging.ERROR, error, table=settings.name, why="the table keeps its division")
         else:
             log("divided", table=settings.name)
+        await asyncio.to_thread(served.drop_refused)
         served.end_revoked()
 
     def _refuse_changes(self, new: Settings) -> None:

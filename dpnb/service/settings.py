@@ -70,8 +70,10 @@ class Limits:
     ----------
     requests_per_minute : int
         Requests in a minute.
+    cpu_seconds_per_minute : int
+        CPU seconds in a minute for what reads no rows: decoding, requests that are refused or free, replies.
     running : int
-        Requests about one table that run or wait at once.
+        Requests about one table that run or wait at once; likewise bodies that are received and decoded.
     streams : int
         Open streams of events about one table.
     wait_seconds : int
@@ -88,6 +90,7 @@ class Limits:
     """
 
     requests_per_minute: int = 1200
+    cpu_seconds_per_minute: int = 60
     running: int = 16
     streams: int = 20
     wait_seconds: int = 600

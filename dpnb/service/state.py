@@ -14,10 +14,22 @@ from dpnb.accounting.exact import decimal_up
 from dpnb.accounting.filters import GDPReserveFilter
 from dpnb.accounting.losses import PureGDP
 from dpnb.errors import printable
-from dpnb.ledger import node_of
-from dpnb.render.numbers import format_percent_down
+from dpnb.ledger import Charge, node_of
+from dpnb.render.numbers import format_cost_up, format_percent_down
+from dpnb.service.acts import words_of
 from dpnb.service.opening import OpenTable
-from dpnb.wire.acts import MAX_DECIDED, Components, PartState, QueryState, RequestState, TableState
+from dpnb.service.running import RunningRequest
+from dpnb.wire.acts import (
+    MAX_DECIDED,
+    MAX_HELD,
+    Components,
+    HeldState,
+    PartState,
+    QueryState,
+    RequestState,
+    RunningState,
+    TableState,
+)
 
 
 def table_state(table: OpenTable) -> TableState:
@@ -44,7 +56,27 @@ def table_state(table: OpenTable) -> TableState:
             rows=account.ledger.count,
             pending=len(pending),
             head=account.ledger.head,
+            running=_running(table.running),
+            waiting=table.worker.waiting,
+            held=tuple(_held(table, one) for one in table.held.charges()[:MAX_HELD]),
         )
+
+
+def _running(running: RunningRequest | None) -> RunningState | None:
+    if running is None:
+        return None
+    return RunningState(running.number, running.analyst, running.call, int(running.seconds))
+
+
+def _held(table: OpenTable, charge: Charge) -> HeldState:
+    return HeldState(
+        charge.id,
+        "local" if charge.origin is None else printable(charge.origin.actor),
+        charge.time,
+        printable(words_of(table.session._core.account, charge)),
+        format_cost_up(charge.loss),
+        "a curator ended it" if table.held.was_ended(charge.id) else "the service ended before it was answered",
+    )
 
 
 def _part(table: OpenTable, account: Accountant, grant: Grant) -> PartState:

@@ -132,7 +132,31 @@ class Restore(Act, frozen=True, tag="restore"):
     name: str
 
 
-AnyAct = Freeze | Unfreeze | Approve | Decline | MoveCap | Revoke | Restore
+class End(Act, frozen=True, tag="end"):
+    """End the request that the table executes: if it was charged, it stays charged and has no answer.
+
+    Parameters
+    ----------
+    number : int
+        Number of the running request, as it was shown; another one is not ended.
+    """
+
+    number: RowNumber
+
+
+class Resume(Act, frozen=True, tag="resume"):
+    """Let a charge be answered that was being answered when the service ended, or whose request a curator ended.
+
+    Parameters
+    ----------
+    row : int
+        Number of its row in the ledger.
+    """
+
+    row: RowNumber
+
+
+AnyAct = Freeze | Unfreeze | Approve | Decline | MoveCap | Revoke | Restore | End | Resume
 
 ACTS: msgspec.json.Decoder[AnyAct] = msgspec.json.Decoder(AnyAct)
 """Made once, at import: see `dpnb.wire.decoding`."""
@@ -285,6 +309,46 @@ class RequestState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     reason: str = ""
 
 
+class RunningState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The request that a table executes.
+
+    Parameters
+    ----------
+    number : int
+        Its number since the service started, which `End` names.
+    analyst, call : str
+        Who sent it, and the kind of call.
+    seconds : int
+        For how long it has been executed.
+    """
+
+    number: int
+    analyst: str
+    call: str
+    seconds: int
+
+
+class HeldState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A charge that is not answered again before a curator allows it.
+
+    Parameters
+    ----------
+    row : int
+        Number of its row in the ledger, which `Resume` names.
+    analyst, time, words, cost : str
+        Who requested what when, at which cost.
+    why : str
+        Why it waits, in words.
+    """
+
+    row: int
+    analyst: str
+    time: str
+    words: str
+    cost: str
+    why: str
+
+
 class TableState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The state of a table, for curators and auditors: the answer of ``GET /v1/tables/<table>/state``.
 
@@ -310,6 +374,12 @@ class TableState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         The number of pending requests.
     head : str
         Hash of the last row.
+    running : RunningState or None
+        The request that is executed now.
+    waiting : int
+        The number of requests that wait for their turn.
+    held : tuple of HeldState
+        Charges that wait for a curator to let them be answered, oldest first, at most `MAX_HELD`.
     """
 
     table: str
@@ -324,7 +394,13 @@ class TableState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rows: int
     pending: int
     head: str
+    running: RunningState | None = None
+    waiting: int = 0
+    held: tuple[HeldState, ...] = ()
 
+
+MAX_HELD = 100
+"""Charges in a `TableState` that wait for a curator."""
 
 MAX_DECIDED = 100
 """Decided requests in a `TableState`."""

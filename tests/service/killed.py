@@ -1,4 +1,7 @@
-"""A service that is killed again and again while clients use it, and what the ledger alone says afterwards."""
+"""A service that is killed again and again while clients use it, and what the ledger alone says afterwards.
+
+What ran at a kill is not executed again before a curator allows it, which this one does after each start.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +19,13 @@ from typing import TypeVar
 import dpnb
 from dpnb._core.accountant.grant import Mode
 from dpnb.curator.audit import Audit, audit
-from dpnb.errors import MechanismClosed, ServiceUnavailable
+from dpnb.errors import ExecutionStopped, MechanismClosed, ServiceUnavailable
 from dpnb.service.parts import SETTINGS_ACTOR
 from dpnb.service.server import serve
 from dpnb.service.tokens import new_token
 from kernels import Kernel
 from load import audited, count, opened_again, rows_of
+from service.curating import resume_held
 from service.open_page import OpenPage
 from threads import at_once
 from waiting import LIMIT, wait_until
@@ -40,6 +44,7 @@ def opened():
     return clinic(Path(__file__).parent / "clinic.dpnb")
 """
 LEVEL = 60
+CURATOR = "carl"
 
 Value = TypeVar("Value")
 Shown = dict[int, tuple[object, ...]]
@@ -57,14 +62,15 @@ def started(settings: Path) -> Kernel:
 
 
 def persistently(call: Callable[[], Value]) -> Value:
-    """The same call until the service is back."""
+    """The same call until the service is back, and the curator has resumed what ran."""
     deadline = time.monotonic() + LIMIT
     while True:
         try:
             return call()
-        except ServiceUnavailable:
+        except (ServiceUnavailable, ExecutionStopped):
             if time.monotonic() > deadline:
                 raise
+            time.sleep(0.01)
 
 
 def figures(session: dpnb.Session, number: int) -> tuple[object, ...]:
@@ -117,6 +123,7 @@ def killed_while_clients_ask(
     (folder / "clinic.py").write_text(OPENING, "utf-8")
     tokens = [new_token(folder / "tokens.json", name) for name in names]
     address, total = f"unix://{folder / 's'}", clients * queries
+    curator = new_token(folder / "tokens.json", CURATOR, role="curator")
     kernels, faults = [started(settings)], []
 
     def asking(one: int) -> None:
@@ -136,6 +143,7 @@ def killed_while_clients_ask(
             if mode is None:
                 audited(ledger)
             kernels[0] = started(settings)
+            resume_held(address, curator, "clinic")
             if mode is not None:  # only now: a copy alone does not repair a charge that the kill interrupted
                 is_fine(ledger)
 
@@ -185,7 +193,8 @@ def refuse_repeated(ledger: Path, names: set[str]) -> None:
         origins = file.execute("SELECT actor, request_id, kind, node FROM events").fetchall()
     own = [row for row in origins if row[0] is None]  # a service closes, when it starts, the scans that a crash ended
     assert {kind for _, _, kind, _ in own} <= {"close"}, own
-    asked = [row for row in origins if row[0] not in (None, SETTINGS_ACTOR)]
+    assert {kind for actor, _, kind, _ in origins if actor == CURATOR} <= {"act"}
+    asked = [row for row in origins if row[0] not in (None, SETTINGS_ACTOR, CURATOR)]
     repeated = [row for row in asked if row[0] not in names or row[1] is None]
     assert not repeated, repeated
 

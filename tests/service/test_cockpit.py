@@ -371,7 +371,7 @@ def test_a_freeze_does_not_wait_for_the_requests_of_analysts(tmp_path: Path) -> 
 
     async def scenario(opened: Opened) -> None:
         browser, go_on = await opened.logged_in(), threading.Event()
-        running = opened.served.service.tables["people"].table.worker.submit(go_on.wait, LIMIT)
+        running = opened.served.service.tables["people"].table.worker.submit("bob", lambda: go_on.wait(LIMIT)).future
         try:
             reply = await browser.post(ACTS, FREEZE)
             assert reply.json()["frozen"] == "an audit"

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +20,13 @@ import httpx
 import msgspec
 import pytest
 
-from dpnb.errors import RequestError, ServiceUnavailable
+from dpnb.curator.audit import audit
+from dpnb.errors import ExecutionStopped, RequestError, ServiceUnavailable
 from dpnb.remote.connect import connect
 from dpnb.service.tokens import new_token
 from dpnb.wire.calls import LaunchMechanism, Release, Request, TargetArguments
 from dpnb.wire.decoding import encode_request
+from service.curating import resume_held
 from service.served import open_people, people
 from waiting import LIMIT, wait_until
 
@@ -54,6 +56,7 @@ class Curator:
             (folder / f"{name}.toml").write_text(DECLARATION.format(name), "utf-8")
         self.write("people")
         self.token = new_token(folder / "tokens.json", "ana")
+        self._token = new_token(folder / "tokens.json", "carl", role="curator")
 
     def write(self, *tables: str) -> None:
         self.settings.write_text(
@@ -86,6 +89,10 @@ class Curator:
             reply = client.post("/v1/tables/people/requests", content=body)
             return msgspec.json.decode(reply.content)
 
+    def resume(self) -> list[int]:
+        """Let run again what ran when the service ended; the numbers of its rows."""
+        return [one.row for one in resume_held(f"unix://{self.socket}", self._token, "people")]
+
     def tables(self) -> list[str]:
         with self.client() as client:
             return list(client.get("/v1/tables").json())
@@ -117,14 +124,49 @@ def test_a_kill_at_any_point_and_the_same_request_again_are_one_charge(curator: 
             curator.post(body)
         assert killed.wait(LIMIT) == -signal.SIGKILL
     assert curator.socket.exists()  # stale: nobody listens
+    was_charged = point not in ("before the charge", "before the reply")
     with curator.served():
+        for number in range(2 * was_charged):  # also under another id
+            refused = curator.post(body if number == 0 else count("b"))
+            assert (refused["error"], refused["rows"]["rows"][0]["values"]["status"]) == (
+                "ExecutionStopped",
+                "reserved",
+            )
+            assert "row 1 was charged, and the service ended before it was answered" in refused["message"]
+        assert curator.resume() == [1] * was_charged
         first, again = curator.post(body), curator.post(body)
     assert first == again
     assert first["ids"] == [1]
-    assert [row["values"]["status"] for row in first["rows"]["rows"]] == ["released"]
+    kinds = ["release", *["act"] * was_charged]
+    assert [row["values"]["kind"] for row in first["rows"]["rows"]] == kinds
     ledger = open_people(curator.folder / "people.dpnb").ledger
-    assert [charge.status for charge in ledger.charges()] == ["released"]
+    assert [(charge.kind, charge.status) for charge in ledger.charges()] == [(kind, "released") for kind in kinds]
     ledger.close()
+    assert audit(str(curator.folder / "people.dpnb")).is_fine
+
+
+def test_a_request_that_kills_the_service_is_not_executed_again_by_its_client(curator: Curator) -> None:
+    """An attack: each restart would execute it again, and the client repeats it on its own."""
+    body = count()
+    with curator.served("before the noise") as killed:
+        with pytest.raises(httpx.TransportError):
+            curator.post(body)
+        killed.wait(LIMIT)
+    with curator.served("before the noise") as again:
+        with closing(connect(f"unix://{curator.socket}", "people", token=curator.token)) as session:
+            for _ in range(3):
+                with pytest.raises(ExecutionStopped, match="ask the curator"):
+                    session.frame.count().release(mu="1/10")
+            session.frame.count().preview(mu="1/5")
+        assert again.poll() is None
+        assert curator.resume() == [1]
+        with pytest.raises(httpx.TransportError):  # the control: it does kill whatever executes it
+            curator.post(body)
+        assert again.wait(LIMIT) == -signal.SIGKILL
+    with curator.served():
+        assert curator.post(body)["error"] == "ExecutionStopped"  # resumed once, it waits again
+        assert curator.resume() == [1]
+        assert curator.post(body)["ids"] == [1]
 
 
 def test_a_restart_ends_open_scans_which_stay_charged(curator: Curator) -> None:
@@ -200,9 +242,11 @@ def test_a_second_signal_does_not_wait_for_the_running_request(curator: Curator)
         assert process.wait(LIMIT) == 1
         thread.join(LIMIT)
     with curator.served():
+        assert curator.post(count())["error"] == "ExecutionStopped"
+        assert curator.resume() == [1]
         assert curator.post(count())["ids"] == [1]  # its charge is taken up
     ledger = open_people(curator.folder / "people.dpnb").ledger
-    assert [charge.status for charge in ledger.charges()] == ["released"]
+    assert [charge.status for charge in ledger.charges()] == ["released"] * 2  # and the curator's act
     ledger.close()
 
 

@@ -258,7 +258,7 @@ def test_a_division_that_is_made_while_the_service_runs_holds_for_everybody(
         assert (await served.post(served.count("a", mu="1/1000"))).status_code == 200
         old = table.analyst("ana")  # a request that is being received now will be executed there
         settings = TableSettings("people", "here", division=division(mode, few, HALF))
-        await asyncio.get_running_loop().run_in_executor(table.table.worker, table.table.divide, settings)
+        await asyncio.to_thread(table.table.worker.submit("", lambda: table.table.divide(settings)).future.result)
         table.end_revoked()
         assert (await bob.post(bob.count("b", mu="1/90"))).status_code == 200
         late = await old.runner.run(decode_request(served.count("c", mu="1/100")), lambda: True)

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnb.threads import ThreadTask
+from dpnb.threads import ThreadTask, end_if_asked
 
 B = TypeVar("B")
 D = TypeVar("D", bound=np.generic)
@@ -53,7 +53,7 @@ def by_blocks(work: Callable[[B], T], blocks: Sequence[B], at_once: int | None =
 
     However many blocks there are, a private number, as many threads are started, at most `at_once` with the calling
     one; work on a block starts no more.
-    After an exception or an interrupt no further block is begun.
+    After an exception, an interrupt or a request to end the work no further block is begun.
     """
     results: dict[int, T] = {}
     pending = deque(enumerate(blocks))
@@ -63,6 +63,7 @@ def by_blocks(work: Callable[[B], T], blocks: Sequence[B], at_once: int | None =
         try:
             with np.errstate(all="ignore"):  # this setting belongs to the thread
                 while pending:
+                    end_if_asked()
                     try:
                         index, block = pending.popleft()
                     except IndexError:  # another thread has begun the last block

@@ -166,6 +166,8 @@ class BudgetTree:
                 if decision.amount is not None:
                     known = self._caps.get(node, Cap(None))
                     self._caps[node] = known.raised(decision.amount, decision.until)
+            case "end" | "resume":
+                pass  # which rows may be answered is known to the service alone: see `dpnb.service.held`
             case _:
                 raise ValueError
 

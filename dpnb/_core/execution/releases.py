@@ -20,6 +20,7 @@ from dpnb._core.pricing.pricer import QueryPricer, cell_subset, refuse_after_fin
 from dpnb._core.pricing.query_state import Keys
 from dpnb._core.pricing.request_key import find_request, request_key
 from dpnb._core.pricing.target import Target
+from dpnb._core.reading import before_reading
 from dpnb._core.unit_budgets import IndividualAccounting
 from dpnb._plan.identity import query_key
 from dpnb._plan.measurements import AnyView, Discovery
@@ -165,6 +166,7 @@ class LocalReleases(NotCopyable):
         be answered with other noise.  So the writing is guarded like the reading.
         """
         ledger = self.pricer.account.ledger
+        before_reading(charge)
 
         @isolated_numeric_settings()
         def answered() -> Charge:

@@ -18,6 +18,7 @@ from dpnb._core import registry
 from dpnb._core.accountant.admission import recorded_charge
 from dpnb._core.execution.releases import FAILED, INTERRUPTED
 from dpnb._core.pricing.pricer import QueryPricer
+from dpnb._core.reading import before_reading
 from dpnb._core.selection.admission import admit_selection, selection_key
 from dpnb._core.selection.terms import SelectionTerms
 from dpnb._plan.identity import query_key
@@ -86,6 +87,7 @@ class LocalSelections(NotCopyable):
         A choice that did not reach the ledger is never shown, since the charge will be answered with other coins.
         """
         ledger = self._account.ledger
+        before_reading(charge)
 
         @isolated_numeric_settings()
         def answered() -> Charge:

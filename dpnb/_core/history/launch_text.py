@@ -62,6 +62,12 @@ def _act(details: Mapping[str, Any]) -> str:
             return f"table frozen: {details['why']}"
         case "unfreeze":
             return "table no longer frozen"
+        case "end":
+            return "request ended " + (
+                f"that row {details['row']} charged" if "row" in details else "before its charge"
+            )
+        case "resume":
+            return f"row {details['row']} may be answered"
         case act:
             return f"part of the budget {act}d"
 

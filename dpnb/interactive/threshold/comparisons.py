@@ -14,6 +14,7 @@ from dpnb._core import registry
 from dpnb._core.accountant.tree import Launch
 from dpnb._core.core import SessionCore
 from dpnb._core.execution.protocol import RemoteCalls
+from dpnb._core.reading import before_reading
 from dpnb._plan.identity import query_key
 from dpnb._plan.plan import Plan
 from dpnb.accounting.exact import binary_up, to_text
@@ -130,6 +131,7 @@ class LocalComparisons:
                 return known
             self._scan.refuse_ended()
             self._core.tables.ready()
+            before_reading()
             result = {
                 "threshold": to_text(threshold),
                 **run_guarded(lambda: self._answer(hidden.core, query, threshold), FAILED),

@@ -253,6 +253,7 @@ class Cockpit(NotCopyable):
         if not sender.is_valid():  # while the body was sent
             raise HTTPException(401, NO_LOGIN)
         await asyncio.to_thread(act, served.table, person.name, one)  # before the requests that wait
+        await asyncio.to_thread(served.drop_refused)
         kind = str(type(one).__struct_config__.tag)
         log("act", actor=person.name, role=person.role, table=served.table.name, act=kind, page="cockpit")
         return _json(await asyncio.to_thread(table_view, served.table))

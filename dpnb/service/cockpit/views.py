@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+from msgspec import structs
+
 from dpnb._core.accountant.budget_request import BudgetRequest
 from dpnb._core.accountant.grant import Grant
 from dpnb._core.accountant.granting import whole_of
@@ -22,10 +24,13 @@ from dpnb.service.tokens import Identity, Token
 from dpnb.session.gauges import headroom_gauge, reserve_gauge
 from dpnb.session.snapshot import NO_LIMIT
 from dpnb.session.spending import describe_spent, percent_spent
-from dpnb.wire.acts import AuditRow, PartState, RequestState, TableState
+from dpnb.wire.acts import AuditRow, PartState, RequestState, RunningState, TableState
 
 MOMENTS = 120
 """Points of the timeline."""
+
+LONG_SECONDS = 5
+"""Time after which the page shows a running request."""
 
 PAGES = 5
 """Pages of an audit in one reply."""
@@ -60,6 +65,9 @@ def _table_view(table: OpenTable) -> protocol.CockpitTable:
         moments=_moments(table),
         parts=_parts(table, state),
         requests=[_request(table, one) for one in state.requests],
+        running=_running(state.running),
+        waiting=state.waiting,
+        held=[protocol.HeldCharge(**structs.asdict(one)) for one in state.held],
         fault=None,
     )
 
@@ -156,8 +164,16 @@ def _unreadable(table: OpenTable, fault: str) -> protocol.CockpitTable:
         moments=[],
         parts=[],
         requests=[],
+        running=None,
+        waiting=0,
+        held=[],
         fault=fault,
     )
+
+
+def _running(one: RunningState | None) -> protocol.ExecutedRequest | None:
+    """What runs; a short request would only flicker."""
+    return None if one is None or one.seconds < LONG_SECONDS else protocol.ExecutedRequest(**structs.asdict(one))
 
 
 def _moments(table: OpenTable) -> list[protocol.Moment]:
@@ -230,8 +246,10 @@ def version_of(served: ServedTable) -> str:
     try:
         ledger, tree = served.table.session.ledger, served.table.session._core.account.tree
         caps = [tree.cap_with_raises(node_of(number)) for number in tree.grants()]
+        one = served.table.running
+        running = 0 if one is None or one.seconds < LONG_SECONDS else one.number
         lapsed = sum(cap.lapsed(ledger.time) for cap in caps)
-        return f"{served.table.name} {served.version} {ledger.count} {ledger.foreign_changes()} {lapsed}"
+        return f"{served.table.name} {served.version} {ledger.count} {ledger.foreign_changes()} {lapsed} {running}"
     except DpnbError as error:
         return f"{served.table.name} {error}"
 

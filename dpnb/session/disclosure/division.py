@@ -20,8 +20,8 @@ RESERVED = (
     "if they share what they have learned.",
     "Everything that an analyst receives, apart from the time at which it arrives, is computed from that analyst's own "
     "requests, so each analyst's answers have a guarantee of their own, at the analyst's ceiling.",
-    "This assumes that the curator, when deciding about an analyst's ceiling, cap, freeze or revocation, uses nothing "
-    "but that analyst's own requests.",
+    "This assumes that the curator, when deciding about an analyst's ceiling, cap, freeze, revocation or running "
+    "request, uses nothing but that analyst's own requests.",
 )
 POOLED = (
     "All analysts share the budget and see each other's requests. The guarantee is about all answers together; no "

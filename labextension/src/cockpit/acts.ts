@@ -7,4 +7,6 @@ export type Act =
   | { act: 'approve'; request: number; digest: string; amount: IAmount | null; until: string | null; why: string }
   | { act: 'decline'; request: number; digest: string; why: string }
   | { act: 'move_cap'; level: string; name: string; cap: IAmount | null }
+  | { act: 'end'; number: number }
+  | { act: 'resume'; row: number }
   | { act: 'revoke' | 'restore'; level: string; name: string };

@@ -4,6 +4,7 @@ import { LogView } from './logView';
 import { PartsView } from './partsView';
 import { RequestsView } from './requestsView';
 import type { Service } from './service';
+import { StoppedView } from './stoppedView';
 import { button, element, type IView, setText, Views } from '../dom/dom';
 import { setTextWithTerms } from '../dom/terms';
 import { download, fileName } from '../log/csv';
@@ -53,7 +54,12 @@ export class TableView implements IView<ICockpitTable> {
     const title = element('div', 'dpnb-table-title', this._name, bar);
     const top = element('section', 'dpnb-block', title, this._facts, this._notice, this._frozen, overview);
     top.setAttribute('aria-label', trans.__('Budget'));
-    this._blocks = [new RequestsView(_actions), new PartsView(_actions), new LogView(service, fail)];
+    this._blocks = [
+      new StoppedView(_actions),
+      new RequestsView(_actions),
+      new PartsView(_actions),
+      new LogView(service, fail)
+    ];
     this.node = element('div', 'dpnb-session dpnb-table', top, ...this._blocks.map(({ node }) => node));
   }
 

@@ -90,6 +90,27 @@ export interface IAskedBudget {
   after: string | null;
 }
 
+/** The request that a table executes. */
+export interface IExecutedRequest {
+  /** What the act that ends it names. */
+  number: number;
+  analyst: string;
+  call: string;
+  /** For how long it has been executed. */
+  seconds: number;
+}
+
+/** A charge that is not answered again before a curator allows it. */
+export interface IHeldCharge {
+  /** Number of its row in the ledger. */
+  row: number;
+  analyst: string;
+  time: string;
+  words: string;
+  cost: string;
+  why: string;
+}
+
 /** A table of the service. */
 export interface ICockpitTable {
   name: string;
@@ -114,6 +135,11 @@ export interface ICockpitTable {
   parts: IBudgetPart[];
   /** Pending ones first. */
   requests: IAskedBudget[];
+  /** What is executed now, if for some time. */
+  running: IExecutedRequest | null;
+  /** Requests that wait for their turn. */
+  waiting: number;
+  held: IHeldCharge[];
   /** Why the ledger cannot be read; then the other fields are empty. */
   fault: string | null;
 }
@@ -211,6 +237,18 @@ export const isAskedBudget = (value: unknown): value is IAskedBudget =>
   orNull(isText)(value.decision) &&
   orNull(isText)(value.after);
 
+export const isExecutedRequest = (value: unknown): value is IExecutedRequest =>
+  isFields(value) && isCount(value.number) && isText(value.analyst) && isText(value.call) && isCount(value.seconds);
+
+export const isHeldCharge = (value: unknown): value is IHeldCharge =>
+  isFields(value) &&
+  isCount(value.row) &&
+  isText(value.analyst) &&
+  isText(value.time) &&
+  isText(value.words) &&
+  isText(value.cost) &&
+  isText(value.why);
+
 export const isCockpitTable = (value: unknown): value is ICockpitTable =>
   isFields(value) &&
   isText(value.name) &&
@@ -227,6 +265,9 @@ export const isCockpitTable = (value: unknown): value is ICockpitTable =>
   listOf(isMoment)(value.moments) &&
   listOf(isBudgetPart)(value.parts) &&
   listOf(isAskedBudget)(value.requests) &&
+  orNull(isExecutedRequest)(value.running) &&
+  isCount(value.waiting) &&
+  listOf(isHeldCharge)(value.held) &&
   orNull(isText)(value.fault);
 
 export const isTokenHolder = (value: unknown): value is ITokenHolder =>

@@ -233,6 +233,34 @@ describe('an act', () => {
     expect(service.acts).toHaveLength(2);
   });
 
+  it('ends the request that was shown, and resumes a row', async () => {
+    const running = { number: 7, analyst: 'bob', call: 'release', seconds: 90 };
+    const held = {
+      row: 3,
+      analyst: 'ana',
+      time: '2026-11-21T01:20:00.000Z',
+      words: 'a sum',
+      cost: 'mu 1',
+      why: 'lost'
+    };
+    await open(state({ tables: [table({ running, waiting: 2, held: [held] })] }));
+    expect(find('.dpnb-executed').textContent).toBe('bob runs a release for 90 s; 2 wait.');
+    for (const name of ['End the request of bob', 'Resume row 3']) {
+      named(name).click();
+      confirm().click();
+      await wait(() => expect(document.querySelector('dialog')).toBeNull());
+    }
+    expect(service.acts).toEqual([
+      { act: 'end', number: 7 },
+      { act: 'resume', row: 3 }
+    ]);
+  });
+
+  it('shows nothing of this while nothing runs for long', async () => {
+    await open();
+    expect(find('.dpnb-executed').closest('section')?.hidden).toBe(true);
+  });
+
   it('names the digest of the request that was shown', async () => {
     await open(state({ tables: [table({ requests: [asked(3)] })] }));
     named('Approve…').click();

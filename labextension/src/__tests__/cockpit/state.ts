@@ -66,6 +66,9 @@ export const table = (changes: Partial<ICockpitTable> = {}): ICockpitTable => ({
   moments: [],
   parts: [part('ana')],
   requests: [],
+  running: null,
+  waiting: 0,
+  held: [],
   fault: null,
   ...changes
 });
