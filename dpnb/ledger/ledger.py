@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -37,6 +38,8 @@ CREATE TABLE head (id INTEGER NOT NULL, hash TEXT NOT NULL);
 MAX_STORED = 10_000
 """Rows that `Ledger.stored` and others return at once; SQLite limits the number of ids."""
 _COLUMNS = ", ".join(row.COLUMNS)
+_LENGTH = "OCTET_LENGTH" if sqlite3.sqlite_version_info >= (3, 43) else "LENGTH"  # which reads the whole text
+_SIZE = " + ".join(f"{_LENGTH}(COALESCE({name}, ''))" for name in row.COLUMNS if name != "id")
 INSERT = f"INSERT INTO events ({_COLUMNS}) VALUES ({', '.join('?' * len(row.COLUMNS))})"  # noqa: S608  (our own text)
 
 
@@ -283,6 +286,20 @@ class Ledger(NotCopyable):
         marks = ", ".join("?" * len(ids))
         rows = self._file.run(f"SELECT {_COLUMNS} FROM events WHERE id IN ({marks}) ORDER BY id", *ids)  # noqa: S608
         return [dict(zip(row.COLUMNS, values, strict=True)) for values in rows]
+
+    def sizes(self, ids: Sequence[int], *, finished: bool = False) -> dict[int, int]:
+        """The bytes of the rows with these ids, at most `MAX_STORED`; the rows themselves are not kept in memory.
+
+        If `finished`, only of those that are no longer reserved.
+        """
+        clause = f"WHERE id IN ({', '.join('?' * len(ids))}){' AND status != ?' if finished else ''}"
+        status = ("reserved",) if finished else ()
+        return dict(self._file.run(f"SELECT id, {_SIZE} FROM events {clause}", *ids, *status))  # noqa: S608
+
+    def stored_bytes(self, after: int = 0) -> dict[str, int]:
+        """About how many bytes the rows with an id larger than `after` take, by who made the requests."""
+        query = f"SELECT actor, SUM({_SIZE}) FROM events WHERE id > ? AND actor IS NOT NULL GROUP BY actor"  # noqa: S608
+        return dict(self._file.run(query, after))
 
     def releases(self, ids: Sequence[int]) -> list[StoredRelease]:
         """The releases among the rows with these ids, at most `MAX_STORED`, in order."""

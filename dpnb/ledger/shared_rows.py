@@ -98,7 +98,7 @@ class SharedRows(NotCopyable):
         with self._ledger.lock.checked():
             self._sync()
             known = sorted({number for number in pending if 0 < number <= len(self._ids)}, reverse=True)
-            rows = self._first([self._ids[number - 1] for number in known])
+            rows = self._first([self._ids[number - 1] for number in known], finished=True)
             return sorted((one for one in rows if one["status"] != "reserved"), key=lambda one: one["id"])
 
     def by_ids(self, ids: Iterable[int]) -> tuple[int, ...]:
@@ -189,17 +189,23 @@ class SharedRows(NotCopyable):
             return charge.node == self._root
         return parent[0] in self._launches or (parent[0] in self._grants and charge.kind == row.ACT)
 
-    def _first(self, ids: list[int]) -> list[SharedRow]:
-        """The first of the rows with these ids that are not too large together; at least some."""
-        rows: list[SharedRow] = []
+    def _first(self, ids: list[int], *, finished: bool = False) -> list[SharedRow]:
+        """The first of the rows with these ids that are not too large together; at least one.
+
+        Their sizes are read before any of them, since one row may have as many characters as a large answer.
+        """
+        chosen: list[int] = []
         size = 0
-        for start in range(0, len(ids), READ_AT_ONCE):
-            part = self._read(ids[start : start + READ_AT_ONCE])
-            rows += part if ids[0] <= ids[-1] else part[::-1]
-            size += sum(len(str(value)) for one in part for value in one.values())
-            if size >= MAX_CHARACTERS:
-                break
-        return rows
+        for start in range(0, len(ids), MEASURED_AT_ONCE):
+            part = ids[start : start + MEASURED_AT_ONCE]
+            sizes = self._ledger.sizes(part, finished=finished)
+            for one in part:
+                if one in sizes:
+                    size += sizes[one]
+                    if chosen and size > MAX_BYTES:
+                        return self._read(chosen)
+                    chosen.append(one)
+        return self._read(chosen)
 
     def _read(self, ids: list[int]) -> list[SharedRow]:
         return [self._shared(stored) for part in _parts(ids) for stored in self._ledger.stored(part)]
@@ -242,11 +248,11 @@ class SharedRows(NotCopyable):
 NAMES_OF_ROWS = "request", "row"
 """Details of an act that are ids of rows."""
 
-READ_AT_ONCE = 20
-"""Rows that are read before their size is known."""
+MEASURED_AT_ONCE = 20
+"""Rows whose sizes are read at once; an older SQLite reads the rows for that."""
 
-MAX_CHARACTERS = 2**24
-"""Characters of the rows that are returned at once, apart from the last `READ_AT_ONCE` and the rest of a batch."""
+MAX_BYTES = 2**22
+"""Bytes of the rows that are returned at once, apart from a first one that is larger and the rest of a batch."""
 
 MAX_DIGITS = 19
 """Digits of a row's number, which SQLite stores in 64 bits."""

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import logging
 import re
-from collections import Counter
+from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
@@ -53,6 +53,15 @@ from dpnb.wire.replies import Changed, Refused
 
 BODY_SECONDS = 60.0
 """Time that a client has to send a body."""
+
+UNREAD_REPLIES = 2
+"""Replies with rows of one person that are made or written at once; others wait for them, in memory none."""
+
+PIECE = 2**16
+"""Bytes of a reply that are written at once."""
+
+MOST_SENDERS = 1000
+"""People whose requests of the last minute are known."""
 
 NUMBERS = re.compile(r"(?:[0-9]{1,19}(?:,[0-9]{1,19})*)?", re.ASCII)
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]", "::1")
@@ -237,8 +246,7 @@ class Service(NotCopyable):
     ) -> None:
         self.tokens, self._hosts, self._rules = tokens, hosts, rules or Rules()
         self.tables: dict[str, ServedTable] = {}
-        self._rates: dict[str, RequestRate] = {}
-        self._open: Counter[str] = Counter()  # requests by the name of their sender, until the reply was written
+        self._senders: OrderedDict[str, _Sender] = OrderedDict()
         self.failures = FailedLogins()
         self._work = FreeWork(self._rules.limits, self._rules.metrics)
         self._hub, self._prefix, self.identities = hub, prefix, Identities(tokens, hub)
@@ -318,14 +326,15 @@ class Service(NotCopyable):
             if person.role not in roles:
                 log_login("role_refused", actor=person.name, role=person.role, client=_client(request))
                 return _reply(403, Refused("AccessDenied", _needs(roles, person.role)))
-            rate = self._rates.setdefault(person.name, RequestRate(self._rules.limits.requests_per_minute))
-            if seconds := rate.wait():
+            sender = self._sender(person.name)
+            if seconds := sender.rate.wait():
                 self._rules.metrics.limited("requests_per_minute")
                 return _reply(*TOO_OFTEN, headers={"Retry-After": str(seconds)})
-            if self._open[person.name] >= self._rules.limits.connections:
+            if sender.open >= self._rules.limits.connections:
                 self._rules.metrics.limited("connections")
                 return _reply(*TOO_MANY_OPEN, headers={"Retry-After": "1"})
-            held.enter_context(self._opened(person.name))
+            held.enter_context(sender.opened())
+            request.state.place = lambda: held.enter_async_context(sender.replies)
             try:
                 if person.role == "analyst":  # a curator must be able to act at any time
                     self._work.refuse_beyond(person.name)
@@ -343,16 +352,14 @@ class Service(NotCopyable):
             return _reply(*FAILED_TOO_OFTEN, headers={"Retry-After": str(seconds)})
         return refusal
 
-    @contextlib.contextmanager
-    def _opened(self, name: str) -> Iterator[None]:
-        """Count a request of a person until its reply was written."""
-        self._open[name] += 1
-        try:
-            yield
-        finally:
-            self._open[name] -= 1
-            if not self._open[name]:
-                del self._open[name]
+    def _sender(self, name: str) -> _Sender:
+        """What a person has sent; those who sent nothing for long are forgotten."""
+        sender = self._senders.setdefault(name, _Sender(RequestRate(self._rules.limits.requests_per_minute)))
+        self._senders.move_to_end(name)
+        for other in list(self._senders)[: len(self._senders) - MOST_SENDERS]:
+            if not self._senders[other].open:
+                del self._senders[other]
+        return sender
 
     def _served(self, request: HttpRequest, person: Identity) -> ServedAnalyst:
         served = self.tables.get(request.path_params["table"])
@@ -392,7 +399,7 @@ class Service(NotCopyable):
         except DpnbError as error:
             log("refused", actor=person.name, table=request.path_params["table"], refusal=type(error).__name__)
             return _reply(400, Refused("RequestError", str(error)))
-        return _reply(*await served.runner.run(decoded, is_valid, is_valid.last_known))
+        return _reply(*await served.runner.run(decoded, is_valid, is_valid.last_known, request.state.place))
 
     async def _rows(self, request: HttpRequest, person: Identity, is_valid: Valid) -> Response:
         served = self._served(request, person)
@@ -400,6 +407,7 @@ class Service(NotCopyable):
         if len(after) > 1 or len(pending) > MAX_PENDING:
             raise HTTPException(400, "rows: must have one number after=, and a limited list of numbers pending=")
         first = after[0] if after else 0
+        await request.state.place()
         return _reply(200, await served.runner.next_rows(first, pending))
 
     async def _events(self, request: HttpRequest, person: Identity, is_valid: Valid) -> Response:
@@ -437,6 +445,34 @@ class Service(NotCopyable):
         kind = str(type(one).__struct_config__.tag)
         log("act", actor=person.name, role=person.role, table=table.name, act=kind)
         return _reply(200, await asyncio.to_thread(audit_page, table, table.session.ledger.count))
+
+
+class _Sender:
+    """The requests of one person."""
+
+    def __init__(self, rate: RequestRate) -> None:
+        self.rate, self.open = rate, 0
+        self.replies = asyncio.Semaphore(UNREAD_REPLIES)
+
+    @contextlib.contextmanager
+    def opened(self) -> Iterator[None]:
+        """Count a request until its reply was written."""
+        self.open += 1
+        try:
+            yield
+        finally:
+            self.open -= 1
+
+
+class _Pieces(Response):
+    """A reply that is written in pieces, each when the client has read most of the one before."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Write the reply."""
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        for start in range(0, max(len(self.body), 1), PIECE):
+            end = start + PIECE
+            await send({"type": "http.response.body", "body": self.body[start:end], "more_body": end < len(self.body)})
 
 
 class _Held:
@@ -493,7 +529,7 @@ def _numbers(text: str) -> tuple[int, ...]:
 
 
 def _reply(status: int, content: Any, headers: dict[str, str] | None = None) -> Response:
-    return Response(
+    return _Pieces(
         msgspec.json.encode(content),
         status,
         {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", **(headers or {})},

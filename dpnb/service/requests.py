@@ -18,7 +18,7 @@ import asyncio
 import hashlib
 import logging
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -170,7 +170,11 @@ class RequestRunner(NotCopyable):
         return len(self._running)
 
     async def run(
-        self, request: Request, is_valid: Callable[[], bool], last_known: Callable[[], bool] | None = None
+        self,
+        request: Request,
+        is_valid: Callable[[], bool],
+        last_known: Callable[[], bool] | None = None,
+        place: Callable[[], Awaitable[object]] | None = None,
     ) -> Outcome:
         """Execute a request, or join it, and return the reply at a point of the time grid.
 
@@ -182,6 +186,8 @@ class RequestRunner(NotCopyable):
             Whether the analyst's token is still valid; called just before the charge, in the thread of the table.
         last_known : callable, optional
             The same as far as is known without waiting; called while the request waits for its turn.
+        place : callable, optional
+            Waits until the reply may be made, which is when the analyst has read enough of earlier ones.
         """
         received = 0.0 if self._grid is None else self._grid.time()
         done = await self._run(request, is_valid, last_known or is_valid)
@@ -189,6 +195,8 @@ class RequestRunner(NotCopyable):
             await self._grid.hold(received, request.call)
         if not isinstance(done, _Executed):
             return done
+        if place is not None:
+            await place()
         return await self._work.reply(self._analyst.name, partial(self._reply, request, done))  # reads the ledger
 
     async def _run(

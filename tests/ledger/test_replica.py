@@ -140,16 +140,18 @@ def test_large_rows_are_sent_a_few_at_once(
     shared = SharedRows(ledger)
     whole, answered = shared.after(0, 100), [row["id"] for row in shared.changed(range(1, 100))]
     assert len(whole) == ledger.count  # the control: small ones are sent together
-    monkeypatch.setattr(shared_rows, "READ_AT_ONCE", 2)
-    monkeypatch.setattr(shared_rows, "MAX_CHARACTERS", 1)
+    monkeypatch.setattr(shared_rows, "MAX_BYTES", 1)
+    read: list[int] = []
+    stored = ledger.stored
+    monkeypatch.setattr(ledger, "stored", lambda ids, *columns: read.append(len(ids)) or stored(ids, *columns))
     parts = []
     while replica.count < ledger.count:
         parts.append(shared.after(replica.count, 100))
         replica.append(parts[-1])
-    assert [len(part) for part in parts] == [2] * (len(whole) // 2) + [1] * (len(whole) % 2)
-    assert [row["id"] for row in shared.changed(range(1, 100))] == [
-        number for number in answered if number > len(whole) - 2
-    ]
+    assert [len(part) for part in parts] == [1] * len(whole)
+    assert set(read) == {1}  # none was read before its size was known
+    assert [row["id"] for row in shared.changed(range(1, 100))] == answered[-1:]
+    assert [row["id"] for row in shared.changed(answered[:1])] == answered[:1]
     assert contents(replica) == contents(ledger)
 
 
