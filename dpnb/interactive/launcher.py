@@ -25,6 +25,7 @@ from dpnb.accounting.losses import Loss
 from dpnb.copying import NotCopyable, safe_repr
 from dpnb.errors import BudgetExceeded, InvalidValueError, PlanError, RequestError
 from dpnb.interactive.descent.gradient_descent import GradientDescent
+from dpnb.interactive.kept import Kept
 from dpnb.interactive.launch_request import MAX_NAME_LENGTH, LaunchRequest
 from dpnb.interactive.mechanism import SessionMechanism
 from dpnb.interactive.noise_reduction import NoiseReduction
@@ -48,6 +49,9 @@ class HasMechanisms(Protocol):
     @property
     def _mechanisms(self) -> MechanismRegistry[Any, Any]: ...
 
+
+MOST_KEPT = 32
+"""Mechanisms and sub-sessions of one session that are kept although nobody uses them."""
 
 S = TypeVar("S")
 """Type of a sub-session."""
@@ -73,8 +77,8 @@ class MechanismRegistry(NotCopyable, Generic[S, P]):
     ) -> None:
         self._core, self._account = core, core.account
         self._sub_session, self._part = sub_session, part
-        self._mechanisms_by_id: dict[int, SessionMechanism] = {}
-        self._sub_sessions: dict[int, S] = {}
+        self._mechanisms_by_id: Kept[SessionMechanism] = Kept(MOST_KEPT)
+        self._sub_sessions: Kept[S] = Kept(MOST_KEPT)
 
     # --- look-up ------------------------------------------------------------------------------------------------
 
@@ -122,14 +126,10 @@ class MechanismRegistry(NotCopyable, Generic[S, P]):
         mechanism = self._of(launch)
         if not isinstance(mechanism, SubSessionMechanism):
             return mechanism
-        if launch.id not in self._sub_sessions:
-            self._sub_sessions[launch.id] = self._sub_session(mechanism)
-        return self._sub_sessions[launch.id]
+        return self._sub_sessions.get(launch.id, lambda: self._sub_session(mechanism))
 
     def _of(self, launch: Launch) -> SessionMechanism:
-        if launch.id not in self._mechanisms_by_id:
-            self._mechanisms_by_id[launch.id] = self._make(launch)
-        return self._mechanisms_by_id[launch.id]
+        return self._mechanisms_by_id.get(launch.id, lambda: self._make(launch))
 
     def _make(self, launch: Launch) -> SessionMechanism:
         if launch.kind == PARTITION:

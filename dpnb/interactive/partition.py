@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
+import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar, Generic, TypeVar
-from weakref import WeakValueDictionary
 
 from dpnb._core.accountant.tree import PARTITION, Launch
 from dpnb._core.core import SessionCore
@@ -21,6 +20,7 @@ from dpnb.accounting.filters import RogersFilter
 from dpnb.accounting.interleaving import partition_obstacle
 from dpnb.accounting.losses import GDP, Loss
 from dpnb.errors import PlanError, RequestError
+from dpnb.interactive.kept import Kept
 from dpnb.interactive.launch_request import LaunchRequest
 from dpnb.interactive.mechanism import SessionMechanism
 from dpnb.interactive.protocol import Charged
@@ -28,7 +28,7 @@ from dpnb.ledger import node_of
 from dpnb.render.numbers import format_percent_first
 
 MAX_PARTS_SHOWN = 50
-MOST_KEPT = 16
+MOST_KEPT = 4
 """Sessions of parts that are kept although nobody uses them; each takes up to some hundred kilobytes."""
 
 P = TypeVar("P")
@@ -64,10 +64,8 @@ class Partition(SessionMechanism, Mapping[Key, P], Generic[P]):
         super().__init__(launch, core)
         self._session = session
         self._keys: tuple[Key, ...] = tuple(launch.details["resolved"]["keys"])
-        self._sessions: WeakValueDictionary[Key, P] = WeakValueDictionary()  # one for each part while it is used
-        self._recent: OrderedDict[Key, P] = OrderedDict()
+        self._sessions: Kept[P] = Kept(MOST_KEPT)
         self._charged_parts = int(launch.details["resolved"]["charged_parts_per_unit"])
-        self._indices = {node_of(launch.id, (key,)).partition(" ")[2]: index for index, key in enumerate(self._keys)}
 
     @property
     def cost_description(self) -> str:  # type: ignore[override]
@@ -86,23 +84,30 @@ class Partition(SessionMechanism, Mapping[Key, P], Generic[P]):
         if key not in self._keys:
             known = ", ".join(map(repr, self._keys[:10])) + (", ..." if len(self._keys) > 10 else "")
             raise PlanError(f"{self.name}: {key!r} is not a key of this partition; its keys are {known}")
-        session = self._sessions.get(key)
-        if session is None:
-            declared = self._keys[self._keys.index(key)]  # 1 == True: the name shows the declared one
-            session = self._sessions[key] = self._session(self, self._core.part_of(self._launch, declared))
-        self._recent[key] = session
-        self._recent.move_to_end(key)
-        while len(self._recent) > MOST_KEPT:
-            self._recent.popitem(last=False)
-        return session
+        declared = self._keys[self._keys.index(key)]  # 1 == True: the name shows the declared one
+        return self._sessions.get(declared, lambda: self._session(self, self._core.part_of(self._launch, declared)))
 
     def _part_at(self, node: str) -> P | None:
         """The session of the part on a node; None if no part has it.
 
-        No other part's session is made, since each takes memory for as long as the partition is used.
+        No other part's session is made.  No table of all nodes is kept: it would be larger than all else here.
         """
-        index = self._indices.get(node.partition(" ")[2])
-        return None if index is None else self[self._keys[index]]
+        key = self._key_at(node.partition(" ")[2])
+        return None if key is None else self[key[0]]
+
+    def _key_at(self, part: str) -> tuple[Key] | None:
+        """The key of a part, from the text that its node has for it; None if there is no such part."""
+        try:
+            (key,) = json.loads(part)
+        except (ValueError, TypeError, RecursionError):
+            return None
+        if key not in self._keys:
+            return None
+        declared = self._keys[self._keys.index(key)]
+        return (declared,) if node_of(self.id, (declared,)).partition(" ")[2] == part else None
+
+    def _index(self, part: str) -> int:
+        return self._keys.index(json.loads(part)[0])
 
     def __iter__(self) -> Iterator[Key]:
         return iter(self._keys)
@@ -152,11 +157,11 @@ class Partition(SessionMechanism, Mapping[Key, P], Generic[P]):
         largest = shown[0][1][0] if shown else 0
         return [
             {
-                "name": f"{by} {self._keys[self._indices[part]]}",
+                "name": f"{by} {self._keys[index]}",
                 "value": decimal_up(sums[0] / largest) if largest else 0.0,
                 "text": self._part_text(kind.with_parts(sums)),
             }
-            for part, sums in sorted(shown, key=lambda item: self._indices[item[0]])
+            for index, sums in sorted((self._index(part), sums) for part, sums in shown)
         ]
 
 
