@@ -203,6 +203,13 @@ class ExecutionStopped(RequestError):  # noqa: N818
     """
 
 
+class StorageExceeded(RequestError):  # noqa: N818
+    """The rows of a request would take more of the service's ledger than the curator lets an analyst use.
+
+    Nothing was charged.  Answers that were recorded before stay free.
+    """
+
+
 class MechanismClosed(DpnbError):  # noqa: N818
     """An interactive mechanism is closed, exhausted, or was started in a kernel that has ended; nothing was charged.
 
@@ -267,6 +274,13 @@ class LedgerError(DpnbError):
     cannot be used (unable to open database file); give the path of a
     dpnb ledger, or of a file that does not exist yet in a folder you
     can write to
+    """
+
+
+class StorageFull(LedgerError):  # noqa: N818
+    """A ledger could not be written, since its disk is full or fails; the message says whether anything was charged.
+
+    Repeating the request when there is room is safe: it is charged once.
     """
 
 

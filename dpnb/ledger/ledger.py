@@ -15,13 +15,13 @@ from typing import Any
 from dpnb.accounting.exact import to_text
 from dpnb.accounting.losses import GDP, Loss, PureGDP
 from dpnb.copying import NotCopyable, safe_repr
-from dpnb.errors import LedgerError
+from dpnb.errors import LedgerError, StorageFull
 from dpnb.ledger import chain
 from dpnb.ledger import charge as row
 from dpnb.ledger.chain import ChainHead
 from dpnb.ledger.charge import Charge, ChargeSummary, StoredRelease, chained_hash, charge_of, result_hash, summary_of
 from dpnb.ledger.connection import MEMORY
-from dpnb.ledger.origin import RequestOrigin, current_origin
+from dpnb.ledger.origin import RequestOrigin, current_origin, refuse_beyond_room
 from dpnb.ledger.sqlite_file import SqliteFile
 from dpnb.mechanisms.measurement import Measurement
 from dpnb.threads import end_if_asked
@@ -296,10 +296,11 @@ class Ledger(NotCopyable):
         status = ("reserved",) if finished else ()
         return dict(self._file.run(f"SELECT id, {_SIZE} FROM events {clause}", *ids, *status))  # noqa: S608
 
-    def stored_bytes(self, after: int = 0) -> dict[str, int]:
-        """About how many bytes the rows with an id larger than `after` take, by who made the requests."""
-        query = f"SELECT actor, SUM({_SIZE}) FROM events WHERE id > ? AND actor IS NOT NULL GROUP BY actor"  # noqa: S608
-        return dict(self._file.run(query, after))
+    def stored_bytes(self, after: int = 0) -> dict[tuple[str, str], int]:
+        """The bytes of the rows with an id larger than `after`, by who made the requests and the kind of row."""
+        clause = "WHERE id > ? AND actor IS NOT NULL GROUP BY actor, kind"
+        rows = self._file.run(f"SELECT actor, kind, SUM({_SIZE}) FROM events {clause}", after)  # noqa: S608
+        return {(actor, kind): size for actor, kind, size in rows}
 
     def releases(self, ids: Sequence[int]) -> list[StoredRelease]:
         """The releases among the rows with these ids, at most `MAX_STORED`, in order."""
@@ -403,6 +404,7 @@ class Ledger(NotCopyable):
         stored["result"] = None if result is None else json.dumps(result)
         stored["result_hash"] = result_hash(stored["hash"], stored["status"], stored["result"])
         values = tuple(stored[name] for name in row.COLUMNS)
+        refuse_beyond_room(sum(len(str(value)) for value in values))
         self._file.run(INSERT, *values)
         self._file.run("UPDATE head SET id = ?, hash = ?", number, stored["hash"])
         self._reserved = ChainHead(number, stored["hash"])
@@ -441,6 +443,16 @@ class Ledger(NotCopyable):
 
     def _finish(self, charge: Charge, status: str, result: str | None) -> bool:
         """Write the status and the result of a charge, unless it is released already; whether that was written."""
+        try:
+            return self._write_end(charge, status, result)
+        except StorageFull as error:
+            full = str(error)
+        raise StorageFull(
+            f"{full}; the charge stands, and has no answer; repeating the release with the same arguments then uses "
+            "the same charge"
+        )
+
+    def _write_end(self, charge: Charge, status: str, result: str | None) -> bool:
         with self.transaction():
             ((chained,),) = self._file.run("SELECT hash FROM events WHERE id = ?", charge.id)
             changed = self._file.change(

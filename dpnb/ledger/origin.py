@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from dpnb.errors import InvalidValueError
+from dpnb.errors import InvalidValueError, StorageExceeded
 
 MAX_ACTOR, MAX_ID = 200, 100
 _DIGEST = re.compile(r"[0-9a-f]{64}", re.ASCII)
@@ -34,6 +34,8 @@ class RequestOrigin:
         SHA-256 of the request's body, in hexadecimal; None exactly if `id` is.
     received : datetime or None
         When the service received the request, which is then the time of its rows; None for the time of the charge.
+    room : int or None
+        How many bytes the rows of the request may take, with their answers; None for any number.
 
     Raises
     ------
@@ -45,6 +47,7 @@ class RequestOrigin:
     id: str | None = None
     digest: str | None = None
     received: datetime | None = field(default=None, compare=False)
+    room: int | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         if not _is_text(self.actor, MAX_ACTOR):
@@ -73,6 +76,21 @@ def requested_by(origin: RequestOrigin) -> Iterator[None]:
         yield
     finally:
         _current.reset(token)
+
+
+def refuse_beyond_room(size: int) -> None:
+    """Refuse a row or an answer that is larger than the request may store; call before the charge is durable.
+
+    Raises
+    ------
+    StorageExceeded
+    """
+    origin = current_origin()
+    if origin is not None and origin.room is not None and size > origin.room:
+        raise StorageExceeded(
+            f"request: must take at most the {origin.room:,} bytes of the ledger that the curator's limit leaves you; "
+            f"it takes up to {size:,}; nothing was charged; ask for fewer groups, or ask the curator"
+        )
 
 
 def _is_text(value: object, most: int) -> bool:

@@ -19,7 +19,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
-from dpnb.errors import LedgerError
+from dpnb.errors import LedgerError, StorageFull
 from dpnb.ledger.connection import BUSY_SECONDS, MEMORY, StepLimit, harden
 from dpnb.ledger.own_lock import ProcessLock
 from dpnb.ledger.read_only_copy import read_only_copy
@@ -33,6 +33,9 @@ JOURNAL = "persist"
 
 SYNCHRONOUS = "FULL"
 """A commit survives a power failure immediately after it."""
+
+_UNWRITABLE = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY)
+"""Primary codes: the disk, or what the process may write, is full; it fails; it may only be read."""
 
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
@@ -247,6 +250,11 @@ class SqliteFile:
         code = getattr(error, "sqlite_errorcode", None)
         if code == sqlite3.SQLITE_INTERRUPT and not self._effort.exceeded:
             raise KeyboardInterrupt from None  # SQLite reports an interrupt as its own error
+        if code is not None and code & 0xFF in _UNWRITABLE:
+            raise StorageFull(
+                f"ledger {self.path!r}: cannot be written ({error}); nothing of this was written; make room on its "
+                "disk, or repair it; repeating the request then is safe"
+            ) from None
         raise LedgerError(f"ledger {self.path!r}: cannot be used ({error}); {self._remedy(code)}") from None
 
     def _remedy(self, code: int | None) -> str:

@@ -44,6 +44,7 @@ from dpnb.service.opening import AnalystSession, OpenTable
 from dpnb.service.requests import TOO_MUCH_WORK, UNAUTHORIZED, RequestRunner
 from dpnb.service.settings import Limits
 from dpnb.service.state import table_state
+from dpnb.service.stored import StoredRows
 from dpnb.service.tokens import LONGEST_TOKEN, ROLES, Identity, Role, TokenStore
 from dpnb.wire import VERSION
 from dpnb.wire.acts import ACTS
@@ -137,15 +138,23 @@ class ServedAnalyst(NotCopyable):
         How requests are limited, timed and counted.
     work : FreeWork
         Makes the replies.
+    stored : StoredRows
+        What analysts have stored.
     """
 
     def __init__(
-        self, table: OpenTable, session: AnalystSession, changed: Callable[[], None], rules: Rules, work: FreeWork
+        self,
+        table: OpenTable,
+        session: AnalystSession,
+        changed: Callable[[], None],
+        rules: Rules,
+        work: FreeWork,
+        stored: StoredRows,
     ) -> None:
         self.session = session
         grid = rules.grid(table)
         self.feed = ChangeFeed(self._state, table.session.ledger.foreign_changes, rules.limits.streams, grid)
-        self.runner = RequestRunner(table, session, changed, rules.limits, rules.metrics, grid, work)
+        self.runner = RequestRunner(table, session, changed, rules.limits, rules.metrics, grid, work, stored)
 
     def _state(self) -> Changed:
         rows = self.session.rows
@@ -173,6 +182,7 @@ class ServedTable(NotCopyable):
     def __init__(self, table: OpenTable, rules: Rules, work: FreeWork) -> None:
         self.table, self._rules, self._work, self.version = table, rules, work, 0
         table.session._core.tables.work_limits = rules.limits.work
+        self.stored = StoredRows(table.session.ledger, rules.limits)
         self._analysts: dict[str, ServedAnalyst] = {}
         rules.metrics.follow(
             table.name,
@@ -183,6 +193,8 @@ class ServedTable(NotCopyable):
             waiting=lambda: table.worker.waiting,
             age=lambda: table.worker.age,
             held=lambda: len(table.held.charges()),
+            stored=lambda: self.stored.largest,
+            free=lambda: self.stored.free,
         )
         table.session._core.on_change(self._notify)
 
@@ -193,7 +205,9 @@ class ServedTable(NotCopyable):
             return known
         if known is not None:  # of a part from before the budget was divided in another way
             known.feed.end()
-        served = self._analysts[name] = ServedAnalyst(self.table, session, self._notify, self._rules, self._work)
+        served = self._analysts[name] = ServedAnalyst(
+            self.table, session, self._notify, self._rules, self._work, self.stored
+        )
         return served
 
     def _notify(self) -> None:

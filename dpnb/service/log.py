@@ -1,7 +1,10 @@
 """The structured log of the service: one JSON object a line, without values.
 
 It says who did what when, and what it cost; never an estimate, a token, a row or the text of an exception that a
-library raised, since that may quote a row.  Logins are written to a separate file of limited size.
+library raised, since that may quote a row.  Logins are written to a second file, and refused ones to a third.
+
+Anybody who can send requests can have lines written.  So a text in a line is short, the lines of one person or peer in
+a minute are limited, and each file has a largest size, beyond which older lines are in numbered files.
 """
 
 from __future__ import annotations
@@ -9,7 +12,11 @@ from __future__ import annotations
 import json
 import logging
 import sys
+import threading
+import time
 import traceback
+from collections import OrderedDict
+from collections.abc import Callable
 from datetime import UTC, datetime
 from logging.handlers import RotatingFileHandler, WatchedFileHandler
 from pathlib import Path
@@ -20,8 +27,17 @@ from dpnb.errors import DpnbError
 
 LOG = logging.getLogger("dpnb.service")
 LOGINS = logging.getLogger("dpnb.service.logins")
+REFUSED_LOGINS = logging.getLogger("dpnb.service.refused")
 LIBRARIES = ("uvicorn", "asyncio", "starlette")
-MOST_LOGIN_BYTES, LOGIN_FILES = 1_000_000, 5
+MOST_LOG_BYTES, MOST_LOGIN_BYTES, OLD_FILES = 50_000_000, 1_000_000, 5
+MOST_CHARACTERS, MOST_OF_ERROR, MOST_ITEMS = 200, 2000, 300
+"""Of a text, of an error's message, and of a list, in a line."""
+
+LINES_PER_MINUTE, LOGINS_PER_MINUTE = 300, 12
+"""Lines of one person or peer; as many again of errors."""
+
+MINUTE, MOST_KEYS = 60.0, 1000
+"""Seconds, and people and peers whose lines are counted."""
 
 
 class JsonFormatter(logging.Formatter):
@@ -30,11 +46,104 @@ class JsonFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """The line of a record."""
         facts = getattr(record, "facts", {})
-        time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        line = {"time": time, "level": record.levelname.lower(), "event": _event(record), **facts}
+        stamp = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        line = {"time": stamp, "level": record.levelname.lower(), "event": _event(record), **shortened(facts)}
         if record.exc_info is not None and record.exc_info[1] is not None:
-            line["error"] = described(record.exc_info[1])
+            line["error"] = shortened(described(record.exc_info[1]), MOST_OF_ERROR)
         return json.dumps(line)
+
+
+def shortened(value: Any, most: int = MOST_CHARACTERS) -> Any:
+    """A value of a line, with what is long cut off."""
+    match value:
+        case str() if len(value) > most:
+            return f"{value[:most]}... ({len(value)} characters)"
+        case dict():
+            return {key: shortened(one, most) for key, one in value.items()}
+        case list() | tuple():
+            return [shortened(one, most) for one in value[:MOST_ITEMS]]
+    return value
+
+
+class LogFile(RotatingFileHandler, WatchedFileHandler):
+    """A file of limited size, which a tool that rotates logs may also move away.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    most : int
+        Its largest size, in bytes; as many older lines are kept in each of `OLD_FILES` files beside it.
+    """
+
+    def __init__(self, path: Path, most: int) -> None:
+        RotatingFileHandler.__init__(self, path, maxBytes=most, backupCount=OLD_FILES, encoding="utf-8")
+        self.dev = self.ino = -1
+        self._statstream()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a line."""
+        self.reopenIfNeeded()
+        super().emit(record)
+
+
+class _Lines:
+    """The lines of one person or peer in a minute."""
+
+    def __init__(self, begun: float) -> None:
+        self.begun, self.written, self.suppressed = begun, 0, 0
+
+
+class LineLimit(logging.Filter):
+    """Limits the lines of one person or peer in a minute, and says how many were suppressed.
+
+    Parameters
+    ----------
+    handler : Handler
+        What writes the lines.
+    per_minute : int
+        The limit.
+    now : callable
+        The clock, in seconds.
+    """
+
+    def __init__(self, handler: logging.Handler, per_minute: int, now: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._handler, self._per_minute, self._now = handler, per_minute, now
+        self._lines: OrderedDict[str, _Lines] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether to write a line."""
+        facts = getattr(record, "facts", {})
+        key = str(facts.get("actor") or facts.get("client") or record.name)
+        with self._lock:
+            self._end_minutes(self._now())
+            lines = self._lines.setdefault(f"{key} {record.levelno >= logging.ERROR}", _Lines(self._now()))
+            if lines.written >= self._per_minute:
+                lines.suppressed += 1
+                return False
+            lines.written += 1
+            return True
+
+    def _end_minutes(self, now: float) -> None:
+        """Forget what is more than a minute old, and the oldest of too many."""
+        while self._lines:
+            key, lines = next(iter(self._lines.items()))
+            if now - lines.begun < MINUTE and len(self._lines) < MOST_KEYS:
+                break
+            del self._lines[key]
+            if lines.suppressed:
+                self._write(key.rpartition(" ")[0], lines.suppressed)
+
+    def _write(self, key: str, number: int) -> None:
+        record = logging.LogRecord(LOG.name, logging.WARNING, "", 0, "lines_suppressed", None, None)
+        record.facts = {"by": key, "lines": number}
+        self._handler.acquire()
+        try:
+            self._handler.emit(record)
+        finally:
+            self._handler.release()
 
 
 def _event(record: logging.LogRecord) -> str:
@@ -69,12 +178,12 @@ def log(event: str, level: int = logging.INFO, error: BaseException | None = Non
 
 
 def log_login(event: str, **facts: Any) -> None:
-    """Write a login, accepted or refused, to the log of logins."""
-    LOGINS.info(event, extra={"facts": facts})
+    """Write a login to the log of logins, or to that of refused ones: these cannot push the others out."""
+    (REFUSED_LOGINS if event.endswith("_refused") else LOGINS).info(event, extra={"facts": facts})
 
 
 def set_up_log(path: Path | None) -> None:
-    """Write the log to a file, or to the standard error, and that of logins beside it.
+    """Write the log to a file, or to the standard error, and those of logins beside it.
 
     Parameters
     ----------
@@ -87,18 +196,21 @@ def set_up_log(path: Path | None) -> None:
         If a file cannot be written.
     """
     handler: logging.Handler = logging.StreamHandler(sys.stderr)
-    logins = handler
+    logins = refused = handler
     if path is not None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handler = WatchedFileHandler(path, encoding="utf-8")
-        logins = RotatingFileHandler(
-            path.with_name(f"{path.stem}-logins{path.suffix}"), maxBytes=MOST_LOGIN_BYTES, backupCount=LOGIN_FILES
+        handler = LogFile(path, MOST_LOG_BYTES)
+        logins, refused = (
+            LogFile(path.with_name(f"{path.stem}-{name}{path.suffix}"), MOST_LOGIN_BYTES)
+            for name in ("logins", "refused")
         )
-    for one in {handler, logins}:
+    for one in {handler, logins, refused}:
         one.setFormatter(JsonFormatter())
+        one.addFilter(LineLimit(one, LINES_PER_MINUTE if one is handler else LOGINS_PER_MINUTE))
     for logger, its, level in (
         (LOG, handler, logging.INFO),
         (LOGINS, logins, logging.INFO),
+        (REFUSED_LOGINS, refused, logging.INFO),
         *((logging.getLogger(name), handler, logging.WARNING) for name in LIBRARIES),
     ):
         for old in logger.handlers[:]:

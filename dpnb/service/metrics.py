@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, make_wsgi_app
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, make_wsgi_app
 
 from dpnb.copying import NotCopyable
 from dpnb.service.address import listen
@@ -55,6 +55,11 @@ class Metrics(NotCopyable):
             "dpnb_held", "Charges that wait for the curator to let them run again", ("table",), registry=self.registry
         )
         self._streams = Gauge("dpnb_streams", "Open streams of events", ("table",), registry=self.registry)
+        ProcessCollector(registry=self.registry)
+        self._stored = Gauge(
+            "dpnb_stored_bytes", "Rows of the analyst who has stored most", ("table",), registry=self.registry
+        )
+        self._free = Gauge("dpnb_disk_free_bytes", "Free on the disk of the ledger", ("table",), registry=self.registry)
         self._connections = Gauge("dpnb_connections", "Open connections", ("port",), registry=self.registry)
         self._closed = Counter(
             "dpnb_closed_connections", "Connections closed for a limit", ("port", "limit"), registry=self.registry
@@ -101,6 +106,8 @@ class Metrics(NotCopyable):
         waiting: Callable[[], int],
         age: Callable[[], float],
         held: Callable[[], int],
+        stored: Callable[[], int],
+        free: Callable[[], int],
     ) -> None:
         """Read the state of a table and of its queue whenever the figures are read."""
         for gauge, read in (
@@ -111,6 +118,8 @@ class Metrics(NotCopyable):
             (self._waiting, waiting),
             (self._queue, age),
             (self._held, held),
+            (self._stored, stored),
+            (self._free, free),
         ):
             gauge.labels(table).set_function(read)
 

@@ -42,6 +42,7 @@ from dpnb.errors import (
     RequestError,
     SchemaError,
     ServiceUnavailable,
+    StorageFull,
 )
 from dpnb.interactive.calls import execute_call
 from dpnb.ledger import Charge
@@ -53,6 +54,7 @@ from dpnb.service.metrics import Metrics
 from dpnb.service.opening import AnalystSession, OpenTable
 from dpnb.service.running import RunningRequest
 from dpnb.service.settings import Limits
+from dpnb.service.stored import CHARGED, NOT_CHARGED, StoredRows
 from dpnb.service.turns import Turn
 from dpnb.wire.calls import AnyCall, CloseMechanism, Compare, LaunchMechanism, Release, Request
 from dpnb.wire.errors import WireError
@@ -144,6 +146,8 @@ class RequestRunner(NotCopyable):
         When replies leave; None as soon as they are ready.
     work : FreeWork
         Makes the replies, and counts the CPU seconds.
+    stored : StoredRows
+        What analysts have stored.
     """
 
     def __init__(
@@ -155,9 +159,11 @@ class RequestRunner(NotCopyable):
         metrics: Metrics,
         grid: TimeGrid | None,
         work: FreeWork,
+        stored: StoredRows,
     ) -> None:
         self._table, self._analyst, self._changed = table, analyst, changed
         self._limits, self._metrics, self._grid, self._work = limits, metrics, grid, work
+        self._stored = stored
         self._turns: dict[str, Turn[_Executed]] = {}
         self._running: dict[str, tuple[str, asyncio.Task[_Executed]]] = {}
         self._finished: OrderedDict[str, str] = OrderedDict()
@@ -312,7 +318,11 @@ class RequestRunner(NotCopyable):
             node = rows.node(request.node)
             call = self._translated(request.call)
             self._refuse_foreign(node, call)
-            with requested_by(RequestOrigin(self._analyst.name, request.id, digest, received)), running.at(node):
+            room = None
+            if recorded is None:
+                self._stored.refuse_full_disk()
+                room = self._stored.room(self._analyst.name, facts["call"])
+            with requested_by(RequestOrigin(self._analyst.name, request.id, digest, received, room)), running.at(node):
                 ids = execute_call(self._analyst.session._mechanisms.at(node), call)
         except ServiceUnavailable as error:  # JupyterHub cannot say whether the token is still valid
             log("refused", logging.WARNING, **facts, refusal="ServiceUnavailable")
@@ -320,6 +330,8 @@ class RequestRunner(NotCopyable):
         except ExecutionError as error:  # its text is one of a few constants
             log("failed", logging.ERROR, **facts, refusal="ExecutionError")
             return _Executed(500, refused=Refused("ExecutionError", str(error)))
+        except StorageFull as error:
+            return self._full(error, request, facts)
         except TYPED as error:
             log("refused", **facts, refusal=type(error).__name__)
             return _Executed(422, refused=Refused(type(error).__name__, str(error)))
@@ -357,6 +369,15 @@ class RequestRunner(NotCopyable):
             case LaunchMechanism():
                 self._analyst.refuse_foreign(node, name=call.name)
         self._analyst.refuse_foreign(node)
+
+    def _full(self, error: StorageFull, request: Request, facts: dict[str, Any]) -> _Executed:
+        """The refusal of a request that could not be charged, or not be answered, since the disk is full."""
+        log("disk_full", logging.ERROR, error, **facts)
+        try:
+            was_charged = self._analyst.rows.request(request.id) is not None
+        except BaseException as unread:  # noqa: BLE001  (then nobody knows)
+            return self._failed(unread, facts)
+        return _Executed(500, refused=Refused("StorageFull", CHARGED if was_charged else NOT_CHARGED))
 
     def _ended(self, running: RunningRequest, facts: dict[str, Any]) -> _Executed:
         """The refusal of a request that the curator has ended."""

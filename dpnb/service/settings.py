@@ -81,6 +81,12 @@ class Limits:
     connections : int
         Connections from one address, or of one account of the machine, unless the service is behind a proxy; and
         requests and streams of one analyst that are open at once.
+    stored_mb : int
+        Rows of one analyst in the ledger of one table, in millions of bytes.
+    launches_mb : int
+        Of these, rows that launched mechanisms, of which the service keeps the content in memory.
+    disk_reserve_mb : int
+        Free space of the ledger's disk below which nothing is charged, in millions of bytes.
     query_features : int
         Features of a row that one query or batch may sum.
     query_memory_mb : int
@@ -95,6 +101,9 @@ class Limits:
     streams: int = 20
     wait_seconds: int = 600
     connections: int = 100
+    stored_mb: int = 200
+    launches_mb: int = 20
+    disk_reserve_mb: int = 100
     query_features: int = 10_000
     query_memory_mb: int = 1500
     answer_mb: int = 50

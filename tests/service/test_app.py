@@ -272,7 +272,7 @@ def test_the_log_has_who_what_and_the_cost_but_no_value(tmp_path: Path) -> None:
     )
     assert done["cost"][0]["mu_squared"] == "1/100"
     assert refused["event"] == "refused"
-    logins = (tmp_path / "service-logins.log").read_text("utf-8")
+    logins = (tmp_path / "service-refused.log").read_text("utf-8")
     assert "login_refused" in logins
     for secret in (*seen, "dpnb_wrong", SECRET):
         assert secret not in text + logins

@@ -18,7 +18,7 @@ from dpnb._plan.plan import GroupLevel
 from dpnb.errors import DpnbError, RequestError
 from dpnb.interactive.calls import execute_call
 from dpnb.interactive.descent import options
-from dpnb.interactive.partition import parts_to_json
+from dpnb.interactive.partition import MOST_KEPT, parts_to_json
 from dpnb.ledger import node_of
 from dpnb.ledger.shared_rows import SharedRows
 from dpnb.service import server
@@ -119,7 +119,7 @@ BY_CUT = GroupLevel("c", Cut(Column("x"), EDGES, tuple(f"l{number}" for number i
 
 @pytest.mark.parametrize("part", ["nonsense", f"l{FINE - 1}"])
 def test_a_request_to_a_part_makes_no_session_of_another_part(part: str, tmp_path: Path) -> None:
-    """A partition costs nothing, and each of its sessions takes memory for good."""
+    """A partition costs nothing, and each of its sessions takes memory."""
     session, _ = neighbours(tmp_path)
     arguments = json.loads(json.dumps({"parts": parts_to_json("", BY_CUT, None)}))
     (number,) = execute_call(session._mechanisms, LaunchMechanism("partition", "fine", arguments))
@@ -133,4 +133,9 @@ def test_a_request_to_a_part_makes_no_session_of_another_part(part: str, tmp_pat
             assert session._mechanisms.at(node).core.account.root_node == node
     assert len(partition._sessions) == (part != "nonsense")
     others = [partition[key] for key in list(partition)[:20]]  # control: what a search through all parts would keep
-    assert len(partition._sessions) == len(others) + (part != "nonsense")
+    assert len(partition._sessions) == len(others)
+    del others
+    assert len(partition._sessions) == MOST_KEPT  # what nobody uses is made again when it is needed
+    for key in list(partition):
+        assert session._mechanisms.at(node_of(number, (key,))).core.account.root_node == node_of(number, (key,))
+    assert len(partition._sessions) == MOST_KEPT

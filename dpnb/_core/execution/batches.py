@@ -31,6 +31,7 @@ from dpnb.accounting.losses import GDP
 from dpnb.copying import NotCopyable
 from dpnb.ledger import Charge
 from dpnb.ledger.charge import digest
+from dpnb.ledger.origin import refuse_beyond_room
 from dpnb.results.observations import first_tau
 
 
@@ -71,7 +72,9 @@ class LocalBatches(NotCopyable):
             design = design_batch(self._pricer, planned.workload, planned.queries, targets, description)
             refuse_above(at_most, design.loss, description)
             admit(account, description, design.loss, GDP(0))
-            self._pricer.tables.work_limits.refuse_stored(description, self._stored_bytes(design))
+            stored = self._stored_bytes(design)
+            self._pricer.tables.work_limits.refuse_stored(description, stored)
+            refuse_beyond_room(stored)
             return [
                 ledger.reserve(
                     request_key=self._key(planned, targets, record.index),

@@ -28,6 +28,7 @@ from dpnb._plan.plan import Plan
 from dpnb.copying import NotCopyable
 from dpnb.errors import BudgetExceeded, LedgerError, RequestError
 from dpnb.ledger import Charge
+from dpnb.ledger.origin import refuse_beyond_room
 from dpnb.mechanisms.calibration import sigma_for
 from dpnb.mechanisms.gaussian import measure
 from dpnb.mechanisms.measurement import Measurement
@@ -138,6 +139,7 @@ class LocalReleases(NotCopyable):
                 admit(account, state.description, loss, state.known_loss)
                 stored = stored_bytes(state.measured.numbers, loss)
                 self.pricer.tables.work_limits.refuse_stored(state.description, stored)
+                refuse_beyond_room(stored)
                 sigma = sigma_for(state.measured.l2_sensitivity_squared, loss)
                 if refinement.observations:
                     tau = refinement.tau
