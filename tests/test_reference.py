@@ -241,7 +241,7 @@ WITHOUT_EXAMPLE = {
         "ExecutionStopped",
         "RemoteSession",
     ),
-    *("ServiceError", "StatementError", "TablesSchema"),
+    *("ServiceError", "StatementError", "StorageExceeded", "StorageFull", "TablesSchema"),
 }
 """What only a service, a second table, a terminal, the mouse or a failing engine brings about."""
 

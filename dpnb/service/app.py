@@ -61,8 +61,8 @@ UNREAD_REPLIES = 2
 PIECE = 2**16
 """Bytes of a reply that are written at once."""
 
-MOST_SENDERS = 1000
-"""People whose requests of the last minute are known."""
+MOST_SENDERS = MOST_ANALYSTS = 1000
+"""People, of the service and of one table, of whom something is kept while they send nothing."""
 
 NUMBERS = re.compile(r"(?:[0-9]{1,19}(?:,[0-9]{1,19})*)?", re.ASCII)
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]", "::1")
@@ -156,6 +156,11 @@ class ServedAnalyst(NotCopyable):
         self.feed = ChangeFeed(self._state, table.session.ledger.foreign_changes, rules.limits.streams, grid)
         self.runner = RequestRunner(table, session, changed, rules.limits, rules.metrics, grid, work, stored)
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing of the analyst runs, waits or is streamed."""
+        return not self.runner.running and not self.feed.streams
+
     def _state(self) -> Changed:
         rows = self.session.rows
         return Changed(rows.count, rows.answered)
@@ -205,6 +210,9 @@ class ServedTable(NotCopyable):
             return known
         if known is not None:  # of a part from before the budget was divided in another way
             known.feed.end()
+        for other in list(self._analysts)[: max(len(self._analysts) - MOST_ANALYSTS, 0)]:
+            if self._analysts[other].is_idle:
+                self._analysts.pop(other).feed.end()
         served = self._analysts[name] = ServedAnalyst(
             self.table, session, self._notify, self._rules, self._work, self.stored
         )

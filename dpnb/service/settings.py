@@ -101,7 +101,7 @@ class Limits:
     streams: int = 20
     wait_seconds: int = 600
     connections: int = 100
-    stored_mb: int = 200
+    stored_mb: int = 100
     launches_mb: int = 20
     disk_reserve_mb: int = 100
     query_features: int = 10_000
