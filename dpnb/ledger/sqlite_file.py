@@ -34,8 +34,8 @@ JOURNAL = "persist"
 SYNCHRONOUS = "FULL"
 """A commit survives a power failure immediately after it."""
 
-_UNWRITABLE = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY)
-"""Primary codes: the disk, or what the process may write, is full; it fails; it may only be read."""
+_UNWRITABLE = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
+"""Primary codes: the disk, or what the process may write, is full; or the disk fails."""
 
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
@@ -70,6 +70,7 @@ class SqliteFile:
         self._effort = StepLimit(self.path)
         self._connection = self._connect()
         self._identity: tuple[int, int] | None = None
+        self._was_written = False
         self.close = weakref.finalize(self, _close, self._connection, self.lock)
         _open.add(self)
         try:
@@ -188,6 +189,7 @@ class SqliteFile:
                 yield
                 self._check_still_ours()
                 self._connection.execute("COMMIT")
+                self._was_written = True
             except BaseException:
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
@@ -250,7 +252,9 @@ class SqliteFile:
         code = getattr(error, "sqlite_errorcode", None)
         if code == sqlite3.SQLITE_INTERRUPT and not self._effort.exceeded:
             raise KeyboardInterrupt from None  # SQLite reports an interrupt as its own error
-        if code is not None and code & 0xFF in _UNWRITABLE:
+        primary = None if code is None else code & 0xFF
+        # A disk that fails may be mounted read-only meanwhile.
+        if primary in _UNWRITABLE or (primary == sqlite3.SQLITE_READONLY and self._was_written):
             raise StorageFull(
                 f"ledger {self.path!r}: cannot be written ({error}); nothing of this was written; make room on its "
                 "disk, or repair it; repeating the request then is safe"

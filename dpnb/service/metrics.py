@@ -57,7 +57,10 @@ class Metrics(NotCopyable):
         self._streams = Gauge("dpnb_streams", "Open streams of events", ("table",), registry=self.registry)
         ProcessCollector(registry=self.registry)
         self._stored = Gauge(
-            "dpnb_stored_bytes", "Rows of the analyst who has stored most", ("table",), registry=self.registry
+            "dpnb_stored_bytes",
+            "Bytes of the rows of the person who has stored most",
+            ("table",),
+            registry=self.registry,
         )
         self._free = Gauge("dpnb_disk_free_bytes", "Free on the disk of the ledger", ("table",), registry=self.registry)
         self._connections = Gauge("dpnb_connections", "Open connections", ("port",), registry=self.registry)
