@@ -219,7 +219,7 @@ def test_a_query_of_a_table_in_memory_ends_between_its_blocks(tmp_path: Path, mo
     by_blocks = blocks.by_blocks
 
     def many(work: Any, parts: Any) -> Any:
-        return by_blocks(work, [part for part in parts for _ in range(10**7)])
+        return by_blocks(work, [part for part in parts for _ in range(3 * 10**5)])
 
     monkeypatch.setattr(execute, "by_blocks", many)
     ended(tmp_path, open_people(tmp_path / "people.dpnb"), lambda session: calls_of(session)["release"])
