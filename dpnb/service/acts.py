@@ -30,7 +30,7 @@ from dpnb.ledger.charge import ACT, COMPARISON, RELEASE, TABLE_FILES
 from dpnb.ledger.origin import RequestOrigin, requested_by
 from dpnb.render.numbers import format_cost_up, format_percent_down
 from dpnb.service.opening import OpenTable
-from dpnb.service.running import checked_running
+from dpnb.service.running import RunningRequest, checked_running
 from dpnb.wire.acts import (
     AnyAct,
     Approve,
@@ -64,6 +64,7 @@ def act(table: OpenTable, actor: str, one: AnyAct) -> None:
     """
     core = table.session._core
     account, version = core.account, core.version
+    running = _ending(table, actor, one) if isinstance(one, End) else None
     _refuse_own_part(account, actor)
     with requested_by(RequestOrigin(actor)):
         match one:
@@ -85,17 +86,29 @@ def act(table: OpenTable, actor: str, one: AnyAct) -> None:
             case Restore():
                 restore(account, _part(table, one), version=version)
             case End():
-                _end(table, one)
+                _end(table, running or checked_running(table.running, one.number))
             case Resume():
                 _resume(table, one)
     core.changed()
 
 
-def _end(table: OpenTable, one: End) -> None:
-    """End the running request; what it has charged, or is answering, is held in the same transaction."""
+def _ending(table: OpenTable, actor: str, one: End) -> RunningRequest | None:
+    """Ask the running request to end, without the ledger: its compilation may hold the lock for as long as it takes.
+
+    None for a person who may be an analyst, which only the ledger says for certain.
+    """
+    if actor in table.settings.division.analysts:
+        return None
+    running = checked_running(table.running, one.number)
+    running.ask_to_end()
+    return running
+
+
+def _end(table: OpenTable, running: RunningRequest) -> None:
+    """End the running request; what it has charged, or is answering, is not answered again."""
     core = table.session._core
-    running, ledger = checked_running(table.running, one.number), core.account.ledger
-    running.ask_to_end()  # before the transaction: it may compile within one, until its next step
+    ledger = core.account.ledger
+    running.ask_to_end()
     with ledger.transaction():
         row = running.row(ledger)
         if row is None:

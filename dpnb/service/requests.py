@@ -382,8 +382,10 @@ class RequestRunner(NotCopyable):
     def _ended(self, running: RunningRequest, facts: dict[str, Any]) -> _Executed:
         """The refusal of a request that the curator has ended."""
         ledger = self._table.session.ledger
-        with ledger.transaction():  # after the curator's act, which holds the row
+        with ledger.transaction():
             row = running.row(ledger)
+        if row is not None:
+            self._table.held.end(row)  # also if this comes before the curator's act is written
         log("ended", logging.WARNING, **facts, row=row)
         error = running.stopped(None if row is None else self._analyst.rows.by_ids((row,))[0])
         return _Executed(422, refused=Refused(type(error).__name__, str(error)))
