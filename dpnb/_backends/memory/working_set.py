@@ -21,7 +21,7 @@ BLOCK_BYTES = 2**26
 KEPT_BYTES = BLOCK_BYTES // 2
 """Results that are kept between two expressions."""
 
-NODE_BYTES, ROW_BYTES = 16, 96
+NODE_BYTES, ROW_BYTES = 16, 64
 """Memory for each row: for each node of an expression, and besides."""
 
 ENTRY_BYTES = 128
