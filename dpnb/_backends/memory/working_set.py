@@ -55,6 +55,11 @@ def entries_at_once() -> int:
     return BLOCK_BYTES // ENTRY_BYTES
 
 
+def numbers_at_once() -> int:
+    """The number of integers that rows add to features, kept at a time."""
+    return BLOCK_BYTES // 8
+
+
 def _items(query: LinearQuery) -> Iterator[list[Expression]]:
     """The expressions of a query, by what is computed together."""
     yield from ([node] for node in conjuncts(query.plan.where))
