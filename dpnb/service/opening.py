@@ -88,9 +88,15 @@ class OpenTable(NotCopyable):
             if name not in analysts:
                 rows = self._pooled_rows
                 if part.mode == "reserved":
-                    rows = SharedRows(self.session.ledger, node_of(part.id))
+                    rows = self._reserved_rows(part)
                 analysts[name] = AnalystSession(name, BaseSession(core.for_analyst(part)), rows, part)
         self.settings, self._analysts = settings, analysts
+
+    def _reserved_rows(self, part: Grant) -> SharedRows:
+        """The rows of a reserved part, whose ceiling is all that its analyst knows of the budget."""
+        ledger = self.session.ledger
+        metadata = {**ledger.metadata, "budget": json.dumps(part.budget.to_json())}
+        return SharedRows(ledger, node_of(part.id), metadata=metadata, parameters=part.parameters)
 
     def limit(self, part: Grant) -> Limit:
         """The cap of a part of the budget, with what was charged to it."""
@@ -169,19 +175,14 @@ class AnalystSession(NotCopyable):
     def description(self) -> Table:
         """The table as the analyst may know it."""
         core = self.session._core
-        public, ledger = core.pricer.public, core.account.ledger
-        metadata, parameters = ledger.metadata, ledger.parameters
-        number = 0
-        if self._part is not None and self._is_reserved:
-            metadata = {**metadata, "budget": json.dumps(self._part.budget.to_json())}
-            parameters = dict(self._part.parameters)
-        elif self._part is not None:
+        public, number = core.pricer.public, 0
+        if self._part is not None and not self._is_reserved:
             (number,) = self.rows.by_ids((self._part.id,))
         return Table(
             core.name,
             core.version,
-            metadata,
-            parameters,
+            self.rows.metadata,
+            self.rows.parameters,
             core.tables.columns,
             public.units,
             dict(public.rows),
