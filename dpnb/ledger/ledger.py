@@ -123,7 +123,7 @@ class Ledger(NotCopyable):
         self._followed = None
         self._new: list[ChargeSummary] = []  # of the rows of the current transaction
         self._times = RowTimes()
-        self._now: dict[str, str] = {}  # the times of the rows of the current transaction, by scope
+        self._time: str | None = None  # of the current transaction
         self._committed: Callable[[ChainHead], None] = lambda head: None
         self._is_writing = False
         self._reserved: ChainHead | None = None  # the end of the chain once the transaction is committed
@@ -171,10 +171,15 @@ class Ledger(NotCopyable):
 
     @property
     def time(self) -> str:
-        """The time now, as rows have it, outside all reserved parts; see `time_in`."""
-        return self.time_in(ROOT)
+        """The time now, by the clock; in a transaction, that of its beginning.  Decisions use `time_in`."""
+        with self.lock.checked():
+            if self._is_writing and self._time is not None:
+                return self._time
+            time = _time_of_row()
+            self._time = time if self._is_writing else None
+            return time
 
-    def time_in(self, node: str) -> str:
+    def time_in(self, node: str = ROOT) -> str:
         """The time now, as the rows of a node have it; in a transaction, the time of all rows that it writes there.
 
         What is admitted until a certain time is so decided by the time that its row records.  It is never earlier than
@@ -185,11 +190,7 @@ class Ledger(NotCopyable):
             times = self.times(after=self._times.last_id) if rows else {}
             for one in rows:
                 self._times.add(one, times.get(one.id, ""))
-            scope = self._times.scope(node)
-            time = self._now.get(scope) or max(_time_of_row(), self._times.latest(scope))
-            if self._is_writing:
-                self._now[scope] = time
-            return time
+            return max(self.time, self._times.latest(self._times.scope(node)))
 
     def times(self, after: int = 0) -> dict[int, str]:
         """The times of the rows with an id larger than `after` by their ids."""
@@ -345,8 +346,8 @@ class Ledger(NotCopyable):
                     self._followed = self._reserved
                     self._committed(self._followed)
             finally:
-                self._unwritten = self._reserved = None
-                self._new, self._now = [], {}
+                self._unwritten = self._reserved = self._time = None
+                self._new = []
                 self._is_writing = False
 
     def reserve(

@@ -11,6 +11,7 @@ import json
 import os
 import runpy
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import IO, Any
 
 from dpnb._core.accountant.grant import Grant
@@ -23,6 +24,7 @@ from dpnb.interactive.closing import close_launch
 from dpnb.interactive.threshold.hidden_noise import hidden_noise
 from dpnb.ledger import MEMORY, node_of, parent_launch
 from dpnb.ledger.shared_rows import SharedRows
+from dpnb.service.heads import follow_head
 from dpnb.service.log import described, log
 from dpnb.service.parts import apply_division
 from dpnb.service.settings import TableSettings
@@ -45,11 +47,15 @@ class OpenTable(NotCopyable):
         Its settings.
     session : Session
         The session that holds table and ledger.
+    heads : Path, optional
+        The folder of the files that name the last row of each ledger; without it, no such file is kept.
+    restored : bool, default False
+        Whether a ledger that lacks that row is accepted; see `follow_head`.
 
     Raises
     ------
     LedgerError
-        If the ledger is in memory, or another service uses it.
+        If the ledger is in memory, another service uses it, or it lacks its last row.
 
     Attributes
     ----------
@@ -57,7 +63,9 @@ class OpenTable(NotCopyable):
         One thread, which executes the requests one after the other.
     """
 
-    def __init__(self, settings: TableSettings, session: Session) -> None:
+    def __init__(
+        self, settings: TableSettings, session: Session, heads: Path | None = None, *, restored: bool = False
+    ) -> None:
         self.settings, self.session, self.name = settings, session, settings.name
         self._lock = _lock_ledger(session.ledger.path)
         self._pooled_rows = SharedRows(session.ledger, shows_actors=True)
@@ -65,6 +73,8 @@ class OpenTable(NotCopyable):
         self._limits: dict[int, Limit] = {}
         self.worker = ThreadPoolExecutor(1, thread_name_prefix=f"dpnb-{self.name}")
         try:
+            if heads is not None:
+                follow_head(session, self.name, heads, restored=restored)
             self.divide(settings)
             self._close_lost_scans()
         except BaseException:
@@ -243,13 +253,15 @@ class AnalystSession(NotCopyable):
                 )
 
 
-def open_table(settings: TableSettings) -> OpenTable:
+def open_table(settings: TableSettings, heads: Path | None = None, *, restored: bool = False) -> OpenTable:
     """Open a table.
 
     Parameters
     ----------
     settings : TableSettings
         Its settings.
+    heads, restored
+        As for `OpenTable`.
 
     Raises
     ------
@@ -258,7 +270,7 @@ def open_table(settings: TableSettings) -> OpenTable:
     """
     session = _built(settings) if settings.builder is not None else _declared(settings)
     try:
-        return OpenTable(settings, session)
+        return OpenTable(settings, session, heads, restored=restored)
     except BaseException:
         session.ledger.close()
         raise

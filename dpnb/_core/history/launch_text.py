@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from dpnb._core.accountant import grant as grants
 from dpnb._core.accountant.grant import Grant, amount_from_json
 from dpnb._core.accountant.tree import KINDS
 from dpnb._plan.measurements import PlainView
@@ -62,6 +63,10 @@ def _act(details: Mapping[str, Any]) -> str:
             return f"table frozen: {details['why']}"
         case "unfreeze":
             return "table no longer frozen"
+        case grants.LEDGER_RESTORED:
+            known = details.get("known")
+            lost = "" if known is None else f"; it had at least {known} rows"
+            return f"ledger accepted, perhaps an older copy, which ends with the row before{lost}"
         case act:
             return f"part of the budget {act}d"
 
