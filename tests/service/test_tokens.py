@@ -11,6 +11,7 @@ import pytest
 from dpnb.__main__ import main
 from dpnb.errors import InvalidValueError
 from dpnb.service import tokens
+from dpnb.service.clock import Clock
 from dpnb.service.tokens import Identity, TokenStore, new_token, read_tokens, revoke_tokens, rotate_token
 
 ANA = Identity("ana", "analyst")
@@ -135,3 +136,40 @@ def test_a_rotated_token_has_the_same_role_and_lasts_as_long(file: Path, monkeyp
     with pytest.raises(InvalidValueError, match="valid token"):
         rotate_token(file, "nobody")
     assert [(one.name, one.role) for one in store.holders()] == [("ana", "analyst"), ("eve", "curator")]
+
+
+def test_a_clock_that_is_set_back_does_not_revive_a_token(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    token = new_token(file, "ana", "30d")
+    start = tokens.now()
+
+    def at(days: float) -> None:
+        monkeypatch.setattr(tokens, "now", lambda: start + timedelta(days=days))
+
+    kept = file.parent / "clock"
+    store = TokenStore(file, Clock(lambda: tokens.now(), kept))
+    at(29)
+    assert store.identity(token) == ANA
+    at(31)
+    assert store.identity(token) is None
+    at(1)
+    assert store.identity(token) is None
+    assert store.holders() == ()
+    assert store.role_of("ana") is None
+    assert TokenStore(file).identity(token) == ANA  # the control: a clock that knows of no later time
+    assert TokenStore(file, Clock(lambda: tokens.now(), kept)).identity(token) is None  # after a restart
+    kept.write_bytes(b"\xff damaged")
+    store = TokenStore(file, Clock(lambda: tokens.now(), kept))
+    assert store.identity(token) == ANA
+    store.clock.reach((start + timedelta(days=40)).isoformat())  # as the last row of a ledger says
+    assert store.identity(token) is None
+
+
+def test_a_clock_proceeds_while_that_of_the_machine_is_set_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    ticks = [0.0]
+    monkeypatch.setattr("dpnb.service.clock.time.monotonic", lambda: ticks[0])
+    wall = [datetime(2026, 11, 24, tzinfo=UTC)]
+    clock = Clock(lambda: wall[0])
+    first = clock.now()
+    wall[0] -= timedelta(days=2)
+    ticks[0] += 60
+    assert clock.now() - first == timedelta(seconds=60)
