@@ -240,8 +240,12 @@ def test_an_older_ledger_is_refused_until_it_is_said_to_be_restored(tmp_path: Pa
     assert found.is_fine, found.problems
     (note,) = [one for one in found.notes if "older copy" in one]
     assert note.startswith(f"Row {rows + 1}: the service was started with a ledger that ends with row {rows}")
-    acts = [one.words for one in report_of(str(curator.ledger)).acts]
-    assert any("perhaps an older copy" in one and f"at least {rows + 2} rows" in one for one in acts)
+    report = report_of(str(curator.ledger))
+    words = [one.words for one in report.acts if one.row == rows + 1]
+    assert words == [
+        f"ledger accepted, perhaps an older copy, which ends with the row before; it had at least {rows + 2} rows"
+    ]
+    assert f"may be an older copy (row {rows + 1}" in report.to_html()
 
 
 def test_an_analyst_of_a_reserved_part_sees_the_act_and_no_numbers_of_others(tmp_path: Path) -> None:
@@ -372,8 +376,8 @@ def test_the_folder_is_named_by_the_settings_or_is_the_state_folder(
     monkeypatch.setenv("XDG_STATE_HOME", "/var/x")
     assert read_settings(settings).heads == Path("/var/x/dpnb/heads")
     monkeypatch.setenv("XDG_STATE_HOME", "relative")
-    monkeypatch.setenv("HOME", "/home/curator")
-    assert read_settings(settings).heads == Path("/home/curator/.local/state/dpnb/heads")
+    monkeypatch.setenv("HOME", "/var/curator")
+    assert read_settings(settings).heads == Path("/var/curator/.local/state/dpnb/heads")
     monkeypatch.setenv("STATE_DIRECTORY", "/var/lib/dpnb:/var/lib/other")
     assert read_settings(settings).heads == Path("/var/lib/dpnb/heads")
 

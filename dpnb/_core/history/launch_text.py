@@ -17,6 +17,9 @@ from dpnb.ledger import Charge, refuse_unreadable
 from dpnb.ledger.charge import ACT, BUDGET_REQUEST, CLOSE, GRANT, SELECTION
 from dpnb.render.amounts import limit_words
 
+RESTORED = "ledger accepted, perhaps an older copy"
+"""How the description of such an act begins."""
+
 MAX_KEYS = 5
 """Number of selected keys that the log shows."""
 
@@ -66,7 +69,7 @@ def _act(details: Mapping[str, Any]) -> str:
         case grants.LEDGER_RESTORED:
             known = details.get("known")
             lost = "" if known is None else f"; it had at least {known} rows"
-            return f"ledger accepted, perhaps an older copy, which ends with the row before{lost}"
+            return f"{RESTORED}, which ends with the row before{lost}"
         case act:
             return f"part of the budget {act}d"
 
