@@ -213,6 +213,7 @@ class Service(NotCopyable):
 
     def add(self, table: OpenTable) -> None:
         """Serve a table; call in the event loop."""
+        self.tokens.clock.reach(table.session.ledger.time_in())
         self.tables[table.name] = ServedTable(table, self._rules)
 
     async def remove(self, name: str) -> None:

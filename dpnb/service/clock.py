@@ -43,7 +43,9 @@ class Clock(NotCopyable):
         ValueError
             If it is no time.
         """
-        self._last = max(self._last, datetime.fromisoformat(stamp).astimezone(UTC))
+        time = datetime.fromisoformat(stamp).astimezone(UTC)
+        with self._lock:
+            self._last = max(self._last, time)
 
     def now(self) -> datetime:
         """The time."""

@@ -172,10 +172,8 @@ class _Running(uvicorn.Server):
         rules = Rules(settings.limits, settings.time_grid, self._metrics)
         hub = None if settings.jupyterhub is None else HubIdentities(settings.jupyterhub)
         prefix = address.prefix if isinstance(address, PortAddress) else ""
-        clock = Clock(now, settings.heads / "clock")
-        for table in tables:
-            clock.reach(table.session.ledger.time_in())
-        self._service = Service(TokenStore(settings.tokens, clock), hosts, rules, hub, prefix)
+        tokens = TokenStore(settings.tokens, Clock(now, settings.heads / "clock"))
+        self._service = Service(tokens, hosts, rules, hub, prefix)
         tls = address.tls if isinstance(address, PortAddress) else None
         config = uvicorn.Config(
             self._service.app(),

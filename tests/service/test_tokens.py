@@ -10,9 +10,11 @@ import pytest
 
 from dpnb.__main__ import main
 from dpnb.errors import InvalidValueError
+from dpnb.ledger import Ledger
 from dpnb.service import tokens
 from dpnb.service.clock import Clock
 from dpnb.service.tokens import Identity, TokenStore, new_token, read_tokens, revoke_tokens, rotate_token
+from service.served import Served, open_people, run_served
 
 ANA = Identity("ana", "analyst")
 
@@ -173,3 +175,23 @@ def test_a_clock_proceeds_while_that_of_the_machine_is_set_back(monkeypatch: pyt
     wall[0] -= timedelta(days=2)
     ticks[0] += 60
     assert clock.now() - first == timedelta(seconds=60)
+
+
+def test_a_token_that_expired_before_the_last_row_of_a_ledger_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    new_token(tmp_path / "tokens.json", "eve", "30d")
+    session = open_people(tmp_path / "people.dpnb")
+    now = "2999-01-01T00:00:00.000Z"
+    for is_late in (False, True):
+        if is_late:
+            with monkeypatch.context() as patch:
+                patch.setattr(Ledger, "time", now)
+                session.frame.count().release(mu=0.1)
+
+        async def scenario(served: Served, is_late: bool = is_late) -> None:
+            assert (served.service.tokens.role_of("eve") is None) == is_late
+
+        run_served(tmp_path, scenario, session)
+        session = open_people(tmp_path / "people.dpnb")
+    session.ledger.close()
