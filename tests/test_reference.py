@@ -238,6 +238,7 @@ WITHOUT_EXAMPLE = {
         "ConfirmationRequired",
         "CostIncreased",
         "ExecutionError",
+        "LedgerReplaced",
         "RemoteSession",
     ),
     *("ServiceError", "StatementError", "TablesSchema"),
