@@ -113,9 +113,15 @@ def ask_service(core: SessionCore, requested: Sequence[Requested], why: str) -> 
         )
     check_request(len(requested), why)
     queries = tuple((plan, view, target_arguments(target)) for plan, view, target in requested)
-    (row,) = core.remote.run(RequestBudget(queries, why))
+    keys = [_key(core.version, plan, target.to_json(view)) for plan, view, target in requested]
+
+    def is_request(rows: Sequence[Charge]) -> bool:
+        details = [row.launch or {} for row in rows if (row.kind, row.node) == (BUDGET_REQUEST, ROOT)]
+        return [(one.get("why"), [query["key"] for query in one["queries"]]) for one in details] == [(why, keys)]
+
+    (row,) = core.remote.run(RequestBudget(queries, why), is_request)
     core.changed()
-    return row
+    return row.id
 
 
 def check_request(queries: int, why: object) -> None:
@@ -155,7 +161,12 @@ def _priced(core: SessionCore, plan: Plan, view: AnyView, target: Target) -> Req
     arguments = target.to_json(view)
     texts = (found.description, target.words, describe_expected_error(found))
     words, asked, error = (printable(text)[:MAX_WORDS] for text in texts)
-    return RequestedQuery(words, asked, as_amount(found.cost), error, digest([core.version, plan.to_json(), arguments]))
+    return RequestedQuery(words, asked, as_amount(found.cost), error, _key(core.version, plan, arguments))
+
+
+def _key(version: str, plan: Plan, arguments: str) -> str:
+    """By what equal queries of requests are recognised."""
+    return digest([version, plan.to_json(), arguments])
 
 
 def _same_pending(account: Accountant, part: Grant, priced: tuple[RequestedQuery, ...], why: str) -> Charge | None:

@@ -27,7 +27,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from dpnb.copying import NotCopyable
-from dpnb.errors import AccessDenied, DpnbError, InvalidValueError, ServiceUnavailable
+from dpnb.errors import AccessDenied, DpnbError, InvalidValueError, LedgerReplaced, ServiceUnavailable
 from dpnb.service.acts import act, audit_page
 from dpnb.service.connections import keep_connection
 from dpnb.service.events import ChangeFeed
@@ -48,6 +48,7 @@ from dpnb.service.stored import StoredRows
 from dpnb.service.tokens import LONGEST_TOKEN, ROLES, Identity, Role, TokenStore
 from dpnb.wire import VERSION
 from dpnb.wire.acts import ACTS
+from dpnb.wire.decoding import HEAD
 from dpnb.wire.errors import WireError
 from dpnb.wire.limits import MAX_BODY, MAX_INTEGER, MAX_PENDING
 from dpnb.wire.replies import Changed, Refused
@@ -275,6 +276,7 @@ class Service(NotCopyable):
 
     def add(self, table: OpenTable) -> None:
         """Serve a table; call in the event loop."""
+        self.tokens.clock.reach(table.session.ledger.time_in())
         self.tables[table.name] = ServedTable(table, self._rules, self._work)
 
     async def remove(self, name: str) -> None:
@@ -428,9 +430,14 @@ class Service(NotCopyable):
         after, pending = (_numbers(request.query_params.get(name, "")) for name in ("after", "pending"))
         if len(after) > 1 or len(pending) > MAX_PENDING:
             raise HTTPException(400, "rows: must have one number after=, and a limited list of numbers pending=")
-        first = after[0] if after else 0
+        first, head = after[0] if after else 0, request.query_params.get("head", "")
+        if HEAD.fullmatch(head) is None:
+            raise HTTPException(400, "rows: head= must be the hash of a row in hexadecimal")
         await request.state.place()
-        return _reply(200, await served.runner.next_rows(first, pending))
+        try:
+            return _reply(200, await served.runner.next_rows(first, pending, head))
+        except LedgerReplaced as error:
+            return _reply(409, Refused("LedgerReplaced", str(error)))
 
     async def _events(self, request: HttpRequest, person: Identity, is_valid: Valid) -> Response:
         feed = self._served(request, person).feed

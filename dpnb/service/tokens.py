@@ -26,6 +26,7 @@ import msgspec
 from dpnb.copying import NotCopyable
 from dpnb.errors import InvalidValueError
 from dpnb.ledger.origin import MAX_ACTOR
+from dpnb.service.clock import Clock
 from dpnb.wire.moments import moment_from_text
 
 PREFIX = "dpnb_"
@@ -215,10 +216,12 @@ class TokenStore(NotCopyable):
     ----------
     path : Path
         The file.
+    clock : Clock, optional
+        By which tokens expire; by default one that begins now.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, path: Path, clock: Clock | None = None) -> None:
+        self._path, self.clock = path, clock or Clock(lambda: now())
         self._read: tuple[tuple[int, ...] | None, tuple[Token, ...]] = (None, ())
         self.fault = ""
         """Why the file cannot be used, for the curator's log; empty if it can."""
@@ -232,7 +235,7 @@ class TokenStore(NotCopyable):
 
     def identity_of_hash(self, presented: str) -> Identity | None:
         """Who has the token with a hash; None if it is unknown, expired or revoked."""
-        time, found = now(), None
+        time, found = self.clock.now(), None
         for one in self._tokens():
             if hmac.compare_digest(one.hash, presented) and one.is_valid(time):
                 found = Identity(one.name, one.role)
@@ -240,12 +243,12 @@ class TokenStore(NotCopyable):
 
     def role_of(self, name: str) -> Role | None:
         """The role of a person who has a valid token; None without one."""
-        time = now()
+        time = self.clock.now()
         return next((one.role for one in self._tokens() if one.name == name and one.is_valid(time)), None)
 
     def holders(self) -> tuple[Token, ...]:
         """The last valid token of each person, by name."""
-        time = now()
+        time = self.clock.now()
         return tuple(sorted({one.name: one for one in self._tokens() if one.is_valid(time)}.values(), key=_name_of))
 
     def rotate(self, name: str) -> str:

@@ -10,8 +10,11 @@ import pytest
 
 from dpnb.__main__ import main
 from dpnb.errors import InvalidValueError
+from dpnb.ledger import Ledger
 from dpnb.service import tokens
+from dpnb.service.clock import Clock
 from dpnb.service.tokens import Identity, TokenStore, new_token, read_tokens, revoke_tokens, rotate_token
+from service.served import Served, open_people, run_served
 
 ANA = Identity("ana", "analyst")
 
@@ -135,3 +138,60 @@ def test_a_rotated_token_has_the_same_role_and_lasts_as_long(file: Path, monkeyp
     with pytest.raises(InvalidValueError, match="valid token"):
         rotate_token(file, "nobody")
     assert [(one.name, one.role) for one in store.holders()] == [("ana", "analyst"), ("eve", "curator")]
+
+
+def test_a_clock_that_is_set_back_does_not_revive_a_token(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    token = new_token(file, "ana", "30d")
+    start = tokens.now()
+
+    def at(days: float) -> None:
+        monkeypatch.setattr(tokens, "now", lambda: start + timedelta(days=days))
+
+    kept = file.parent / "clock"
+    store = TokenStore(file, Clock(lambda: tokens.now(), kept))
+    at(29)
+    assert store.identity(token) == ANA
+    at(31)
+    assert store.identity(token) is None
+    at(1)
+    assert store.identity(token) is None
+    assert store.holders() == ()
+    assert store.role_of("ana") is None
+    assert TokenStore(file).identity(token) == ANA  # the control: a clock that knows of no later time
+    assert TokenStore(file, Clock(lambda: tokens.now(), kept)).identity(token) is None  # after a restart
+    kept.write_bytes(b"\xff damaged")
+    store = TokenStore(file, Clock(lambda: tokens.now(), kept))
+    assert store.identity(token) == ANA
+    store.clock.reach((start + timedelta(days=40)).isoformat())  # as the last row of a ledger says
+    assert store.identity(token) is None
+
+
+def test_a_clock_proceeds_while_that_of_the_machine_is_set_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    ticks = [0.0]
+    monkeypatch.setattr("dpnb.service.clock.time.monotonic", lambda: ticks[0])
+    wall = [datetime(2026, 11, 24, tzinfo=UTC)]
+    clock = Clock(lambda: wall[0])
+    first = clock.now()
+    wall[0] -= timedelta(days=2)
+    ticks[0] += 60
+    assert clock.now() - first == timedelta(seconds=60)
+
+
+def test_a_token_that_expired_before_the_last_row_of_a_ledger_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    new_token(tmp_path / "tokens.json", "eve", "30d")
+    session = open_people(tmp_path / "people.dpnb")
+    now = "2999-01-01T00:00:00.000Z"
+    for is_late in (False, True):
+        if is_late:
+            with monkeypatch.context() as patch:
+                patch.setattr(Ledger, "time", now)
+                session.frame.count().release(mu=0.1)
+
+        async def scenario(served: Served, is_late: bool = is_late) -> None:
+            assert (served.service.tokens.role_of("eve") is None) == is_late
+
+        run_served(tmp_path, scenario, session)
+        session = open_people(tmp_path / "people.dpnb")
+    session.ledger.close()

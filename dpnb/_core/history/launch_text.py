@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from dpnb._core.accountant import grant as grants
 from dpnb._core.accountant.grant import Grant, amount_from_json
 from dpnb._core.accountant.tree import KINDS
 from dpnb._plan.measurements import PlainView
@@ -15,6 +16,9 @@ from dpnb.accounting.exact import from_text
 from dpnb.ledger import Charge, refuse_unreadable
 from dpnb.ledger.charge import ACT, BUDGET_REQUEST, CLOSE, GRANT, SELECTION
 from dpnb.render.amounts import limit_words
+
+RESTORED = "ledger accepted, perhaps an older copy"
+"""How the description of such an act begins."""
 
 MAX_KEYS = 5
 """Number of selected keys that the log shows."""
@@ -68,6 +72,10 @@ def _act(details: Mapping[str, Any]) -> str:
             )
         case "resume":
             return f"row {details['row']} may be answered"
+        case grants.LEDGER_RESTORED:
+            known = details.get("known")
+            lost = "" if known is None else f"; it had at least {known} rows"
+            return f"{RESTORED}, which ends with the row before{lost}"
         case act:
             return f"part of the budget {act}d"
 
