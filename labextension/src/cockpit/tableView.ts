@@ -53,7 +53,7 @@ export class TableView implements IView<ICockpitTable> {
     const title = element('div', 'dpnb-table-title', this._name, bar);
     const top = element('section', 'dpnb-block', title, this._facts, this._notice, this._frozen, overview);
     top.setAttribute('aria-label', trans.__('Budget'));
-    this._blocks = [new RequestsView(_actions), new PartsView(_actions), new LogView(service, fail)];
+    this._blocks = [new RequestsView(service, _actions, fail), new PartsView(_actions), new LogView(service, fail)];
     this.node = element('div', 'dpnb-session dpnb-table', top, ...this._blocks.map(({ node }) => node));
   }
 
