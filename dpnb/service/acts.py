@@ -180,5 +180,5 @@ def words_of(account: Accountant, charge: Charge) -> str:
     if charge.kind == SELECTION:
         return shortened_words(launch_text.of(charge), plan_of(charge))
     if charge.kind == TABLE_FILES:
-        return "files of the table" if "digest" in (charge.launch or {}) else "contents of the table's files"
+        return "files of the table"
     return launch_text.of(charge)

@@ -1,8 +1,8 @@
 """The contents of the data files of a version, recorded in the ledger so that changed files need a new version.
 
 The digest is of the bytes of the files, so a copied file or a moved machine stays valid.  It is computed from rows.  So
-it is keyed with a secret, in a file beside the ledger that only the curator can read, and it is in a row of the ledger
-that no analyst, log, statement or audit shows: who knows all rows but one could otherwise find the last one by trial.
+it is keyed with a secret, in a file beside the ledger that only the curator can read, and it is in a row whose content
+no log, statement or audit shows and no analyst receives: who knows all rows but one could else find the last by trial.
 """
 
 from __future__ import annotations

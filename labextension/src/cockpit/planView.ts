@@ -47,7 +47,7 @@ export class PlanView implements IView<IPlanOf> {
     try {
       const { plans } = await this._service.plans(table, row);
       if (row === this._of.row && table === this._of.table) {
-        this._body.replaceChildren(...plans.map(plan => element('pre', 'dpnb-plan-text dpnb-foreign', plan)));
+        this._body.replaceChildren(...plans.map(planText));
       }
     } catch (error) {
       this._forget();
@@ -55,4 +55,13 @@ export class PlanView implements IView<IPlanOf> {
       this._fail(error);
     }
   }
+}
+
+/** A plan as a text, which is scrolled by the keyboard too. */
+function planText(plan: string): HTMLElement {
+  const node = element('pre', 'dpnb-plan-text dpnb-foreign', plan);
+  node.tabIndex = 0;
+  node.setAttribute('role', 'region');
+  node.setAttribute('aria-label', trans.__('Whole plan'));
+  return node;
 }
