@@ -35,6 +35,7 @@ from dpnb.service.settings import TableSettings
 from dpnb.service.turns import Turns
 from dpnb.session.base import BaseSession
 from dpnb.session.declaration import read_declaration
+from dpnb.session.file_contents import refuse_other_contents
 from dpnb.session.session import Session
 from dpnb.session.table_files import read_tables
 from dpnb.wire.replies import Table
@@ -324,8 +325,15 @@ def _declared(settings: TableSettings) -> Session:
     _refuse_in_memory(settings)
     stated = read_declaration(str(declaration), Session)
     declared = stated.located(lambda: PrivateTables.of_arguments(stated.arguments(), several=stated.several))
-    tables = read_tables(dict(settings.data), f"{settings.place}: data", declared)
-    return Session.from_toml(declaration, tables[""] if list(tables) == [""] else tables)
+    digests: dict[str, str] = {}
+    tables = read_tables(dict(settings.data), f"{settings.place}: data", declared, digests)
+    session = Session.from_toml(declaration, tables[""] if list(tables) == [""] else tables)
+    try:
+        refuse_other_contents(session.ledger, session._core.version, digests)
+    except BaseException:
+        session.ledger.close()
+        raise
+    return session
 
 
 def _refuse_in_memory(settings: TableSettings) -> None:
