@@ -110,7 +110,8 @@ def service() -> Iterator[dict[str, str]]:
         shutil.copy(Path(statsmodels.__file__).parent / "datasets" / "randhie" / "src" / "randhie.csv", folder)
         dpnb = [sys.executable, "-m", "dpnb"]
         new = subprocess.run([*dpnb, "token", "new", "ana"], cwd=folder, check=True, capture_output=True, text=True)
-        with subprocess.Popen([*dpnb, "serve"], cwd=folder, stdout=subprocess.PIPE, text=True) as running:
+        state = {**os.environ, "XDG_STATE_HOME": temporary}
+        with subprocess.Popen([*dpnb, "serve"], cwd=folder, stdout=subprocess.PIPE, text=True, env=state) as running:
             try:
                 print(running.stdout.readline() if running.stdout else "", end="", flush=True)
                 yield {"DPNB_SERVICE": f"unix://{folder}/run/dpnb.sock", "DPNB_TOKEN": new.stdout.strip()}

@@ -44,7 +44,7 @@ def prepare() -> Path:
     settings = FOLDER / "curator.toml"
     settings.write_text(
         f"socket = {json.dumps(str(socket_path()))}\n"
-        'tokens = "tokens.json"\nlog = "service.log"\n\n'
+        'tokens = "tokens.json"\nheads = "heads"\nlog = "service.log"\n\n'
         f"[cockpit]\nport = {free_port()}\n\n"
         f'[tables.rand-hie]\ndeclaration = "rand-hie.toml"\ndata = {json.dumps(str(data))}\n'
         f"[tables.rand-hie.analysts.{ANALYST}]\ncap = {{ share = 0.25 }}\n",
@@ -93,7 +93,8 @@ def main() -> int:
         )
     except DpnbError as error:
         sys.exit(f"make serve: {error}")
-    return command(["serve", str(path)])
+    is_older = (FOLDER / "rand-hie.dpnb").exists() and not settings.heads.exists()  # of a version that kept no last row
+    return command(["serve", str(path), *(["--restored"] if is_older else [])])
 
 
 if __name__ == "__main__":

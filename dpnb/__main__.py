@@ -57,6 +57,9 @@ Serve the tables of a settings file to analysts, who open them with dpnb.connect
 this process. The settings name where to listen, the access tokens and the tables, each with its declaration and its
 file; examples/curator/curator.toml explains them.
 
+A ledger that lacks its last row, as after it was restored from an older copy, is refused. --restored accepts it, and
+records that in the ledger: what was charged after the copy was made is not counted.
+
 SIGTERM and Ctrl-C stop the service after the running requests, a second one at once; no charge is lost. SIGHUP reads
 the settings again: tables are added and removed, and an invalid file changes nothing.
 
@@ -148,7 +151,7 @@ def _verify(options: argparse.Namespace) -> tuple[str, int]:
 def _serve(options: argparse.Namespace) -> tuple[str, int]:
     if not options.check:
         refuse_in_kernel("serve", "analysts can read the memory of what they start", CheckError)
-    return run_service(options.settings, check_only=options.check)
+    return run_service(options.settings, check_only=options.check, restored=options.restored)
 
 
 def _token(options: argparse.Namespace) -> tuple[str, int]:
@@ -225,6 +228,11 @@ def _parser() -> argparse.ArgumentParser:
     four = command("serve", _serve, 2, ABOUT_SERVE, "serve tables to analysts, who connect from their notebooks")
     four.add_argument("settings", nargs="?", default=SETTINGS, metavar="SETTINGS", help="by default curator.toml")
     four.add_argument("--check", action="store_true", help="only check the settings and declarations, and open nothing")
+    four.add_argument(
+        "--restored",
+        action="store_true",
+        help="accept a ledger that lacks its last row, such as one restored from a copy, and record that in it",
+    )
 
     add_commands(command)
 

@@ -284,6 +284,13 @@ class StorageFull(LedgerError):  # noqa: N818
     """
 
 
+class LedgerReplaced(LedgerError):  # noqa: N818
+    """The ledger of a service does not contain the rows that this session has received; nothing was charged.
+
+    The curator may have restored it from an older copy.  The session can no longer be used; connect again.
+    """
+
+
 class ExecutionError(DpnbError):
     """Reading the table or answering a query failed; a charge that was made stands.
 

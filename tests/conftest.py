@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
+import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,6 +27,9 @@ pytest.register_assert_rewrite("contracts", "ledger.rows", "session.bad_input", 
 # What a killed process has written the system still has, so only a power cut could tell the difference; waiting for the
 # disk several times for each charge takes a good part of the time of most tests.
 sqlite_file.SYNCHRONOUS = "OFF"
+
+# A service keeps the last row of each ledger in the state folder of its user, where those of tests do not belong.
+STATE = os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="dpnb-state-")
 
 # Each process with a session would compile for several seconds; `backends/test_kernels.py` tests what is compiled.
 os.environ.setdefault("NUMBA_DISABLE_JIT", "1")
@@ -114,6 +119,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 def pytest_unconfigure() -> None:
     """Let Python collect all of it at its end: libraries complain about what is never freed."""
     gc.unfreeze()
+    shutil.rmtree(STATE, ignore_errors=True)
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:

@@ -239,6 +239,7 @@ WITHOUT_EXAMPLE = {
         "CostIncreased",
         "ExecutionError",
         "ExecutionStopped",
+        "LedgerReplaced",
         "RemoteSession",
     ),
     *("ServiceError", "StatementError", "StorageExceeded", "StorageFull", "TablesSchema"),

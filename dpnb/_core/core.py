@@ -112,7 +112,7 @@ class SessionCore(NotCopyable):
         self.execution: Execution = (
             LocalExecution(self.pricer, source, self.changed, individuals)
             if remote is None
-            else RemoteExecution(remote, account.ledger)
+            else RemoteExecution(remote, self.pricer)
         )
         self.releases = ReleasePipeline(
             self.pricer,

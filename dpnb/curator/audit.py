@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from dpnb._core.accountant import grant as grants
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.budget_request import BudgetRequest, Decision, actor_of
 from dpnb._core.accountant.caps import Cap
@@ -26,6 +27,7 @@ from dpnb.curator.audit_scopes import Scope, components_of, guarantee_of
 from dpnb.errors import DpnbError
 from dpnb.ledger import ROOT, ChargeSummary, Ledger, node_of, parent_launch
 from dpnb.ledger.charge import ACT, BUDGET_REQUEST, CLOSE, GRANT, LAUNCH, TABLE_FILES
+from dpnb.ledger.row_times import RowTimes
 
 MAX_PROBLEMS = 100
 """Problems that a report lists."""
@@ -133,7 +135,7 @@ class _Replay(NotCopyable):
         self._sub_sessions: dict[int, tuple[Scope, PrivacyGuarantee]] = {}
         self._part_names: dict[int, set[str]] = {}
         self._requests: dict[int, BudgetRequest] = {}
-        self._times = ledger.times()
+        self._times, self._seen = ledger.times(), RowTimes()
         self._grants: dict[int, Grant] = {}
         self._revoked: set[int] = set()
         self._frozen = False
@@ -142,15 +144,25 @@ class _Replay(NotCopyable):
 
     def result(self) -> Audit:
         rows = self._ledger.summaries()
+        falling = []
         for charge in rows:
+            time = self._times[charge.id]
+            falling += [charge.id] if time < self._seen.latest(self._seen.scope(charge.node)) else []
+            self._seen.add(charge, time)
             try:
                 self._add(charge)
             except (DpnbError, KeyError, TypeError, ValueError):
                 self._problem(charge, "cannot be read")
         self._check_ceilings()
+        if falling:
+            self._notes.append(
+                f"The time of {len(falling)} row{'s' if len(falling) != 1 else ''}, the first of which is row "
+                f"{falling[0]}, is before that of an earlier row: the clock was set back, or another version wrote it. "
+                "An approval that had lapsed may have counted again."
+            )
         sums = []
         for node, one in self._sums.items():
-            cap, spent = self._cap(node, self._ledger.time), one.spent if self._adds else None
+            cap, spent = self._cap(node, self._ledger.time_in(node)), one.spent if self._adds else None
             sums.append(AuditedSum(one.name, spent, one.limit if cap is None else cap, one.requests))
         modes = {grant.mode for grant in self._grants.values()}
         return Audit(
@@ -215,6 +227,14 @@ class _Replay(NotCopyable):
             case "cap":
                 known = self._caps.get(charge.node, Cap(None))
                 self._caps[charge.node] = known.set_to(amount_from_json(details["cap"]))
+            case grants.LEDGER_RESTORED if charge.node == ROOT:
+                had = "" if details["known"] is None else f", which had at least {details['known']} rows"
+                self._notes.append(
+                    f"Row {charge.id}: the service was started with a ledger that ends with row {charge.id - 1}, and "
+                    f"may be an older copy{had}; charges that it lacks are not counted."
+                )
+            case grants.LEDGER_RESTORED:
+                pass
             case "freeze" | "unfreeze" as act:
                 self._frozen = act == "freeze"
             case "revoke":

@@ -16,7 +16,7 @@ def close_launch(core: SessionCore, launch: Launch) -> None:
     account = core.account
     if core.remote is not None:
         if not account.tree.sync()[launch.id].is_closed:
-            core.remote.run(CloseMechanism(launch.id))
+            core.remote.run(CloseMechanism(launch.id), lambda rows: not rows)
         return
     with account.ledger.transaction():
         if not account.tree.sync()[launch.id].is_closed:

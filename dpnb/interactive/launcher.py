@@ -33,7 +33,7 @@ from dpnb.interactive.partition import Partition
 from dpnb.interactive.sub_session import SubSessionMechanism
 from dpnb.interactive.threshold.hidden_noise import discard_hidden_noise, keep_hidden_noise
 from dpnb.interactive.threshold.scan import ThresholdScan
-from dpnb.ledger import parent_launch
+from dpnb.ledger import Charge, parent_launch
 from dpnb.ledger.charge import LAUNCH
 from dpnb.ledger.node import is_node
 from dpnb.ledger.request_key import launch_key
@@ -239,10 +239,10 @@ class MechanismRegistry(NotCopyable, Generic[S, P]):
         known = self._find(request, name)
         if known is not None:
             return known
-        (number,) = remote.run(
-            LaunchMechanism(cast(MechanismCode, CODES[request.kind]), name, request.stored_arguments)
-        )
-        return self._account.tree.sync()[number]
+        code, arguments = cast(MechanismCode, CODES[request.kind]), request.stored_arguments
+        expected = LAUNCH, self._account.root_node, code, name, arguments
+        (row,) = remote.run(LaunchMechanism(code, name, arguments), lambda rows: [*map(_written, rows)] == [expected])
+        return self._account.tree.sync()[row.id]
 
     def _launched_here(self, request: LaunchRequest, name: str) -> Launch:
         """The launch, recorded with its hidden noise if it has any."""
@@ -338,6 +338,12 @@ class MechanismMapping(dict[str, Any]):
     def __str__(self) -> str:
         """With the state of each, read from the ledger."""
         return "\n".join(f"{name}: {one.kind}, {one.state}, charged {one.charged}" for name, one in self.items())
+
+
+def _written(row: Charge) -> tuple[Any, ...]:
+    """What the row of a launch says about its request."""
+    details = row.launch or {}
+    return row.kind, row.node, *map(details.get, ("mechanism", "name", "arguments"))
 
 
 def _checked_name(name: object) -> str:

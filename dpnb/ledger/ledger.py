@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -21,7 +21,9 @@ from dpnb.ledger import charge as row
 from dpnb.ledger.chain import ChainHead
 from dpnb.ledger.charge import Charge, ChargeSummary, StoredRelease, chained_hash, charge_of, result_hash, summary_of
 from dpnb.ledger.connection import MEMORY
+from dpnb.ledger.node import ROOT
 from dpnb.ledger.origin import RequestOrigin, current_origin, refuse_beyond_room
+from dpnb.ledger.row_times import RowTimes
 from dpnb.ledger.sqlite_file import SqliteFile
 from dpnb.mechanisms.measurement import Measurement
 from dpnb.threads import end_if_asked
@@ -124,7 +126,9 @@ class Ledger(NotCopyable):
         self._unwritten: int | None = None  # first row of a transaction that has not been committed
         self._followed = None
         self._new: list[ChargeSummary] = []  # of the rows of the current transaction
-        self._time: str | None = None  # of the rows of the current transaction
+        self._times = RowTimes()
+        self._time: str | None = None  # of the current transaction
+        self._committed: Callable[[ChainHead], None] = lambda head: None
         self._is_writing = False
         self._reserved: ChainHead | None = None  # the end of the chain once the transaction is committed
 
@@ -171,10 +175,7 @@ class Ledger(NotCopyable):
 
     @property
     def time(self) -> str:
-        """The time now, as rows have it; in a transaction, the time of all rows that it writes.
-
-        What is admitted until a certain time is so decided by the time that its row records.
-        """
+        """The time now, by the clock; in a transaction, that of its beginning.  Decisions use `time_in`."""
         with self.lock.checked():
             if self._is_writing and self._time is not None:
                 return self._time
@@ -182,21 +183,46 @@ class Ledger(NotCopyable):
             self._time = time if self._is_writing else None
             return time
 
-    def times(self) -> dict[int, str]:
-        """The times of all rows by their ids."""
-        return dict(self._file.run("SELECT id, time FROM events ORDER BY id"))
+    def time_in(self, node: str = ROOT) -> str:
+        """The time now, as the rows of a node have it; in a transaction, the time of all rows that it writes there.
+
+        What is admitted until a certain time is so decided by the time that its row records.  It is never earlier than
+        that of an earlier row, whatever the clock says; in a reserved part, than that of an earlier row of this part.
+        """
+        with self.lock.checked():
+            rows = self.summaries(after=self._times.last_id)
+            times = self.times(after=self._times.last_id) if rows else {}
+            for one in rows:
+                self._times.add(one, times.get(one.id, ""))
+            return max(self.time, self._times.latest(self._times.scope(node)))
+
+    def times(self, after: int = 0) -> dict[int, str]:
+        """The times of the rows with an id larger than `after` by their ids."""
+        return dict(self._file.run("SELECT id, time FROM events WHERE id > ? ORDER BY id", after))
+
+    @property
+    def last(self) -> ChainHead:
+        """The number and the hash of the last row."""
+        ((number, chained),) = self._file.run("SELECT id, hash FROM head")
+        return ChainHead(int(number), str(chained))
 
     @property
     def count(self) -> int:
         """The number of rows."""
-        ((last,),) = self._file.run("SELECT id FROM head")
-        return int(last)
+        return self.last.number
 
     @property
     def head(self) -> str:
         """The hash of the last row, which depends on all rows."""
-        ((head,),) = self._file.run("SELECT hash FROM head")
-        return str(head)
+        return self.last.hash
+
+    def has(self, head: ChainHead) -> bool:
+        """Whether the row with this number has this hash; true before the first row."""
+        return not head.number or self._file.run("SELECT hash FROM events WHERE id = ?", head.number) == [(head.hash,)]
+
+    def follow(self, committed: Callable[[ChainHead], None]) -> None:
+        """Call a function with the last row after each transaction of this connection that has written rows."""
+        self._committed = committed
 
     def foreign_changes(self) -> int:
         """A number that changes when another connection, of this or another process, has changed the file."""
@@ -281,11 +307,11 @@ class Ledger(NotCopyable):
         rows = self._file.run(f"SELECT {_COLUMNS} FROM events {clause}", *arguments)  # noqa: S608  (our own text)
         return [charge_of(dict(zip(row.COLUMNS, values, strict=True))) for values in rows]
 
-    def stored(self, ids: Sequence[int]) -> list[dict[str, str | int | None]]:
+    def stored(self, ids: Sequence[int], columns: tuple[str, ...] = row.COLUMNS) -> list[dict[str, str | int | None]]:
         """The columns of the rows with these ids, at most `MAX_STORED`, as they are stored, in order."""
-        marks = ", ".join("?" * len(ids))
-        rows = self._file.run(f"SELECT {_COLUMNS} FROM events WHERE id IN ({marks}) ORDER BY id", *ids)  # noqa: S608
-        return [dict(zip(row.COLUMNS, values, strict=True)) for values in rows]
+        clause = f"WHERE id IN ({', '.join('?' * len(ids))}) ORDER BY id"
+        rows = self._file.run(f"SELECT {', '.join(columns)} FROM events {clause}", *ids)  # noqa: S608
+        return [dict(zip(columns, values, strict=True)) for values in rows]
 
     def sizes(self, ids: Sequence[int], *, finished: bool = False) -> dict[int, int]:
         """The bytes of the rows with these ids, at most `MAX_STORED`; the rows themselves are not kept in memory.
@@ -339,7 +365,9 @@ class Ledger(NotCopyable):
                     yield
                 if self._followed is not None and len(self._summaries) == self._followed.number:
                     self._summaries += self._new
-                self._followed = self._reserved or self._followed
+                if self._reserved is not None:
+                    self._followed = self._reserved
+                    self._committed(self._followed)
             finally:
                 self._unwritten = self._reserved = self._time = None
                 self._new = []
@@ -380,7 +408,7 @@ class Ledger(NotCopyable):
         self._unwritten = number if self._unwritten is None else self._unwritten
         stored: dict[str, Any] = {
             "id": number,
-            "time": self.time,
+            "time": self.time_in(node),
             "kind": kind,
             "request_key": request_key,
             "node": node,

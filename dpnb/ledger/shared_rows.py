@@ -4,18 +4,22 @@ An analyst sees the rows of one node and of everything launched inside it, and n
 rows are numbered 1, 2, ... among themselves, every reference to a row uses these numbers, and hashes, which chain a row
 to all earlier ones, are not shared; neither are rows about the table's files, nor the ids of requests.  Analysts who
 share a budget also see who made each request.
+
+These rows have a chain of hashes of their own, the one that the analyst's copy computes from what it receives
+(`dpnb.ledger.replica`).  By its last hash a copy is recognised that has rows which this ledger does not contain.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from dpnb.copying import NotCopyable
-from dpnb.errors import LedgerError, RequestError
+from dpnb.errors import LedgerError, LedgerReplaced, RequestError
 from dpnb.ledger import charge as row
-from dpnb.ledger.charge import ChargeSummary
+from dpnb.ledger.chain import chain_start
+from dpnb.ledger.charge import ChargeSummary, chained_hash
 from dpnb.ledger.ledger import MAX_STORED, Ledger
 from dpnb.ledger.node import ROOT, is_node, parent_launch
 from dpnb.ledger.origin import RequestOrigin
@@ -44,10 +48,23 @@ class SharedRows(NotCopyable):
         The node of the analyst; for the analyst it is the root.
     shows_actors : bool, default False
         Whether the rows say who made each request.
+    metadata, parameters : mapping of str to str, optional
+        What the analyst knows as the metadata and the parameters of the ledger; by default its own.
     """
 
-    def __init__(self, ledger: Ledger, root: str = ROOT, *, shows_actors: bool = False) -> None:
+    def __init__(
+        self,
+        ledger: Ledger,
+        root: str = ROOT,
+        *,
+        shows_actors: bool = False,
+        metadata: Mapping[str, str] | None = None,
+        parameters: Mapping[str, str] | None = None,
+    ) -> None:
         self._ledger, self._root = ledger, root
+        self.metadata = ledger.metadata if metadata is None else dict(metadata)
+        self.parameters = ledger.parameters if parameters is None else dict(parameters)
+        self._chain = bytearray.fromhex(chain_start(ledger.path, self.metadata, self.parameters).hash)  # of row 0, ...
         self._columns = tuple(name for name in SHARED_COLUMNS if shows_actors or name != "actor")
         self._ids: list[int] = []  # ids in the ledger of rows 1, 2, ...
         self._numbers: dict[int, int] = {}
@@ -124,6 +141,45 @@ class SharedRows(NotCopyable):
         with self._ledger.lock.checked():
             self._sync()
             return self._versions.get(request_id)
+
+    # --- the chain of hashes ------------------------------------------------------------------------------------
+
+    def head(self, number: int) -> str:
+        """The hash of the row with a number, one of those that there are; of 0, that of metadata and parameters.
+
+        Each row is hashed once; the ledger is locked for a few rows at a time.
+        """
+        while True:
+            with self._ledger.lock.checked():
+                known = len(self._chain) // HASH_BYTES - 1
+                if number <= known:
+                    return self._chain[number * HASH_BYTES :][:HASH_BYTES].hex()
+                self._sync()
+                previous = self._chain[-HASH_BYTES:].hex()
+                for stored in self._ledger.stored(self._ids[known : known + HASHED_AT_ONCE], row.RESERVED_COLUMNS):
+                    shared = self._shared(stored)
+                    previous = chained_hash(previous, {name: shared.get(name) for name in row.RESERVED_COLUMNS})
+                    self._chain += bytes.fromhex(previous)
+
+    def refuse_fork(self, number: int, head: str) -> None:
+        """Refuse a copy whose last row is not one of these rows.
+
+        Parameters
+        ----------
+        number : int
+            Number of the last row of the copy.
+        head : str
+            Its hash; if empty, only the number is compared.
+
+        Raises
+        ------
+        LedgerReplaced
+        """
+        if number > self.count or (head and self.head(number) != head):
+            raise LedgerReplaced(
+                f"table: the service's ledger does not contain row {number} as this session has received it; nothing "
+                "was charged; the curator may have restored an older ledger: connect again, and tell the curator"
+            )
 
     # --- the analyst's references -------------------------------------------------------------------------------
 
@@ -230,7 +286,7 @@ class SharedRows(NotCopyable):
                 "details": details,
             }
         values = {**stored, **changed}
-        return {name: values[name] for name in self._columns if values[name] is not None}
+        return {name: values[name] for name in self._columns if values.get(name) is not None}
 
     def _local_node(self, node: str) -> str:
         if node == self._root:
@@ -247,6 +303,13 @@ class SharedRows(NotCopyable):
 
 NAMES_OF_ROWS = "request", "row"
 """Details of an act that are ids of rows."""
+
+HASH_BYTES = 32
+"""Bytes of a hash."""
+
+HASHED_AT_ONCE = 20
+"""Rows that are hashed before others may use the ledger."""
+
 
 MEASURED_AT_ONCE = 20
 """Rows whose sizes are read at once; an older SQLite reads the rows for that."""

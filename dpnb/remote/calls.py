@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable, Sequence
 
 import msgspec
 
 from dpnb._core import registry
 from dpnb.copying import NotCopyable
-from dpnb.errors import DpnbError, ServiceError, ServiceUnavailable
+from dpnb.errors import DpnbError, LedgerReplaced, ServiceError, ServiceUnavailable
+from dpnb.ledger import Charge
 from dpnb.progress import Stage, work
 from dpnb.remote.failures import refusal
 from dpnb.remote.ledger_copy import LedgerCopy
@@ -41,13 +43,15 @@ class ServiceCalls(NotCopyable):
         """The same service for a sub-session or a part, by its node."""
         return ServiceCalls(self._copy, node, self._unanswered)
 
-    def run(self, call: AnyCall) -> tuple[int, ...]:
-        """Have the service execute a call; return the ids of its rows, which the copy has then.
+    def run(self, call: AnyCall, is_answer: Callable[[Sequence[Charge]], bool]) -> list[Charge]:
+        """Have the service execute a call; return its rows, which the copy has then.
 
         Raises
         ------
         ServiceUnavailable
             The service cannot be reached; the call may have been charged.
+        ServiceError
+            The rows are not those of this call.
         DpnbError
             The refusal of the service, as a local session would raise it.
         """
@@ -65,22 +69,21 @@ class ServiceCalls(NotCopyable):
         self._unanswered.pop(key, None)
         self._copy.add(reply.rows)
         if isinstance(reply, Refused):
-            raise refusal(reply)
-        if any(not 0 < number <= self._copy.ledger.count for number in reply.ids):
+            error = refusal(reply)
+            if isinstance(error, LedgerReplaced):
+                self._copy.refuse(error)
+            raise error
+        rows = self._copy.ledger.by_id(reply.ids)
+        if tuple(row.id for row in rows) != reply.ids or not is_answer(rows):
             raise ServiceError(
-                f"{self._copy.channel.where}: answered without the rows of the request; repeating it with the same "
-                "arguments uses the same charge; connect again"
+                f"{self._copy.channel.where}: answered with other rows than those of the request, which are not shown "
+                "as its answer; if it was charged, repeating it with the same arguments uses the same charge; connect "
+                "again, and tell the curator"
             )
-        return reply.ids
+        return rows
 
     def _body(self, call: AnyCall) -> bytes:
+        after, head = self._copy.ledger.last
         return encode_request(
-            Request(
-                uuid.uuid4().hex,
-                call,
-                self._node,
-                registry.current_cell(),
-                self._copy.ledger.count,
-                self._copy.pending(),
-            )
+            Request(uuid.uuid4().hex, call, self._node, registry.current_cell(), after, self._copy.pending(), head)
         )

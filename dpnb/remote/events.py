@@ -141,14 +141,14 @@ class ServiceConnection(NotCopyable):
     def _take(self, event: Changed, is_first: bool) -> None:
         """Bring the copy up to date after an event.
 
-        At the first one of a connection, also the first connection, the service may have been started again.
+        At the first one of a connection, also the first connection, the service may have been started again, and with
+        another ledger; fetching rows compares what the copy has.
         """
-        self._copy.check_count(event.rows)
         if is_first:
             self._copy.check_table()
         ledger = self._copy.ledger
         is_new = event.rows != ledger.count or event.answered != ledger.count - len(ledger.pending)
-        has_changed = self._copy.fetch() if is_new or self._lost is not None else False
+        has_changed = self._copy.fetch() if is_new or is_first or self._lost is not None else False
         was_lost, self._lost = self._lost, None
         if has_changed or was_lost is not None:
             self._notify()

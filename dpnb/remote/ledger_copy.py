@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 from dpnb.copying import NotCopyable
-from dpnb.errors import LedgerError
+from dpnb.errors import LedgerError, LedgerReplaced
 from dpnb.ledger.replica import ReplicaLedger
 from dpnb.remote.channel import Channel
 from dpnb.wire.limits import MAX_PENDING
@@ -28,12 +30,17 @@ class LedgerCopy(NotCopyable):
     def __init__(self, channel: Channel, path: str, table: Table, ledger: ReplicaLedger) -> None:
         self.channel, self.path, self.ledger = channel, path, ledger
         self._table = table
-        self._problem: str | None = None
+        self._fault: LedgerError | None = None
 
     @property
     def problem(self) -> str | None:
         """Why the copy can no longer be used; None if it can."""
-        return self._problem
+        return None if self._fault is None else str(self._fault)
+
+    @property
+    def version(self) -> str:
+        """The version of the table."""
+        return self._table.version
 
     def refuse_unusable(self) -> None:
         """Refuse to use a copy that no longer fits the service's ledger.
@@ -43,12 +50,18 @@ class LedgerCopy(NotCopyable):
         LedgerError
             If it does not.
         """
-        if self._problem is not None:
-            raise LedgerError(self._problem)
+        if self._fault is not None:
+            raise type(self._fault)(str(self._fault))
 
     def close(self) -> None:
         """Refuse all further requests."""
-        self._problem = f"{self.channel.where}: the session was closed; nothing was charged; connect again"
+        self._fault = LedgerError(f"{self.channel.where}: the session was closed; nothing was charged; connect again")
+
+    def refuse(self, fault: LedgerError) -> NoReturn:
+        """Note why the copy can no longer be used, and raise it."""
+        self._fault = fault
+        self.refuse_unusable()
+        raise fault
 
     def pending(self) -> tuple[int, ...]:
         """Rows without an answer, at most as many as a request may name."""
@@ -66,7 +79,7 @@ class LedgerCopy(NotCopyable):
         try:
             self.ledger.append([row.values for row in rows.rows])
         except LedgerError as error:
-            self._refuse(str(error))
+            self.refuse(LedgerError(str(error)))
         if rows.more:
             self.fetch()
         return self._state() != before
@@ -81,13 +94,17 @@ class LedgerCopy(NotCopyable):
         """
         before, more = self._state(), True
         while more:
-            last = self.ledger.count
+            last, head = self.ledger.last
             pending = ",".join(map(str, self.pending()[-MAX_IN_ADDRESS:]))
-            rows = self.channel.get(f"{self.path}/rows", Rows, retry_seconds=0, after=last, pending=pending)
+            query: dict[str, str | int] = {"after": last, "pending": pending, "head": head}
+            try:
+                rows = self.channel.get(f"{self.path}/rows", Rows, retry_seconds=0, **query)
+            except LedgerReplaced as error:
+                self.refuse(error)
             more = rows.more
             self.add(Rows(rows.rows))
             if more and self.ledger.count == last:
-                self._refuse(f"{self.channel.where}: announced further rows and sent none; connect again")
+                self.refuse(LedgerError(f"{self.channel.where}: announced further rows and sent none; connect again"))
         return self._state() != before
 
     def check_table(self) -> None:
@@ -100,36 +117,15 @@ class LedgerCopy(NotCopyable):
         """
         now = self.channel.get(self.path, Table, retry_seconds=0)
         if now != self._table:
-            self._refuse(
-                f"{self.channel.where}: now describes another table, version or budget under the name "
-                f"{self._table.name!r}; nothing was charged; connect again"
+            self.refuse(
+                LedgerError(
+                    f"{self.channel.where}: now describes another table, version or budget under the name "
+                    f"{self._table.name!r}; nothing was charged; connect again"
+                )
             )
-
-    def check_count(self, rows: int) -> None:
-        """Check that the service has at least the rows of the copy.
-
-        Raises
-        ------
-        LedgerError
-            If it has fewer, as after a restored backup.
-        """
-        known = self.ledger.count
-        if rows < known and not self._has_row(known):  # else the event was sent before a reply that arrived first
-            self._refuse(
-                f"{self.channel.where}: its ledger has {rows} rows, and this session has received {known}; the curator "
-                "may have restored an older ledger; connect again, and tell the curator"
-            )
-
-    def _has_row(self, number: int) -> bool:
-        """Whether the service has this row now."""
-        return bool(self.channel.get(f"{self.path}/rows", Rows, retry_seconds=0, after=number - 1, pending="").rows)
 
     def _state(self) -> tuple[int, tuple[int, ...]]:
         return self.ledger.count, self.ledger.pending
-
-    def _refuse(self, problem: str) -> None:
-        self._problem = problem
-        raise LedgerError(problem)
 
 
 MAX_IN_ADDRESS = 500

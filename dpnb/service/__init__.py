@@ -2,6 +2,8 @@
 
 ``settings``  the curator's file, ``curator.toml``
 ``opening``   opens the tables of the settings
+``heads``     keeps the last row of each ledger where a copy of the ledger does not bring it back
+``clock``     the time of the service, which never goes back
 ``tokens``    the access tokens: only their hashes are stored
 ``identities``  who sends a request: a holder of a token, or a user of JupyterHub (``hub``)
 ``app``       the routes, with authentication

@@ -22,15 +22,15 @@ from dpnb._core.accountant.limit import NOTHING
 from dpnb._core.history import launch_text
 from dpnb._core.pricing.stored_request import plan_of, request_of
 from dpnb._plan.measurements import PlainView
-from dpnb._plan.plan import describe_plan
+from dpnb._plan.plan import describe_plan, shortened_words
 from dpnb.accounting.losses import PureGDP
 from dpnb.errors import InvalidValueError, printable
 from dpnb.ledger import ROOT, Charge, node_of
-from dpnb.ledger.charge import ACT, COMPARISON, RELEASE, TABLE_FILES
+from dpnb.ledger.charge import ACT, COMPARISON, RELEASE, SELECTION, TABLE_FILES
 from dpnb.ledger.origin import RequestOrigin, requested_by
 from dpnb.render.numbers import format_cost_up, format_percent_down
 from dpnb.service.opening import OpenTable
-from dpnb.service.running import checked_running
+from dpnb.service.running import RunningRequest, checked_running
 from dpnb.wire.acts import (
     AnyAct,
     Approve,
@@ -64,6 +64,7 @@ def act(table: OpenTable, actor: str, one: AnyAct) -> None:
     """
     core = table.session._core
     account, version = core.account, core.version
+    running = _ending(table, actor, one) if isinstance(one, End) else None
     _refuse_own_part(account, actor)
     with requested_by(RequestOrigin(actor)):
         match one:
@@ -85,17 +86,29 @@ def act(table: OpenTable, actor: str, one: AnyAct) -> None:
             case Restore():
                 restore(account, _part(table, one), version=version)
             case End():
-                _end(table, one)
+                _end(table, running or checked_running(table.running, one.number))
             case Resume():
                 _resume(table, one)
     core.changed()
 
 
-def _end(table: OpenTable, one: End) -> None:
-    """End the running request; what it has charged, or is answering, is held in the same transaction."""
+def _ending(table: OpenTable, actor: str, one: End) -> RunningRequest | None:
+    """Ask the running request to end, without the ledger: its compilation may hold the lock for as long as it takes.
+
+    None for a person who may be an analyst, which only the ledger says for certain.
+    """
+    if actor in table.settings.division.analysts:
+        return None
+    running = checked_running(table.running, one.number)
+    running.ask_to_end()
+    return running
+
+
+def _end(table: OpenTable, running: RunningRequest) -> None:
+    """End the running request; what it has charged, or is answering, is not answered again."""
     core = table.session._core
-    running, ledger = checked_running(table.running, one.number), core.account.ledger
-    running.ask_to_end()  # before the transaction: it may compile within one, until its next step
+    ledger = core.account.ledger
+    running.ask_to_end()
     with ledger.transaction():
         row = running.row(ledger)
         if row is None:
@@ -219,9 +232,13 @@ def words_of(account: Accountant, charge: Charge) -> str:
         part = account.tree.grant_of(charge.node)
         return f"{'' if part is None else f'{part.level} {part.name}: '}{launch_text.of(charge)}"
     if charge.kind == RELEASE:
-        return describe_plan(plan_of(charge), request_of(charge).view)
+        plan = plan_of(charge)
+        return shortened_words(describe_plan(plan, request_of(charge).view), plan)
     if charge.kind == COMPARISON:
-        return f"comparison of the {describe_plan(plan_of(charge), PlainView())}"
+        plan = plan_of(charge)
+        return f"comparison of the {shortened_words(describe_plan(plan, PlainView()), plan)}"
+    if charge.kind == SELECTION:
+        return shortened_words(launch_text.of(charge), plan_of(charge))
     if charge.kind == TABLE_FILES:
         return "files of the table"
     return launch_text.of(charge)

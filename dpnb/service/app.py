@@ -27,7 +27,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from dpnb.copying import NotCopyable
-from dpnb.errors import AccessDenied, DpnbError, InvalidValueError, ServiceUnavailable
+from dpnb.errors import AccessDenied, DpnbError, InvalidValueError, LedgerReplaced, ServiceUnavailable
 from dpnb.service.acts import act, audit_page
 from dpnb.service.connections import keep_connection
 from dpnb.service.events import ChangeFeed
@@ -41,6 +41,7 @@ from dpnb.service.limits import RequestRate
 from dpnb.service.log import log, log_login
 from dpnb.service.metrics import Metrics
 from dpnb.service.opening import AnalystSession, OpenTable
+from dpnb.service.plans import plan_page
 from dpnb.service.requests import TOO_MUCH_WORK, UNAUTHORIZED, RequestRunner
 from dpnb.service.settings import Limits
 from dpnb.service.state import table_state
@@ -48,6 +49,7 @@ from dpnb.service.stored import StoredRows
 from dpnb.service.tokens import LONGEST_TOKEN, ROLES, Identity, Role, TokenStore
 from dpnb.wire import VERSION
 from dpnb.wire.acts import ACTS
+from dpnb.wire.decoding import HEAD
 from dpnb.wire.errors import WireError
 from dpnb.wire.limits import MAX_BODY, MAX_INTEGER, MAX_PENDING
 from dpnb.wire.replies import Changed, Refused
@@ -275,6 +277,7 @@ class Service(NotCopyable):
 
     def add(self, table: OpenTable) -> None:
         """Serve a table; call in the event loop."""
+        self.tokens.clock.reach(table.session.ledger.time_in())
         self.tables[table.name] = ServedTable(table, self._rules, self._work)
 
     async def remove(self, name: str) -> None:
@@ -307,6 +310,7 @@ class Service(NotCopyable):
             Route(f"{base}/tables/{{table}}/rows", self._authenticated(self._rows, ANALYSTS), methods=["GET"]),
             Route(f"{base}/tables/{{table}}/events", self._authenticated(self._events, ANALYSTS), methods=["GET"]),
             Route(f"{base}/tables/{{table}}/audit", self._authenticated(self._audit, AUDITORS), methods=["GET"]),
+            Route(f"{base}/tables/{{table}}/plan", self._authenticated(self._plan, AUDITORS), methods=["GET"]),
             Route(f"{base}/tables/{{table}}/state", self._authenticated(self._state, AUDITORS), methods=["GET"]),
             Route(f"{base}/tables/{{table}}/acts", self._authenticated(self._act, CURATORS), methods=["POST"]),
         ]
@@ -428,9 +432,14 @@ class Service(NotCopyable):
         after, pending = (_numbers(request.query_params.get(name, "")) for name in ("after", "pending"))
         if len(after) > 1 or len(pending) > MAX_PENDING:
             raise HTTPException(400, "rows: must have one number after=, and a limited list of numbers pending=")
-        first = after[0] if after else 0
+        first, head = after[0] if after else 0, request.query_params.get("head", "")
+        if HEAD.fullmatch(head) is None:
+            raise HTTPException(400, "rows: head= must be the hash of a row in hexadecimal")
         await request.state.place()
-        return _reply(200, await served.runner.next_rows(first, pending))
+        try:
+            return _reply(200, await served.runner.next_rows(first, pending, head))
+        except LedgerReplaced as error:
+            return _reply(409, Refused("LedgerReplaced", str(error)))
 
     async def _events(self, request: HttpRequest, person: Identity, is_valid: Valid) -> Response:
         feed = self._served(request, person).feed
@@ -443,6 +452,14 @@ class Service(NotCopyable):
         table, after = self._any_table(request), _numbers(request.query_params.get("after", ""))
         log_login("audit", actor=person.name, role=person.role, client=_client(request), table=table.name)
         return _reply(200, await self._work.reply(person.name, partial(audit_page, table, after[0] if after else 0)))
+
+    async def _plan(self, request: HttpRequest, person: Identity, is_valid: Valid) -> Response:
+        table, rows = self._any_table(request), _numbers(request.query_params.get("row", ""))
+        log_login("plan", actor=person.name, role=person.role, client=_client(request), table=table.name)
+        try:
+            return _reply(200, await self._work.reply(person.name, partial(plan_page, table, rows[0] if rows else 0)))
+        except DpnbError as error:
+            return _reply(422, Refused("InvalidValueError", str(error)))
 
     async def _state(self, request: HttpRequest, person: Identity, is_valid: Valid) -> Response:
         table = self._any_table(request)
@@ -546,7 +563,7 @@ async def _body(request: HttpRequest) -> bytes:
 def _numbers(text: str) -> tuple[int, ...]:
     """Numbers of rows in an address, separated by commas."""
     if NUMBERS.fullmatch(text) is None:
-        raise HTTPException(400, "rows: after= and pending= must be numbers of rows")
+        raise HTTPException(400, "rows: after=, pending= and row= must be numbers of rows")
     return tuple(min(int(part), MAX_INTEGER) for part in text.split(",") if part)
 
 

@@ -13,8 +13,10 @@ from dpnb.service.tokens import Role, new_token, now, read_tokens, revoke_tokens
 LIBRARIES = ("starlette", "uvicorn", "pyrate_limiter", "prometheus_client", "httpx")
 
 
-def run_service(path: str, *, check_only: bool) -> tuple[str, int]:
+def run_service(path: str, *, check_only: bool, restored: bool = False) -> tuple[str, int]:
     """Serve, or only check; returns the last words and the exit code.
+
+    Ledgers that lack their last row are accepted only if they are said to be `restored`.
 
     Raises
     ------
@@ -34,6 +36,7 @@ def run_service(path: str, *, check_only: bool) -> tuple[str, int]:
         Path(path),
         lambda url: _say(f"dpnb: serving at {url}; Ctrl-C stops"),
         lambda url: _say(f"dpnb: the curator's page is at {url}; log in with a token of a curator"),
+        restored=restored,
     )
     return "dpnb: stopped", code
 

@@ -13,6 +13,7 @@ import runpy
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count
+from pathlib import Path
 from typing import IO, Any
 
 from dpnb._core.accountant.grant import Grant
@@ -25,6 +26,7 @@ from dpnb.interactive.closing import close_launch
 from dpnb.interactive.threshold.hidden_noise import hidden_noise
 from dpnb.ledger import MEMORY, Charge, node_of, parent_launch
 from dpnb.ledger.shared_rows import SharedRows
+from dpnb.service.heads import follow_head
 from dpnb.service.held import HeldRows
 from dpnb.service.log import described, log
 from dpnb.service.parts import apply_division
@@ -33,6 +35,7 @@ from dpnb.service.settings import TableSettings
 from dpnb.service.turns import Turns
 from dpnb.session.base import BaseSession
 from dpnb.session.declaration import read_declaration
+from dpnb.session.file_contents import refuse_other_contents
 from dpnb.session.session import Session
 from dpnb.session.table_files import read_tables
 from dpnb.wire.replies import Table
@@ -50,11 +53,15 @@ class OpenTable(NotCopyable):
         Its settings.
     session : Session
         The session that holds table and ledger.
+    heads : Path, optional
+        The folder of the files that name the last row of each ledger; without it, no such file is kept.
+    restored : bool, default False
+        Whether a ledger that lacks that row is accepted; see `follow_head`.
 
     Raises
     ------
     LedgerError
-        If the ledger is in memory, or another service uses it.
+        If the ledger is in memory, another service uses it, or it lacks its last row.
 
     Attributes
     ----------
@@ -66,7 +73,9 @@ class OpenTable(NotCopyable):
         The charges that are not answered again before the curator allows it.
     """
 
-    def __init__(self, settings: TableSettings, session: Session) -> None:
+    def __init__(
+        self, settings: TableSettings, session: Session, heads: Path | None = None, *, restored: bool = False
+    ) -> None:
         self.settings, self.session, self.name = settings, session, settings.name
         self._lock = _lock_ledger(session.ledger.path)
         self._pooled_rows = SharedRows(session.ledger, shows_actors=True)
@@ -76,6 +85,8 @@ class OpenTable(NotCopyable):
         self.running: RunningRequest | None = None
         self._numbers = count(1)
         try:
+            if heads is not None:
+                follow_head(session, self.name, heads, restored=restored)
             self.held = HeldRows(session.ledger)
             for charge in self.held.charges():
                 log("held", table=self.name, row=charge.id, status=charge.status)
@@ -102,9 +113,15 @@ class OpenTable(NotCopyable):
             if name not in analysts:
                 rows = self._pooled_rows
                 if part.mode == "reserved":
-                    rows = SharedRows(self.session.ledger, node_of(part.id))
+                    rows = self._reserved_rows(part)
                 analysts[name] = AnalystSession(name, BaseSession(core.for_analyst(part)), rows, part)
         self.settings, self._analysts = settings, analysts
+
+    def _reserved_rows(self, part: Grant) -> SharedRows:
+        """The rows of a reserved part, whose ceiling is all that its analyst knows of the budget."""
+        ledger = self.session.ledger
+        metadata = {**ledger.metadata, "budget": json.dumps(part.budget.to_json())}
+        return SharedRows(ledger, node_of(part.id), metadata=metadata, parameters=part.parameters)
 
     def limit(self, part: Grant) -> Limit:
         """The cap of a part of the budget, with what was charged to it."""
@@ -194,19 +211,14 @@ class AnalystSession(NotCopyable):
     def description(self) -> Table:
         """The table as the analyst may know it."""
         core = self.session._core
-        public, ledger = core.pricer.public, core.account.ledger
-        metadata, parameters = ledger.metadata, ledger.parameters
-        number = 0
-        if self._part is not None and self._is_reserved:
-            metadata = {**metadata, "budget": json.dumps(self._part.budget.to_json())}
-            parameters = dict(self._part.parameters)
-        elif self._part is not None:
+        public, number = core.pricer.public, 0
+        if self._part is not None and not self._is_reserved:
             (number,) = self.rows.by_ids((self._part.id,))
         return Table(
             core.name,
             core.version,
-            metadata,
-            parameters,
+            self.rows.metadata,
+            self.rows.parameters,
             core.tables.columns,
             public.units,
             dict(public.rows),
@@ -267,13 +279,15 @@ class AnalystSession(NotCopyable):
                 )
 
 
-def open_table(settings: TableSettings) -> OpenTable:
+def open_table(settings: TableSettings, heads: Path | None = None, *, restored: bool = False) -> OpenTable:
     """Open a table.
 
     Parameters
     ----------
     settings : TableSettings
         Its settings.
+    heads, restored
+        As for `OpenTable`.
 
     Raises
     ------
@@ -282,7 +296,7 @@ def open_table(settings: TableSettings) -> OpenTable:
     """
     session = _built(settings) if settings.builder is not None else _declared(settings)
     try:
-        return OpenTable(settings, session)
+        return OpenTable(settings, session, heads, restored=restored)
     except BaseException:
         session.ledger.close()
         raise
@@ -311,8 +325,15 @@ def _declared(settings: TableSettings) -> Session:
     _refuse_in_memory(settings)
     stated = read_declaration(str(declaration), Session)
     declared = stated.located(lambda: PrivateTables.of_arguments(stated.arguments(), several=stated.several))
-    tables = read_tables(dict(settings.data), f"{settings.place}: data", declared)
-    return Session.from_toml(declaration, tables[""] if list(tables) == [""] else tables)
+    digests: dict[str, str] = {}
+    tables = read_tables(dict(settings.data), f"{settings.place}: data", declared, digests)
+    session = Session.from_toml(declaration, tables[""] if list(tables) == [""] else tables)
+    try:
+        refuse_other_contents(session.ledger, session._core.version, digests)
+    except BaseException:
+        session.ledger.close()
+        raise
+    return session
 
 
 def _refuse_in_memory(settings: TableSettings) -> None:

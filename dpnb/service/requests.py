@@ -37,6 +37,7 @@ from dpnb.errors import (
     ErrorEstimateUnavailable,
     ExecutionError,
     InvalidValueError,
+    LedgerReplaced,
     MechanismClosed,
     PlanError,
     RequestError,
@@ -309,6 +310,7 @@ class RequestRunner(NotCopyable):
             if not is_valid():
                 log("refused", **facts, refusal="AccessDenied")
                 return _Executed(UNAUTHORIZED[0], refused=UNAUTHORIZED[1])
+            rows.refuse_fork(request.after, request.head)
             recorded = rows.request(request.id)
             if recorded is not None and (recorded[1].actor, recorded[1].digest) != (self._analyst.name, digest):
                 return _Executed(CONFLICT[0], refused=CONFLICT[1])
@@ -332,6 +334,9 @@ class RequestRunner(NotCopyable):
             return _Executed(500, refused=Refused("ExecutionError", str(error)))
         except StorageFull as error:
             return self._full(error, request, facts)
+        except LedgerReplaced as error:  # the rows that the client lacks are not sent: its copy is of another ledger
+            log("refused", logging.WARNING, **facts, refusal="LedgerReplaced")
+            return _Executed(409, refused=Refused("LedgerReplaced", str(error)))
         except TYPED as error:
             log("refused", **facts, refusal=type(error).__name__)
             return _Executed(422, refused=Refused(type(error).__name__, str(error)))
@@ -382,8 +387,10 @@ class RequestRunner(NotCopyable):
     def _ended(self, running: RunningRequest, facts: dict[str, Any]) -> _Executed:
         """The refusal of a request that the curator has ended."""
         ledger = self._table.session.ledger
-        with ledger.transaction():  # after the curator's act, which holds the row
+        with ledger.transaction():
             row = running.row(ledger)
+        if row is not None:
+            self._table.held.end(row)  # also if this comes before the curator's act is written
         log("ended", logging.WARNING, **facts, row=row)
         error = running.stopped(None if row is None else self._analyst.rows.by_ids((row,))[0])
         return _Executed(422, refused=Refused(type(error).__name__, str(error)))
@@ -407,11 +414,22 @@ class RequestRunner(NotCopyable):
             failed = self._failed(error, {"table": self._table.name})
             return failed.status, failed.refused or Refused("ServiceError", "")
 
-    async def next_rows(self, after: int, pending: tuple[int, ...]) -> Rows:
-        """Rows that the analyst does not have yet, at the next point of the time grid."""
+    async def next_rows(self, after: int, pending: tuple[int, ...], head: str) -> Rows:
+        """Rows that the analyst does not have yet, at the next point of the time grid.
+
+        Raises
+        ------
+        LedgerReplaced
+            The analyst's copy has a row that the ledger does not contain.
+        """
         if self._grid is not None:
             await self._grid.next_point()
-        return await self._work.reply(self._analyst.name, partial(self.rows, after, pending))
+
+        def shown() -> Rows:
+            self._analyst.rows.refuse_fork(after, head)
+            return self.rows(after, pending)
+
+        return await self._work.reply(self._analyst.name, shown)
 
     def rows(self, after: int, pending: tuple[int, ...]) -> Rows:
         """Rows that the analyst does not have yet."""

@@ -46,7 +46,7 @@ class RunningRequest(NotCopyable):
 
     @property
     def is_ending(self) -> bool:
-        """Whether the curator has asked for its end."""
+        """Whether a curator has asked for its end."""
         return self._asked.is_set()
 
     def ask_to_end(self) -> None:

@@ -25,6 +25,7 @@ import uvicorn
 from dpnb.errors import DpnbError, InvalidValueError
 from dpnb.service.address import Listening, listen
 from dpnb.service.app import Rules, ServedTable, Service, allowed_hosts
+from dpnb.service.clock import Clock
 from dpnb.service.cockpit.serving import CockpitServer
 from dpnb.service.connections import Bounds, Gate, most_connections, server_config
 from dpnb.service.hub import HubIdentities
@@ -33,7 +34,7 @@ from dpnb.service.metrics import Metrics, MetricsServer
 from dpnb.service.opening import OpenTable, check_table, open_table
 from dpnb.service.ports import Certificate, PortAddress
 from dpnb.service.settings import Settings, TableSettings, read_settings
-from dpnb.service.tokens import TokenStore, read_tokens
+from dpnb.service.tokens import TokenStore, now, read_tokens
 from dpnb.service.turns import SETTINGS
 
 PRIVATE = 0o077
@@ -66,7 +67,13 @@ def check_service(path: Path) -> str:
     return f"{path}: fine; would serve {names} at {settings.address.url}{page}"
 
 
-def serve(path: Path, announce: Callable[[str], None], announce_cockpit: Callable[[str], None] = NOBODY) -> int:
+def serve(
+    path: Path,
+    announce: Callable[[str], None],
+    announce_cockpit: Callable[[str], None] = NOBODY,
+    *,
+    restored: bool = False,
+) -> int:
     """Serve the tables of a settings file until a signal; returns the exit code.
 
     Parameters
@@ -77,6 +84,8 @@ def serve(path: Path, announce: Callable[[str], None], announce_cockpit: Callabl
         Called with the address once the service listens.
     announce_cockpit : callable, optional
         Called before with the address of the curator's page, if there is one.
+    restored : bool, default False
+        Whether ledgers that lack their last row are accepted.
 
     Raises
     ------
@@ -88,12 +97,12 @@ def serve(path: Path, announce: Callable[[str], None], announce_cockpit: Callabl
     _refuse_unusable(settings)
     usual = os.umask(PRIVATE)
     try:
-        return _serve(settings, (announce, announce_cockpit), usual)
+        return _serve(settings, (announce, announce_cockpit), usual, restored=restored)
     finally:
         os.umask(usual)
 
 
-def _serve(settings: Settings, announce: tuple[Callable[[str], None], ...], usual: int) -> int:
+def _serve(settings: Settings, announce: tuple[Callable[[str], None], ...], usual: int, *, restored: bool) -> int:
     """Serve; `usual` is the mask for the folders above the socket, which analysts must be able to enter."""
     try:
         set_up_log(settings.log)
@@ -103,7 +112,7 @@ def _serve(settings: Settings, announce: tuple[Callable[[str], None], ...], usua
         fault = ""
     if fault:
         raise InvalidValueError(f"log: {str(settings.log)!r} must be a file that can be written; {fault}")
-    tables = _open_all(settings)
+    tables = _open_all(settings, restored=restored)
     os.umask(usual)
     try:
         listening = listen(settings.address)
@@ -140,11 +149,11 @@ def _metrics_served(path: Path | None, metrics: Metrics) -> Iterator[None]:
             server.close()
 
 
-def _open_all(settings: Settings) -> list[OpenTable]:
+def _open_all(settings: Settings, *, restored: bool) -> list[OpenTable]:
     tables: list[OpenTable] = []
     try:
         for one in settings.tables.values():
-            tables.append(open_table(one))
+            tables.append(open_table(one, settings.heads, restored=restored))
             log("table_opened", table=one.name)
     except BaseException:
         for table in tables:
@@ -164,7 +173,8 @@ class _Running(uvicorn.Server):
         rules = Rules(settings.limits, settings.time_grid, self._metrics)
         hub = None if settings.jupyterhub is None else HubIdentities(settings.jupyterhub)
         prefix = address.prefix if isinstance(address, PortAddress) else ""
-        self._service = Service(TokenStore(settings.tokens), hosts, rules, hub, prefix)
+        tokens = TokenStore(settings.tokens, Clock(now, settings.heads / "clock"))
+        self._service = Service(tokens, hosts, rules, hub, prefix)
         tls = address.tls if isinstance(address, PortAddress) else None
         most, cockpit_most = most_connections(settings.cockpit is not None)
         per_peer = None if settings.behind_proxy else settings.limits.connections
@@ -243,7 +253,7 @@ class _Running(uvicorn.Server):
                 read_tokens(new.tokens)
                 self._refuse_changes(new)
                 for name in new.tables.keys() - self._settings.tables.keys():
-                    opened.append(await asyncio.to_thread(open_table, new.tables[name]))
+                    opened.append(await asyncio.to_thread(open_table, new.tables[name], new.heads))
             except Exception as error:  # noqa: BLE001  (whatever is wrong with the file, the service goes on)
                 for table in opened:
                     table.close()
@@ -279,7 +289,7 @@ class _Running(uvicorn.Server):
         changed += ["cockpit"] if old.cockpit != new.cockpit else []
         changed += [
             key
-            for key in ("tokens", "log", "metrics", "time_grid", "limits", "jupyterhub", "behind_proxy")
+            for key in ("tokens", "heads", "log", "metrics", "time_grid", "limits", "jupyterhub", "behind_proxy")
             if getattr(old, key) != getattr(new, key)
         ]
         kept = old.tables.keys() & new.tables.keys()

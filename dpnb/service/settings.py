@@ -27,7 +27,8 @@ from dpnb.session.toml_lines import Keys
 EXAMPLE = "curator.toml"
 SERVICE_KEYS = dict.fromkeys(
     (
-        *("socket", "group", "host", "port", "names", "tls", "tokens", "log", "metrics", "time_grid", "limits"),
+        *("socket", "group", "host", "port", "names", "tls", "tokens", "heads", "log", "metrics", "time_grid"),
+        "limits",
         *("cockpit", "tables", "behind_proxy"),
         *("prefix", "jupyterhub"),
     ),
@@ -154,6 +155,8 @@ class Settings:
         Where the service listens.
     tokens : Path
         The file of the access tokens.
+    heads : Path
+        The folder of the files that name the last row of each ledger.
     log : Path or None
         The log file; None for the standard error.
     tables : dict of str to TableSettings
@@ -175,6 +178,7 @@ class Settings:
     path: Path
     address: SocketAddress | PortAddress
     tokens: Path
+    heads: Path
     log: Path | None
     tables: dict[str, TableSettings]
     metrics: Path | None = None
@@ -213,6 +217,15 @@ def read_settings(path: str | os.PathLike[str]) -> Settings:
     return _Reader(read_toml(path, EXAMPLE)).settings()
 
 
+def _state_folder() -> Path:
+    """The folder for what the service keeps: systemd's ``StateDirectory=``, or that of this user."""
+    given = os.environ.get("STATE_DIRECTORY", "").partition(":")[0]
+    if given:
+        return Path(given)
+    usual = Path(os.environ.get("XDG_STATE_HOME", ""))
+    return (usual if usual.is_absolute() else Path("~/.local/state").expanduser()) / "dpnb"
+
+
 class _Reader:
     """Checks the content of one file."""
 
@@ -233,6 +246,7 @@ class _Reader:
             path=self._path,
             address=self._address(),
             tokens=self._file_of(("tokens",), "tokens.json"),
+            heads=self._file_of(("heads",)) if "heads" in self._content else _state_folder() / "heads",
             log=self._file_of(("log",)) if "log" in self._content else None,
             tables=self._tables(tables),
             metrics=self._file_of(("metrics",)) if "metrics" in self._content else None,

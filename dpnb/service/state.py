@@ -37,7 +37,7 @@ def table_state(table: OpenTable) -> TableState:
     core = table.session._core
     account, tree = core.account, core.account.tree
     with account.ledger.lock.checked():
-        grants, now = tree.grants(), account.ledger.time
+        grants = tree.grants()
         requests = sorted(tree.budget_requests().values(), key=lambda one: one.id)
         pending = [one for one in requests if one.decision is None]
         decided = [one for one in reversed(requests) if one.decision is not None][:MAX_DECIDED]
@@ -52,7 +52,7 @@ def table_state(table: OpenTable) -> TableState:
             frozen=tree.frozen,
             mode=modes[0] if modes else None,
             parts=tuple(_part(table, account, grant) for grant in grants.values()),
-            requests=tuple(_request(account, one, now) for one in (*pending, *decided)),
+            requests=tuple(_request(account, one) for one in (*pending, *decided)),
             rows=account.ledger.count,
             pending=len(pending),
             head=account.ledger.head,
@@ -103,8 +103,8 @@ def _part(table: OpenTable, account: Accountant, grant: Grant) -> PartState:
     )
 
 
-def _request(account: Accountant, one: BudgetRequest, now: str) -> RequestState:
-    decision, part = one.decision, one.part
+def _request(account: Accountant, one: BudgetRequest) -> RequestState:
+    decision, part, now = one.decision, one.part, account.ledger.time_in(one.node)
     decided: dict[str, Any] = {}
     if decision is not None:
         decided = {

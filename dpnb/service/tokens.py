@@ -26,6 +26,8 @@ import msgspec
 from dpnb.copying import NotCopyable
 from dpnb.errors import InvalidValueError
 from dpnb.ledger.origin import MAX_ACTOR
+from dpnb.service.clock import Clock
+from dpnb.service.owners import give_to_owner, is_from, make_folder, user_name
 from dpnb.wire.moments import moment_from_text
 
 PREFIX = "dpnb_"
@@ -109,17 +111,39 @@ def read_tokens(path: Path) -> tuple[Token, ...]:
         fault = ""
     except FileNotFoundError:
         return ()
+    except PermissionError:
+        raise InvalidValueError(_not_readable(path, path)) from None
     except OSError as error:
         fault = str(error.strerror)
     except (msgspec.MsgspecError, TypeError, ValueError):
         fault = "it is not a file of tokens"
     if fault:
         raise InvalidValueError(f"tokens: {str(path)!r} must be a file of `python -m dpnb token`; {fault}; correct it")
-    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH) or status.st_uid not in (os.geteuid(), 0):
+    if not is_from(status, path.parent):
+        me, owner = user_name(os.geteuid()), user_name(status.st_uid)
+        raise InvalidValueError(
+            f"tokens: {str(path)!r} must be a file that only the curator, {me}, can change; it belongs to {owner}; run "
+            f"the command as {owner}, or chown {me}: {str(path)!r}"
+        )
+    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise InvalidValueError(
             f"tokens: {str(path)!r} must be a file that only the curator can change; other users can; run chmod 600"
         )
     return tokens
+
+
+def _not_readable(path: Path, refused: Path) -> str:
+    """Why a file of tokens, or the one beside it, cannot be opened by this user, and what to do."""
+    me = user_name(os.geteuid())
+    try:
+        belongs = f"it belongs to {user_name(refused.stat().st_uid)}"
+    except OSError:
+        belongs = "its folder cannot be read"
+    files = f"{str(path)!r} {f'{path}.lock'!r}"
+    return (
+        f"tokens: {str(refused)!r} must be a file that {me} can open; {belongs}; as root, run chown {me}: {files}, and "
+        f"make tokens as that user from now on, with sudo -u {me}"
+    )
 
 
 def new_token(path: Path, name: str, expires: str | None = None, role: Role = "analyst") -> str:
@@ -215,10 +239,12 @@ class TokenStore(NotCopyable):
     ----------
     path : Path
         The file.
+    clock : Clock, optional
+        By which tokens expire; by default one that begins now.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, path: Path, clock: Clock | None = None) -> None:
+        self._path, self.clock = path, clock or Clock(lambda: now())
         self._read: tuple[tuple[int, ...] | None, tuple[Token, ...]] = (None, ())
         self.fault = ""
         """Why the file cannot be used, for the curator's log; empty if it can."""
@@ -232,7 +258,7 @@ class TokenStore(NotCopyable):
 
     def identity_of_hash(self, presented: str) -> Identity | None:
         """Who has the token with a hash; None if it is unknown, expired or revoked."""
-        time, found = now(), None
+        time, found = self.clock.now(), None
         for one in self._tokens():
             if hmac.compare_digest(one.hash, presented) and one.is_valid(time):
                 found = Identity(one.name, one.role)
@@ -240,12 +266,12 @@ class TokenStore(NotCopyable):
 
     def role_of(self, name: str) -> Role | None:
         """The role of a person who has a valid token; None without one."""
-        time = now()
+        time = self.clock.now()
         return next((one.role for one in self._tokens() if one.name == name and one.is_valid(time)), None)
 
     def holders(self) -> tuple[Token, ...]:
         """The last valid token of each person, by name."""
-        time = now()
+        time = self.clock.now()
         return tuple(sorted({one.name: one for one in self._tokens() if one.is_valid(time)}.values(), key=_name_of))
 
     def rotate(self, name: str) -> str:
@@ -286,19 +312,30 @@ def _valid_of(tokens: list[Token], name: str, time: datetime) -> list[int]:
 @contextmanager
 def _changed(path: Path) -> Iterator[list[Token]]:
     """The tokens of a file, written back when the block ends; another command waits meanwhile."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with os.fdopen(os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)) as lock:
+    try:
+        make_folder(path.parent)
+        # As root without following a link, which the folder's owner could have placed.
+        file = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    except PermissionError as error:
+        raise InvalidValueError(_not_readable(path, Path(error.filename))) from None
+    except OSError as error:
+        raise InvalidValueError(
+            f"tokens: '{path}.lock' must be a file of `python -m dpnb token`; {error.strerror}; remove it"
+        ) from None
+    with os.fdopen(file) as lock:
+        give_to_owner(file, path.parent)
         fcntl.flock(lock, fcntl.LOCK_EX)
         tokens = list(read_tokens(path))
         yield tokens
-        with NamedTemporaryFile(dir=path.parent, prefix=path.name, delete=False) as file:  # with mode 0600
+        with NamedTemporaryFile(dir=path.parent, prefix=path.name, delete=False) as written:  # with mode 0600
             try:
-                file.write(msgspec.json.format(msgspec.json.encode(TokenFile(tuple(tokens))), indent=1) + b"\n")
-                file.flush()
-                os.fsync(file.fileno())
-                os.replace(file.name, path)
+                written.write(msgspec.json.format(msgspec.json.encode(TokenFile(tuple(tokens))), indent=1) + b"\n")
+                written.flush()
+                os.fsync(written.fileno())
+                give_to_owner(written.fileno(), path.parent)
+                os.replace(written.name, path)
             except BaseException:
-                Path(file.name).unlink(missing_ok=True)
+                Path(written.name).unlink(missing_ok=True)
                 raise
 
 

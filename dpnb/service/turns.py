@@ -1,7 +1,7 @@
 """Work that analysts take turns in: whoever has much work waits behind their own, and keeps nobody else waiting long.
 
-Each analyst has a queue of their own, first in, first out.  The next work is that of the analyst who has waited longest
-for a turn, and at most one piece of work of an analyst runs at a time.  So with one thread an analyst's next work
+Each analyst has a queue of their own, first in, first out.  The next work is that of the analyst whose last turn was
+longest ago, and at most one piece of work of an analyst runs at a time.  So with one thread an analyst's next work
 begins after at most one piece of work of each other analyst, however much the others have queued.
 """
 
@@ -141,6 +141,8 @@ class Turns(NotCopyable):
             del turn  # it may refer to what the work holds
             with self._changed:
                 self._working.discard(owner)
+                if owner in self._queues:
+                    self._queues.move_to_end(owner)  # behind those who came while it had its turn
                 self._changed.notify_all()
 
     def _next(self) -> Turn[Any] | None:
@@ -152,7 +154,7 @@ class Turns(NotCopyable):
                     queue = self._queues.pop(owner)
                     turn = queue.popleft()
                     if queue:
-                        self._queues[owner] = queue  # behind all others who wait
+                        self._queues[owner] = queue
                     self._working.add(owner)
                     return turn
                 if self._is_closed and not self._queues:

@@ -49,7 +49,7 @@ class RequestedBudget(NotCopyable):
     @property
     def status(self) -> Status:
         """``pending``, ``approved``, ``approved in part``, ``declined``, or ``lapsed`` after the end of an approval."""
-        return self._request.status(self._core.account.ledger.time)
+        return self._request.status(self._core.account.ledger.time_in())
 
     @property
     def reason(self) -> str | None:
@@ -178,7 +178,7 @@ class BudgetRequests:
 
         account = self._core.account
         made = list(account.tree.budget_requests().values()) if account.root_node == "" else []
-        now, decisions = account.ledger.time, [one.decision for one in made]
+        now, decisions = account.ledger.time_in(), [one.decision for one in made]
         columns = {
             "queries": ["; ".join(f"{query.words} at {query.target}" for query in one.queries) for one in made],
             "cost": [one.total.format(up=True) for one in made],

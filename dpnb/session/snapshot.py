@@ -124,7 +124,7 @@ def _budget_requests(account: Accountant) -> list[protocol.BudgetRequest]:
     """The newest requests for budget, of a whole session."""
     if account.root_node != ROOT:
         return []
-    now, made = account.ledger.time, list(account.tree.budget_requests().values())
+    now, made = account.ledger.time_in(), list(account.tree.budget_requests().values())
     return [
         protocol.BudgetRequest(
             id=one.id,

@@ -199,6 +199,9 @@ class Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defa
         Number of the last row that the client has.
     pending : tuple of int
         Numbers of earlier rows that the client has without an answer.
+    head : str
+        Hash of the row `after` in the client's copy, which the service compares with that of its own row: see
+        `dpnb.ledger.shared_rows`.  Empty for a client that keeps no copy.
     """
 
     id: str
@@ -207,3 +210,4 @@ class Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defa
     cell_id: str | None = None
     after: int = 0
     pending: tuple[int, ...] = ()
+    head: str = ""

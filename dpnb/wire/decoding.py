@@ -53,6 +53,9 @@ _REQUESTS: msgspec.json.Decoder[Request] = msgspec.json.Decoder(Request)
 
 _STRINGS = re.compile(r'"(?:[^"\\]+|\\.)*"?', re.DOTALL)  # also an unfinished one, so that it is searched once
 _PUNCTUATION = re.compile(r"[\[\]{},]")
+HEAD = re.compile(r"(?:[0-9a-f]{64})?", re.ASCII)
+"""The hash of a row, or nothing."""
+
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*", re.ASCII)
 _PATH = re.compile(r" - at `(\$[^`]*)`")
 
@@ -90,7 +93,7 @@ def decode_request(body: bytes) -> Request:
     --------
     >>> from dpnb.wire.calls import CloseMechanism
     >>> decode_request(encode_request(Request("a1", CloseMechanism(3))))
-    Request(id='a1', call=CloseMechanism(launch=3), node='', cell_id=None, after=0, pending=())
+    Request(id='a1', call=CloseMechanism(launch=3), node='', cell_id=None, after=0, pending=(), head='')
     >>> decode_request(b'{"id": "a1", "call": {"call": "close", "launch": 3, "force": true}}')
     Traceback (most recent call last):
         ...
@@ -231,6 +234,8 @@ def _check_request(request: Request) -> None:
         raise WireError(f"pending: must have at most {MAX_PENDING:,} numbers; got more")
     for row in request.pending:
         _check_number(row, "pending", least=1)
+    if HEAD.fullmatch(request.head) is None:
+        raise WireError("head: must be the hash of a row in hexadecimal; got another text")
     _check_call(request.call)
 
 

@@ -21,7 +21,7 @@ class LedgerRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
 
 
 class Rows(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Rows that the client does not have yet: the answer of ``GET /v1/tables/<table>/rows?after=&pending=``.
+    """Rows that the client does not have yet: the answer of ``GET /v1/tables/<table>/rows?after=&pending=&head=``.
 
     Parameters
     ----------

@@ -175,3 +175,30 @@ def test_other_filters_and_individual_accounting_say_what_is_not_audited(tmp_pat
         result = audit(session.ledger.path)
         assert result.is_fine, result.problems
         assert len(result.notes) == 1
+
+
+def test_rows_whose_times_fall_are_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As earlier versions wrote them when the clock was set back; the control: this version never does."""
+    times = iter(("2026-01-02", "2026-01-09", "2026-01-05", "2026-01-08", "2026-01-09"))
+    notes = []
+    for name in ("before", "now"):
+        session = dpnb.Session(
+            pd.DataFrame({"age": [40]}),
+            name=name,
+            budget=dpnb.Budget.gdp(1),
+            schema={"age": dpnb.Bounded(0, 100)},
+            ledger=tmp_path / name,
+        )
+        with monkeypatch.context() as patch:
+            if name == "before":
+                patch.setattr(Ledger, "time_in", lambda self, node="": f"{next(times)}T00:00:00.000Z")
+            for tenth in range(1, 6):
+                session.frame.count().release(mu=tenth / 100)
+        session.ledger.close()
+        result = audit(str(tmp_path / name))
+        assert result.is_fine
+        notes.append([one for one in result.notes if "clock" in one])
+    assert [one.split(":")[0] for one in notes[0]] == [
+        "The time of 2 rows, the first of which is row 3, is before that of an earlier row"
+    ]
+    assert notes[1] == []

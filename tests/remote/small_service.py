@@ -20,7 +20,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from dpnb import Session
-from dpnb.errors import DpnbError
+from dpnb.errors import DpnbError, LedgerReplaced
 from dpnb.interactive.calls import execute_call
 from dpnb.ledger.shared_rows import SharedRows
 from dpnb.wire import replies
@@ -111,7 +111,12 @@ class SmallService:
             return denied
         numbers = request.query_params["pending"]
         pending = tuple(map(int, numbers.split(","))) if numbers else ()
-        return _json(self.rows_after(request.path_params["table"], int(request.query_params["after"]), pending))
+        name, after = request.path_params["table"], int(request.query_params["after"])
+        try:
+            self.shared[name].refuse_fork(after, request.query_params["head"])
+        except LedgerReplaced as error:
+            return refused(409, "LedgerReplaced", str(error))
+        return _json(self.rows_after(name, after, pending))
 
     async def _requests(self, request: Request) -> Response:
         if (denied := self._checked(request)) is not None:
@@ -137,9 +142,12 @@ class SmallService:
         shared = self.shared[name]
         try:
             call = sent.call
+            shared.refuse_fork(sent.after, sent.head)
             if isinstance(call, CloseMechanism | Compare):
                 call = msgspec.structs.replace(call, launch=shared.launch(call.launch))
             ids = execute_call(self.sessions[name]._mechanisms.at(shared.node(sent.node)), call)
+        except LedgerReplaced as error:
+            return Refused("LedgerReplaced", str(error))
         except DpnbError as error:
             rows = self.rows_after(name, sent.after, sent.pending)
             return Refused(type(error).__name__, str(error), rows)

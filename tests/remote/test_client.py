@@ -224,7 +224,7 @@ def test_an_older_ledger_is_noticed(tmp_path: Path) -> None:
         assert connection is not None
         connection.refresh()
         wait_until(lambda: "connect again" in connection.text, "the ledger to be compared", lambda: connection.text)
-        with pytest.raises(LedgerError, match="restored an older ledger"):
+        with pytest.raises(LedgerError, match="have restored an older ledger"):
             remote.frame["age"].mean().release(share=0.1)
         assert spent(restored) == 0
 

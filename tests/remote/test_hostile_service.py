@@ -156,7 +156,7 @@ class _Copy:
     def __init__(self, channel: Channel) -> None:
         self.channel = channel
 
-    def check_count(self, rows: int) -> None:
+    def check_table(self) -> None:
         raise RecursionError
 
 

@@ -32,6 +32,7 @@ from waiting import LIMIT, wait_until
 
 SETTINGS = """\
 socket = "s"
+heads = "heads"
 time_grid = false
 [tables.clinic]
 session = "clinic.py:opened"

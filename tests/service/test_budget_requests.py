@@ -592,3 +592,43 @@ def test_a_request_reads_no_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     (with_unit, answer), (without, other) = replies("with", 41), replies("without", 40)
     assert with_unit == without
     assert answer != other
+
+
+@pytest.mark.parametrize("mode", ["reserved", "pooled"])
+def test_a_clock_that_is_set_back_does_not_revive_an_approval(mode: Mode, tmp_path: Path, clock: type[Clock]) -> None:
+    async def scenario(ana: Served, curator: Served) -> None:
+        await ana.post(ana.body("a", wants(ana)))
+        (one,) = await requests(curator)
+        until = "2026-11-25T00:00:00Z"
+        await act(curator, Approve(one["number"], one["digest"], until=until))
+        clock.moment += timedelta(days=1)
+        assert (await ana.post(ana.count("tiny", mu="1/1000"))).status_code == 200  # a row after it has lapsed
+        clock.moment -= timedelta(hours=12)
+        refused = await ana.post(ana.count("large", mu="1/5"))
+        assert (refused.status_code, content(refused)["error"]) == (422, "BudgetExceeded")
+        (one,) = await requests(curator)
+        assert one["status"] == "lapsed"
+        await ana.post(ana.body("b", wants(ana, "1/6")))
+        (one, _) = await requests(curator)
+        reply = await act(curator, Approve(one["number"], one["digest"], until="2026-11-24T18:00:00Z"))
+        assert (reply.status_code, "must be later than now" in content(reply)["message"]) == (422, True)
+
+    run(tmp_path, scenario, mode)
+
+
+def test_the_time_of_an_approval_does_not_depend_on_others(tmp_path: Path, clock: type[Clock]) -> None:
+    """Bob's row after the end of ana's approval is the last one of the ledger."""
+
+    async def scenario(ana: Served, curator: Served) -> None:
+        bob = ana.of("bob")
+        await ana.post(ana.body("a", wants(ana)))
+        (one,) = await requests(curator)
+        await act(curator, Approve(one["number"], one["digest"], until="2026-11-25T00:00:00Z"))
+        clock.moment += timedelta(days=1)
+        assert (await bob.post(bob.count("b", mu="1/1000"))).status_code == 200
+        clock.moment -= timedelta(hours=12)
+        assert (await ana.post(ana.count("large", mu="1/5"))).status_code == 200
+        rows = content(await ana.get("/v1/tables/people/rows?after=0&pending="))["rows"]
+        assert max(row["values"]["time"] for row in rows) == "2026-11-24T12:00:00.000Z"
+
+    run(tmp_path, scenario)

@@ -142,7 +142,9 @@ def received_by_ana(
             await asks(bob, "b")
             await bob.post(bob.count("more", mu="1/9"))
             await bob.post(b"{}")
+        flood = [asyncio.create_task(one) for one in (floods(bob) if is_bob_busy else ())]
         received.extend(await asks(served, "a"))
+        await asyncio.gather(*flood)
         if is_bob_busy:
             await bob.post(bob.count("again", mu="1/8"))
         reply = await served.get("/v1/tables/people/rows?after=0&pending=")
@@ -152,6 +154,17 @@ def received_by_ana(
     TOKENS.clear()
     run_served(folder, scenario, seeded(folder / "people.dpnb", **changes), division(mode))
     return received
+
+
+def floods(bob: Served) -> list[Any]:
+    """Requests that keep the service busy: large malformed bodies, refused and free requests, pages of rows."""
+    malformed = b'{"id":"a","call":[' + b",".join([b'{"a":1}'] * 3000) + b"]}"
+    return [
+        *(bob.post(malformed) for _ in range(30)),
+        *(bob.post(bob.count(f"refused {number}", mu="1000")) for number in range(30)),
+        *(bob.post(bob.count("more", mu="1/9")) for _ in range(10)),
+        *(bob.get("/v1/tables/people/rows?after=0&pending=") for _ in range(10)),
+    ]
 
 
 @pytest.fixture(autouse=True)

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import pwd
+import shutil
 import stat
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -10,8 +17,12 @@ import pytest
 
 from dpnb.__main__ import main
 from dpnb.errors import InvalidValueError
+from dpnb.ledger import Ledger
 from dpnb.service import tokens
+from dpnb.service.clock import Clock
 from dpnb.service.tokens import Identity, TokenStore, new_token, read_tokens, revoke_tokens, rotate_token
+from service.served import Served, open_people, run_served
+from waiting import LIMIT
 
 ANA = Identity("ana", "analyst")
 
@@ -135,3 +146,150 @@ def test_a_rotated_token_has_the_same_role_and_lasts_as_long(file: Path, monkeyp
     with pytest.raises(InvalidValueError, match="valid token"):
         rotate_token(file, "nobody")
     assert [(one.name, one.role) for one in store.holders()] == [("ana", "analyst"), ("eve", "curator")]
+
+
+def test_a_clock_that_is_set_back_does_not_revive_a_token(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    token = new_token(file, "ana", "30d")
+    start = tokens.now()
+
+    def at(days: float) -> None:
+        monkeypatch.setattr(tokens, "now", lambda: start + timedelta(days=days))
+
+    kept = file.parent / "clock"
+    store = TokenStore(file, Clock(lambda: tokens.now(), kept))
+    at(29)
+    assert store.identity(token) == ANA
+    at(31)
+    assert store.identity(token) is None
+    at(1)
+    assert store.identity(token) is None
+    assert store.holders() == ()
+    assert store.role_of("ana") is None
+    assert TokenStore(file).identity(token) == ANA  # the control: a clock that knows of no later time
+    assert TokenStore(file, Clock(lambda: tokens.now(), kept)).identity(token) is None  # after a restart
+    kept.write_bytes(b"\xff damaged")
+    store = TokenStore(file, Clock(lambda: tokens.now(), kept))
+    assert store.identity(token) == ANA
+    store.clock.reach((start + timedelta(days=40)).isoformat())  # as the last row of a ledger says
+    assert store.identity(token) is None
+
+
+def test_a_clock_proceeds_while_that_of_the_machine_is_set_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    ticks = [0.0]
+    monkeypatch.setattr("dpnb.service.clock.time.monotonic", lambda: ticks[0])
+    wall = [datetime(2026, 11, 24, tzinfo=UTC)]
+    clock = Clock(lambda: wall[0])
+    first = clock.now()
+    wall[0] -= timedelta(days=2)
+    ticks[0] += 60
+    assert clock.now() - first == timedelta(seconds=60)
+
+
+def test_a_token_that_expired_before_the_last_row_of_a_ledger_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    new_token(tmp_path / "tokens.json", "eve", "30d")
+    session = open_people(tmp_path / "people.dpnb")
+    now = "2999-01-01T00:00:00.000Z"
+    for is_late in (False, True):
+        if is_late:
+            with monkeypatch.context() as patch:
+                patch.setattr(Ledger, "time", now)
+                session.frame.count().release(mu=0.1)
+
+        async def scenario(served: Served, is_late: bool = is_late) -> None:
+            assert (served.service.tokens.role_of("eve") is None) == is_late
+
+        run_served(tmp_path, scenario, session)
+        session = open_people(tmp_path / "people.dpnb")
+    session.ledger.close()
+
+
+# --- files that root makes ------------------------------------------------------------------------------------------
+
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files of other users")
+
+
+@pytest.fixture
+def of_nobody() -> Iterator[Path]:
+    """A folder of another user, in which root makes the first token."""
+    folder = Path(tempfile.mkdtemp())
+    folder.chmod(0o711)
+    home = folder / "curator"
+    home.mkdir(mode=0o700)
+    shutil.chown(home, "nobody", pwd.getpwnam("nobody").pw_gid)
+    yield home
+    shutil.rmtree(folder)
+
+
+def as_nobody(code: str, path: Path) -> str:
+    """What a program prints that runs as another user; its modules are loaded before, which only root may read."""
+    program = (
+        "import os, pwd, sys; from pathlib import Path; from dpnb.service.tokens import *; "
+        "from dpnb.service import tokens; from dpnb.errors import *; path = Path(sys.argv[1]); "
+        f"os.setgroups([]); os.setuid(pwd.getpwnam('nobody').pw_uid)\n{code}"
+    )
+    root = Path(__file__).parents[2]
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(path)],
+        capture_output=True,
+        text=True,
+        timeout=LIMIT,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(root)},
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+@as_root
+def test_what_root_makes_belongs_to_the_owner_of_the_folder(of_nobody: Path) -> None:
+    file = of_nobody / "tokens" / "tokens.json"
+    new_token(file, "ana")
+    for made in (file.parent, file, Path(f"{file}.lock")):
+        assert made.owner() == "nobody", made
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    code = "print(*(one.name for one in read_tokens(path))); new_token(path, 'bob')"
+    assert as_nobody(code, file) == "ana"
+    new_token(file, "cleo")  # root again, in the files of another user
+    assert [one.name for one in read_tokens(file)] == ["ana", "bob", "cleo"]
+    assert file.owner() == "nobody"
+
+
+@as_root
+@pytest.mark.parametrize("which", ["", ".lock"])
+def test_a_file_of_root_is_refused_with_its_owner_and_the_command(of_nobody: Path, which: str) -> None:
+    file = of_nobody / "tokens.json"
+    new_token(file, "ana")
+    os.chown(f"{file}{which}", 0, 0)
+    code = "try:\n new_token(path, 'bob')\nexcept InvalidValueError as error:\n print(error)"
+    message = as_nobody(code, file)
+    assert f"chown nobody: '{file}' '{file}.lock'" in message
+    assert "sudo -u nobody" in message
+    assert "chmod" not in message
+    assert f"'{file}{which}' must be a file that nobody can open; it belongs to root" in message
+    new_token(file, "cleo")  # root mends both files
+    assert as_nobody("print(len(read_tokens(path))); new_token(path, 'bob')", file) == "2"
+
+
+@as_root
+def test_root_gives_away_no_file_that_was_linked_there(of_nobody: Path) -> None:
+    file, secret = of_nobody / "tokens.json", of_nobody.parent / "secret"
+    secret.write_text("of root", "utf-8")
+    lock = Path(f"{file}.lock")
+    lock.symlink_to(secret)
+    with pytest.raises(InvalidValueError, match="symbolic links"):
+        new_token(file, "ana")
+    lock.unlink()
+    os.link(secret, lock)
+    new_token(file, "ana")
+    assert secret.stat().st_uid == 0
+
+
+@as_root
+def test_a_file_of_another_user_is_refused_with_its_owner(tmp_path: Path) -> None:
+    file = tmp_path / "tokens.json"
+    new_token(file, "ana")
+    shutil.chown(file, "nobody")
+    with pytest.raises(InvalidValueError, match="belongs to nobody; run the command as nobody, or chown root: "):
+        read_tokens(file)

@@ -97,7 +97,7 @@ class NumpyEvaluator(Evaluation[Mask, Any, Any]):
     def pieces(self) -> list[NumpyEvaluator]:
         """The rows in pieces, for what is computed row by row; a unit may have rows in several."""
         size = self._rows_at_once
-        if size is None or self.size <= size:
+        if size is None or self.size <= 2 * size:  # a block is larger than its pieces by the rows of its last unit
             return [self]
         start, stop = self._part.start, self._part.stop
         return [self.block(slice(first, min(first + size, stop))) for first in range(start, stop, size)]

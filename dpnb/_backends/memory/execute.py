@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import reduce
 from operator import iadd
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,7 @@ from dpnb._backends.memory import gradient
 from dpnb._backends.memory.blocks import by_blocks, sum_of_blocks
 from dpnb._backends.memory.cell_sums import cell_sums, sums_and_counts
 from dpnb._backends.memory.evaluate import NumpyEvaluator
-from dpnb._backends.memory.per_unit import BIG, block_vectors, first_per_unit_cell
+from dpnb._backends.memory.per_unit import BIG, each_part, first_per_unit_cell, is_dense
 from dpnb._backends.memory.prepare.prepared_table import PreparedTable
 from dpnb._backends.memory.row_mask import (
     Mask,
@@ -27,7 +28,7 @@ from dpnb._backends.memory.row_mask import (
     steps_of,
 )
 from dpnb._backends.memory.unit_norms import RowValues, has_fast_norms, row_norms_squared, unit_norms_squared
-from dpnb._backends.memory.working_set import blocks_at_once, entries_at_once, rows_at_once
+from dpnb._backends.memory.working_set import blocks_at_once, entries_at_once, numbers_at_once, rows_at_once
 from dpnb._backends.unit_vectors import Floats, Sums, UnitVectors, added
 from dpnb._compile.features import (
     BRANCHING,
@@ -42,6 +43,8 @@ from dpnb._compile.features import (
 from dpnb._compile.linear import LinearQuery
 from dpnb._plan.expressions.nodes import Column, Expression, Lookup
 from dpnb._plan.schema import Schema
+
+T = TypeVar("T")
 
 MIN_SHARE = 4
 """If rows are units, those that add nothing are left out where there are more than this many for each that does not."""
@@ -108,8 +111,7 @@ def scaled_sums(query: LinearQuery, table: PreparedTable, schema: Schema, norms:
     def sums_of(block: slice) -> Sums:
         if not units.rows.block(block).of_units(chosen).any():  # in most queries few units or none
             return np.zeros(query.numbers, np.int64)
-        vectors = units.vectors(block, chosen)
-        return vectors.within(norms[vectors.owners]).sums()
+        return reduce(added, units.each(block, lambda of: of.within(norms[of.owners]).sums(), chosen))
 
     return sum_of_blocks(sums_of, units.blocks, added)
 
@@ -128,29 +130,35 @@ class UnitBlocks:
         self._query, self._units = query, len(table.names)
         self.rows, self._keys, _ = _query_blocks(query, table, schema)
         entries = sum(getattr(feature, "levels", 1) for feature in query.features)
-        self.blocks = table.blocks_for(1, min(rows_at_once(query), max(1, entries_at_once() // entries)))
+        self._few = table.rows * entries <= entries_at_once()
+        at_once = numbers_at_once() if is_dense(query) else entries_at_once()
+        self.blocks = table.blocks_for(1, min(rows_at_once(query), max(1, at_once // entries)))
 
-    def vectors(self, block: slice, chosen: Mask | None = None) -> UnitVectors:
-        """The vectors of a block; with `chosen` only of the units for which it is true."""
-        return block_vectors(self._query, self._keys, self.rows.block(block), chosen)
+    def each(self, block: slice, use: Callable[[UnitVectors], T], chosen: Mask | None = None) -> list[T]:
+        """The results of `use` for parts of a block; see `each_part`."""
+        return each_part(self._query, self._keys, self.rows.block(block), use, chosen)
 
     def squares(self) -> tuple[Units, Floats]:
         """The units that have a row which counts, ascending, and their squared norms, rounded up."""
 
         def squares_of(block: slice) -> tuple[Units, Floats]:
-            vectors = self.vectors(block)
-            return vectors.owners, vectors.squares()
+            return merge_blocks(self.each(block, lambda of: (of.owners, of.squares())))
 
         return merge_blocks(by_blocks(squares_of, self.blocks))
 
     def sums(self, active: Active | None) -> Sums:
         """The sums of the vectors of the active units."""
-        if active is not None and len(self.blocks) == 1:
-            vectors = self.vectors(self.blocks[0])
-            return vectors.sums(active(vectors.owners, vectors.squares()))
+        if active is not None and self._few:
+            parts = [part for block in self.blocks for part in self.each(block, lambda of: of)]
+            admitted = active(*merge_blocks([(of.owners, of.squares()) for of in parts]))
+            ends = np.cumsum([len(of.owners) for of in parts])
+            masks = [None] * len(parts) if admitted is None else np.split(admitted, ends[:-1])
+            return reduce(added, (of.sums(mask) for of, mask in zip(parts, masks, strict=True)))
         # The vectors of all units may not fit the memory, so they are computed again once it is known which are active.
         is_active = None if active is None else apply_admission(active, *self.squares(), self._units)
-        return sum_of_blocks(lambda block: self.vectors(block, is_active).sums(), self.blocks, added)
+        return sum_of_blocks(
+            lambda block: reduce(added, self.each(block, UnitVectors.sums, is_active)), self.blocks, added
+        )
 
 
 def merge_blocks(blocks: list[tuple[Units, Floats]]) -> tuple[Units, Floats]:

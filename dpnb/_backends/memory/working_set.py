@@ -21,7 +21,7 @@ BLOCK_BYTES = 2**26
 KEPT_BYTES = BLOCK_BYTES // 2
 """Results that are kept between two expressions."""
 
-NODE_BYTES, ROW_BYTES = 16, 96
+NODE_BYTES, ROW_BYTES = 16, 64
 """Memory for each row: for each node of an expression, and besides."""
 
 ENTRY_BYTES = 128
@@ -53,6 +53,11 @@ def blocks_at_once(query: LinearQuery) -> int:
 def entries_at_once() -> int:
     """The number of entries of vectors of units that are made at a time."""
     return BLOCK_BYTES // ENTRY_BYTES
+
+
+def numbers_at_once() -> int:
+    """The number of integers that rows add to features, kept at a time."""
+    return BLOCK_BYTES // 8
 
 
 def _items(query: LinearQuery) -> Iterator[list[Expression]]:

@@ -59,13 +59,14 @@ def approve(
                 f"amount: must be a part of what was requested, which is {request.total.format(up=False)}; got "
                 f"{added.format(up=True)}; to give more, move the cap"
             )
-        lapses = None if until is None else _lapsing(until, account.ledger.time)
+        now = account.ledger.time_in(node_of(part.id))
+        lapses = None if until is None else _lapsing(until, now)
         known = account.tree.cap_with_raises(node_of(part.id))
         if known.base is None:
             raise InvalidValueError(
                 f"request {number}: {part.name} has no cap now, so there is nothing to add to; decline it, or set a cap"
             )
-        cap = known.raised(added, lapses).at(account.ledger.time)
+        cap = known.raised(added, lapses).at(now)
         details: dict[str, Any] = {"act": "approve", "request": number, "digest": digest, "amount": added.to_json()}
         details |= {"cap": None if cap is None else cap.to_json(), "until": lapses, "why": why}
         write_act(account, node_of(part.id), version, details)

@@ -33,6 +33,10 @@ SETTINGS_ACTOR = "(settings)"
 """Who made what the settings of a service say, in the ledger; no person has such a name."""
 
 
+LEDGER_RESTORED = "ledger_restored"
+"""The act with which a service is started on a ledger that may lack charges."""
+
+
 @dataclass(frozen=True)
 class Grant:
     """A part of the budget.

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpnb._core.accountant.accountant import Accountant
-from dpnb._core.accountant.grant import Grant, Level, Mode, budget_of
+from dpnb._core.accountant.grant import LEDGER_RESTORED, Grant, Level, Mode, budget_of
 from dpnb._core.accountant.limit import Limit, as_amount, left_of
 from dpnb._core.accountant.parameters import computed_parameters
 from dpnb.accounting.guarantee import make_guarantee
@@ -203,6 +203,28 @@ def unfreeze(account: Accountant, *, version: str) -> None:
     """Accept charges again, if the budget is frozen."""
     if account.tree.frozen is not None:
         _act(account, ROOT, version, {"act": "unfreeze"})
+
+
+def note_restored(account: Accountant, known: int | None, *, version: str) -> None:
+    """Record that the ledger may lack charges, as after it was restored from an older copy.
+
+    In a part that is reserved for an analyst there is such a row too, without a number, since that analyst sees no
+    other rows.
+
+    Parameters
+    ----------
+    account : Accountant
+        The accountant of the table.
+    known : int or None
+        The number of a row that the ledger had and lacks; None if none is known.
+    version : str
+        Version of the table.
+    """
+    with account.ledger.transaction():
+        write_act(account, ROOT, version, {"act": LEDGER_RESTORED, "known": known})
+        for part in account.tree.grants().values():
+            if (part.mode, part.level) == ("reserved", "analyst"):
+                write_act(account, node_of(part.id), version, {"act": LEDGER_RESTORED})
 
 
 def _act(account: Accountant, node: str, version: str, details: dict[str, Any]) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from dpnb._core.accountant import grant as grants
 from dpnb._core.accountant.budget_request import BudgetRequest, Decision, actor_of, decided_request
 from dpnb._core.accountant.caps import Cap
 from dpnb._core.accountant.grant import SETTINGS_ACTOR, Grant, amount_from_json
@@ -150,6 +151,8 @@ class BudgetTree:
                 self._caps[node] = self._caps.get(node, Cap(None)).set_to(base)
                 if actor_of(charge) == SETTINGS_ACTOR:
                     self._from_settings[node] = replace(self._said(node), cap=base)
+            case grants.LEDGER_RESTORED:
+                pass  # it changes neither caps nor charges
             case "freeze":
                 self._frozen = str(details["why"])
             case "unfreeze":
@@ -189,7 +192,7 @@ class BudgetTree:
         In a transaction, the cap that holds at the time of its rows.
         """
         cap = self.cap_with_raises(node)
-        return cap.at(self._ledger.time) if cap.raises else cap.base
+        return cap.at(self._ledger.time_in(node)) if cap.raises else cap.base
 
     def cap_with_raises(self, node: str) -> Cap:
         """The cap of a node, with the requests that were approved since it was set."""

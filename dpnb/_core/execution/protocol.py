@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Protocol, Self
 
@@ -45,16 +45,25 @@ class Execution(Protocol):
 class RemoteCalls(Protocol):
     """The service that holds the table, as one session, sub-session or part uses it; see `dpnb.remote`."""
 
-    def run(self, call: AnyCall) -> tuple[int, ...]:
+    def run(self, call: AnyCall, is_answer: Callable[[Sequence[Charge]], bool]) -> list[Charge]:
         """Have the service execute a call.
+
+        Parameters
+        ----------
+        call : wire call
+            What to do.
+        is_answer : callable
+            Whether rows are those of the call.
 
         Returns
         -------
-        tuple of int
-            Ids of the rows of the call; the session's ledger has them now.
+        list of Charge
+            The rows of the call, which the session's ledger has now.
 
         Raises
         ------
+        ServiceError
+            The service answered with other rows.
         DpnbError
             The refusal of the service, as a local session would raise it; or the service cannot be reached.
         """

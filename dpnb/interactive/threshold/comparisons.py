@@ -14,6 +14,7 @@ from dpnb._core import registry
 from dpnb._core.accountant.tree import Launch
 from dpnb._core.core import SessionCore
 from dpnb._core.execution.protocol import RemoteCalls
+from dpnb._core.execution.remote import is_row
 from dpnb._core.reading import before_reading
 from dpnb._plan.identity import query_key
 from dpnb._plan.plan import Plan
@@ -25,7 +26,7 @@ from dpnb.interactive.threshold.above_threshold import from_lattice
 from dpnb.interactive.threshold.gaussian_scan import GaussianAboveThreshold
 from dpnb.interactive.threshold.hidden_noise import hidden_noise
 from dpnb.interactive.threshold.options import ALPHA, Core
-from dpnb.ledger import Charge, Ledger, node_of
+from dpnb.ledger import Charge, node_of
 from dpnb.ledger.charge import COMPARISON
 from dpnb.ledger.request_key import release_key
 from dpnb.progress import Stage, at
@@ -71,21 +72,27 @@ class RemoteComparisons:
     ----------
     calls : RemoteCalls
         The service.
-    ledger : Ledger
-        The session's copy of the ledger.
     launch : Launch
         The launch of the scan.
     """
 
     is_available, is_exhausted = True, False
 
-    def __init__(self, calls: RemoteCalls, ledger: Ledger, launch: Launch) -> None:
-        self._calls, self._ledger, self._launch = calls, ledger, launch
+    def __init__(self, calls: RemoteCalls, launch: Launch) -> None:
+        self._calls, self._launch = calls, launch
 
     def compare(self, plan: Plan, query: LinearQuery, threshold: Fraction) -> Charge:
         """The row of a comparison, which the service answers."""
-        number, *_ = self._calls.run(Compare(self._launch.id, plan, to_text(threshold)))
-        return self._ledger.by_id((number,))[0]
+        node, version, arguments = node_of(self._launch.id), self._launch.version, {"threshold": to_text(threshold)}
+        (row,) = self._calls.run(
+            Compare(self._launch.id, plan, to_text(threshold)),
+            lambda rows: (
+                len(rows) == 1
+                and is_row(rows[0], COMPARISON, node, version, plan, arguments)
+                and (rows[0].result or {}).get("threshold") == arguments["threshold"]
+            ),
+        )
+        return row
 
 
 class LocalComparisons:

@@ -54,9 +54,7 @@ class ThresholdScan(SessionMechanism):
         self._branch = node_of(launch.id)
         self._counted = (0, 0, 0)  # the last row counted, and the numbers of answers and of positive ones up to it
         self._comparisons: Comparisons = (
-            LocalComparisons(core, launch, self)
-            if core.remote is None
-            else RemoteComparisons(core.remote, core.account.ledger, launch)
+            LocalComparisons(core, launch, self) if core.remote is None else RemoteComparisons(core.remote, launch)
         )
 
     @property

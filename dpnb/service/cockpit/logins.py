@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from dpnb.copying import NotCopyable
-from dpnb.service import tokens
 from dpnb.service.tokens import LONGEST_TOKEN, Identity, Role, TokenStore, hash_of
 
 LIFETIME = timedelta(hours=4)
@@ -92,7 +91,7 @@ class Logins(NotCopyable):
         if person is None or person.role not in READERS:
             return person
         cookie, csrf = secrets.token_urlsafe(BYTES), secrets.token_urlsafe(BYTES)
-        now = tokens.now()
+        now = self._store.clock.now()
         for number in [number for number, one in self._logins.items() if now >= one.ends]:
             del self._logins[number]
         while len(self._logins) >= MOST_LOGINS:
@@ -107,7 +106,7 @@ class Logins(NotCopyable):
         if login is None or not hmac.compare_digest(login.csrf, hash_of(csrf)):
             return None
         person = self._store.identity_of_hash(login.token)
-        if tokens.now() >= login.ends or person is None or person.role not in READERS:
+        if self._store.clock.now() >= login.ends or person is None or person.role not in READERS:
             self._logins.pop(number, None)
             return None
         return person

@@ -19,6 +19,7 @@ from dpnb.render.numbers import format_cost_up
 from dpnb.service.acts import audit_page, words_of
 from dpnb.service.app import ServedTable
 from dpnb.service.opening import OpenTable
+from dpnb.service.plans import HAVE_PLANS
 from dpnb.service.state import table_state
 from dpnb.service.tokens import Identity, Token
 from dpnb.session.gauges import headroom_gauge, reserve_gauge
@@ -141,7 +142,8 @@ def _after(table: OpenTable, request: BudgetRequest) -> str | None:
     if request.decision is not None or request.part is None:
         return None
     account = table.session._core.account
-    cap, now = account.tree.cap_with_raises(node_of(request.part)), account.ledger.time
+    node = node_of(request.part)
+    cap, now = account.tree.cap_with_raises(node), account.ledger.time_in(node)
     spent = spent_words(table.limit(account.tree.grants()[request.part]).spent)
     before, after = limit_words(cap.at(now)), limit_words(cap.raised(request.total, None).at(now))
     return f"Spent so far: {spent}. Cap now: {before or 'none'}; after an approval: {after or 'none'}."
@@ -217,6 +219,7 @@ def _row(one: AuditRow) -> protocol.LoggedRow:
         words=one.words,
         cost=one.cost,
         actor=None if one.actor is None else printable(one.actor),
+        has_plan=one.kind in HAVE_PLANS,
     )
 
 
@@ -245,10 +248,10 @@ def version_of(served: ServedTable) -> str:
     """A text that changes with anything that `table_view` and `log_view` return."""
     try:
         ledger, tree = served.table.session.ledger, served.table.session._core.account.tree
-        caps = [tree.cap_with_raises(node_of(number)) for number in tree.grants()]
+        nodes = map(node_of, tree.grants())
+        lapsed = sum(tree.cap_with_raises(node).lapsed(ledger.time_in(node)) for node in nodes)
         one = served.table.running
         running = 0 if one is None or one.seconds < LONG_SECONDS else one.number
-        lapsed = sum(cap.lapsed(ledger.time) for cap in caps)
         return f"{served.table.name} {served.version} {ledger.count} {ledger.foreign_changes()} {lapsed} {running}"
     except DpnbError as error:
         return f"{served.table.name} {error}"

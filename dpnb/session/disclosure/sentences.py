@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
+from dpnb._core.history.launch_text import RESTORED
 from dpnb._core.ledger_metadata import NO_BUDGET
 from dpnb.accounting.exact import display_up, percent_up
 from dpnb.results.report_parts import (
@@ -86,7 +87,7 @@ def sections_of(facts: Facts) -> tuple[Section, ...]:
         Section("What is guaranteed", _guaranteed(facts)),
         Section("What has been released", _released(facts)),
         Section("How the budget is divided", _divided(facts)),
-        Section("What is not covered", (*NOT_COVERED, _where(facts))),
+        Section("What is not covered", (*NOT_COVERED, _where(facts), *_missing(facts))),
         Section("How to check this statement", _check(facts)),
     )
 
@@ -255,6 +256,17 @@ def _where(facts: Facts) -> str:
     if not local:
         return f"Access to the table itself. All requests were {service}."
     return f"Access to the table itself. {local:,} of the requests were {notebook}. The others were {service}."
+
+
+def _missing(facts: Facts) -> tuple[str, ...]:
+    """What a ledger that was accepted as an older copy may lack."""
+    rows = [str(one.row) for one in facts.acts if one.words.startswith(RESTORED)]
+    if not rows:
+        return ()
+    return (
+        f"Charges that the ledger lacks. It was accepted as one that may be an older copy (row {', '.join(rows)}): "
+        "what was released after that copy was made is not in it, and adds to what is stated here.",
+    )
 
 
 def _check(facts: Facts) -> tuple[str, ...]:

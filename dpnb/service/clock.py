@@ -1,0 +1,64 @@
+"""The time of a service, which never goes back: with an older time, tokens that have expired would be valid again."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from dpnb.copying import NotCopyable
+
+KEPT_SECONDS = 60
+"""How far the time must proceed for it to be written again."""
+
+
+class Clock(NotCopyable):
+    """A clock that is never behind what it was, also before a restart, nor behind the time that has passed since.
+
+    Parameters
+    ----------
+    wall : callable
+        The clock of the machine, which may be set back.
+    file : Path, optional
+        Where the time is kept for the next start.
+    """
+
+    def __init__(self, wall: Callable[[], datetime], file: Path | None = None) -> None:
+        self._wall, self._file, self._lock = wall, file, threading.Lock()
+        self._last = self._kept = datetime.min.replace(tzinfo=UTC)
+        self._at = time.monotonic()
+        if file is not None:
+            with suppress(OSError, ValueError):  # without it, the last rows of the ledgers tell the time
+                self.reach(file.read_text("ascii"))
+
+    def reach(self, stamp: str) -> None:
+        """Be at least at a time, as rows of a ledger write it.
+
+        Raises
+        ------
+        ValueError
+            If it is no time.
+        """
+        time = datetime.fromisoformat(stamp).astimezone(UTC)
+        with self._lock:
+            self._last = max(self._last, time)
+
+    def now(self) -> datetime:
+        """The time."""
+        with self._lock:
+            at = time.monotonic()
+            self._last, self._at = max(self._wall(), self._last + timedelta(seconds=at - self._at)), at
+            if self._file is not None and self._last - self._kept >= timedelta(seconds=KEPT_SECONDS):
+                self._kept = self._last
+                with suppress(OSError):  # it is kept again later, and this process goes on
+                    self._keep(self._file)
+            return self._last
+
+    def _keep(self, file: Path) -> None:
+        new = Path(f"{file}.new")
+        new.write_text(self._last.isoformat(timespec="milliseconds"), "ascii")
+        os.replace(new, file)

@@ -1,0 +1,147 @@
+"""The memory of a query over a table in memory is bounded, whatever its plan and however many rows a unit has."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpnb._backends.memory import blocks, working_set
+from dpnb._backends.memory.execute import affected_units, execute, scaled_sums
+from dpnb._backends.memory.prepare import prepared_table
+from dpnb._backends.memory.prepare.prepared_table import prepare
+from dpnb._compile import linear_query
+from dpnb._plan.expressions.nodes import And, Arithmetic, Column, Compare, Literal
+from dpnb._plan.measurements import (
+    Count,
+    CountUnits,
+    JointAggregation,
+    Mean,
+    Moments,
+    QuantileTree,
+    Ratio,
+    WeightedAggregation,
+)
+from dpnb._plan.plan import GroupLevel, Plan
+from dpnb._plan.privacy_unit import ContributionBounds, PrivacyUnit
+from dpnb._plan.schema import Bounded, Categories, Schema
+from waiting import LIMIT
+
+X, Y, G = Column("x"), Column("y"), Column("g")
+SCHEMA: Schema = {"x": Bounded(-3, 5), "y": Bounded(0.1, 2), "g": Categories(["a", "b", "c"])}
+PARTS = Count(X), CountUnits(), Mean(Arithmetic("*", X, Y)), Moments((X, Y), (G,)), QuantileTree(X), Ratio(X, Y)
+JOINT = JointAggregation(tuple(map(WeightedAggregation, PARTS)))
+WHERE = And(And(Compare("<", X, Literal(4)), Compare(">", Y, Literal(0.3))), Compare("!=", G, Literal("c")))
+PLANS = [
+    Plan(JOINT, where=WHERE),
+    Plan(JOINT, where=WHERE, group_by=(GroupLevel("g", G),)),
+    Plan(Moments((X, Y)), group_by=(GroupLevel("g", G),)),
+    Plan(JOINT, contribution_bounds=ContributionBounds(max_norm=1.5)),
+    Plan(Moments((X, Y)), where=WHERE, contribution_bounds=ContributionBounds(max_norm=1.5)),
+    Plan(Moments((X, Y)), group_by=(GroupLevel("g", G),), contribution_bounds=ContributionBounds(max_norm=1.5)),
+    Plan(JOINT, contribution_bounds=ContributionBounds(max_groups=1), group_by=(GroupLevel("g", G),)),
+]
+UNITS = {"one": 1, "few": 9, "many": 200}
+
+
+@pytest.mark.parametrize("units", UNITS)
+@pytest.mark.parametrize("plan", PLANS, ids=range(len(PLANS)))
+def test_the_answer_does_not_depend_on_how_many_rows_are_computed_at_a_time(
+    plan: Plan, units: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    random = np.random.default_rng(7)
+    frame = pd.DataFrame(
+        {
+            "x": random.uniform(-4, 6, 300),
+            "y": random.uniform(0, 2, 300),
+            "g": random.choice(["a", "b", "c", "d"], 300),
+            "p": random.integers(0, UNITS[units], 300),
+        }
+    )
+    frame.loc[::7, "x"] = np.nan
+    unit = PrivacyUnit("p", 300, ContributionBounds(max_rows=300))
+    query, table = linear_query(plan, SCHEMA, unit, divisible=True), prepare(frame, SCHEMA, unit)
+
+    def answers() -> list[Any]:
+        owners, squares = affected_units(query, table, SCHEMA)
+        norms = np.full(len(table.names), -1.0)
+        norms[owners[::2]] = np.sqrt(squares[::2]) / 2
+
+        def every_second(owners: Any, squares: Any) -> Any:
+            return (owners % 2 == 0) & (squares > 0)
+
+        sums = execute(query, table, SCHEMA), execute(query, table, SCHEMA, every_second)
+        return [owners, squares, *sums, scaled_sums(query, table, SCHEMA, norms)]
+
+    expected = answers()
+    monkeypatch.setattr(working_set, "BLOCK_BYTES", 2**12)
+    monkeypatch.setattr(working_set, "KEPT_BYTES", 0)
+    monkeypatch.setattr(working_set, "ANSWER_BYTES", 0)
+    monkeypatch.setattr(working_set, "LEAST_ROWS", 5)
+    for module in (blocks, prepared_table):
+        monkeypatch.setattr(module, "ROWS_AT_ONCE", 5)
+    assert working_set.rows_at_once(query) < 20
+    for found, whole in zip(answers(), expected, strict=True):
+        assert found.tolist() == whole.tolist()
+
+
+MEASURED = """
+import resource
+import numpy as np
+import pandas as pd
+from dpnb._backends.memory.execute import affected_units, execute
+from dpnb._backends.memory.prepare.prepared_table import prepare
+from dpnb._compile import linear_query
+from dpnb._plan.expressions.nodes import Column
+from dpnb._plan.measurements import Moments
+from dpnb._plan.plan import Plan
+from dpnb._plan.privacy_unit import ContributionBounds, PrivacyUnit
+from dpnb._plan.schema import Bounded
+
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+
+columns, rows = {columns}, 20_000
+names = [f"c{{index}}" for index in range(columns)]
+random = np.random.default_rng(3)
+frame = pd.DataFrame({{name: random.uniform(0, 1, rows) for name in names}})
+frame["p"] = np.arange(rows) // {rows_of_unit}
+schema = {{name: Bounded(0, 1) for name in names}}
+unit = PrivacyUnit("p", {rows_of_unit}, ContributionBounds(max_rows={rows_of_unit}))
+query = linear_query(Plan(Moments(tuple(map(Column, names))), contribution_bounds={bounds}), schema, unit)
+table = prepare(frame, schema, unit)
+with open("/proc/self/statm") as file:
+    size = int(file.read().split()[5]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_DATA, (size + {limit} * 2**20,) * 2)
+before = peak()
+execute(query, table, schema, {active})
+print("grew", peak() - before)
+"""
+
+CASES: dict[str, dict[str, Any]] = {
+    "sums": {"columns": 60, "rows_of_unit": 10},
+    "one unit has all rows": {"columns": 60, "rows_of_unit": 20_000},
+    "individual accounting": {"columns": 60, "rows_of_unit": 10, "active": "lambda owners, squares: squares > 0"},
+    "one unit, individual accounting": {
+        **{"columns": 60, "rows_of_unit": 20_000},
+        "active": "lambda owners, squares: squares > 0",
+    },
+    "clipped": {"columns": 40, "rows_of_unit": 10, "bounds": "ContributionBounds(max_norm=1.5)"},
+    "one unit, clipped": {"columns": 40, "rows_of_unit": 20_000, "bounds": "ContributionBounds(max_norm=1.5)"},
+}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="measures the memory of a process as Linux reports it")
+@pytest.mark.parametrize("case", CASES)
+def test_a_query_with_many_features_has_bounded_memory(case: str) -> None:
+    # An integer for each feature and row would be 138 or 302 MB, and several of them are needed without blocks.
+    arguments = {"bounds": "ContributionBounds()", "active": "None", "limit": 400, **CASES[case]}
+    script = MEASURED.format(**arguments)
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=LIMIT)
+    assert ended.returncode == 0, ended.stderr[-1000:]
+    grew = int(ended.stdout.split()[1])
+    assert grew < 200
