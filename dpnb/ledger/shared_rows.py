@@ -155,8 +155,11 @@ class SharedRows(NotCopyable):
                 if number <= known:
                     return self._chain[number * HASH_BYTES :][:HASH_BYTES].hex()
                 self._sync()
-                previous = self._chain[-HASH_BYTES:].hex()
-                for stored in self._ledger.stored(self._ids[known : known + HASHED_AT_ONCE], row.RESERVED_COLUMNS):
+                previous, ids = self._chain[-HASH_BYTES:].hex(), self._ids[known : known + HASHED_AT_ONCE]
+                rows = self._ledger.stored(ids, row.RESERVED_COLUMNS)
+                if not rows or [one["id"] for one in rows] != ids:
+                    raise LedgerError(f"ledger: must have the rows from {known + 1} on; they were removed")
+                for stored in rows:
                     shared = self._shared(stored)
                     previous = chained_hash(previous, {name: shared.get(name) for name in row.RESERVED_COLUMNS})
                     self._chain += bytes.fromhex(previous)
