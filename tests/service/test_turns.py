@@ -53,7 +53,7 @@ def opened(threads: int = 1) -> Iterator[tuple[Turns, Held]]:
 
 
 def fifo(self: Turns) -> turns.Turn[Any] | None:
-    """A control: first in, first out, whoever sent it."""
+    """A control: first in, first out, for all analysts together."""
     with self._changed:
         while not self._queues:
             if self._is_closed:
