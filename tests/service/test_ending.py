@@ -304,7 +304,7 @@ def test_so_does_a_step_of_a_mechanism(tmp_path: Path, monkeypatch: pytest.Monke
 
     def step(served: Served, number: int) -> bytes:
         total = served.session.frame["age"].sum()
-        return served.body(f"s{number}", Release(total.plan, total.view, TargetArguments("mu", f"{number}/1000"), "1"))
+        return served.body(f"s{number}", Release(total.plan, total.view, TargetArguments("mu", f"{number}/1001"), "1"))
 
     async def killed(served: Served) -> None:
         assert (await served.post(served.body("l", LAUNCHES["nr"]))).status_code == 200
