@@ -62,9 +62,9 @@ class SharedRows(NotCopyable):
         parameters: Mapping[str, str] | None = None,
     ) -> None:
         self._ledger, self._root = ledger, root
-        self.metadata = ledger.metadata if metadata is None else dict(metadata)
-        self.parameters = ledger.parameters if parameters is None else dict(parameters)
-        self._chain = bytearray.fromhex(chain_start(ledger.path, self.metadata, self.parameters).hash)  # of row 0, ...
+        known = ledger.metadata if metadata is None else metadata
+        start = chain_start(ledger.path, known, ledger.parameters if parameters is None else parameters)
+        self._chain = bytearray.fromhex(start.hash)  # the hashes of rows 0, 1, ...
         self._columns = tuple(name for name in SHARED_COLUMNS if shows_actors or name != "actor")
         self._ids: list[int] = []  # ids in the ledger of rows 1, 2, ...
         self._numbers: dict[int, int] = {}

@@ -121,7 +121,8 @@ STEPS = st.lists(st.tuples(st.integers(0, 1), st.sampled_from(KINDS), st.boolean
 def test_service_and_copy_have_the_same_hashes(mode: Mode, steps: list[tuple[int, str, bool]]) -> None:
     with analysts(mode) as both:
         shared = both.shared(0)
-        with closing(ReplicaLedger("clinic", shared.metadata, shared.parameters)) as replica:
+        known = OWN if mode == "reserved" else {"metadata": METADATA, "parameters": PARAMETERS}
+        with closing(ReplicaLedger("clinic", **known)) as replica:
             seen = [replica.last]
             for person, kind, is_read in steps:
                 both.do(person, kind)
