@@ -120,6 +120,7 @@ def above(number: int) -> Body:
 
 
 MEMORY = (
+    lambda: quantiles_by("k", "g", "n"),
     lambda: moments(60),
     lambda: moments(100),
     lambda: moments(139),
@@ -129,22 +130,21 @@ MEMORY = (
     lambda: correlations(100),
     lambda: count(group_by=levels("many", "k", "g", "n")),
     lambda: count(group_by=[*levels("many", "k", "g", "n"), MONTH]),
-    lambda: quantiles_by("k", "g", "n"),
     lambda: quantiles_by("many"),
     lambda: joint(100),
     lambda: joint(400),
 )
-"""Plans with very many numbers, at an amount that is admitted."""
+"""Plans with very many numbers, at an amount that is admitted; the cheapest first."""
 
 WORK = (
+    lambda: nested(70),
     lambda: moments(139, FAR),
     lambda: count(FAR, group_by=levels("many", "k", "g", "n")),
     lambda: moments(400, FAR),
     lambda: moments(1500, FAR),
-    lambda: nested(70),
     lambda: looked_up(30_000),
     lambda: batch(180, FAR),
     lambda: batch(256, FAR),
     lambda: count(FAR, group_by=[*levels("many", "k", "g", "n"), MONTH]),
 )
-"""Plans that cost much before anything is charged, or that never are."""
+"""Plans that cost much before anything is charged, or that never are; the cheapest first."""

@@ -25,6 +25,7 @@ import dpnb
 from dpnb._core.accountant.grant import Mode
 from dpnb.errors import DpnbError, ExecutionStopped, ServiceUnavailable
 from dpnb.remote.channel import LONGEST_PAUSE
+from dpnb.service.settings import Limits
 from dpnb.service.tokens import new_token
 from kernels import Kernel
 from service.bodies import ROWS, session_of, valid_bodies
@@ -38,11 +39,15 @@ from waiting import LIMIT, wait_until
 HONEST = ("ana0", "ana1")
 ANALYSTS = (*HONEST, *OF_ANALYSTS)
 
-MOST_MEMORY = 1500.0
-"""Megabytes of the service: the declared figure."""
+MOST_MEMORY = 400.0 + Limits().query_memory_mb
+"""Megabytes of the service: what the process and its table take, and the declared figure of a query."""
 
 MOST_WAIT = 60.0
-"""Seconds that an honest request takes at most, without the time in which the service is not there."""
+"""Seconds that an honest request takes at most, without the time in which the service is not there.
+
+It waits for at most one piece of work of each of the other seven, and each has its limit (`Limits.work`); on a machine
+with two cores that does nothing else the longest takes about four.
+"""
 
 MOST_HEALTH = 10.0
 """Seconds until the health check is answered, on a machine that the attackers share with the service."""

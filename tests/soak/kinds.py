@@ -143,14 +143,15 @@ def mutate(attacker: Attacker) -> None:
 
 def take_memory(attacker: Attacker) -> None:
     """Plans with very many numbers, which cost little of the budget."""
-    call = attacker.chance.choice(bombs.MEMORY)()
+    call = attacker.chance.choice(bombs.MEMORY[: attacker.some(len(bombs.MEMORY))])()
     call["plan"]["where"] = bombs.above(attacker.chance.randrange(10**6))  # no recorded answer
     attacker.post("memory", attacker.body(call))
 
 
 def take_work(attacker: Attacker) -> None:
     """Plans that are expensive before they are charged, three at once."""
-    calls = [attacker.chance.choice(bombs.WORK)() for _ in range(attacker.some(3))]
+    kinds = bombs.WORK[: attacker.some(len(bombs.WORK))]
+    calls = [attacker.chance.choice(kinds)() for _ in range(attacker.some(3))]
     attacker.each(*(lambda call=call: attacker.post("work", attacker.body(call)) for call in calls))  # type: ignore[misc]
 
 
