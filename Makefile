@@ -70,7 +70,7 @@ attacks: set-up-test  ## the published attacks, each with a control that it must
 repeat: set-up-thorough  ## the tests that wait for something, sixty times on busy cores (TIMES=, PYTEST_FLAGS=)
 	cd tests && $(ENV) "$(CURDIR)/$(PY)" -m soak.repeat --times $(or $(TIMES),60) $(PYTEST_FLAGS)
 
-soak: set-up-thorough  ## kill, load, fork and interrupt for long, and print what was done (SOAK_FLAGS="--minutes 30")
+soak: set-up-thorough  ## kill, load, fork, interrupt and attack, and print what was done; an hour (SOAK_FLAGS="--minutes 30")
 	cd tests && $(ENV) "$(CURDIR)/$(PY)" -m soak $(SOAK_FLAGS)
 
 coverage:  ## every test, and which lines of dpnb no test ran; twice as long

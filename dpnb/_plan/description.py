@@ -41,10 +41,16 @@ def describe_aggregation(aggregation: Measured, view: AnyView) -> str:
         if described and isinstance(view, ColumnsView) and view.title == title_of_description(described):
             return title_of_description(described, explained)
         columns = view.columns if isinstance(view, ColumnsView) else ()
-        shown = [_words(parts[named.part], named.view) for named in columns]
-        shown = shown or [_words(part, PlainView()) for part in parts]
-        return ", ".join(dict.fromkeys(shown))
+        named_parts = {one.part for one in columns}
+        shown = [_words(parts[one.part], one.view) for one in columns if 0 <= one.part < len(parts)]
+        others = [_words(part, PlainView()) for at, part in enumerate(parts) if at not in named_parts]
+        return ", ".join(dict.fromkeys(shown)) + _also(others) if shown else ", ".join(dict.fromkeys(others))
     return _words(aggregation, view)
+
+
+def _also(others: Sequence[str]) -> str:
+    """What is measured, and released, although the view does not show it."""
+    return f" (also measured: {', '.join(dict.fromkeys(others))})" if others else ""
 
 
 def title_of_description(columns: Sequence[Expression], text: Callable[[Expression], str] = words) -> str:
@@ -112,17 +118,21 @@ def _is_condition(node: Expression) -> bool:
 def _moment_words(columns: tuple[Expression, ...], view: AnyView) -> str:
     if not isinstance(view, MomentsView):
         return f"moments of {', '.join(map(explained, columns))}"
-    chosen = [explained(columns[at]) for at in view.columns]
+    shown = [
+        columns[at] for at in view.columns if 0 <= at < len(columns)
+    ]  # a view that will be refused may have others
+    also = _also([explained(node) for at, node in enumerate(columns) if at not in view.columns])
+    chosen = list(map(explained, shown))
     if view.labels:  # names that the analyst chose
-        chosen = [named(label, columns[at]) for label, at in zip(view.labels, view.columns, strict=False)]
+        chosen = list(map(named, view.labels, shown))
     if view.statistic == "regression":
-        return f"regression of {chosen[0]} on {', '.join(explained(columns[at]) for at in view.columns[1:])}"
+        return f"regression of {', '.join(chosen[:1])} on {', '.join(map(explained, shown[1:]))}{also}"
     if view.statistic in ("corr matrix", "cov matrix"):
         kind = "correlations" if view.statistic == "corr matrix" else f"{'sample ' if view.ddof else ''}covariances"
-        return f"{kind} of {', '.join(chosen)}"
+        return f"{kind} of {', '.join(chosen)}{also}"
     name = {"cov": "covariance", "corr": "correlation", "var": "variance", "std": "standard deviation"}
     sample = "sample " if view.ddof else ""  # the usual name of what is divided by the count less 1
-    return f"{sample}{name.get(view.statistic, view.statistic)} of {' and '.join(chosen)}"
+    return f"{sample}{name.get(view.statistic, view.statistic)} of {' and '.join(chosen)}{also}"
 
 
 def _quantile_words(view: AnyView) -> str:

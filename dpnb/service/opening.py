@@ -24,7 +24,7 @@ from dpnb.copying import NotCopyable
 from dpnb.errors import ChargesStopped, DpnbError, InvalidValueError, LedgerError, RequestError
 from dpnb.interactive.closing import close_launch
 from dpnb.interactive.threshold.hidden_noise import hidden_noise
-from dpnb.ledger import MEMORY, Charge, node_of, parent_launch
+from dpnb.ledger import MEMORY, Charge, Ledger, node_of, parent_launch
 from dpnb.ledger.shared_rows import SharedRows
 from dpnb.service.heads import follow_head
 from dpnb.service.held import HeldRows
@@ -113,15 +113,11 @@ class OpenTable(NotCopyable):
             if name not in analysts:
                 rows = self._pooled_rows
                 if part.mode == "reserved":
-                    rows = self._reserved_rows(part)
+                    metadata, parameters = _known_of(self.session.ledger, part)
+                    root = node_of(part.id)
+                    rows = SharedRows(self.session.ledger, root, metadata=metadata, parameters=parameters)
                 analysts[name] = AnalystSession(name, BaseSession(core.for_analyst(part)), rows, part)
         self.settings, self._analysts = settings, analysts
-
-    def _reserved_rows(self, part: Grant) -> SharedRows:
-        """The rows of a reserved part, whose ceiling is all that its analyst knows of the budget."""
-        ledger = self.session.ledger
-        metadata = {**ledger.metadata, "budget": json.dumps(part.budget.to_json())}
-        return SharedRows(ledger, node_of(part.id), metadata=metadata, parameters=part.parameters)
 
     def limit(self, part: Grant) -> Limit:
         """The cap of a part of the budget, with what was charged to it."""
@@ -212,13 +208,14 @@ class AnalystSession(NotCopyable):
         """The table as the analyst may know it."""
         core = self.session._core
         public, number = core.pricer.public, 0
+        metadata, parameters = _known_of(core.account.ledger, self._part)
         if self._part is not None and not self._is_reserved:
             (number,) = self.rows.by_ids((self._part.id,))
         return Table(
             core.name,
             core.version,
-            self.rows.metadata,
-            self.rows.parameters,
+            metadata,
+            parameters,
             core.tables.columns,
             public.units,
             dict(public.rows),
@@ -277,6 +274,13 @@ class AnalystSession(NotCopyable):
                     f"table: the curator has revoked {whose} of the budget; nothing was charged; recorded answers stay "
                     "free"
                 )
+
+
+def _known_of(ledger: Ledger, part: Grant | None) -> tuple[dict[str, str], dict[str, str]]:
+    """What an analyst knows as the metadata and parameters of the ledger: in reserved mode, of the own ceiling only."""
+    if part is None or part.mode != "reserved":
+        return ledger.metadata, ledger.parameters
+    return {**ledger.metadata, "budget": json.dumps(part.budget.to_json())}, dict(part.parameters)
 
 
 def open_table(settings: TableSettings, heads: Path | None = None, *, restored: bool = False) -> OpenTable:

@@ -85,11 +85,15 @@ def _lines(value: Any, indent: str) -> list[str]:
     if not isinstance(value, dict | list) or len(indent) + len(compact) <= WIDTH:
         return [indent + compact]
     inside = f"{indent} "
+    if isinstance(value, list) and not any(isinstance(part, dict) for part in value):
+        texts = [json.dumps(part, ensure_ascii=False) for part in value]
+        if max(map(len, texts)) <= WIDTH:
+            return [f"{indent}[", *_filled(texts, inside), f"{indent}]"]
     if isinstance(value, dict):
         named = [(f"{json.dumps(name, ensure_ascii=False)}: ", part) for name, part in value.items()]
     else:
         named = [("", part) for part in value]
-    lines = []
+    lines: list[str] = []
     for name, part in named:
         first, *rest = _lines(part, inside)
         lines += [f"{inside}{name}{first.removeprefix(inside)}", *rest]
@@ -97,6 +101,18 @@ def _lines(value: Any, indent: str) -> list[str]:
     lines[-1] = lines[-1].removesuffix(",")
     start, end = "{}" if isinstance(value, dict) else "[]"
     return [indent + start, *lines, indent + end]
+
+
+def _filled(texts: list[str], indent: str) -> list[str]:
+    """The parts of a list, several on each line."""
+    lines = [indent + texts[0]]
+    for text in texts[1:]:
+        if len(lines[-1]) + len(text) + 2 > WIDTH:
+            lines[-1] += ","
+            lines.append(indent + text)
+        else:
+            lines[-1] += f", {text}"
+    return lines
 
 
 def _bounded(text: str, limit: int) -> str:

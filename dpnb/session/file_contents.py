@@ -95,16 +95,16 @@ def _secret(path: Path, *, make: bool) -> bytes | None:
     Raises
     ------
     InvalidValueError
-        If others can read the file, or it is no secret.
+        If it cannot be made or read, others can read it, or it is no secret.
     """
-    if make and not os.path.lexists(path):
-        _make(path)
     try:
+        if make and not os.path.lexists(path):
+            _make(path)
         file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise InvalidValueError(f"ledger: its secret {str(path)!r} cannot be read: {error.strerror}") from None
+        raise InvalidValueError(f"ledger: its secret {str(path)!r} cannot be made or read: {error.strerror}") from None
     with os.fdopen(file, "rb") as opened:
         status, secret = os.fstat(file), opened.read(BYTES + 1)
     if stat.S_IMODE(status.st_mode) & 0o077:

@@ -119,11 +119,19 @@ LIES: dict[str, tuple[str, str]] = {
                 ColumnsView((NamedColumn("age", 0, MomentsView("mean")),), LIE), Moments((NOTE,)), QuantileTree(NOTE)
             )
         ),
-        "mean of note",
+        "mean of note (also measured: quantiles of note)",
     ),
     "labels of a matrix": (
         words(Moments((NOTE, AGE)), MomentsView("corr matrix", (0, 1), ("city", "age"))),
         "correlations of city (made from note), age",
+    ),
+    "part that is not in the view": (
+        words(*joint(ColumnsView((NamedColumn("n", 0),)), Count(), Mean(NOTE))),
+        "count of rows (also measured: mean of note)",
+    ),
+    "moment that is not in the view": (
+        words(Moments((AGE, NOTE)), MomentsView("var", (0,))),
+        "variance of age (also measured: note)",
     ),
     "outcome of a regression": (
         words(Moments((NOTE, AGE)), MomentsView("regression", (0, 1), ("city", "age"))),
@@ -292,6 +300,9 @@ def plans(draw: st.DrawFn) -> tuple[Plan, AnyView]:
                 (Gradient(RegressionModel("linear", one, (other,) * 8, (number(),)), (), 1.0), PlainView()),
                 joint(ColumnsView((), f"description of {label}"), Moments((one,)), QuantileTree(other)),
                 joint(ColumnsView((), label), Count(one), Mean(other)),
+                joint(ColumnsView((NamedColumn(label, 0), NamedColumn(label, 9))), Count(one), Mean(other)),
+                (Moments((one, other)), MomentsView("mean", (0,))),
+                (Moments((one, other)), MomentsView("corr matrix", (1, 9), (label, label))),
             ]
         )
     )

@@ -165,7 +165,13 @@ def test_the_secret_is_the_curators_alone(tmp_path: Path) -> None:
     secret.write_bytes(whole[:5])
     with pytest.raises(InvalidValueError, match="must have 32 bytes"):
         served(tmp_path)
+    secret.unlink()
+    secret.symlink_to("another")
+    with pytest.raises(InvalidValueError, match="cannot be made or read"):
+        served(tmp_path)
+    secret.unlink()
     secret.write_bytes(whole)
+    secret.chmod(0o600)
     served(tmp_path)
 
 

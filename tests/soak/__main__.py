@@ -1,4 +1,4 @@
-"""``python -m soak``: kill, load, fork and interrupt for long, and state what was done; in the folder ``tests``.
+"""``python -m soak``: kill, load, fork, interrupt and attack for long, and state what was done; in ``tests``.
 
 It ends with an error if anything did not hold, after the other parts; the folder with the ledgers is kept then.
 """
@@ -13,10 +13,14 @@ import tempfile
 import time
 import traceback
 from collections import Counter
+from functools import partial
 from itertools import count
 from pathlib import Path
 
 from soak.parts import PARTS
+
+HOSTILE, ITS_SHARE = "hostile", 2 / 3
+"""The part whose round is as long as its time, and how much it has of the time of all parts."""
 
 FIGURES = ("rounds", "kills", "interrupts", "forks", "requests", "charges", "failures", "seconds")
 
@@ -24,6 +28,7 @@ FIGURES = ("rounds", "kills", "interrupts", "forks", "requests", "charges", "fai
 def soak(name: str, folder: Path, seed: int, minutes: float, rounds: int | None) -> Counter[str]:
     """Rounds of one part until the time is over or the number of rounds is reached; one that has begun is finished."""
     done: Counter[str] = Counter()
+    part = partial(PARTS[name], minutes=minutes) if name == HOSTILE else PARTS[name]
     began = time.monotonic()
     for number in count():
         if number >= rounds if rounds is not None else time.monotonic() - began >= 60 * minutes:
@@ -32,16 +37,27 @@ def soak(name: str, folder: Path, seed: int, minutes: float, rounds: int | None)
         here.mkdir()
         done["rounds"] += 1
         try:
-            done += PARTS[name](here, random.Random(f"{seed} {name} {number}"))
+            did = part(here, random.Random(f"{seed} {name} {number}"))
         except Exception:  # noqa: BLE001  (the other rounds go on)
             done["failures"] += 1
             print(f"{name}, round {number} of seed {seed}; its ledgers are in {here}:", file=sys.stderr)
             traceback.print_exc()
         else:
-            shutil.rmtree(here)
+            done += did
+            if did["failures"]:  # which it has printed
+                print(f"{name}, round {number} of seed {seed}; all of it is in {here}", file=sys.stderr)
+            else:
+                shutil.rmtree(here)
         done["seconds"] = round(time.monotonic() - began)
         print(f"{name}: {line(done)}", flush=True)
     return done
+
+
+def shares(names: list[str]) -> dict[str, float]:
+    """Which part of the time each part has."""
+    its = ITS_SHARE if HOSTILE in names else 0.0
+    others = len(names) - (HOSTILE in names)
+    return {name: (its if others else 1.0) if name == HOSTILE else (1 - its) / others for name in names}
 
 
 def line(done: Counter[str]) -> str:
@@ -56,7 +72,7 @@ def table(found: dict[str, Counter[str]]) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m soak", description=__doc__)
-    parser.add_argument("--minutes", type=float, default=30, help="of all parts together (default 30)")
+    parser.add_argument("--minutes", type=float, default=60, help="of all parts together (default 60)")
     parser.add_argument("--rounds", type=int, help="of each part, however long they take")
     parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS), help="these parts alone")
     parser.add_argument("--seed", type=int, default=1)
@@ -64,8 +80,8 @@ def main() -> int:
     folder = Path(tempfile.mkdtemp(prefix="dpnb-soak-"))
     found: dict[str, Counter[str]] = {}
     try:
-        for name in given.only:
-            found[name] = soak(name, folder, given.seed, given.minutes / len(given.only), given.rounds)
+        for name, share in shares(given.only).items():
+            found[name] = soak(name, folder, given.seed, given.minutes * share, given.rounds)
     finally:
         print(table(found))
         if not any(done["failures"] for done in found.values()):

@@ -1,7 +1,7 @@
 """What a soak run does, round by round; each round checks what must hold, and raises where it does not.
 
 The tests have short forms of the same in test_crash.py, core/test_many_kernels.py, ledger/test_forks.py,
-test_interrupt_engines.py and service/test_killed.py.
+test_interrupt_engines.py, service/test_killed.py and service/test_hostile_load.py.
 """
 
 from __future__ import annotations
@@ -12,10 +12,9 @@ from collections.abc import Callable
 from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Protocol, get_args
+from typing import Protocol
 
 from crashes import BUDGET, Shown, all_shown_answers_stand, killed_at_some_moment
-from dpnb._core.accountant.grant import Mode
 from dpnb.accounting.losses import GDP
 from kernels import Kernel, ask, kernels, open_session
 from ledger.rows import opened
@@ -24,8 +23,8 @@ from ledger.test_forks import reserve as charge
 from load import killed_in_turn, rows_of, spends_the_rest_exactly, told
 from service.idle import idle_analysts
 from service.killed import killed_while_clients_ask
-from service.open_page import OpenPage
 from service.test_fuzz import fuzz
+from soak.hostile import Load, under_attack
 from test_interrupt_engines import interrupted_now_and_then, unharmed
 
 REQUESTS = 2_500
@@ -108,14 +107,6 @@ def service(folder: Path, chance: random.Random) -> Counter[str]:
     return Counter(kills=20, requests=len(shown), charges=len(shown))
 
 
-def analysts(folder: Path, chance: random.Random) -> Counter[str]:
-    """A service with eight analysts of a thousand requests each and an open page, which is killed two hundred times."""
-    mode, page = chance.choice(get_args(Mode)), OpenPage(folder / "tokens.json")
-    shown = killed_while_clients_ask(folder, chance, clients=8, queries=1000, kills=200, mode=mode, page=page)
-    print(f"analysts: the page was read {page.states} times, after {page.logins} logins", flush=True)
-    return Counter(kills=200, requests=len(shown), charges=len(shown))
-
-
 def fuzzed(folder: Path, chance: random.Random) -> Counter[str]:
     """Ten thousand random and mutated bodies, on two neighbouring tables: the same outcome, and no failure."""
     kinds = fuzz(folder, 10_000, chance.randrange(10**9))
@@ -130,6 +121,11 @@ def idle(folder: Path, chance: random.Random) -> Counter[str]:
     return Counter(requests=200, charges=200)
 
 
+def hostile(folder: Path, chance: random.Random, minutes: float = 6) -> Counter[str]:
+    """A service with eight analysts, of whom six attack it, in both modes; one round, as long as there is time."""
+    return under_attack(folder, chance, Load(60 * minutes / 2))
+
+
 PARTS: dict[str, Callable[[Path, random.Random], Counter[str]]] = {
     "crashes": crashes,
     "many": many,
@@ -137,7 +133,7 @@ PARTS: dict[str, Callable[[Path, random.Random], Counter[str]]] = {
     "forks": forks,
     "interrupts": interrupts,
     "service": service,
-    "analysts": analysts,
     "fuzz": fuzzed,
     "idle": idle,
+    "hostile": hostile,
 }

@@ -61,7 +61,7 @@ export class PlanView implements IView<IPlanOf> {
 function planText(plan: string): HTMLElement {
   const node = element('pre', 'dpnb-plan-text dpnb-foreign', plan);
   node.tabIndex = 0;
-  node.setAttribute('role', 'region');
+  node.setAttribute('role', 'group');
   node.setAttribute('aria-label', trans.__('Whole plan'));
   return node;
 }
