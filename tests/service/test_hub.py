@@ -239,6 +239,29 @@ def test_invented_tokens_do_not_flood_the_hub(fake: FakeHub) -> None:
     run_in_loop(scenario())
 
 
+def test_a_token_that_was_valid_before_does_not_wait_for_invented_ones(fake: FakeHub) -> None:
+    may_reply = threading.Event()
+
+    def waits(request: httpx.Request) -> httpx.Response:
+        if request.headers["Authorization"].endswith(TOKEN):
+            return httpx.Response(200, json=fake.users[TOKEN])
+        may_reply.wait(LIMIT)
+        return httpx.Response(403)
+
+    async def scenario() -> None:
+        with fake.identities() as hub:
+            assert await hub.find(TOKEN) == Identity("ana", "analyst")
+            fake.reply, fake.time = waits, fake.time + CACHE_SECONDS + 1
+            first = [asyncio.create_task(hub.find(f"invented-{number}")) for number in range(MAX_WAITING)]
+            await asyncio.sleep(0)
+            assert await asyncio.wait_for(hub.find(TOKEN), LIMIT) == Identity("ana", "analyst")
+            assert fake.asked.count(TOKEN) == 2
+            may_reply.set()
+            await asyncio.gather(*first)
+
+    run_in_loop(scenario())
+
+
 def test_the_hub_never_sees_a_token_of_the_service(fake: FakeHub, tmp_path: Path) -> None:
     token = new_token(tmp_path / "tokens.json", "ana")
     revoke_tokens(tmp_path / "tokens.json", "ana")
