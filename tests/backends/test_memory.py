@@ -10,6 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dpnb._backends import opened
+from dpnb._backends.lazy import execute as lazy_execute
 from dpnb._backends.memory import blocks, working_set
 from dpnb._backends.memory.execute import affected_units, execute, scaled_sums
 from dpnb._backends.memory.prepare import prepared_table
@@ -145,3 +147,27 @@ def test_a_query_with_many_features_has_bounded_memory(case: str) -> None:
     assert ended.returncode == 0, ended.stderr[-1000:]
     grew = int(ended.stdout.split()[1])
     assert grew < 200
+
+
+@pytest.mark.parametrize("engine", ["polars", "duckdb"])
+def test_an_engine_sums_a_few_features_at_a_time(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    frame = pd.DataFrame({"x": [0.5, np.nan, 3.0, 4.0] * 5, "y": [0.2, 1.0, 1.9, 0.4] * 5, "p": np.arange(20) // 3})
+    frame["g"] = ["a", "b", "c", "b"] * 5
+    # The mean of y leaves out no row that the others need: which rows of a unit count is the same in every pass.
+    parts = Mean(X), Mean(Y), Moments((X, Y), (G,)), CountUnits(), QuantileTree(Y)
+    plan = Plan(
+        JointAggregation(tuple(map(WeightedAggregation, parts))),
+        group_by=(GroupLevel("g", G),),
+        contribution_bounds=ContributionBounds(max_rows=2, max_groups=1),
+    )
+    unit = PrivacyUnit("p", 3, ContributionBounds(max_rows=3))
+    query = linear_query(plan, SCHEMA, unit)
+    expected = execute(query, prepare(frame, SCHEMA, unit), SCHEMA)
+    pl = pytest.importorskip("polars")
+    native = pl.from_pandas(frame).lazy()
+    if engine == "duckdb":
+        native = pytest.importorskip("duckdb").connect().from_arrow(pl.from_pandas(frame).to_arrow())
+    backend = opened({"": native}, {"": SCHEMA}, {"": unit})
+    for at_once in (1, 3, 100):
+        monkeypatch.setattr(lazy_execute, "FEATURES_AT_ONCE", at_once)
+        assert backend.sums(query).tolist() == expected.tolist()
