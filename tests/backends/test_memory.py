@@ -151,9 +151,11 @@ def test_a_query_with_many_features_has_bounded_memory(case: str) -> None:
 
 @pytest.mark.parametrize("engine", ["polars", "duckdb"])
 def test_an_engine_sums_a_few_features_at_a_time(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    frame = pd.DataFrame({"x": [0.5, np.nan, 3.0, 4.0] * 5, "y": [0.2, 1.0, 1.9, 0.4] * 5, "p": np.arange(20) // 3})
-    frame["g"] = ["a", "b", "c", "b"] * 5
-    # The mean of y leaves out no row that the others need: which rows of a unit count is the same in every pass.
+    random = np.random.default_rng(4)
+    frame = pd.DataFrame({"x": random.uniform(-4, 6, 60), "y": random.uniform(0, 2, 60), "p": np.arange(60) // 3})
+    frame.loc[::3, "x"] = np.nan
+    frame["g"] = random.choice(["a", "b", "c"], 60)
+    # A pass of the mean of x alone must count the same rows of a unit as one of all features, which need no column.
     parts = Mean(X), Mean(Y), Moments((X, Y), (G,)), CountUnits(), QuantileTree(Y)
     plan = Plan(
         JointAggregation(tuple(map(WeightedAggregation, parts))),
