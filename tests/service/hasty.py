@@ -1,4 +1,4 @@
-"""A service whose limits of time and number are set: ``python hasty.py SETTINGS NAME=VALUE ...``."""
+"""A service whose limits of time and number are set: ``python hasty.py SETTINGS [--restored] NAME=VALUE ...``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from dpnb.service import connections
 sqlite_file.SYNCHRONOUS = "OFF"  # no test of it cuts the power
 
 if __name__ == "__main__":
-    for setting in sys.argv[2:]:
+    options = [one for one in sys.argv[2:] if one.startswith("--")]
+    for setting in sys.argv[2 + len(options) :]:
         name, _, value = setting.partition("=")
         setattr(connections, name, float(value) if "." in value else int(value))
-    sys.exit(main(["serve", sys.argv[1]]))
+    sys.exit(main(["serve", *options, sys.argv[1]]))

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import resource
+import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import time
@@ -47,7 +49,7 @@ class Service:
     """A service with a cockpit as a process."""
 
     def __init__(self, folder: Path, limits: str = "") -> None:
-        self.folder, self.page = folder, ""
+        self.folder, self.page, self.url = folder, "", ""
         (folder / "people.csv").write_text("age\n3\n", "utf-8")
         (folder / "people.toml").write_text(DECLARATION.format("people"), "utf-8")
         (folder / "curator.toml").write_text(SETTINGS.format(limits), "utf-8")
@@ -62,7 +64,8 @@ class Service:
             try:
                 assert process.stdout is not None
                 self.page = process.stdout.readline().partition("page is at ")[2].partition(";")[0]
-                assert "serving at unix://" in process.stdout.readline()
+                self.url = process.stdout.readline().partition("serving at ")[2].partition(";")[0].strip()
+                assert self.url
                 yield process
             finally:
                 if process.poll() is None:
@@ -354,3 +357,30 @@ def test_failed_logins_are_limited_on_the_analysts_port_and_lock_nobody_out(fold
         codes = [client.get("/v1/tables", headers=wrong).status_code for _ in range(FAILURES_PER_MINUTE + 5)]
         assert codes == [401] * FAILURES_PER_MINUTE + [429] * 5
         assert client.get("/v1/tables").status_code == 200
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="makes the certificate")
+def test_a_silent_client_is_closed_during_the_handshake_of_tls_and_replies_name_tls_for_later(folder: Path) -> None:
+    service = Service(folder)
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=localhost"]
+    command += ["-addext", "subjectAltName=DNS:localhost", "-keyout", "key.pem", "-out", "cert.pem"]
+    subprocess.run(command, cwd=folder, check=True, capture_output=True)
+    tls = 'host = "127.0.0.1"\nport = 0\nnames = ["localhost"]\ntls = { certificate = "cert.pem", key = "key.pem" }\n'
+    settings = (folder / "curator.toml").read_text("utf-8").replace('socket = "s"\n', tls)
+    (folder / "curator.toml").write_text(settings, "utf-8")
+    with service.served("HEAD_SECONDS=1"):
+        port = urlsplit(service.url).port or 0
+        with closing(socket.create_connection(("127.0.0.1", port), LIMIT)) as silent:
+            assert until_closed(silent) == b""
+        context = ssl.create_default_context(cafile=str(folder / "cert.pem"))
+        with httpx.Client(base_url=f"https://localhost:{port}", verify=context, timeout=LIMIT) as client:
+            for path in ("/v1/health", "/v1/tables", "/none"):
+                assert client.get(path).headers["strict-transport-security"] == "max-age=31536000"
+        with (
+            closing(socket.create_connection(("127.0.0.1", port), LIMIT)) as plain,
+            context.wrap_socket(plain, server_hostname="localhost") as opened,
+        ):
+            opened.sendall(INVALID["bare line feeds"])
+            refused = opened.recv(1000).lower()
+            assert refused.startswith(b"http/1.1 400")
+            assert b"strict-transport-security" in refused
