@@ -172,7 +172,7 @@ def test_tables_are_made_of_what_the_code_reads() -> None:
             "freeze",
             "unfreeze",
         ),
-        *("requests", "approve", "decline", "grant", "revoke", "restore"),
+        *("requests", "approve", "decline", "grant", "revoke", "restore", "end", "resume"),
     }
 
 

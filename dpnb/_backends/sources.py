@@ -1,6 +1,6 @@
 """Tables by name, and the joins and parts of them that queries use.
 
-Each is created once and kept.  A join holds no rows: it is a plan of the engine, or
+Those used last are kept.  A join holds no rows: it is a plan of the engine, or
 `dpnb._backends.memory.join_pairs.JoinedRows`.
 """
 
@@ -18,6 +18,12 @@ from dpnb.copying import NotCopyable
 
 R = TypeVar("R")
 
+LEAST_KEPT = 2**27
+"""Memory that joins and parts may take in any case."""
+
+MAX_DERIVED = 1000
+"""Largest number of joins and parts that are kept."""
+
 
 class SourceResolver(NotCopyable, ABC, Generic[R]):
     """Tables, joins and parts of one backend.
@@ -31,6 +37,7 @@ class SourceResolver(NotCopyable, ABC, Generic[R]):
     def __init__(self, tables: Mapping[str, R], schemas: Schemas) -> None:
         self._sources: dict[TableSource, R] = {}
         self._sources.update(tables)
+        self._derived: dict[TableSource, R] = {}
         self._names, self._schemas = tuple(tables), schemas
 
     def schema(self, source: TableSource) -> Schema:
@@ -45,15 +52,33 @@ class SourceResolver(NotCopyable, ABC, Generic[R]):
         KeyError
             There is no such table.
         """
-        if source not in self._sources:
+        if source in self._sources:
+            return self._sources[source]
+        derived = self._derived.pop(source, None)
+        if derived is None:
             if isinstance(source, Join):
                 sides = self.rows(source.left), self.rows(source.right)
-                self._sources[source] = self._joined(*sides, source)
+                derived = self._joined(*sides, source)
             elif isinstance(source, PartSource):
-                self._sources[source] = self._part(self.rows(source.source), source)
+                derived = self._part(self.rows(source.source), source)
             else:
                 raise KeyError(source)
-        return self._sources[source]
+        self._derived[source] = derived  # the last one
+        self._forget()
+        return derived
+
+    def _forget(self) -> None:
+        """Forget the joins and parts that were not used for longest, while they take more memory than the tables."""
+        room = max(LEAST_KEPT, sum(map(self._bytes, self._sources.values())))
+        sizes = {source: self._bytes(rows) for source, rows in self._derived.items()}
+        for source in list(sizes)[:-1]:
+            if len(self._derived) <= MAX_DERIVED and sum(sizes[other] for other in self._derived) <= room:
+                return
+            del self._derived[source]
+
+    def _bytes(self, rows: R) -> int:
+        """Memory of the rows of a table, join or part in this process."""
+        return 0
 
     @abstractmethod
     def _joined(self, left: R, right: R, source: Join) -> R:

@@ -18,7 +18,6 @@ from dpnb._plan.measurements import Discovery, Single, weighted_parts
 from dpnb._plan.plan import Plan, group_keys
 from dpnb._plan.privacy_unit import ContributionBounds, PrivacyUnit, effective_bounds
 from dpnb._plan.schema import Key, Schema
-from dpnb._plan.structure import check_structure
 from dpnb.errors import PlanError
 
 MIN_WEIGHT = 2**8
@@ -136,7 +135,7 @@ def linear_query(
     Parameters
     ----------
     plan : Plan
-        The plan.
+        The plan; if a client may have written it, one that `check_structure` does not refuse.
     schema : dict
         The schema of the plan's table.
     unit : PrivacyUnit
@@ -154,7 +153,6 @@ def linear_query(
     PlanError
         The plan is undefined or unbounded under the schema, one of its numbers is out of range, or it is too large.
     """
-    check_structure(plan)
     limits.refuse(plan.words, work_of(plan, schema))
     check_plan(plan, schema)
     bounds = effective_bounds(unit, plan.contribution_bounds)

@@ -13,8 +13,8 @@ from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.budget_request import (
     MAX_PENDING,
     MAX_QUERIES,
-    MAX_WORDS,
     RequestedQuery,
+    query_digest,
     request_details,
 )
 from dpnb._core.accountant.grant import Grant
@@ -25,7 +25,7 @@ from dpnb._core.execution.remote import target_arguments
 from dpnb._core.pricing.previews import preview
 from dpnb._core.pricing.target import Target
 from dpnb._plan.measurements import AnyView
-from dpnb._plan.plan import Plan
+from dpnb._plan.plan import MAX_WORDS, Plan, shortened_words
 from dpnb.accounting.losses import GDP, PureGDP
 from dpnb.errors import RequestError, printable
 from dpnb.ledger import ROOT, Charge, node_of
@@ -113,7 +113,7 @@ def ask_service(core: SessionCore, requested: Sequence[Requested], why: str) -> 
         )
     check_request(len(requested), why)
     queries = tuple((plan, view, target_arguments(target)) for plan, view, target in requested)
-    keys = [_key(core.version, plan, target.to_json(view)) for plan, view, target in requested]
+    keys = [query_digest(core.version, plan.to_json(), target.to_json(view)) for plan, view, target in requested]
 
     def is_request(rows: Sequence[Charge]) -> bool:
         details = [row.launch or {} for row in rows if (row.kind, row.node) == (BUDGET_REQUEST, ROOT)]
@@ -159,14 +159,11 @@ def _priced(core: SessionCore, plan: Plan, view: AnyView, target: Target) -> Req
             f"{found.description}: costs nothing more at {target.words}; got a request for it; release it"
         )
     arguments = target.to_json(view)
-    texts = (found.description, target.words, describe_expected_error(found))
-    words, asked, error = (printable(text)[:MAX_WORDS] for text in texts)
-    return RequestedQuery(words, asked, as_amount(found.cost), error, _key(core.version, plan, arguments))
-
-
-def _key(version: str, plan: Plan, arguments: str) -> str:
-    """By what equal queries of requests are recognised."""
-    return digest([version, plan.to_json(), arguments])
+    words = shortened_words(printable(found.description), plan)
+    asked, error = (printable(text)[:MAX_WORDS] for text in (target.words, describe_expected_error(found)))
+    text = plan.to_json()
+    key = query_digest(core.version, text, arguments)
+    return RequestedQuery(words, asked, as_amount(found.cost), error, key, text, arguments)
 
 
 def _same_pending(account: Accountant, part: Grant, priced: tuple[RequestedQuery, ...], why: str) -> Charge | None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from dpnb._plan.expressions.nodes import AsNumber, Column, Cut, Expression, Lookup
-from dpnb._plan.expressions.text import words
+from dpnb._plan.expressions.text import explained, named, words
 from dpnb._plan.measurements import (
     AnyView,
     ColumnsView,
@@ -12,6 +14,7 @@ from dpnb._plan.measurements import (
     CountUnits,
     Discovery,
     Gradient,
+    Joinable,
     JointAggregation,
     Mean,
     MeanCountView,
@@ -32,15 +35,39 @@ from dpnb._plan.regression import describe_model, is_class
 
 def describe_aggregation(aggregation: Measured, view: AnyView) -> str:
     """An aggregation and its view in words."""
-    if isinstance(view, ColumnsView) and view.title:
-        return view.title
     if isinstance(aggregation, JointAggregation):
         parts = [part.aggregation for part in aggregation.parts]
+        described = _described(parts)
+        if described and isinstance(view, ColumnsView) and view.title == title_of_description(described):
+            return title_of_description(described, explained)
         columns = view.columns if isinstance(view, ColumnsView) else ()
-        shown = [_words(parts[named.part], named.view) for named in columns]
-        shown = shown or [_words(part, PlainView()) for part in parts]
-        return ", ".join(dict.fromkeys(shown))
+        named_parts = {one.part for one in columns}
+        shown = [_words(parts[one.part], one.view) for one in columns if 0 <= one.part < len(parts)]
+        others = [_words(part, PlainView()) for at, part in enumerate(parts) if at not in named_parts]
+        return ", ".join(dict.fromkeys(shown)) + _also(others) if shown else ", ".join(dict.fromkeys(others))
     return _words(aggregation, view)
+
+
+def _also(others: Sequence[str]) -> str:
+    """What is measured, and released, although the view does not show it."""
+    return f" (also measured: {', '.join(dict.fromkeys(others))})" if others else ""
+
+
+def title_of_description(columns: Sequence[Expression], text: Callable[[Expression], str] = words) -> str:
+    """The title of the counts, means, deviations and quantiles of some numbers."""
+    return f"description of {', '.join(map(text, columns))}"
+
+
+def _described(parts: Sequence[Joinable]) -> list[Expression]:
+    """The numbers of which a joint query has moments and quantiles; none if it has anything else."""
+    found: dict[Expression, None] = {}
+    for part in parts:
+        match part:
+            case Moments((node,), ()) | QuantileTree(node):
+                found[node] = None
+            case _:
+                return []
+    return list(found)
 
 
 def _counted(what: str, view: AnyView) -> str:
@@ -53,7 +80,7 @@ def _counted(what: str, view: AnyView) -> str:
 def _words(aggregation: Single | Discovery, view: AnyView) -> str:
     match aggregation:
         case Count(node) if node is not None:
-            return _counted(words(node), view)
+            return _counted(explained(node), view)
         case Count():
             return _counted("rows", view)
         case CountActiveUnits(label):
@@ -61,19 +88,19 @@ def _words(aggregation: Single | Discovery, view: AnyView) -> str:
         case CountUnits():
             return _counted("privacy units", view)
         case Sum(AsNumber(condition)) if isinstance(view, PlainView) and _is_condition(condition):
-            return f"count of rows with {words(condition)}"
+            return f"count of rows with {explained(condition)}"
         case Mean(AsNumber(condition)) if isinstance(view, PlainView) and _is_condition(condition):
-            return f"share of rows with {words(condition)}"
+            return f"share of rows with {explained(condition)}"
         case Sum(node):
-            return f"{'shares of the sum' if isinstance(view, Proportions) else 'sum'} of {words(node)}"
+            return f"{'shares of the sum' if isinstance(view, Proportions) else 'sum'} of {explained(node)}"
         case Mean(node):
-            return f"{'count' if isinstance(view, MeanCountView) else 'mean'} of {words(node)}"
+            return f"{'count' if isinstance(view, MeanCountView) else 'mean'} of {explained(node)}"
         case Ratio(node, denominator):
-            return f"ratio of {words(node)} to {words(denominator)}"
+            return f"ratio of {explained(node)} to {explained(denominator)}"
         case Moments(columns, categories):
             return _moment_words(columns + categories, view)
         case QuantileTree(node):
-            return f"{_quantile_words(view)} of {words(node)}"
+            return f"{_quantile_words(view)} of {explained(node)}"
         case Discovery():
             return "groups that enough privacy units have,"
         case Gradient(model):
@@ -90,16 +117,22 @@ def _is_condition(node: Expression) -> bool:
 
 def _moment_words(columns: tuple[Expression, ...], view: AnyView) -> str:
     if not isinstance(view, MomentsView):
-        return f"moments of {', '.join(map(words, columns))}"
-    chosen = list(view.labels) or [words(columns[at]) for at in view.columns]
+        return f"moments of {', '.join(map(explained, columns))}"
+    shown = [
+        columns[at] for at in view.columns if 0 <= at < len(columns)
+    ]  # a view that will be refused may have others
+    also = _also([explained(node) for at, node in enumerate(columns) if at not in view.columns])
+    chosen = list(map(explained, shown))
+    if view.labels:  # names that the analyst chose
+        chosen = list(map(named, view.labels, shown))
     if view.statistic == "regression":
-        return f"regression of {chosen[0]} on {', '.join(words(columns[at]) for at in view.columns[1:])}"
+        return f"regression of {', '.join(chosen[:1])} on {', '.join(map(explained, shown[1:]))}{also}"
     if view.statistic in ("corr matrix", "cov matrix"):
         kind = "correlations" if view.statistic == "corr matrix" else f"{'sample ' if view.ddof else ''}covariances"
-        return f"{kind} of {', '.join(chosen)}"
+        return f"{kind} of {', '.join(chosen)}{also}"
     name = {"cov": "covariance", "corr": "correlation", "var": "variance", "std": "standard deviation"}
     sample = "sample " if view.ddof else ""  # the usual name of what is divided by the count less 1
-    return f"{sample}{name.get(view.statistic, view.statistic)} of {' and '.join(chosen)}"
+    return f"{sample}{name.get(view.statistic, view.statistic)} of {' and '.join(chosen)}{also}"
 
 
 def _quantile_words(view: AnyView) -> str:

@@ -5,19 +5,23 @@ from __future__ import annotations
 import msgspec
 
 from dpnb._plan.description import describe_aggregation
-from dpnb._plan.expressions.nodes import Column, Expression
+from dpnb._plan.expressions.nodes import Column, Cut, Expression, Node, arguments
 from dpnb._plan.expressions.rules import MAX_KEYS, public_key_count, public_keys_of
-from dpnb._plan.expressions.text import words
+from dpnb._plan.expressions.text import explained, name_text, named
 from dpnb._plan.measurements import (
     AnyView,
     BoundsView,
     Measured,
     PlainView,
+    Proportions,
     decoded,
 )
 from dpnb._plan.privacy_unit import ContributionBounds, describe_bounds
 from dpnb._plan.schema import Key, Schema
 from dpnb.errors import PlanError
+
+MAX_WORDS = 1000
+"""Characters of the words of a plan, as a curator is shown them; more only where the columns need more."""
 
 
 class Join(msgspec.Struct, frozen=True, tag="join"):
@@ -122,7 +126,7 @@ class Plan(
         """Groups, table and limits in words: what is written before the condition on rows, and after it."""
         text = limits = ""
         if self.group_by:
-            text += f" by {', '.join(group.name for group in self.group_by)}"
+            text += f" by {', '.join(map(describe_level, self.group_by))}"
         if self.source:
             text += f" in {describe_source(self.source)}"
         if self.contribution_bounds != ContributionBounds():
@@ -188,16 +192,19 @@ def describe_plan(plan: Plan, view: AnyView) -> str:
 
 def describe_filter(where: Expression | None) -> str:
     """The condition on rows in words; empty if there is none."""
-    return "" if where is None else f" where {words(where)}"
+    return "" if where is None else f" where {explained(where)}"
 
 
 def describe_unfiltered(plan: Plan, view: AnyView) -> tuple[str, str]:
     """Plan and view in words, before and after the condition on rows."""
     if isinstance(view, BoundsView):  # the bins are not groups that the analyst chose
-        column = ", ".join(group.name for group in plan.group_by)
+        nodes = [group.expression for group in plan.group_by]
+        column = ", ".join(explained(node.inner if isinstance(node, Cut) else node) for node in nodes)
         before, after = msgspec.structs.replace(plan, group_by=()).scope_around_filter
         return f"bounds of {column}{before}", after
     before, after = plan.scope_around_filter
+    if isinstance(view, Proportions) and view.within:
+        view = msgspec.structs.replace(view, within=_describe_leading(plan, view.within))
     return describe_aggregation(plan.aggregation, view) + before, after
 
 
@@ -215,11 +222,51 @@ def split_filter(text: str) -> tuple[str, Expression | None]:
     return text.replace(f"{WHERE}{bytes(where).decode()}", "", 1), decoded(where, _FILTERS)
 
 
+def describe_level(level: GroupLevel) -> str:
+    """A level of groups: a column by its name, anything else by what it is made from."""
+    return named(level.name, level.expression)
+
+
+def _describe_leading(plan: Plan, within: str) -> str:
+    """The leading levels that a view names, which are described beside it."""
+    names = [level.name for level in plan.group_by]
+    leading = next((number for number in range(1, len(names)) if ", ".join(names[:number]) == within), 0)
+    return ", ".join(map(name_text, names[:leading])) or name_text(within)
+
+
 def describe_source(source: TableSource) -> str:
     """A table by its name, a join by both names, a part by its key."""
     if isinstance(source, Join):
-        return f"{describe_source(source.left)} joined with {describe_source(source.right)}"
+        usual = source.suffixes == Join.__struct_defaults__[0]
+        named_apart = "" if usual else f" (suffixes {' and '.join(map(repr, source.suffixes))})"
+        return f"{describe_source(source.left)} joined with {describe_source(source.right)}{named_apart}"
     if isinstance(source, PartSource):
         whole = f"{describe_source(source.source)}, " if source.source else ""
-        return f"{whole}{source.by.name} {source.key}"
+        key = name_text(source.key) if isinstance(source.key, str) else source.key
+        return f"{whole}{describe_level(source.by)} {key}"
     return source
+
+
+def columns_read(plan: Plan) -> list[str]:
+    """The columns that a plan reads, each once, in the order in which they occur."""
+    found: dict[str, None] = {}
+    waiting: list[object] = [(plan.aggregation, plan.group_by, plan.where, plan.source)]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, Column):
+            found[part.name] = None
+        elif isinstance(part, Node):
+            waiting += reversed(arguments(part))
+        elif isinstance(part, tuple):
+            waiting += reversed(part)
+        elif isinstance(part, msgspec.Struct):
+            waiting += [getattr(part, field) for field in reversed(part.__struct_fields__)]
+    return list(found)
+
+
+def shortened_words(text: str, plan: Plan, limit: int = MAX_WORDS) -> str:
+    """The words of a plan, of limited length; the columns that it reads are not cut off."""
+    if len(text) <= limit:
+        return text
+    reads = f" ...; reads {', '.join(columns_read(plan))}"
+    return text[: max(limit - len(reads), limit // 2)] + reads

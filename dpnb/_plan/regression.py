@@ -25,7 +25,7 @@ from typing import get_args
 from dpnb._plan.expressions.dtypes import Boolean, Categorical
 from dpnb._plan.expressions.nodes import Expression
 from dpnb._plan.expressions.rules import dtype_of, numeric_dtype_of, public_keys_of
-from dpnb._plan.expressions.text import MAX_LISTED, words
+from dpnb._plan.expressions.text import explained, words
 from dpnb._plan.measurements import Coefficients, Family, Gradient, ModelLoss, RegressionModel
 from dpnb._plan.schema import MIN_RELATIVE_RANGE, Key, Schema
 from dpnb.errors import PlanError
@@ -144,9 +144,8 @@ def check_gradient(aggregation: Gradient | ModelLoss, schema: Schema) -> None:
 
 def describe_model(model: RegressionModel) -> str:
     """A model in words, for example ``poisson regression of mdvis on age, idp``."""
-    on = [words(node) for node in (*model.columns, *model.categories)]
-    more = f" and {len(on) - MAX_LISTED} more" if len(on) > MAX_LISTED else ""
-    return f"{model.family} regression of {words(model.outcome)} on {', '.join(on[:MAX_LISTED]) or 'nothing'}{more}"
+    on = ", ".join(explained(node) for node in (*model.columns, *model.categories)) or "nothing"
+    return f"{model.family} regression of {explained(model.outcome)} on {on}"
 
 
 def is_class(model: RegressionModel) -> bool:

@@ -304,6 +304,8 @@ class LoggedRow(Record, frozen=True):
     time, kind, status, words, cost : str
     actor : str or None
         Who requested it.
+    has_plan : bool
+        Whether it has plans, which are sent on request.
     """
 
     id: Count
@@ -313,6 +315,19 @@ class LoggedRow(Record, frozen=True):
     words: str
     cost: str
     actor: str | None
+    has_plan: bool
+
+
+class RowPlans(Record, frozen=True):
+    """The whole plans of a row.
+
+    Parameters
+    ----------
+    plans : list of str
+        Each as indented JSON; several for a request for budget.
+    """
+
+    plans: list[str]
 
 
 class LogPage(Record, frozen=True):

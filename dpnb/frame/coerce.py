@@ -10,6 +10,7 @@ from typing import Literal as TypingLiteral
 import msgspec
 
 from dpnb._plan.constants import constant, listed, number
+from dpnb._plan.description import title_of_description
 from dpnb._plan.expressions.dtypes import OPEN_END, Boolean, Categorical
 from dpnb._plan.expressions.nodes import AsNumber, Cut, Expression, Literal
 from dpnb._plan.expressions.rules import dtype_of
@@ -210,7 +211,7 @@ def description_of(node: Expression) -> tuple[JointAggregation, ColumnsView]:
     columns.append(NamedColumn("max", 1, QuantilesView((EXTREMES["max"],), single=True)))
     return (
         JointAggregation((WeightedAggregation(Moments((node,))), WeightedAggregation(QuantileTree(node, graded=True)))),
-        ColumnsView(tuple(columns), f"description of {words(node)}"),
+        ColumnsView(tuple(columns), title_of_description((node,))),
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any, Protocol, Unpack
 import numpy as np
 
 from dpnb._core.query import Query
+from dpnb._plan.description import title_of_description
 from dpnb._plan.expressions.dtypes import Boolean, Numeric
 from dpnb._plan.expressions.nodes import Expression
 from dpnb._plan.expressions.rules import dtype_of
@@ -239,7 +240,7 @@ class ColumnwiseAggregations(Pipe, NoOperators):
             return self._ask(aggregation, view)
         # With groups the statistics of all columns are side by side, in one row for each group.
         rows = () if self._group_nodes() else tuple(numbers)
-        title = f"description of {', '.join(map(words, numbers.values()))}"
+        title = title_of_description(tuple(numbers.values()))
         shape = ColumnsView(tuple(named), title, rows, tuple(statistics) if rows else ())
         return self._ask(JointAggregation(tuple(parts)), shape)
 

@@ -57,7 +57,7 @@ class Frame(ColumnwiseAggregations, Regressions, Grouping, NumpyFunctions):
     'mean of age where (age >= 18) & (age < 65)'
     >>> frame["decade"] = frame.age // 10
     >>> frame.corr().description
-    'correlations of age, decade'
+    'correlations of age, decade (made from age // 10)'
     >>> frame.regress("age ~ decade").description
     'regression of age on age // 10'
     """
@@ -448,7 +448,7 @@ class Frame(ColumnwiseAggregations, Regressions, Grouping, NumpyFunctions):
         Examples
         --------
         >>> df.hist("age", bins=5).description
-        'count of rows by age'
+        'count of rows by cut(age, [0, 20, 40, 60, 80, 100])'
         """
         del drawing
         if not isinstance(column, str):

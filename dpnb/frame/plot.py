@@ -26,7 +26,7 @@ class Plot(UnsupportedOperations):
     Examples
     --------
     >>> df["age"].plot.hist(bins=5).description
-    'count of rows by age'
+    'count of rows by cut(age, [0, 20, 40, 60, 80, 100])'
     """
 
     __slots__ = ("_histogram", "_shown", "_words")
@@ -53,7 +53,7 @@ class Plot(UnsupportedOperations):
         Examples
         --------
         >>> df["age"].plot.hist(bins=5).description
-        'count of rows by age'
+        'count of rows by cut(age, [0, 20, 40, 60, 80, 100])'
         """
         del drawing
         return self._histogram(bins)

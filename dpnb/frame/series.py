@@ -121,7 +121,7 @@ class Series(Aggregations):
         Examples
         --------
         >>> df["age"].histogram(bins=[0, 18, 65, 100]).description
-        'count of rows by age'
+        'count of rows by cut(age, [0, 18, 65, 100])'
         """
         edges = cut(self, bins, right=False)
         return self._query(Count(), by=(GroupLevel(words(self._node), edges._node),))
@@ -172,7 +172,7 @@ class Series(Aggregations):
         Examples
         --------
         >>> df["age"].hist(bins=5).description
-        'count of rows by age'
+        'count of rows by cut(age, [0, 20, 40, 60, 80, 100])'
         """
         del drawing
         return self.histogram(bins)

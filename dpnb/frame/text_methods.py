@@ -54,7 +54,7 @@ class TextMethods(UnsupportedOperations, Generic[C]):
     ... )
     >>> frame = session.frame
     >>> frame["trade"].str.strip().str.lower().value_counts().description
-    'count of rows by trade.str.strip().str.lower()'
+    "count of rows by trade.map({'Retail': 'retail', 'retail ': 'retail', 'Farming': 'farming'})"
     >>> frame[frame["note"].str.contains("refund")].count().description
     "count of rows where note.str.contains('refund')"
     >>> frame["note"].str.len().mean().description

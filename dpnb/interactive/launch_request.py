@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -12,6 +13,14 @@ from dpnb.mechanisms.randomness import NoiseSource
 
 MAX_NAME_LENGTH = 100
 """Maximum number of characters of a launch's name."""
+
+
+def title_of(words: str) -> str:
+    """The name of a launch whose analyst gives none: what it is about, with a digest where that is too long."""
+    if len(words) <= MAX_NAME_LENGTH:
+        return words
+    ending = f"... {hashlib.sha256(words.encode()).hexdigest()[:8]}"
+    return words[: MAX_NAME_LENGTH - len(ending)] + ending
 
 
 @dataclass(frozen=True)

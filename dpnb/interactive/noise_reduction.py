@@ -16,7 +16,7 @@ from dpnb._plan.plan import Plan, describe_plan
 from dpnb.accounting.exact import Number, decimal_sqrt_down, display_up, exact, from_text, shown, to_text
 from dpnb.accounting.losses import GDP, Loss
 from dpnb.errors import BudgetExceeded, RequestError
-from dpnb.interactive.launch_request import MAX_NAME_LENGTH, LaunchRequest
+from dpnb.interactive.launch_request import LaunchRequest, title_of
 from dpnb.interactive.mechanism import SessionMechanism
 from dpnb.interactive.protocol import Charged
 from dpnb.interactive.stopping import StoppingRule
@@ -252,7 +252,7 @@ def noise_reduction_request(
         "initial_mu_squared": initial_squared,
         "max_mu_squared": max_squared,
     }
-    title = describe_plan(plan, view)[:MAX_NAME_LENGTH] if name is None else name
+    title = title_of(describe_plan(plan, view)) if name is None else name
     known = named(title)
     start = initial_squared
     if start is None and known is not None:

@@ -62,9 +62,9 @@ class SharedRows(NotCopyable):
         parameters: Mapping[str, str] | None = None,
     ) -> None:
         self._ledger, self._root = ledger, root
-        self.metadata = ledger.metadata if metadata is None else dict(metadata)
-        self.parameters = ledger.parameters if parameters is None else dict(parameters)
-        self._chain = bytearray.fromhex(chain_start(ledger.path, self.metadata, self.parameters).hash)  # of row 0, ...
+        known = ledger.metadata if metadata is None else metadata
+        start = chain_start(ledger.path, known, ledger.parameters if parameters is None else parameters)
+        self._chain = bytearray.fromhex(start.hash)  # the hashes of rows 0, 1, ...
         self._columns = tuple(name for name in SHARED_COLUMNS if shows_actors or name != "actor")
         self._ids: list[int] = []  # ids in the ledger of rows 1, 2, ...
         self._numbers: dict[int, int] = {}
@@ -155,8 +155,11 @@ class SharedRows(NotCopyable):
                 if number <= known:
                     return self._chain[number * HASH_BYTES :][:HASH_BYTES].hex()
                 self._sync()
-                previous = self._chain[-HASH_BYTES:].hex()
-                for stored in self._ledger.stored(self._ids[known : known + HASHED_AT_ONCE], row.RESERVED_COLUMNS):
+                previous, ids = self._chain[-HASH_BYTES:].hex(), self._ids[known : known + HASHED_AT_ONCE]
+                rows = self._ledger.stored(ids, row.RESERVED_COLUMNS)
+                if not rows or [one["id"] for one in rows] != ids:
+                    raise LedgerError(f"ledger: must have the rows from {known + 1} on; they were removed")
+                for stored in rows:
                     shared = self._shared(stored)
                     previous = chained_hash(previous, {name: shared.get(name) for name in row.RESERVED_COLUMNS})
                     self._chain += bytes.fromhex(previous)

@@ -68,9 +68,9 @@ class SqliteFile:
         self.lock = ProcessLock(self.path)
         self._tables, self._format, self._copied = tables, format_number, copied
         self._effort = StepLimit(self.path)
+        self._was_written = False
         self._connection = self._connect()
         self._identity: tuple[int, int] | None = None
-        self._was_written = False
         self.close = weakref.finalize(self, _close, self._connection, self.lock)
         _open.add(self)
         try:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from dpnb.errors import InvalidValueError
-from dpnb.remote.curating import change, history
+from dpnb.remote.curating import change, history, plans
 from dpnb.remote.deciding import decide, requests
 from dpnb.wire.acts import Components, End, Freeze, Level, MoveCap, Restore, Resume, Revoke, Unfreeze
 from dpnb.wire.moments import moment_from_text
@@ -15,8 +15,8 @@ from dpnb.wire.moments import moment_from_text
 TOKEN = "in DPNB_TOKEN or at the prompt."  # noqa: S105  (words)
 
 ABOUT_HISTORY = f"""\
-Show who requested what of a table of a running service, when, and what it cost; never what was answered. For a token
-with the role auditor, curator or owner, {TOKEN}
+Show who requested what of a table of a running service, when, and what it cost; never what was answered. With --plan,
+show the whole plan of a row instead. For a token with the role auditor, curator or owner, {TOKEN}
 """
 
 ABOUT_FREEZE = f"""\
@@ -89,6 +89,8 @@ def add_commands(command: Command) -> None:
         one = command(name, run, 2, about, short)
         one.add_argument("address", metavar="ADDRESS", help="the address of the service, as for dpnb.connect")
         one.add_argument("table", metavar="TABLE", help="name of the table")
+        if name == "history":
+            one.add_argument("--plan", type=int, metavar="ROW", help="show the whole plan of the row with this number")
         if name == "freeze":
             one.add_argument("--why", required=True, metavar="TEXT", help="the reason, which analysts see")
         if name in ("approve", "decline"):
@@ -126,6 +128,8 @@ def _amount(options: argparse.Namespace) -> Components | None:
 
 
 def _history(options: argparse.Namespace) -> tuple[str, int]:
+    if options.plan is not None:
+        return plans(options.address, options.table, options.plan), 0
     return history(options.address, options.table), 0
 
 

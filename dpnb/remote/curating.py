@@ -13,7 +13,7 @@ from dpnb.remote.connect import checked_table, open_channel
 from dpnb.remote.hub import hub_token
 from dpnb.remote.origin import origin_of
 from dpnb.remote.tokens import ask_for_token, find_token
-from dpnb.wire.acts import AnyAct, AuditPage, AuditRow
+from dpnb.wire.acts import AnyAct, AuditPage, AuditRow, PlanPage
 
 if TYPE_CHECKING:
     from dpnb.remote.channel import Channel
@@ -40,6 +40,26 @@ def history(address: str, table: str) -> str:
             lines += map(_line, page.rows)
             after = page.rows[-1].id if page.rows else after
     return "\n".join([*lines, *_state(page)])
+
+
+def plans(address: str, table: str, row: int) -> str:
+    """The whole plans of a row: what was requested, with its arguments; never what was answered.
+
+    Parameters
+    ----------
+    address, table : str
+        As for `dpnb.connect`.
+    row : int
+        Number of the row, as `history` shows it.
+
+    Raises
+    ------
+    DpnbError
+        As for `history`; or the row has no plan.
+    """
+    with closing(channel_to(address)) as channel:
+        page = channel.get(f"tables/{checked_table(table)}/plan", PlanPage, row=row)
+    return "\n\n".join("\n".join(map(printable, text.split("\n"))) for text in page.plans)
 
 
 def change(address: str, table: str, act: AnyAct) -> str:

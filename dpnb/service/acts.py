@@ -22,11 +22,11 @@ from dpnb._core.accountant.limit import NOTHING
 from dpnb._core.history import launch_text
 from dpnb._core.pricing.stored_request import plan_of, request_of
 from dpnb._plan.measurements import PlainView
-from dpnb._plan.plan import describe_plan
+from dpnb._plan.plan import describe_plan, shortened_words
 from dpnb.accounting.losses import PureGDP
 from dpnb.errors import InvalidValueError, printable
 from dpnb.ledger import ROOT, Charge, node_of
-from dpnb.ledger.charge import ACT, COMPARISON, RELEASE, TABLE_FILES
+from dpnb.ledger.charge import ACT, COMPARISON, RELEASE, SELECTION, TABLE_FILES
 from dpnb.ledger.origin import RequestOrigin, requested_by
 from dpnb.render.numbers import format_cost_up, format_percent_down
 from dpnb.service.opening import OpenTable
@@ -232,9 +232,13 @@ def words_of(account: Accountant, charge: Charge) -> str:
         part = account.tree.grant_of(charge.node)
         return f"{'' if part is None else f'{part.level} {part.name}: '}{launch_text.of(charge)}"
     if charge.kind == RELEASE:
-        return describe_plan(plan_of(charge), request_of(charge).view)
+        plan = plan_of(charge)
+        return shortened_words(describe_plan(plan, request_of(charge).view), plan)
     if charge.kind == COMPARISON:
-        return f"comparison of the {describe_plan(plan_of(charge), PlainView())}"
+        plan = plan_of(charge)
+        return f"comparison of the {shortened_words(describe_plan(plan, PlainView()), plan)}"
+    if charge.kind == SELECTION:
+        return shortened_words(launch_text.of(charge), plan_of(charge))
     if charge.kind == TABLE_FILES:
         return "files of the table"
     return launch_text.of(charge)

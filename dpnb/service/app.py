@@ -41,6 +41,7 @@ from dpnb.service.limits import RequestRate
 from dpnb.service.log import log, log_login
 from dpnb.service.metrics import Metrics
 from dpnb.service.opening import AnalystSession, OpenTable
+from dpnb.service.plans import plan_page
 from dpnb.service.requests import TOO_MUCH_WORK, UNAUTHORIZED, RequestRunner
 from dpnb.service.settings import Limits
 from dpnb.service.state import table_state
@@ -309,6 +310,7 @@ class Service(NotCopyable):
             Route(f"{base}/tables/{{table}}/rows", self._authenticated(self._rows, ANALYSTS), methods=["GET"]),
             Route(f"{base}/tables/{{table}}/events", self._authenticated(self._events, ANALYSTS), methods=["GET"]),
             Route(f"{base}/tables/{{table}}/audit", self._authenticated(self._audit, AUDITORS), methods=["GET"]),
+            Route(f"{base}/tables/{{table}}/plan", self._authenticated(self._plan, AUDITORS), methods=["GET"]),
             Route(f"{base}/tables/{{table}}/state", self._authenticated(self._state, AUDITORS), methods=["GET"]),
             Route(f"{base}/tables/{{table}}/acts", self._authenticated(self._act, CURATORS), methods=["POST"]),
         ]
@@ -451,6 +453,14 @@ class Service(NotCopyable):
         log_login("audit", actor=person.name, role=person.role, client=_client(request), table=table.name)
         return _reply(200, await self._work.reply(person.name, partial(audit_page, table, after[0] if after else 0)))
 
+    async def _plan(self, request: HttpRequest, person: Identity, is_valid: Valid) -> Response:
+        table, rows = self._any_table(request), _numbers(request.query_params.get("row", ""))
+        log_login("plan", actor=person.name, role=person.role, client=_client(request), table=table.name)
+        try:
+            return _reply(200, await self._work.reply(person.name, partial(plan_page, table, rows[0] if rows else 0)))
+        except DpnbError as error:
+            return _reply(422, Refused("InvalidValueError", str(error)))
+
     async def _state(self, request: HttpRequest, person: Identity, is_valid: Valid) -> Response:
         table = self._any_table(request)
         log_login("state", actor=person.name, role=person.role, client=_client(request), table=table.name)
@@ -553,7 +563,7 @@ async def _body(request: HttpRequest) -> bytes:
 def _numbers(text: str) -> tuple[int, ...]:
     """Numbers of rows in an address, separated by commas."""
     if NUMBERS.fullmatch(text) is None:
-        raise HTTPException(400, "rows: after= and pending= must be numbers of rows")
+        raise HTTPException(400, "rows: after=, pending= and row= must be numbers of rows")
     return tuple(min(int(part), MAX_INTEGER) for part in text.split(",") if part)
 
 

@@ -24,7 +24,7 @@ from dpnb.copying import NotCopyable
 from dpnb.errors import ChargesStopped, DpnbError, InvalidValueError, LedgerError, RequestError
 from dpnb.interactive.closing import close_launch
 from dpnb.interactive.threshold.hidden_noise import hidden_noise
-from dpnb.ledger import MEMORY, Charge, node_of, parent_launch
+from dpnb.ledger import MEMORY, Charge, Ledger, node_of, parent_launch
 from dpnb.ledger.shared_rows import SharedRows
 from dpnb.service.heads import follow_head
 from dpnb.service.held import HeldRows
@@ -35,6 +35,7 @@ from dpnb.service.settings import TableSettings
 from dpnb.service.turns import Turns
 from dpnb.session.base import BaseSession
 from dpnb.session.declaration import read_declaration
+from dpnb.session.file_contents import refuse_other_contents
 from dpnb.session.session import Session
 from dpnb.session.table_files import read_tables
 from dpnb.wire.replies import Table
@@ -112,15 +113,11 @@ class OpenTable(NotCopyable):
             if name not in analysts:
                 rows = self._pooled_rows
                 if part.mode == "reserved":
-                    rows = self._reserved_rows(part)
+                    metadata, parameters = _known_of(self.session.ledger, part)
+                    root = node_of(part.id)
+                    rows = SharedRows(self.session.ledger, root, metadata=metadata, parameters=parameters)
                 analysts[name] = AnalystSession(name, BaseSession(core.for_analyst(part)), rows, part)
         self.settings, self._analysts = settings, analysts
-
-    def _reserved_rows(self, part: Grant) -> SharedRows:
-        """The rows of a reserved part, whose ceiling is all that its analyst knows of the budget."""
-        ledger = self.session.ledger
-        metadata = {**ledger.metadata, "budget": json.dumps(part.budget.to_json())}
-        return SharedRows(ledger, node_of(part.id), metadata=metadata, parameters=part.parameters)
 
     def limit(self, part: Grant) -> Limit:
         """The cap of a part of the budget, with what was charged to it."""
@@ -211,13 +208,14 @@ class AnalystSession(NotCopyable):
         """The table as the analyst may know it."""
         core = self.session._core
         public, number = core.pricer.public, 0
+        metadata, parameters = _known_of(core.account.ledger, self._part)
         if self._part is not None and not self._is_reserved:
             (number,) = self.rows.by_ids((self._part.id,))
         return Table(
             core.name,
             core.version,
-            self.rows.metadata,
-            self.rows.parameters,
+            metadata,
+            parameters,
             core.tables.columns,
             public.units,
             dict(public.rows),
@@ -278,6 +276,13 @@ class AnalystSession(NotCopyable):
                 )
 
 
+def _known_of(ledger: Ledger, part: Grant | None) -> tuple[dict[str, str], dict[str, str]]:
+    """What an analyst knows as the metadata and parameters of the ledger: in reserved mode, of the own ceiling only."""
+    if part is None or part.mode != "reserved":
+        return ledger.metadata, ledger.parameters
+    return {**ledger.metadata, "budget": json.dumps(part.budget.to_json())}, dict(part.parameters)
+
+
 def open_table(settings: TableSettings, heads: Path | None = None, *, restored: bool = False) -> OpenTable:
     """Open a table.
 
@@ -324,8 +329,15 @@ def _declared(settings: TableSettings) -> Session:
     _refuse_in_memory(settings)
     stated = read_declaration(str(declaration), Session)
     declared = stated.located(lambda: PrivateTables.of_arguments(stated.arguments(), several=stated.several))
-    tables = read_tables(dict(settings.data), f"{settings.place}: data", declared)
-    return Session.from_toml(declaration, tables[""] if list(tables) == [""] else tables)
+    digests: dict[str, str] = {}
+    tables = read_tables(dict(settings.data), f"{settings.place}: data", declared, digests)
+    session = Session.from_toml(declaration, tables[""] if list(tables) == [""] else tables)
+    try:
+        refuse_other_contents(session.ledger, session._core.version, digests)
+    except BaseException:
+        session.ledger.close()
+        raise
+    return session
 
 
 def _refuse_in_memory(settings: TableSettings) -> None:

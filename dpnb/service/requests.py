@@ -86,6 +86,9 @@ UNEXECUTED = 401, 409, 429, 503
 CHECK_SECONDS = 1.0
 """Seconds between two looks at the token of a request that waits."""
 
+LOOKS_BEFORE_LOG = 64
+"""Looks, a power of two, before the log says that a request is slow, and what runs."""
+
 UNAUTHORIZED = 401, Refused("AccessDenied", "token: must be valid; got a token that is unknown, expired or revoked")
 CONFLICT = (
     409,
@@ -246,8 +249,14 @@ class RequestRunner(NotCopyable):
         work = partial(self._timed, request, digest, is_valid, received)
         turn = self._turns[request.id] = self._table.worker.submit(self._analyst.name, work)
         future = asyncio.wrap_future(turn.future)
+        looks = 0
         try:
             while not (await asyncio.wait({future}, timeout=CHECK_SECONDS))[0]:
+                looks += 1
+                if looks >= LOOKS_BEFORE_LOG and looks.bit_count() == 1:  # and after twice the time, ...
+                    running, waiting = self._table.running, self._table.worker.waiting
+                    number = None if running is None else running.number
+                    log("slow", **self._facts(request), seconds=looks * CHECK_SECONDS, running=number, waiting=waiting)
                 if not last_known():
                     self._drop(turn, _Executed(UNAUTHORIZED[0], refused=UNAUTHORIZED[1]))
         finally:

@@ -27,6 +27,7 @@ from dpnb.copying import NotCopyable
 from dpnb.errors import InvalidValueError
 from dpnb.ledger.origin import MAX_ACTOR
 from dpnb.service.clock import Clock
+from dpnb.service.owners import give_to_owner, is_from, make_folder, user_name
 from dpnb.wire.moments import moment_from_text
 
 PREFIX = "dpnb_"
@@ -110,17 +111,39 @@ def read_tokens(path: Path) -> tuple[Token, ...]:
         fault = ""
     except FileNotFoundError:
         return ()
+    except PermissionError:
+        raise InvalidValueError(_not_readable(path, path)) from None
     except OSError as error:
         fault = str(error.strerror)
     except (msgspec.MsgspecError, TypeError, ValueError):
         fault = "it is not a file of tokens"
     if fault:
         raise InvalidValueError(f"tokens: {str(path)!r} must be a file of `python -m dpnb token`; {fault}; correct it")
-    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH) or status.st_uid not in (os.geteuid(), 0):
+    if not is_from(status, path.parent):
+        me, owner = user_name(os.geteuid()), user_name(status.st_uid)
+        raise InvalidValueError(
+            f"tokens: {str(path)!r} must be a file that only the curator, {me}, can change; it belongs to {owner}; run "
+            f"the command as {owner}, or chown {me}: {str(path)!r}"
+        )
+    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise InvalidValueError(
             f"tokens: {str(path)!r} must be a file that only the curator can change; other users can; run chmod 600"
         )
     return tokens
+
+
+def _not_readable(path: Path, refused: Path) -> str:
+    """Why a file of tokens, or the one beside it, cannot be opened by this user, and what to do."""
+    me = user_name(os.geteuid())
+    try:
+        belongs = f"it belongs to {user_name(refused.stat().st_uid)}"
+    except OSError:
+        belongs = "its folder cannot be read"
+    files = f"{str(path)!r} {f'{path}.lock'!r}"
+    return (
+        f"tokens: {str(refused)!r} must be a file that {me} can open; {belongs}; as root, run chown {me}: {files}, and "
+        f"make tokens as that user from now on, with sudo -u {me}"
+    )
 
 
 def new_token(path: Path, name: str, expires: str | None = None, role: Role = "analyst") -> str:
@@ -289,19 +312,30 @@ def _valid_of(tokens: list[Token], name: str, time: datetime) -> list[int]:
 @contextmanager
 def _changed(path: Path) -> Iterator[list[Token]]:
     """The tokens of a file, written back when the block ends; another command waits meanwhile."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with os.fdopen(os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)) as lock:
+    try:
+        make_folder(path.parent)
+        # As root without following a link, which the folder's owner could have placed.
+        file = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    except PermissionError as error:
+        raise InvalidValueError(_not_readable(path, Path(error.filename))) from None
+    except OSError as error:
+        raise InvalidValueError(
+            f"tokens: '{path}.lock' must be a file of `python -m dpnb token`; {error.strerror}; remove it"
+        ) from None
+    with os.fdopen(file) as lock:
+        give_to_owner(file, path.parent)
         fcntl.flock(lock, fcntl.LOCK_EX)
         tokens = list(read_tokens(path))
         yield tokens
-        with NamedTemporaryFile(dir=path.parent, prefix=path.name, delete=False) as file:  # with mode 0600
+        with NamedTemporaryFile(dir=path.parent, prefix=path.name, delete=False) as written:  # with mode 0600
             try:
-                file.write(msgspec.json.format(msgspec.json.encode(TokenFile(tuple(tokens))), indent=1) + b"\n")
-                file.flush()
-                os.fsync(file.fileno())
-                os.replace(file.name, path)
+                written.write(msgspec.json.format(msgspec.json.encode(TokenFile(tuple(tokens))), indent=1) + b"\n")
+                written.flush()
+                os.fsync(written.fileno())
+                give_to_owner(written.fileno(), path.parent)
+                os.replace(written.name, path)
             except BaseException:
-                Path(file.name).unlink(missing_ok=True)
+                Path(written.name).unlink(missing_ok=True)
                 raise
 
 

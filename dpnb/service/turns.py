@@ -1,4 +1,4 @@
-"""Work that analysts take turns in: whoever has much work waits behind their own, and keeps nobody else waiting long.
+"""Work that analysts take turns in: much work of one waits behind itself, and does not keep the others waiting long.
 
 Each analyst has a queue of their own, first in, first out.  The next work is that of the analyst whose last turn was
 longest ago, and at most one piece of work of an analyst runs at a time.  So with one thread an analyst's next work

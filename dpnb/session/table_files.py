@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
@@ -19,7 +20,12 @@ CSV = ".csv"
 COMPRESSED = (".gz", ".bz2", ".xz", ".zip")
 
 
-def read_tables(named: Mapping[str, str], argument: str, declared: PrivateTables | None = None) -> dict[str, Any]:
+def read_tables(
+    named: Mapping[str, str],
+    argument: str,
+    declared: PrivateTables | None = None,
+    digests: dict[str, str] | None = None,
+) -> dict[str, Any]:
     """Read data frames, by the names of their tables.
 
     Parameters
@@ -30,13 +36,15 @@ def read_tables(named: Mapping[str, str], argument: str, declared: PrivateTables
         Name of the command-line argument, for errors.
     declared : PrivateTables, optional
         What is read of text files; all columns without it.
+    digests : dict, optional
+        Receives the SHA-256 of each table's file, of the bytes that were read.
 
     Raises
     ------
     SchemaError
-        If a file is missing, has another format, or cannot be read.
+        If a file is missing, has another format, or cannot be read; or it is changed meanwhile, with `digests`.
     """
-    return {name: _read(path, argument, declared, name) for name, path in named.items()}
+    return {name: _read(path, argument, declared, name, digests) for name, path in named.items()}
 
 
 def files_of(arguments: Sequence[str], schemas: Mapping[str, object], argument: str) -> dict[str, str]:
@@ -64,7 +72,7 @@ def files_of(arguments: Sequence[str], schemas: Mapping[str, object], argument: 
     return files
 
 
-def _read(path: str, argument: str, declared: PrivateTables | None, name: str) -> Any:
+def _read(path: str, argument: str, declared: PrivateTables | None, name: str, digests: dict[str, str] | None) -> Any:
     file = Path(path)
     if not file.exists():
         raise SchemaError(f"{argument}: must be an existing file; got {path!r}; give the path of the table's file")
@@ -77,7 +85,14 @@ def _read(path: str, argument: str, declared: PrivateTables | None, name: str) -
     if kind not in kinds:
         raise SchemaError(f"{argument}: must be a {FORMATS}; got {path!r}; convert the table to one")
     try:
-        return kinds[kind](file)
+        if digests is None:
+            return kinds[kind](file)
+        before = _identities(file)
+        digests[name] = _digest(file)
+        table = kinds[kind](file)
+        if _identities(file) != before:
+            raise SchemaError("must not change while it is read; try again")
+        return table
     except SchemaError as error:
         message = f"{argument}: {path!r}: {error}"
     except ImportError:
@@ -129,3 +144,30 @@ def _parquet(file: Path) -> Any:
 def _files(path: Path) -> Path | list[Path]:
     """The files of a folder, which polars takes as a list."""
     return sorted(path.rglob(f"*{PARQUET}")) if path.is_dir() else path
+
+
+def _members(file: Path) -> dict[str, Path]:
+    """The files of a table by their names in its folder; a single one has no name."""
+    return (
+        {str(one.relative_to(file)): one for one in sorted(file.rglob("*")) if one.is_file()}
+        if file.is_dir()
+        else {"": file}
+    )
+
+
+def _identities(file: Path) -> dict[str, tuple[int, ...]]:
+    """What changes when a file is written or replaced."""
+    found: dict[str, tuple[int, ...]] = {}
+    for name, one in _members(file).items():
+        status = one.stat()
+        found[name] = (status.st_dev, status.st_ino, status.st_ctime_ns, status.st_mtime_ns, status.st_size)
+    return found
+
+
+def _digest(file: Path) -> str:
+    """SHA-256 of the bytes of a table's files, and of their names in a folder."""
+    whole = hashlib.sha256()
+    for name, one in _members(file).items():
+        with one.open("rb") as opened:
+            whole.update(f"{name}\0{hashlib.file_digest(opened, 'sha256').hexdigest()}\0".encode())
+    return whole.hexdigest()

@@ -215,6 +215,21 @@ class AuditPage(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
     frozen: str | None = None
 
 
+class PlanPage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The whole plans of a row: the answer of ``GET /v1/tables/<table>/plan?row=``.
+
+    Parameters
+    ----------
+    row : int
+        Number of the row in the ledger.
+    plans : tuple of str
+        Each plan with its arguments, as indented JSON; several for a request for budget.
+    """
+
+    row: int
+    plans: tuple[str, ...]
+
+
 class PartState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The part of the budget of a project or an analyst.
 

@@ -13,6 +13,7 @@ from contracts.interactive import opened
 from dpnb.accounting.losses import GDP
 from dpnb.errors import BudgetExceeded, InvalidValueError, MechanismClosed, RequestError
 from dpnb.interactive import AbsoluteError, RelativeError
+from dpnb.interactive.launch_request import MAX_NAME_LENGTH, title_of
 
 
 class After:
@@ -150,3 +151,10 @@ def test_bad_arguments_are_refused(tmp_path: Path, given: dict[str, Any]) -> Non
     with pytest.raises(InvalidValueError):
         session.noise_reduction(session.frame.count(), **given)
     assert session.ledger.count == 0
+
+
+def test_long_queries_have_names_of_their_own() -> None:
+    names = {title_of("count of rows where " + "x" * 200 + end) for end in "ab"}
+    assert len(names) == 2
+    assert {len(name) for name in names} == {MAX_NAME_LENGTH}
+    assert title_of("count of rows") == "count of rows"

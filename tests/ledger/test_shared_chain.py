@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from dpnb._core.accountant.grant import Mode
 from dpnb.accounting.losses import GDP
-from dpnb.errors import LedgerReplaced
+from dpnb.errors import LedgerError, LedgerReplaced
 from dpnb.ledger import Ledger, node_of
 from dpnb.ledger import ledger as ledger_module
 from dpnb.ledger.origin import RequestOrigin, requested_by
@@ -121,7 +121,8 @@ STEPS = st.lists(st.tuples(st.integers(0, 1), st.sampled_from(KINDS), st.boolean
 def test_service_and_copy_have_the_same_hashes(mode: Mode, steps: list[tuple[int, str, bool]]) -> None:
     with analysts(mode) as both:
         shared = both.shared(0)
-        with closing(ReplicaLedger("clinic", shared.metadata, shared.parameters)) as replica:
+        known = OWN if mode == "reserved" else {"metadata": METADATA, "parameters": PARAMETERS}
+        with closing(ReplicaLedger("clinic", **known)) as replica:
             seen = [replica.last]
             for person, kind, is_read in steps:
                 both.do(person, kind)
@@ -195,3 +196,15 @@ def test_rows_are_hashed_once(monkeypatch: pytest.MonkeyPatch) -> None:
             both.do(0, "release")
             shared.head(shared.count)
         assert sorted(read) == list(range(1, 61))
+
+
+@pytest.mark.parametrize("removed", [1, 2, 3])
+def test_rows_that_were_removed_while_the_ledger_is_open_are_missed(removed: int) -> None:
+    with analysts("pooled") as both:
+        for _ in range(3):
+            both.write(0)
+        shared = both.shared(0)
+        assert shared.count == 3
+        both.ledger._file.run("DELETE FROM events WHERE id = ?", removed)
+        with pytest.raises(LedgerError, match="must have the rows from 1 on"):
+            shared.head(3)

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
+from dpnb.__main__ import main
+from dpnb.remote import curating
 from dpnb.remote.curating import _line
-from dpnb.wire.acts import AuditRow
+from dpnb.wire.acts import AuditRow, PlanPage
 
 TIME = "2026-11-25T20:56:56.829Z"
 
@@ -16,3 +22,19 @@ def test_request_has_its_cost_and_status() -> None:
 def test_change_of_the_division_has_no_cost() -> None:
     row = AuditRow(2, TIME, "act", "", "released", "table frozen: an audit", "free", "", "cora")
     assert _line(row) == "     2  2026-11-25T20:56:56Z  cora: table frozen: an audit"
+
+
+def test_the_whole_plan_of_a_row_is_printed_without_control_characters(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Channel:
+        def get(self, path: str, reply: type[Any], **query: int) -> PlanPage:
+            assert (path, query) == ("tables/visits/plan", {"row": 7})
+            return PlanPage(7, ('{\n "reads": ["note"]\n}', "\x1b[2J"))
+
+        def close(self) -> None:
+            pass
+
+    monkeypatch.setattr(curating, "channel_to", lambda address: Channel())
+    assert main(["history", "unix:///run/dpnb.sock", "visits", "--plan", "7"]) == 0
+    assert capsys.readouterr().out == '{\n "reads": ["note"]\n}\n\n\\x1b[2J\n'

@@ -25,7 +25,7 @@ from waiting import LIMIT
 
 ROUTES = [
     "/v1/tables",
-    *(f"/v1/tables/people{path}" for path in ("", "/rows", "/events", "/audit", "/state")),
+    *(f"/v1/tables/people{path}" for path in ("", "/rows", "/events", "/audit", "/plan", "/state")),
 ]
 
 POSTED = [REQUESTS, "/v1/tables/people/acts"]

@@ -34,7 +34,8 @@ __all__ = ["built"]
 pytestmark = pytest.mark.usefixtures("built")
 
 STATEMENT = "/api/tables/people/statement"
-READ = ("/api/state", LOG, STATEMENT, "/api/events")
+PLAN = "/api/tables/people/plan"
+READ = ("/api/state", LOG, PLAN, STATEMENT, "/api/events")
 POSTS: dict[str, tuple[Any, set[Role]]] = {
     ACTS: ({"act": "unfreeze"}, {"curator", "owner"}),
     "/api/tokens": ({"name": "ana"}, {"curator", "owner"}),

@@ -24,7 +24,7 @@ from dpnb.threads import end_if_asked, ended_by
 from dpnb.wire.acts import AnyAct, End, Resume
 from dpnb.wire.calls import AnyCall, Release, ReleaseBatch, SelectGroups, TargetArguments
 from service.served import Served, content, open_people, run_served
-from service.test_division import BUDGET, division
+from service.test_division import BUDGET, LAUNCHES, division
 from service.test_turns import until
 from waiting import LIMIT, wait_until
 
@@ -297,6 +297,37 @@ def test_what_ran_when_the_service_ended_waits_for_the_curator(
     monkeypatch.setattr(MemoryBackend, "sums", noted)
     served_again(repeated)
     assert audit(str(tmp_path / "people.dpnb")).is_fine
+
+
+def test_so_does_a_step_of_a_mechanism(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its launch is recorded, and so are the steps before; only the step that ran waits."""
+
+    def step(served: Served, number: int) -> bytes:
+        total = served.session.frame["age"].sum()
+        return served.body(f"s{number}", Release(total.plan, total.view, TargetArguments("mu", f"{number}/1001"), "1"))
+
+    async def killed(served: Served) -> None:
+        assert (await served.post(served.body("l", LAUNCHES["nr"]))).status_code == 200
+        assert (await served.post(step(served, 1))).status_code == 200
+        with monkeypatch.context() as patch:
+            dying(patch)
+            assert (await served.post(step(served, 2))).status_code == 500
+
+    async def repeated(served: Served) -> None:
+        curator = Curator(served)
+        (row,) = await curator.held()
+        before = served.charges
+        assert (await served.post(step(served, 1))).status_code == 200
+        refused = content(await served.post(step(served, 2)))
+        assert (refused["error"], "row 3 was charged" in refused["message"]) == ("ExecutionStopped", True)
+        assert served.charges == before
+        assert (await curator.act(Resume(row)))[0] == 200
+        assert (await served.post(step(served, 2))).status_code == 200
+        assert served.charges == before + 1
+
+    for scenario in (killed, repeated):
+        session = open_people(tmp_path / "people.dpnb", budget=BUDGET)
+        run_served(tmp_path, scenario, session, division=division("reserved"))
 
 
 def test_what_the_curator_ended_waits_also_after_a_restart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,6 +28,7 @@ ROUTES: dict[str, tuple[str, bytes, set[Role]]] = {
     "/v1/tables/people/requests": ("POST", b"", {"analyst"}),
     "/v1/tables/people/audit": ("GET", b"", {"auditor", "curator", "owner"}),
     "/v1/tables/people/state": ("GET", b"", {"auditor", "curator", "owner"}),
+    "/v1/tables/people/plan": ("GET", b"", {"auditor", "curator", "owner"}),
     "/v1/tables/people/acts": ("POST", b'{"act":"unfreeze"}', {"curator", "owner"}),
 }
 
@@ -44,7 +45,8 @@ def test_each_route_serves_its_roles(tmp_path: Path) -> None:
             for role, token in people.items():
                 sent = served.count(f"{role}") if path.endswith("requests") else body
                 headers = {"Authorization": f"Bearer {token}", **JSON}
-                reply = await served.client.request(method, path, content=sent, headers=headers)
+                address = f"{path}?row=1" if path.endswith("plan") else path
+                reply = await served.client.request(method, address, content=sent, headers=headers)
                 assert reply.status_code == (200 if role in roles else 403), (path, role, reply.content)
                 if role not in roles:
                     error = failure("service", 403, reply.content)

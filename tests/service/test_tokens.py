@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import pwd
+import shutil
 import stat
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -15,6 +22,7 @@ from dpnb.service import tokens
 from dpnb.service.clock import Clock
 from dpnb.service.tokens import Identity, TokenStore, new_token, read_tokens, revoke_tokens, rotate_token
 from service.served import Served, open_people, run_served
+from waiting import LIMIT
 
 ANA = Identity("ana", "analyst")
 
@@ -195,3 +203,93 @@ def test_a_token_that_expired_before_the_last_row_of_a_ledger_is_refused(
         run_served(tmp_path, scenario, session)
         session = open_people(tmp_path / "people.dpnb")
     session.ledger.close()
+
+
+# --- files that root makes ------------------------------------------------------------------------------------------
+
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files of other users")
+
+
+@pytest.fixture
+def of_nobody() -> Iterator[Path]:
+    """A folder of another user, in which root makes the first token."""
+    folder = Path(tempfile.mkdtemp())
+    folder.chmod(0o711)
+    home = folder / "curator"
+    home.mkdir(mode=0o700)
+    shutil.chown(home, "nobody", pwd.getpwnam("nobody").pw_gid)
+    yield home
+    shutil.rmtree(folder)
+
+
+def as_nobody(code: str, path: Path) -> str:
+    """What a program prints that runs as another user; its modules are loaded before, which only root may read."""
+    program = (
+        "import os, pwd, sys; from pathlib import Path; from dpnb.service.tokens import *; "
+        "from dpnb.service import tokens; from dpnb.errors import *; path = Path(sys.argv[1]); "
+        f"os.setgroups([]); os.setuid(pwd.getpwnam('nobody').pw_uid)\n{code}"
+    )
+    root = Path(__file__).parents[2]
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(path)],
+        capture_output=True,
+        text=True,
+        timeout=LIMIT,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(root)},
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+@as_root
+def test_what_root_makes_belongs_to_the_owner_of_the_folder(of_nobody: Path) -> None:
+    file = of_nobody / "tokens" / "tokens.json"
+    new_token(file, "ana")
+    for made in (file.parent, file, Path(f"{file}.lock")):
+        assert made.owner() == "nobody", made
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    code = "print(*(one.name for one in read_tokens(path))); new_token(path, 'bob')"
+    assert as_nobody(code, file) == "ana"
+    new_token(file, "cleo")  # root again, in the files of another user
+    assert [one.name for one in read_tokens(file)] == ["ana", "bob", "cleo"]
+    assert file.owner() == "nobody"
+
+
+@as_root
+@pytest.mark.parametrize("which", ["", ".lock"])
+def test_a_file_of_root_is_refused_with_its_owner_and_the_command(of_nobody: Path, which: str) -> None:
+    file = of_nobody / "tokens.json"
+    new_token(file, "ana")
+    os.chown(f"{file}{which}", 0, 0)
+    code = "try:\n new_token(path, 'bob')\nexcept InvalidValueError as error:\n print(error)"
+    message = as_nobody(code, file)
+    assert f"chown nobody: '{file}' '{file}.lock'" in message
+    assert "sudo -u nobody" in message
+    assert "chmod" not in message
+    assert f"'{file}{which}' must be a file that nobody can open; it belongs to root" in message
+    new_token(file, "cleo")  # root mends both files
+    assert as_nobody("print(len(read_tokens(path))); new_token(path, 'bob')", file) == "2"
+
+
+@as_root
+def test_root_gives_away_no_file_that_was_linked_there(of_nobody: Path) -> None:
+    file, secret = of_nobody / "tokens.json", of_nobody.parent / "secret"
+    secret.write_text("of root", "utf-8")
+    lock = Path(f"{file}.lock")
+    lock.symlink_to(secret)
+    with pytest.raises(InvalidValueError, match="symbolic links"):
+        new_token(file, "ana")
+    lock.unlink()
+    os.link(secret, lock)
+    new_token(file, "ana")
+    assert secret.stat().st_uid == 0
+
+
+@as_root
+def test_a_file_of_another_user_is_refused_with_its_owner(tmp_path: Path) -> None:
+    file = tmp_path / "tokens.json"
+    new_token(file, "ana")
+    shutil.chown(file, "nobody")
+    with pytest.raises(InvalidValueError, match="belongs to nobody; run the command as nobody, or chown root: "):
+        read_tokens(file)

@@ -53,7 +53,7 @@ def opened(threads: int = 1) -> Iterator[tuple[Turns, Held]]:
 
 
 def fifo(self: Turns) -> turns.Turn[Any] | None:
-    """A control: first in, first out, whoever sent it."""
+    """A control: first in, first out, for all analysts together."""
     with self._changed:
         while not self._queues:
             if self._is_closed:
@@ -260,8 +260,15 @@ def test_what_waits_of_a_revoked_analyst_is_refused_at_once(
     run_served(tmp_path, scenario, division=division("pooled"), rules=Rules(metrics=metrics))
 
 
-def test_the_curator_sees_how_old_the_queue_is(began: list[str], tmp_path: Path) -> None:
+def test_the_curator_sees_how_old_the_queue_is(
+    began: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(requests, "CHECK_SECONDS", 0.001)
+    caplog.set_level("INFO", "dpnb.service")
     metrics = Metrics()
+
+    def slow() -> list[Any]:
+        return [one.facts for one in caplog.records if one.msg == "slow"]  # type: ignore[attr-defined]
 
     def figure(name: str) -> float:
         value = metrics.registry.get_sample_value(name, {"table": "people"})
@@ -275,6 +282,8 @@ def test_the_curator_sees_how_old_the_queue_is(began: list[str], tmp_path: Path)
         waiting = asyncio.create_task(served.post(served.count("a")))
         await until(lambda: figure("dpnb_waiting") == 1)
         await until(lambda: figure("dpnb_queue_seconds") > 0 and figure("dpnb_executing_seconds") > 0)
+        await until(lambda: {one["actor"] for one in slow()} == {"ana", "bob"})
+        assert {one["running"] for one in slow()} == {1}
         health = await served.client.get("/v1/health")
         assert content(health) == {"status": "ok", "version": 1}
         began.append("go")

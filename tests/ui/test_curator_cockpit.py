@@ -9,6 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
@@ -291,3 +292,34 @@ def test_another_page_of_this_machine_can_do_and_see_nothing(browser: Browser, s
         context.close()
         server.shutdown()
         server.server_close()
+
+
+def test_the_words_say_what_a_name_is_made_from_and_the_whole_plan_is_shown_on_request(
+    page: Page, service: Service
+) -> None:
+    ana = service.token("ana")
+    towns = pd.DataFrame({"age": range(20, 80), "city": ["a", "b"] * 30})
+    service.ask(
+        ana,
+        "visits",
+        lambda df: df.merge(towns, on="age", how="left").groupby("city").size().release(mu=0.05),
+        lambda df: df.assign(city=df["age"] > 65).groupby("city").size().release(mu=0.05),
+    )
+    service.request(ana, "visits", LONG)
+    login(page, service, service.token("eve", "curator"))
+    row = page.locator(".dpnb-log-row").filter(has_text="54 more")
+    expect(row).to_contain_text("count of rows by city (made from age: {20: 'a', 21: 'b', ")
+    expect(page.get_by_text("count of rows by city (made from age > 65)", exact=True)).not_to_have_count(0)
+    asked = page.get_by_role("article").first
+    for place, reads in ((row, '"reads": ["age"]'), (asked, '"reads": []')):
+        summary = place.get_by_text("Whole plan")
+        summary.focus()
+        page.keyboard.press("Enter")  # by keyboard
+        expect(place.locator("pre")).to_contain_text(reads)
+        expect(place.locator("pre")).to_contain_text('"plan": ')
+    expect(asked.locator("pre")).to_contain_text('"mu": "1/5"')
+    assert width_of(page) == 0
+    asked.scroll_into_view_if_needed()
+    page.screenshot(path=SCREENSHOTS / "cockpit-plan.png", full_page=True)
+    violations = Axe().run(page).response["violations"]
+    assert [(one["id"], [node["html"][:200] for node in one["nodes"]]) for one in violations] == []

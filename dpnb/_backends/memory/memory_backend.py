@@ -62,6 +62,9 @@ class MemoryBackend(SourceResolver[PreparedTable | JoinedRows]):
             (int(table.units.max(initial=-1)) + 1 for table in tables if isinstance(table, PreparedTable)), default=0
         )
 
+    def _bytes(self, rows: PreparedTable | JoinedRows) -> int:
+        return rows.nbytes
+
     def _joined(self, left: PreparedTable | JoinedRows, right: PreparedTable | JoinedRows, source: Join) -> JoinedRows:
         return JoinedRows(left, right, (self.schema(source.left), self.schema(source.right)), source)
 
@@ -118,7 +121,7 @@ class MemoryBackend(SourceResolver[PreparedTable | JoinedRows]):
         def clipped_sums(rows: PreparedTable) -> Sums:
             return scaled_sums(query, rows, schema, clip_norms)
 
-        return added(sums, rows.summed(query, clipped_sums) if isinstance(rows, JoinedRows) else clipped_sums(rows))
+        return added(sums, rows.summed(clipped_sums) if isinstance(rows, JoinedRows) else clipped_sums(rows))
 
 
 @dataclass(frozen=True, repr=False)

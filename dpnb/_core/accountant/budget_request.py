@@ -7,7 +7,7 @@ depends on no number of a row, so an analyst who receives it learns nothing abou
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from dpnb._core.accountant.grant import amount_from_json
@@ -21,9 +21,6 @@ MAX_QUERIES = 20
 
 MAX_PENDING = 10
 """Requests of one analyst that are not decided."""
-
-MAX_WORDS = 1000
-"""Characters of a query, a target or an expected error in words."""
 
 Status = Literal["pending", "approved", "approved in part", "declined", "lapsed"]
 
@@ -43,7 +40,9 @@ class RequestedQuery:
     error : str
         The expected error in words.
     key : str
-        SHA-256 of plan and arguments, by which equal requests are recognised.
+        SHA-256 of the table's version, plan and arguments, by which equal requests are recognised.
+    plan, arguments : str
+        The plan and the arguments as JSON; empty in rows of earlier versions of dpnb.
     """
 
     words: str
@@ -51,6 +50,8 @@ class RequestedQuery:
     cost: PureGDP
     error: str
     key: str
+    plan: str = ""
+    arguments: str = ""
 
 
 @dataclass(frozen=True)
@@ -168,23 +169,47 @@ class BudgetRequest:
             If it cannot be read.
         """
         details = charge.launch or {}
-        queries = tuple(
-            RequestedQuery(
-                _text(one["words"]), _text(one["target"]), _amount(one["cost"]), _text(one["error"]), _text(one["key"])
-            )
-            for one in details["queries"]
-        )
+        queries = requested_queries(details)
         why, total, time = _text(details["why"]), _amount(details["total"]), charge.time or ""
         return cls(charge.id, charge.node, actor_of(charge), part, time, why, queries, total)
 
 
+def requested_queries(details: Mapping[str, Any]) -> tuple[RequestedQuery, ...]:
+    """The queries of a request, as the ledger stores it.
+
+    Raises
+    ------
+    KeyError, TypeError, ValueError, DpnbError
+        If they cannot be read.
+    """
+    return tuple(
+        RequestedQuery(
+            _text(one["words"]),
+            _text(one["target"]),
+            _amount(one["cost"]),
+            _text(one["error"]),
+            _text(one["key"]),
+            _text(one.get("plan", "")),
+            _text(one.get("arguments", "")),
+        )
+        for one in details["queries"]
+    )
+
+
 def request_details(why: str, queries: tuple[RequestedQuery, ...], total: PureGDP) -> Mapping[str, Any]:
     """What the ledger stores of a request."""
-    stored = [
-        {"words": one.words, "target": one.target, "cost": one.cost.to_json(), "error": one.error, "key": one.key}
-        for one in queries
-    ]
+    stored = [{**asdict(one), "cost": one.cost.to_json()} for one in queries]
     return {"why": why, "queries": stored, "total": total.to_json()}
+
+
+def query_digest(version: str, plan: str, arguments: str) -> str:
+    """The key of a query that the budget is requested for."""
+    return digest([version, plan, arguments])
+
+
+def plan_is_bound(query: RequestedQuery, version: str) -> bool:
+    """Whether a plan is the one whose digest a decision names."""
+    return query.key == query_digest(version, query.plan, query.arguments)
 
 
 def decided_request(requests: Mapping[int, BudgetRequest], number: object) -> BudgetRequest:

@@ -6,11 +6,15 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+
 from dpnb._core.accountant import grant as grants
 from dpnb._core.accountant.grant import Grant, amount_from_json
 from dpnb._core.accountant.tree import KINDS
-from dpnb._plan.measurements import PlainView
-from dpnb._plan.plan import Plan, describe_plan
+from dpnb._plan.measurements import Count, Gradient, PlainView, RegressionModel, view_from_json
+from dpnb._plan.partition import part_from_json
+from dpnb._plan.plan import Plan, describe_plan, shortened_words
+from dpnb._plan.regression import describe_model
 from dpnb._protocol.glossary import IN_THIS_TABLE
 from dpnb.accounting.exact import from_text
 from dpnb.ledger import Charge, refuse_unreadable
@@ -35,8 +39,26 @@ def of(charge: Charge) -> str:
             return _budget_request(charge.launch or {})
         if charge.launch is not None:
             event = "end of" if charge.kind == CLOSE else "launch of"
-            return f"{event} the {KINDS[charge.launch['mechanism']]} {charge.launch['name']!r}"
+            about = _about(charge.launch.get("arguments", {}))
+            more = f": {about}" if about not in ("", charge.launch["name"]) else ""
+            return f"{event} the {KINDS[charge.launch['mechanism']]} {charge.launch['name']!r}{more}"
         return describe_selection(charge) if charge.kind == SELECTION else describe_comparison(charge)
+
+
+def _about(arguments: Mapping[str, Any]) -> str:
+    """What a mechanism reads, from its arguments; empty if that is said by each request to it."""
+    if "parts" in arguments:
+        part = part_from_json(arguments["parts"], "")
+        plan = Plan(Count(), group_by=(part.by,), source=part.source)
+        return shortened_words(plan.scope_description.strip(), plan)
+    if "plan" in arguments:
+        plan = Plan.from_json(arguments["plan"])
+        return shortened_words(describe_plan(plan, view_from_json(arguments["view"])), plan)
+    if "model" in arguments:
+        model = msgspec.convert(arguments["model"], RegressionModel)
+        plan = msgspec.structs.replace(Plan.from_json(arguments["rows"]), aggregation=Gradient(model, (), 1.0))
+        return shortened_words(f"{describe_model(model)}{plan.scope_description}", plan)
+    return ""
 
 
 def _grant(grant: Grant) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Literal as OneOf
 
 import msgspec
@@ -287,15 +287,17 @@ def negative(inner: Expression) -> Expression:
     return Arithmetic("-", Literal(0), inner)
 
 
+def with_arguments(node: Expression, change: Callable[[Expression], Expression]) -> Expression:
+    """The same node, computed from changed expressions."""
+    changes: dict[str, object] = {}
+    for field in _ARGUMENTS[type(node)]:
+        part = getattr(node, field)
+        changes[field] = tuple(map(change, part)) if isinstance(part, tuple) else change(part)
+    return msgspec.structs.replace(node, **changes) if changes else node
+
+
 def renamed(node: Expression, names: Mapping[str, str]) -> Expression:
     """The same expression with columns renamed."""
     if isinstance(node, Column):
         return Column(names.get(node.name, node.name))
-    changes: dict[str, object] = {}
-    for field in node.__struct_fields__:
-        part = getattr(node, field)
-        if isinstance(part, Node):
-            changes[field] = renamed(part, names)  # type: ignore[arg-type]  # every Node is one of Expression
-        elif isinstance(part, tuple) and any(isinstance(inner, Node) for inner in part):
-            changes[field] = tuple(renamed(inner, names) for inner in part)
-    return msgspec.structs.replace(node, **changes)
+    return with_arguments(node, lambda inner: renamed(inner, names))

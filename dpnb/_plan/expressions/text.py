@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from collections.abc import Collection
 from datetime import datetime, timedelta
+from typing import Any
 
 from dpnb._plan.expressions.nodes import (
     And,
@@ -32,10 +35,12 @@ from dpnb._plan.expressions.nodes import (
     Seconds,
     TextLength,
     Where,
+    arguments,
     columns_of,
     renamed,
+    with_arguments,
 )
-from dpnb._plan.schema import iso_time
+from dpnb._plan.schema import Key, iso_time
 
 FREQUENCIES: dict[PeriodUnit, str] = {
     "hour": "h",
@@ -51,6 +56,11 @@ _OPERATIONS = (Arithmetic, Compare, And, Or)
 
 MAX_LISTED = 6
 """Largest number of values of a list that are written out."""
+
+MAX_NAME, MAX_KEY = 60, 40
+"""Characters of a name that an analyst chose, and of a key of a lookup, in descriptions."""
+
+_PLAIN_NAME = re.compile(r"[^\W\d]\w*")
 
 
 def words(node: Expression) -> str:
@@ -114,6 +124,89 @@ def words(node: Expression) -> str:
             return words(inner)
         case AsNumber(inner):
             return f"{operand(inner)}.astype(float)"
+
+
+def explained(node: Expression) -> str:
+    """`words`, in which every name that the analyst chose says which columns it is made from.
+
+    A lookup has a name, and bins have labels, that need not be about the column that they read.
+    """
+    return words(_explained(node)) if _has_names(node) else words(node)
+
+
+def named(name: str, node: Expression) -> str:
+    """An expression under a name that the analyst chose: the name of a column stands for that column alone."""
+    made = explained(node)
+    return made if name == words(node) or columns_of(node) == {name} else f"{name_text(name)} (made from {made})"
+
+
+def name_text(name: str) -> str:
+    """A name that the analyst chose: as it is if it cannot be taken for anything else, otherwise in quotes."""
+    return name if _PLAIN_NAME.fullmatch(name) and len(name) <= MAX_NAME else repr(_shortened(name, MAX_NAME))
+
+
+def _has_names(node: Expression) -> bool:
+    return isinstance(node, Lookup | Cut) or any(map(_has_names, arguments(node)))
+
+
+def _explained(node: Expression) -> Expression:
+    """The expression with the text of each lookup and each labelled bin in its place."""
+    match node:
+        case Not(IsNull(Lookup(_, (inner,), keys, values))) if None not in values:
+            return IsIn(_explained(inner), tuple(key for (key,) in keys))
+        case Compare(operator, Lookup() as lookup, Literal(value) as literal):
+            return Compare(operator, Column(_lookup_text(lookup, (value,))), literal)
+        case IsIn(Lookup() as lookup, values):
+            return IsIn(Column(_lookup_text(lookup, values)), values)
+        case Lookup():
+            return Column(_lookup_text(node))
+        case Cut() if not _are_intervals(node):
+            text = words(with_arguments(node, _explained)).removesuffix(")")
+            return Column(f"{text}, labels={_listed(tuple(map(_short_key, node.labels)))})")
+    return with_arguments(node, _explained)
+
+
+def _lookup_text(node: Lookup, wanted: Collection[Key] = ()) -> str:
+    """The columns and keys of a lookup, first those whose values are compared; its name only if it is like a column's.
+
+    Other names are texts of dpnb, such as ``plan.map({...})``, which are written here again from the keys.
+    """
+    pairs = [
+        (key if len(node.inner) > 1 else key[0], value)
+        for key, value in zip(node.keys, node.values, strict=False)
+        if len(key) == len(node.inner)  # a plan that will be refused may have other keys
+    ]
+    pairs.sort(key=lambda pair: pair[1] not in wanted)
+    shown = [f"{_short_key(key)!r}: {_short_key(value)!r}" for key, value in pairs[:MAX_LISTED]]
+    more = [f"and {len(pairs) - MAX_LISTED:,} more"] if len(pairs) > MAX_LISTED else []
+    table = f"{{{', '.join([*shown, *more])}}}"
+    inner = tuple(map(_explained, node.inner))
+    made = ", ".join(map(words, inner))
+    if name_text(node.name) == node.name:
+        return f"{node.name} (made from {made}: {table})"
+    return f"{operand(inner[0]) if len(inner) == 1 else f'({made})'}.map({table})"
+
+
+def _are_intervals(node: Cut) -> bool:
+    """Whether the labels of bins are their intervals, as dpnb writes them by default."""
+    if len(node.labels) != len(node.edges) - 1:
+        return False
+    for low, high, label in zip(node.edges, node.edges[1:], node.labels, strict=False):
+        ends = [float(_value(end)) if abs(end) == sys.float_info.max else end for end in (low, high)]
+        shown = [f"{ends[0]:g}, {ends[1]:g}", f"{ends[0]}, {ends[1]}", f"{_date(low)}, {_date(high)}"]
+        if not isinstance(label, str) or label[1:-1] not in (shown[2:] if node.dates else shown[:2]):
+            return False
+    return True
+
+
+def _short_key(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return tuple(map(_short_key, value))
+    return _shortened(value, MAX_KEY) if isinstance(value, str) else value
+
+
+def _shortened(text: str, limit: int) -> str:
+    return text if len(text) <= limit else f"{text[: limit - 3]}..."
 
 
 def as_code(node: Expression, frame: str = "df") -> str:

@@ -23,7 +23,7 @@ from dpnb._plan.schema import Schema, whole_number
 from dpnb.accounting.exact import decimal_up, display_up, from_text, positive, shown, to_text
 from dpnb.accounting.losses import GDP
 from dpnb.errors import InvalidValueError, RequestError
-from dpnb.interactive.launch_request import MAX_NAME_LENGTH, LaunchRequest
+from dpnb.interactive.launch_request import LaunchRequest, title_of
 from dpnb.results.fit import NO_INTERVALS, start_from
 
 MAX_STEPS = 1_000_000
@@ -233,7 +233,7 @@ def descent_request(
     schema, limits = tables.schema(rows.source), effective_bounds(tables.unit(rows.source), rows.contribution_bounds)
     checked = GradientDescentParameters.checked(rows, model, terms, schema, limits, core.pricer.public.units, options)
     tables.compile(checked.first_step)  # refuses what the backend cannot compute
-    title = f"{describe_model(model)}{rows.scope_description}"[:MAX_NAME_LENGTH] if name is None else name
+    title = title_of(f"{describe_model(model)}{rows.scope_description}") if name is None else name
     return LaunchRequest(
         GRADIENT_DESCENT, title, checked.arguments, resolved=checked.resolved, facts=checked.facts(core.account)
     )

@@ -20,7 +20,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from dpnb._protocol.cockpit import Login, NewToken, ServiceState
+from dpnb._protocol.cockpit import Login, NewToken, RowPlans, ServiceState
 from dpnb.copying import NotCopyable
 from dpnb.errors import DpnbError
 from dpnb.service.acts import act
@@ -33,6 +33,7 @@ from dpnb.service.cockpit.views import holder_view, log_view, may_rotate, table_
 from dpnb.service.connections import keep_connection
 from dpnb.service.limits import RequestRate
 from dpnb.service.log import log, log_login
+from dpnb.service.plans import plan_page
 from dpnb.service.tokens import Identity, Role
 from dpnb.session.disclosure.building import report_of_ledger
 from dpnb.wire.acts import ACTS
@@ -113,6 +114,7 @@ class Cockpit(NotCopyable):
             Route("/api/state", self._logged_in(self._state, READERS), methods=["GET"]),
             Route("/api/events", self._logged_in(self._events, READERS), methods=["GET"]),
             Route("/api/tables/{table}/log", self._logged_in(self._log, READERS), methods=["GET"]),
+            Route("/api/tables/{table}/plan", self._logged_in(self._plan, READERS), methods=["GET"]),
             Route("/api/tables/{table}/statement", self._logged_in(self._statement, READERS), methods=["GET"]),
             Route("/api/tables/{table}/acts", self._logged_in(self._act, CURATORS), methods=["POST"]),
             Route("/api/tokens", self._logged_in(self._rotate, CURATORS), methods=["POST"]),
@@ -224,10 +226,11 @@ class Cockpit(NotCopyable):
         )
 
     async def _log(self, request: HttpRequest, sender: Sender) -> Response:
-        table, after = self._served(request).table, request.query_params.get("after", "0")
-        if not after.isascii() or not after.isdecimal() or len(after) > 19:
-            raise HTTPException(400, "after: must be the number of a row.")
-        return _json(await asyncio.to_thread(log_view, table, min(int(after), MAX_INTEGER)))
+        return _json(await asyncio.to_thread(log_view, self._served(request).table, _row_number(request, "after")))
+
+    async def _plan(self, request: HttpRequest, sender: Sender) -> Response:
+        page = await asyncio.to_thread(plan_page, self._served(request).table, _row_number(request, "row"))
+        return _json(RowPlans(list(page.plans)))
 
     async def _statement(self, request: HttpRequest, sender: Sender) -> Response:
         """The disclosure statement; as a text, so that no browser shows it as a page of this origin."""
@@ -271,6 +274,14 @@ class Cockpit(NotCopyable):
         token = await asyncio.to_thread(self._service.tokens.rotate, name)
         log("token_rotated", actor=person.name, role=person.role, name=name, page="cockpit")
         return _json(NewToken(name, token))
+
+
+def _row_number(request: HttpRequest, name: str) -> int:
+    """The number of a row in an address."""
+    text = request.query_params.get(name, "0")
+    if not text.isascii() or not text.isdecimal() or len(text) > 19:
+        raise HTTPException(400, f"{name}: must be the number of a row.")
+    return min(int(text), MAX_INTEGER)
 
 
 async def _body(request: HttpRequest) -> bytes:

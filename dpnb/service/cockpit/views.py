@@ -19,6 +19,7 @@ from dpnb.render.numbers import format_cost_up
 from dpnb.service.acts import audit_page, words_of
 from dpnb.service.app import ServedTable
 from dpnb.service.opening import OpenTable
+from dpnb.service.plans import HAVE_PLANS
 from dpnb.service.state import table_state
 from dpnb.service.tokens import Identity, Token
 from dpnb.session.gauges import headroom_gauge, reserve_gauge
@@ -218,6 +219,7 @@ def _row(one: AuditRow) -> protocol.LoggedRow:
         words=one.words,
         cost=one.cost,
         actor=None if one.actor is None else printable(one.actor),
+        has_plan=one.kind in HAVE_PLANS,
     )
 
 

@@ -1,4 +1,5 @@
 import { isFound, logCsv, LogRows } from './logRows';
+import { PlanView } from './planView';
 import type { Service } from './service';
 import { heading, moment } from './tableParts';
 import { arrange, button, element, type IView, setText, setTime } from '../dom/dom';
@@ -93,7 +94,7 @@ export class LogView implements IView<ICockpitTable> {
     const ids = new Set(shown.map(row => row.id));
     [...this._views.keys()].filter(id => !ids.has(id)).forEach(id => this._views.delete(id));
     const nodes = shown.map(row => {
-      const view = this._views.get(row.id) ?? rowView();
+      const view = this._views.get(row.id) ?? this._rowView();
       this._views.set(row.id, view);
       view.update(row);
       return view.node;
@@ -114,29 +115,32 @@ export class LogView implements IView<ICockpitTable> {
   private _onExport(): void {
     void this.read().then(() => download(csvName(this._name), logCsv(this._rows.all)));
   }
-}
 
-function rowView(): IView<ILoggedRow> {
-  const id = element('th', 'dpnb-log-id');
-  id.scope = 'row';
-  const time = element('time', '');
-  const day = element('td', 'dpnb-log-time', time);
-  const who = element('td', 'dpnb-log-who dpnb-foreign');
-  const what = element('td', 'dpnb-log-what dpnb-foreign');
-  const cost = element('td', 'dpnb-log-cost');
-  const status = element('td', 'dpnb-log-status');
-  const node = element('tr', 'dpnb-log-row', id, day, who, what, cost, status);
-  return {
-    node,
-    update: (row): void => {
-      node.dataset.status = row.status;
-      setText(id, String(row.id));
-      setTime(time, row.time);
-      setText(time, moment(row.time));
-      setText(who, row.actor ?? '–');
-      setText(what, row.words);
-      setText(cost, row.cost);
-      setText(status, row.status);
-    }
-  };
+  private _rowView(): IView<ILoggedRow> {
+    const id = element('th', 'dpnb-log-id');
+    id.scope = 'row';
+    const time = element('time', '');
+    const day = element('td', 'dpnb-log-time', time);
+    const who = element('td', 'dpnb-log-who dpnb-foreign');
+    const words = element('div', 'dpnb-log-words dpnb-foreign');
+    const plan = new PlanView(this._service, this._fail);
+    const what = element('td', 'dpnb-log-what', words, plan.node);
+    const cost = element('td', 'dpnb-log-cost');
+    const status = element('td', 'dpnb-log-status');
+    const node = element('tr', 'dpnb-log-row', id, day, who, what, cost, status);
+    return {
+      node,
+      update: (row): void => {
+        node.dataset.status = row.status;
+        setText(id, String(row.id));
+        setTime(time, row.time);
+        setText(time, moment(row.time));
+        setText(who, row.actor ?? '–');
+        setText(words, row.words);
+        plan.update({ table: this._name, row: row.has_plan ? row.id : null });
+        setText(cost, row.cost);
+        setText(status, row.status);
+      }
+    };
+  }
 }

@@ -1,6 +1,8 @@
 import type { Actions } from './actions';
 import { amountFields, amountOf } from './amounts';
 import type { IField } from './dialog';
+import { PlanView } from './planView';
+import type { Service } from './service';
 import { cellFor, heading, moment } from './tableParts';
 import { button, element, type IView, setText, Views } from '../dom/dom';
 import { Fold } from '../dom/fold';
@@ -17,10 +19,10 @@ export class RequestsView implements IView<ICockpitTable> {
   private readonly _empty = element('p', 'dpnb-quiet', trans.__('No request is pending.'));
   private _name = '';
 
-  constructor(actions: Actions | null) {
+  constructor(service: Service, actions: Actions | null, fail: (error: unknown) => void) {
     this._title.id = 'dpnb-requests-title';
     const list = element('div', 'dpnb-requests');
-    const make = (): IView<IAskedBudget> => requestView(actions, () => this._name);
+    const make = (): IView<IAskedBudget> => requestView(actions, () => this._name, new PlanView(service, fail));
     this._pending = new Views(list, make);
     this._decided = new Views(this._fold.body, make);
     this.node = element('section', 'dpnb-block', this._title, this._empty, list, this._fold.node);
@@ -40,7 +42,7 @@ export class RequestsView implements IView<ICockpitTable> {
   }
 }
 
-function requestView(actions: Actions | null, table: () => string): IView<IAskedBudget> {
+function requestView(actions: Actions | null, table: () => string, plan: PlanView): IView<IAskedBudget> {
   let request: IAskedBudget | null = null;
   const who = element('h3', 'dpnb-request-who dpnb-foreign');
   const when = element('p', 'dpnb-quiet');
@@ -66,7 +68,7 @@ function requestView(actions: Actions | null, table: () => string): IView<IAsked
     button('dpnb-button', trans.__('Approve in part…'), withRequest(approveInPart)),
     button('dpnb-button', trans.__('Decline…'), withRequest(decline))
   );
-  const node = element('article', 'dpnb-request', who, when, why, list, total, after, decision, buttons);
+  const node = element('article', 'dpnb-request', who, when, why, list, plan.node, total, after, decision, buttons);
   return {
     node,
     update: (new_): void => {
@@ -77,6 +79,7 @@ function requestView(actions: Actions | null, table: () => string): IView<IAsked
       setText(when, trans.__('request %1 of %2', request.id, moment(request.time)));
       setText(why, request.why);
       queries.update(request.queries);
+      plan.update({ table: table(), row: request.id });
       setText(total, trans.__('Together: %1', request.total));
       setText(after, request.after ?? '');
       after.hidden = request.after === null;

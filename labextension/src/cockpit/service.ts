@@ -5,11 +5,13 @@ import {
   type ILogin,
   type ILogPage,
   type INewToken,
+  type IRowPlans,
   type IServiceState,
   isCockpitTable,
   isLogin,
   isLogPage,
   isNewToken,
+  isRowPlans,
   isServiceState
 } from '../protocol/cockpit';
 import { trans } from '../translation';
@@ -61,6 +63,10 @@ export class Service {
 
   async log(table: string, after: number): Promise<ILogPage> {
     return this._read(`${tablePath(table)}/log?after=${after}`, isLogPage);
+  }
+
+  async plans(table: string, row: number): Promise<IRowPlans> {
+    return this._read(`${tablePath(table)}/plan?row=${row}`, isRowPlans);
   }
 
   /** The disclosure statement of a table, as a file. */

@@ -56,7 +56,7 @@ export class TableView implements IView<ICockpitTable> {
     top.setAttribute('aria-label', trans.__('Budget'));
     this._blocks = [
       new StoppedView(_actions),
-      new RequestsView(_actions),
+      new RequestsView(service, _actions, fail),
       new PartsView(_actions),
       new LogView(service, fail)
     ];

@@ -178,6 +178,14 @@ export interface ILoggedRow {
   cost: string;
   /** Who requested it. */
   actor: string | null;
+  /** Whether it has plans, which are sent on request. */
+  has_plan: boolean;
+}
+
+/** The whole plans of a row. */
+export interface IRowPlans {
+  /** Each as indented JSON; several for a request for budget. */
+  plans: string[];
 }
 
 /** Rows of a ledger. */
@@ -295,7 +303,10 @@ export const isLoggedRow = (value: unknown): value is ILoggedRow =>
   isText(value.status) &&
   isText(value.words) &&
   isText(value.cost) &&
-  orNull(isText)(value.actor);
+  orNull(isText)(value.actor) &&
+  isBoolean(value.has_plan);
+
+export const isRowPlans = (value: unknown): value is IRowPlans => isFields(value) && listOf(isText)(value.plans);
 
 export const isLogPage = (value: unknown): value is ILogPage =>
   isFields(value) && listOf(isLoggedRow)(value.rows) && isBoolean(value.more);

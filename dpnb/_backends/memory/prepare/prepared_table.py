@@ -109,6 +109,12 @@ class PreparedTable:
         return len(self.units)
 
     @property
+    def nbytes(self) -> int:
+        """Memory of the columns."""
+        columns: list[NDArray[Any]] = [self.units, *self.numbers.values(), *self.codes.values()]
+        return sum(column.nbytes for column in columns)
+
+    @property
     def rows_are_units(self) -> bool:
         """Whether the row with index i is the only one of unit i."""
         return self.max_rows == 1 and self.rows == len(self.names)

@@ -191,7 +191,7 @@ describe('the page', () => {
     await wait(() => find('.dpnb-log-row'));
     expect(document.querySelectorAll('img, script, i')).toHaveLength(0);
     expect(find('.dpnb-request-why').textContent).toBe(hostile);
-    expect(find('.dpnb-log-what').textContent).toBe(hostile);
+    expect(find('.dpnb-log-words').textContent).toBe(hostile);
   });
 });
 
@@ -323,6 +323,46 @@ describe('an act', () => {
     expect(document.documentElement.outerHTML + JSON.stringify(Object.entries(sessionStorage))).not.toContain(
       'dpnb_new'
     );
+  });
+});
+
+describe('a plan', () => {
+  const open_ = (selector: string): HTMLDetailsElement => {
+    const fold = find(`${selector} .dpnb-plan`) as HTMLDetailsElement;
+    fold.open = true;
+    return fold;
+  };
+
+  it('is read when it is opened, once, and shown as a text', async () => {
+    await open(state({ tables: [table({ requests: [asked(3)] })] }));
+    service.rows = [row(1), row(2, { kind: 'act', has_plan: false })];
+    service.plans = ['{"reads": ["note"]}', '<img src=x onerror="globalThis.hit = 1">'];
+    service.tell();
+    await wait(() => expect(texts('.dpnb-log-row')).toHaveLength(2));
+    const folds = [...document.querySelectorAll<HTMLElement>('.dpnb-log-row .dpnb-plan')];
+    expect(folds.map(fold => fold.hidden)).toEqual([true, false]);
+    expect(service.sent.filter(({ path }) => path.includes('/plan'))).toEqual([]);
+    open_('.dpnb-request');
+    await wait(() => expect(texts('.dpnb-request pre')).toEqual(service.plans));
+    expect(document.querySelector('.dpnb-request pre img')).toBeNull();
+    const asks = (): string[] => service.sent.map(({ path }) => path).filter(path => path.includes('/plan'));
+    expect(asks()).toEqual(['/api/tables/visits/plan?row=3']);
+    service.tell();
+    await wait(() => expect(find('.dpnb-live').textContent).toBe('Live'));
+    expect(texts('.dpnb-request pre')).toEqual(service.plans);
+    expect(asks()).toHaveLength(1);
+  });
+
+  it('can be opened again when it could not be read', async () => {
+    await open(state({ tables: [table({ requests: [asked(3)] })] }));
+    service.refusals.set('/api/tables/visits/plan?row=3', [422, 'row 3 cannot be read']);
+    const fold = open_('.dpnb-request');
+    await wait(() => expect(fold.open).toBe(false));
+    expect(document.body.textContent).toContain('row 3 cannot be read');
+    service.refusals.clear();
+    service.plans = ['{}'];
+    open_('.dpnb-request');
+    await wait(() => expect(texts('.dpnb-request pre')).toEqual(['{}']));
   });
 });
 

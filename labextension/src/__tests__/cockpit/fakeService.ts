@@ -16,6 +16,7 @@ export class FakeService {
   /** Statuses with which the next requests to a path are refused. */
   readonly refusals = new Map<string, [status: number, message: string]>();
   rows: ILoggedRow[] = [];
+  plans: string[] = [];
   private _told: ((text: string) => void) | null = null;
   private _end: (() => void) | null = null;
 
@@ -66,6 +67,9 @@ export class FakeService {
       const after = Number(path.split('after=')[1]);
       const rows = this.rows.filter(({ id }) => id > after);
       return { rows: rows.slice(0, 2), more: rows.length > 2 };
+    }
+    if (path.includes('/plan?')) {
+      return { plans: this.plans };
     }
     return this.state.tables[0];
   }

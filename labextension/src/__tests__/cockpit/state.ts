@@ -48,6 +48,7 @@ export const row = (id: number, changes: Partial<ILoggedRow> = {}): ILoggedRow =
   words: `question ${id}`,
   cost: 'mu 0.1',
   actor: 'ana',
+  has_plan: true,
   ...changes
 });
 
