@@ -80,6 +80,12 @@ class LinearQuery:
         """Numbers of the answer: those of the measured cells."""
         return self.slots * (self.cells if self.cell_subset is None else len(self.cell_subset))
 
+    def of_features(self, chosen: slice) -> LinearQuery:
+        """The sums of some of the features, over the same rows."""
+        part = replace(self, features=self.features[chosen])
+        part.__dict__["required"] = self.required  # not only what these features need
+        return part
+
     @property
     def norm_step(self) -> int:
         """The squared norm of what a unit adds is a multiple of this, unless the unit's vector is scaled down."""

@@ -21,6 +21,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.requests import ClientDisconnect
 from starlette.requests import Request as HttpRequest
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
@@ -557,6 +558,8 @@ async def _body(request: HttpRequest) -> bytes:
                     )
     except TimeoutError:
         raise HTTPException(408, f"body: must be sent within {BODY_SECONDS:.0f} seconds") from None
+    except ClientDisconnect:
+        raise HTTPException(400, "body: must be complete; got the end of the connection") from None
     return bytes(body)
 
 

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tracemalloc
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from dpnb._backends import opened
+from dpnb._backends.lazy import execute as lazy_execute
 from dpnb._backends.memory import blocks, working_set
 from dpnb._backends.memory.execute import affected_units, execute, scaled_sums
+from dpnb._backends.memory.group_discovery import present_groups
 from dpnb._backends.memory.prepare import prepared_table
 from dpnb._backends.memory.prepare.prepared_table import prepare
 from dpnb._compile import linear_query
-from dpnb._plan.expressions.nodes import And, Arithmetic, Column, Compare, Literal
+from dpnb._plan.expressions.nodes import And, Arithmetic, Clip, Column, Compare, Expression, Literal, Round
 from dpnb._plan.measurements import (
     Count,
     CountUnits,
+    Discovery,
     JointAggregation,
     Mean,
     Moments,
@@ -145,3 +150,65 @@ def test_a_query_with_many_features_has_bounded_memory(case: str) -> None:
     assert ended.returncode == 0, ended.stderr[-1000:]
     grew = int(ended.stdout.split()[1])
     assert grew < 200
+
+
+@pytest.mark.parametrize("engine", ["polars", "duckdb"])
+def test_an_engine_sums_a_few_features_at_a_time(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    random = np.random.default_rng(4)
+    frame = pd.DataFrame({"x": random.uniform(-4, 6, 60), "y": random.uniform(0, 2, 60), "p": np.arange(60) // 3})
+    frame.loc[::3, "x"] = np.nan
+    frame["g"] = random.choice(["a", "b", "c"], 60)
+    # A pass of the mean of x alone must count the same rows of a unit as one of all features, which need no column.
+    parts = Mean(X), Mean(Y), Moments((X, Y), (G,)), CountUnits(), QuantileTree(Y)
+    plan = Plan(
+        JointAggregation(tuple(map(WeightedAggregation, parts))),
+        group_by=(GroupLevel("g", G),),
+        contribution_bounds=ContributionBounds(max_rows=2, max_groups=1),
+    )
+    unit = PrivacyUnit("p", 3, ContributionBounds(max_rows=3))
+    query = linear_query(plan, SCHEMA, unit)
+    expected = execute(query, prepare(frame, SCHEMA, unit), SCHEMA)
+    pl = pytest.importorskip("polars")
+    native = pl.from_pandas(frame).lazy()
+    if engine == "duckdb":
+        native = pytest.importorskip("duckdb").connect().from_arrow(pl.from_pandas(frame).to_arrow())
+    backend = opened({"": native}, {"": SCHEMA}, {"": unit})
+    for at_once in (1, 3, 100):
+        monkeypatch.setattr(lazy_execute, "FEATURES_AT_ONCE", at_once)
+        assert backend.sums(query).tolist() == expected.tolist()
+
+
+def long_sum(terms: int) -> Expression:
+    """An expression with many different parts, each of which is an array of the rows of a block."""
+    total: Expression = X
+    for number in range(terms):
+        total = Arithmetic("+", total, Round(Arithmetic("*", X, Literal(number / 100)), 1))
+    return total
+
+
+LONG = {
+    "filter": Plan(Count(), where=Compare(">", long_sum(50), Literal(1))),
+    "groups": Plan(Count(), group_by=(GroupLevel("g", Round(Clip(long_sum(50), 0, 9))),)),
+    "feature": Plan(Mean(long_sum(50))),
+    "norm": Plan(Mean(long_sum(50)), contribution_bounds=ContributionBounds(max_norm=1.5)),
+    "discovery": Plan(Discovery("1e-9"), group_by=(GroupLevel("g", Round(Clip(long_sum(50), 0, 9))),)),
+}
+
+
+@pytest.mark.parametrize("rows_of_unit", [4, 50_000])
+@pytest.mark.parametrize("where", LONG)
+def test_a_long_expression_has_bounded_memory(where: str, rows_of_unit: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = 50_000
+    frame = pd.DataFrame({"x": np.arange(rows) % 8 - 3.0, "p": np.arange(rows) // rows_of_unit})
+    unit = PrivacyUnit("p", rows_of_unit, ContributionBounds(max_rows=rows_of_unit))
+    schema: Schema = {"x": SCHEMA["x"]}
+    table, query = prepare(frame, schema, unit), linear_query(LONG[where], schema, unit)
+    monkeypatch.setattr(working_set, "BLOCK_BYTES", 2**22)
+    monkeypatch.setattr(working_set, "KEPT_BYTES", 2**21)
+    compute = present_groups if where == "discovery" else execute
+    tracemalloc.start()
+    compute(query, table, schema)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    # One array for each part of the expression is 80 MB; the entries of a unit that has all rows are some arrays.
+    assert peak < 25e6

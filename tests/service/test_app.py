@@ -176,6 +176,30 @@ def test_other_types_and_compression_are_refused(tmp_path: Path) -> None:
     run_served(tmp_path, scenario)
 
 
+def test_a_client_that_leaves_while_it_sends_a_body_is_no_error(tmp_path: Path) -> None:
+    """Otherwise every one of them would be a traceback in the log."""
+    sent: list[Any] = []
+
+    async def leave() -> dict[str, Any]:
+        return {"type": "http.disconnect"}
+
+    async def keep(message: Any) -> None:
+        sent.append(message)
+
+    async def scenario(served: Served) -> None:
+        headers = {"Host": "localhost", "Content-Type": "application/json", **served.headers}
+        scope = {
+            **{"type": "http", "http_version": "1.1", "method": "POST", "scheme": "http", "root_path": ""},
+            **{"path": REQUESTS, "raw_path": REQUESTS.encode(), "query_string": b"", "state": {}},
+            "headers": [(name.lower().encode(), value.encode()) for name, value in headers.items()],
+            "client": ("127.0.0.1", 1),
+        }
+        await served.service.app()(scope, leave, keep)
+        assert (sent[0]["status"], served.charges) == (400, 0)
+
+    run_served(tmp_path, scenario)
+
+
 def test_a_page_of_another_name_is_refused(tmp_path: Path) -> None:
     async def scenario(served: Served) -> None:
         assert (await served.get("/v1/tables", Host="evil.example:8443")).status_code == 400

@@ -218,10 +218,11 @@ def ended(folder: Path, session: dpnb.Session, call: Callable[[dpnb.Session], An
 def test_a_query_of_a_table_in_memory_ends_between_its_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     by_blocks = blocks.by_blocks
 
-    def many(work: Any, parts: Any) -> Any:
-        return by_blocks(work, [part for part in parts for _ in range(3 * 10**5)])
+    def many(work: Any, parts: Any, *arguments: Any) -> Any:
+        return by_blocks(work, [part for part in parts for _ in range(3 * 10**5)], *arguments)
 
-    monkeypatch.setattr(execute, "by_blocks", many)
+    for module in (blocks, execute):
+        monkeypatch.setattr(module, "by_blocks", many)
     ended(tmp_path, open_people(tmp_path / "people.dpnb"), lambda session: calls_of(session)["release"])
 
 

@@ -359,6 +359,7 @@ class HostileRun:
             check_divided(self.ledger, self.heard.shown, self.service.address, honest, frozenset(ANALYSTS))
         except (AssertionError, DpnbError) as error:
             self.faults.append(f"ledger: {type(error).__name__}: {str(error)[:1000]}")
+        self.faults += errors_of(self.folder)
         self.faults += [f"honest: {one}" for one in self.heard.refused if one.startswith("refused")]
         asked = Counter(number // EACH for number in self.heard.shown)
         rows = Counter(actor for actor, _, _ in numbers_of(self.ledger))
@@ -423,6 +424,13 @@ def numbers_of(ledger: Path) -> list[tuple[str | None, str | None, str]]:
     """Who requested each row, by which request, and its status."""
     with closing(sqlite3.connect(f"file:{ledger}?mode=rw", uri=True, timeout=LIMIT)) as file:
         return file.execute("SELECT actor, request_id, status FROM events ORDER BY id").fetchall()
+
+
+def errors_of(folder: Path) -> list[str]:
+    """What the service has logged as an error: nothing that a client does is one."""
+    lines = (line for path in folder.glob("service.log*") for line in path.read_text("utf-8").splitlines())
+    found = [json.loads(line) for line in lines if '"level": "error"' in line]
+    return [f"log: {one['event']} {one.get('error', {}).get('type', '')}".rstrip() for one in found]
 
 
 def answered_once(ledger: Path, told: Told) -> list[str]:

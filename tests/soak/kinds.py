@@ -198,7 +198,7 @@ def flood_parts(attacker: Attacker) -> None:
     if launch is None:
         return
     with Plain(attacker.port, attacker.peer, SECONDS, attacker.token) as plain:
-        for _ in range(attacker.some(100)):
+        for _ in range(attacker.some(30)):
             mu, key = attacker.chance.choice((bombs.FAR, bombs.FAR, bombs.CHEAP)), attacker.chance.randrange(20_000)
             body = attacker.body(bombs.count(mu, source=bombs.part(key)), node=f"{launch} [{key}]")
             status, _ = attacker.post("parts", body, plain)

@@ -62,7 +62,7 @@ class WatchedService:
     down : list of (float, float)
         When it was not there: from a kill to the next connection that it accepts.
     faults : list of str
-        What must not happen: that it ends by itself, or does not answer the health check.
+        What must not happen: that it ends without a signal, or does not answer the health check.
     """
 
     folder: Path
@@ -201,7 +201,7 @@ class WatchedService:
             if self._killed or self._ended.is_set() or (self._process and self._process.poll() is None):
                 return
             self._killed = time.monotonic()
-            self.faults.append(f"the service ended by itself, with {code}; see {self.folder / 'stderr.txt'}")
+            self.faults.append(f"the service ended without a signal, with {code}; see {self.folder / 'stderr.txt'}")
             self.start()
 
     def _ask_for_health(self) -> None:

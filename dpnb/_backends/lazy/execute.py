@@ -6,7 +6,7 @@ The same integers as those of `dpnb._backends.memory.execute`; only functions th
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -42,6 +42,9 @@ from dpnb.errors import UnsupportedError
 LOW_PART = 2**17
 """Where an engine's sums could overflow, each value's quotient and remainder by this number are summed separately; sums
 of more than 64 bits are divided by it."""
+
+FEATURES_AT_ONCE = 32
+"""Features that are summed in one pass over the table."""
 
 FITS = 2.0**62
 """Integers below this bound, which is compared with doubles, fit 64 bits."""
@@ -248,6 +251,16 @@ def _leaf(feature: TreeFeature, rows: NarwhalsEvaluator) -> nw.Expr:
 
 
 # --- sums ------------------------------------------------------------------------------------------------------------
+
+
+def by_features(query: LinearQuery, work: Callable[[LinearQuery], Sums]) -> Sums:
+    """The sums that `work` returns, for a few features at a time, so that memory does not grow with their number."""
+    starts = range(0, len(query.features), FEATURES_AT_ONCE)
+    if len(starts) == 1:
+        return work(query)
+    parts = [query.of_features(slice(start, start + FEATURES_AT_ONCE)) for start in starts]
+    sums: Sums = np.concatenate([work(part).reshape(-1, part.slots) for part in parts], axis=1)
+    return sums.ravel()
 
 
 def added_up(query: LinearQuery, shares: Iterable[SelectedRows]) -> Sums:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from dpnb._backends.column_types import refuse_mixed_units
 from dpnb._backends.lazy.combine import join, part
 from dpnb._backends.lazy.engines.engine import Engine, Frame, InProcessEngine, Paths
-from dpnb._backends.lazy.execute import SelectedRows, added_up, refuse_query, selected_rows
+from dpnb._backends.lazy.execute import SelectedRows, added_up, by_features, refuse_query, selected_rows
 from dpnb._backends.lazy.files import digest_of, paths_of
 from dpnb._backends.lazy.group_discovery import UnitGroups, counted, groups_of_units
 from dpnb._backends.lazy.lazy_table import UNIT, LazyTable, Share, engine_table
@@ -236,7 +236,11 @@ class LazyBackend(SourceResolver[LazyTable]):
 
     def sums(self, query: LinearQuery) -> Sums:
         """The exact sums of a query."""
-        return self._read(lambda: added_up(query, (share.selected(query) for share in self._shares_for(query))))
+
+        def sums_of(part: LinearQuery) -> Sums:
+            return added_up(part, (share.selected(part) for share in self._shares_for(query)))
+
+        return self._read(lambda: by_features(query, sums_of))
 
     def groups(self, query: LinearQuery) -> Groups:
         """Every group that some unit has."""

@@ -6,7 +6,7 @@ two masks, where true and where false: see `dpnb._backends.evaluation`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -94,13 +94,18 @@ class NumpyEvaluator(Evaluation[Mask, Any, Any]):
         return block
 
     @property
-    def pieces(self) -> list[NumpyEvaluator]:
-        """The rows in pieces, for what is computed row by row; a unit may have rows in several."""
+    def pieces(self) -> Iterator[NumpyEvaluator]:
+        """The rows in pieces, for what is computed row by row; a unit may have rows in several.
+
+        One exists at a time, with the results that it keeps.
+        """
         size = self._rows_at_once
         if size is None or self.size <= 2 * size:  # a block is larger than its pieces by the rows of its last unit
-            return [self]
-        start, stop = self._part.start, self._part.stop
-        return [self.block(slice(first, min(first + size, stop))) for first in range(start, stop, size)]
+            yield self
+            return
+        stop = self._part.stop
+        for first in range(self._part.start, stop, size):
+            yield self.block(slice(first, min(first + size, stop)))
 
     def by_pieces(self, work: Callable[[NumpyEvaluator], NDArray[Any]]) -> NDArray[Any]:
         """The values of all rows, which are computed row by row, in pieces."""

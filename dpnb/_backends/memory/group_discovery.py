@@ -19,10 +19,11 @@ from dpnb._backends.memory.execute import Active, Units, apply_admission, merge_
 from dpnb._backends.memory.prepare.prepared_table import PreparedTable
 from dpnb._backends.memory.prepare.values import Codes
 from dpnb._backends.memory.row_mask import Mask, row_mask
+from dpnb._backends.memory.working_set import rows_at_once
 from dpnb._backends.unit_vectors import Floats
 from dpnb._compile.linear import LinearQuery
 from dpnb._plan.expressions.dtypes import Boolean, Categorical, String
-from dpnb._plan.expressions.nodes import Expression
+from dpnb._plan.expressions.nodes import Column, Expression
 from dpnb._plan.expressions.rules import dtype_of
 from dpnb._plan.schema import Key, Schema
 
@@ -43,7 +44,7 @@ def present_groups(
         Maps units and their squared norms, which are their numbers of groups, to a mask of active units.
     """
     with np.errstate(all="ignore"):
-        groups = _UnitGroups(query, NumpyEvaluator(table, schema), table)
+        groups = _UnitGroups(query, NumpyEvaluator(table, schema, rows_at_once(query)), table)
         blocks = table.blocks_for(groups.width)
         is_active = None if active is None else apply_admission(active, *groups.affected(blocks), len(table.names))
         sizes = np.sum(by_blocks(lambda block: groups.sizes(block, is_active), blocks), axis=0)
@@ -72,7 +73,7 @@ def merged(
 def affected_units(query: LinearQuery, table: PreparedTable, schema: Schema) -> tuple[Units, Floats]:
     """The units that are in a group, ascending, and the number of groups of each."""
     with np.errstate(all="ignore"):
-        groups = _UnitGroups(query, NumpyEvaluator(table, schema), table)
+        groups = _UnitGroups(query, NumpyEvaluator(table, schema, rows_at_once(query)), table)
         return groups.affected(table.blocks_for(groups.width))
 
 
@@ -91,7 +92,7 @@ class _UnitGroups:
         self._rank: Codes | None = None
         if len(nodes) == 1 and isinstance(rows.kind(nodes[0]), String):  # the codes are put in order block by block
             self._rank, keys = _ranks(nodes[0], rows)
-            levels: list[tuple[Codes, list[Key]]] = [(rows.codes(nodes[0]), keys)]
+            levels: list[tuple[Codes, list[Key]]] = [(_codes(nodes[0], rows), keys)]
         else:
             levels = [_level(node, rows) for node in nodes]
         self._query, self._rows, self._levels = query, rows, levels
@@ -168,23 +169,27 @@ def _level(node: Expression, rows: NumpyEvaluator) -> tuple[Codes, list[Key]]:
     kind = rows.kind(node)
     if isinstance(kind, String):
         rank, ordered = _ranks(node, rows)
-        return gathered(rank, rows.codes(node)), ordered
+        return gathered(rank, _codes(node, rows)), ordered
     if isinstance(kind, Categorical):
-        return rows.codes(node), list(kind.values)
+        return _codes(node, rows), list(kind.values)
     if isinstance(kind, Boolean):
-        true, false = rows.truth(node)
-        return np.where(true, 1, np.where(false, 0, -1)), [False, True]
-    numbers = rows.numbers(node)
+        return rows.by_pieces(lambda piece: piece.level_codes(node)[0]), [False, True]
+    numbers = rows.by_pieces(lambda piece: piece.numbers(node))
     values, codes = np.unique(numbers, return_inverse=True)
     values = values[~np.isnan(values)]
     keys: list[Key] = [int(value) if value.is_integer() else value for value in values.tolist()]
     return np.where(np.isnan(numbers), -1, codes), keys
 
 
+def _codes(node: Expression, rows: NumpyEvaluator) -> Codes:
+    """The code of each row; a column's own array."""
+    return rows.codes(node) if isinstance(node, Column) else rows.by_pieces(lambda piece: piece.codes(node))
+
+
 def _ranks(node: Expression, rows: NumpyEvaluator) -> tuple[Codes, list[Key]]:
     """The rank of each code of a column of texts in the order of the texts, -1 for -1; and the texts in that order."""
     texts = rows.texts(node)
-    rank = np.full(len(texts) + 1, -1, rows.codes(node).dtype)
+    rank = np.full(len(texts) + 1, -1, rows.block(slice(0, 0)).codes(node).dtype)
     rank[texts.ordered_codes] = np.arange(len(texts))
     return rank, list(texts.ordered)
 

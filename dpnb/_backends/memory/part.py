@@ -12,6 +12,7 @@ import numpy as np
 from dpnb._backends.contribution import first_groups
 from dpnb._backends.memory.evaluate import NumpyEvaluator
 from dpnb._backends.memory.prepare.prepared_table import PreparedTable
+from dpnb._backends.memory.working_set import rows_for
 from dpnb._plan.partition import part_keys
 from dpnb._plan.plan import PartSource
 from dpnb._plan.schema import Schema
@@ -20,8 +21,8 @@ from dpnb._plan.schema import Schema
 def part(table: PreparedTable, schema: Schema, which: PartSource) -> PreparedTable:
     """The rows of a part: a private value."""
     with np.errstate(all="ignore"):
-        rows = NumpyEvaluator(table, schema)
-        codes, _ = rows.level_codes(which.by.expression)
+        rows = NumpyEvaluator(table, schema, rows_for(which.by.expression))
+        codes = rows.by_pieces(lambda piece: piece.level_codes(which.by.expression)[0])
     code = part_keys(which.by.expression, schema).index(which.key)
     chosen = np.flatnonzero(codes >= 0)
     if which.max_parts_per_unit is not None:

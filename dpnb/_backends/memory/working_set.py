@@ -45,6 +45,12 @@ def rows_at_once(query: LinearQuery) -> int:
     return max(min(wanted, size // (NODE_BYTES * largest + ROW_BYTES)), LEAST_ROWS)
 
 
+def rows_for(node: Expression) -> int:
+    """The number of rows for which one expression is computed at a time."""
+    rows = BLOCK_BYTES // 2 // (NODE_BYTES * _nodes(node) + ROW_BYTES)
+    return max(min(blocks.ROWS_AT_ONCE, rows), LEAST_ROWS)
+
+
 def blocks_at_once(query: LinearQuery) -> int:
     """The number of blocks whose sums exist at a time."""
     return max(2, 4 * BLOCK_BYTES // (SUM_BYTES * query.cells * query.slots))
@@ -66,7 +72,8 @@ def _items(query: LinearQuery) -> Iterator[list[Expression]]:
     yield [group.expression for group in query.plan.group_by]
     for feature in query.features:
         if isinstance(feature, GradientFeature | ModelLossFeature):
-            yield list(feature.required)
+            chains = feature.chains if isinstance(feature, GradientFeature) else 1
+            yield [*feature.required, *feature.required[:1] * chains]
         elif isinstance(feature, TreeFeature | ValueFeature):
             yield [feature.expression]
         if isinstance(feature, CountFeature | ValueFeature):

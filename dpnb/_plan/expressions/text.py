@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Collection
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import Any
 
 from dpnb._plan.expressions.nodes import (
@@ -171,15 +172,14 @@ def _lookup_text(node: Lookup, wanted: Collection[Key] = ()) -> str:
 
     Other names are texts of dpnb, such as ``plan.map({...})``, which are written here again from the keys.
     """
-    pairs = [
-        (key if len(node.inner) > 1 else key[0], value)
-        for key, value in zip(node.keys, node.values, strict=False)
-        if len(key) == len(node.inner)  # a plan that will be refused may have other keys
-    ]
-    pairs.sort(key=lambda pair: pair[1] not in wanted)
-    shown = [f"{_short_key(key)!r}: {_short_key(value)!r}" for key, value in pairs[:MAX_LISTED]]
-    more = [f"and {len(pairs) - MAX_LISTED:,} more"] if len(pairs) > MAX_LISTED else []
-    table = f"{{{', '.join([*shown, *more])}}}"
+    first = set(wanted)
+    # A lookup may have very many keys: only those that are listed become texts.
+    shown = list(islice((pair for pair in zip(node.keys, node.values, strict=False) if pair[1] in first), MAX_LISTED))
+    others = (pair for pair in zip(node.keys, node.values, strict=False) if pair[1] not in first)
+    shown += islice(others, MAX_LISTED - len(shown))
+    texts = [f"{_short_key(key[0] if len(key) == 1 else key)!r}: {_short_key(value)!r}" for key, value in shown]
+    more = [f"and {len(node.keys) - MAX_LISTED:,} more"] if len(node.keys) > MAX_LISTED else []
+    table = f"{{{', '.join([*texts, *more])}}}"
     inner = tuple(map(_explained, node.inner))
     made = ", ".join(map(words, inner))
     if name_text(node.name) == node.name:
@@ -191,12 +191,15 @@ def _are_intervals(node: Cut) -> bool:
     """Whether the labels of bins are their intervals, as dpnb writes them by default."""
     if len(node.labels) != len(node.edges) - 1:
         return False
-    for low, high, label in zip(node.edges, node.edges[1:], node.labels, strict=False):
-        ends = [float(_value(end)) if abs(end) == sys.float_info.max else end for end in (low, high)]
-        shown = [f"{ends[0]:g}, {ends[1]:g}", f"{ends[0]}, {ends[1]}", f"{_date(low)}, {_date(high)}"]
-        if not isinstance(label, str) or label[1:-1] not in (shown[2:] if node.dates else shown[:2]):
-            return False
-    return True
+    bins = zip(node.edges, node.edges[1:], node.labels, strict=False)
+    return all(isinstance(label, str) and label[1:-1] in _interval_texts(node, *ends) for *ends, label in bins)
+
+
+def _interval_texts(node: Cut, low: float, high: float) -> tuple[str, ...]:
+    if node.dates:
+        return (f"{_date(low)}, {_date(high)}",)
+    low, high = (float(_value(end)) if abs(end) == sys.float_info.max else end for end in (low, high))
+    return f"{low:g}, {high:g}", f"{low}, {high}"
 
 
 def _short_key(value: Any) -> Any:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import msgspec
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.requests import Request as HttpRequest
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
@@ -297,6 +298,8 @@ async def _body(request: HttpRequest) -> bytes:
                     raise HTTPException(413, f"body: must have at most {MAX_BODY:,} bytes")
     except TimeoutError:
         raise HTTPException(408, f"body: must be sent within {BODY_SECONDS:.0f} seconds") from None
+    except ClientDisconnect:
+        raise HTTPException(400, "body: must be complete; got the end of the connection") from None
     return bytes(body)
 
 
