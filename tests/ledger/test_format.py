@@ -248,7 +248,7 @@ def test_requests_for_budget_and_decisions_are_part_of_the_format(tmp_path: Path
     assert (asked.kind, asked.node, asked.query_key, asked.loss) == ("budget_request", "1", "budget request", GDP(0))
     (stored,) = (asked.launch or {})["queries"]
     assert {**(asked.launch or {}), "queries": []} == {"why": "for the report", "queries": [], "total": amount}
-    assert stored.keys() == {"words", "target", "cost", "error", "key"}
+    assert stored.keys() == {"words", "target", "cost", "error", "key", "plan", "arguments"}
     assert (stored["words"], stored["target"], stored["cost"]) == ("count of rows", "mu=0.25", amount)
     assert (approval.kind, approval.node, approval.launch) == (
         "act",
