@@ -22,7 +22,7 @@ from dpnb._backends.memory.blocks import by_blocks
 from dpnb._backends.memory.execute import Active, Units, apply_admission, merge_blocks
 from dpnb._backends.memory.prepare.prepared_table import PreparedTable
 from dpnb._backends.memory.prepare.unit_ids import ShortIntegers
-from dpnb._backends.memory.working_set import BLOCK_BYTES
+from dpnb._backends.memory.working_set import KEPT_BYTES
 from dpnb._backends.unit_vectors import Floats, Sums, added
 from dpnb._compile.linear import LinearQuery
 from dpnb._plan.join import joined_name
@@ -36,7 +36,7 @@ PAIRS_AT_ONCE = 2**15
 BLOCKS_AT_ONCE = 4
 
 COLUMNS_AT_ONCE = 48
-"""Approximate number of temporary eight-byte columns of a block, besides two for each column."""
+"""Approximate number of temporary eight-byte columns of a block, besides two for each column and each sum."""
 
 T = TypeVar("T")
 
@@ -84,14 +84,14 @@ class JoinedRows:
         """The pairs of some units."""
         return join(self._left.of_units(units), self._right.of_units(units), self._schemas, self._source)
 
-    def summed(self, work: Callable[[PreparedTable], Sums]) -> Sums:
+    def summed(self, query: LinearQuery, work: Callable[[PreparedTable], Sums]) -> Sums:
         """The exact sums of the results of a function on blocks of pairs."""
-        return reduce(added, self.each(work))  # there is at least one block
+        return reduce(added, self.each(query, work))  # there is at least one block
 
-    def each(self, work: Callable[[PreparedTable], T]) -> Iterator[T]:
+    def each(self, query: LinearQuery, work: Callable[[PreparedTable], T]) -> Iterator[T]:
         """The results of a function on each block of pairs; few blocks exist at a time."""
         with at(Stage.JOINING):
-            self._reserve_memory()
+            self._reserve_memory(query)
             blocks = self._blocks()
             for first in range(0, len(blocks), BLOCKS_AT_ONCE):
                 yield from by_blocks(lambda block: work(self.of_units(block)), blocks[first : first + BLOCKS_AT_ONCE])
@@ -105,18 +105,18 @@ class JoinedRows:
         cuts = dict.fromkeys(end for end in ends.tolist() if end < units)
         return [slice(start, end) for start, end in pairwise([0, *cuts, units])]
 
-    def _reserve_memory(self) -> None:
+    def _reserve_memory(self, query: LinearQuery) -> None:
         """Fail here if the largest possible blocks do not fit the memory, whatever the rows are."""
-        columns = COLUMNS_AT_ONCE + 2 * sum(map(len, self._schemas))
-        pairs = (PAIRS_AT_ONCE + (self.max_rows or 0)) * columns
-        np.empty(BLOCKS_AT_ONCE * (pairs + BLOCK_BYTES // 8))
+        kept = min(len(query.features), KEPT_BYTES // (8 * PAIRS_AT_ONCE))  # sums share no more results than that
+        columns = COLUMNS_AT_ONCE + 2 * (sum(map(len, self._schemas)) + kept)
+        np.empty((BLOCKS_AT_ONCE, PAIRS_AT_ONCE + (self.max_rows or 0), columns))
 
 
 def sums(query: LinearQuery, pairs: JoinedRows, schema: Schema, active: Active | None) -> Sums:
     """The exact sums of a query; see `execute`."""
     if active is not None:
-        active = _decided(active, pairs.each(lambda block: execute.affected_units(query, block, schema)), pairs)
-    return pairs.summed(lambda block: execute.execute(query, block, schema, active))
+        active = _decided(active, pairs.each(query, lambda block: execute.affected_units(query, block, schema)), pairs)
+    return pairs.summed(query, lambda block: execute.execute(query, block, schema, active))
 
 
 def groups(
@@ -124,8 +124,10 @@ def groups(
 ) -> tuple[list[tuple[Key, ...]], Integers]:
     """Every group that some unit has; see `group_discovery.present_groups`."""
     if active is not None:
-        active = _decided(active, pairs.each(lambda block: group_discovery.affected_units(query, block, schema)), pairs)
-    blocks = pairs.each(lambda block: group_discovery.present_groups(query, block, schema, active))
+        active = _decided(
+            active, pairs.each(query, lambda block: group_discovery.affected_units(query, block, schema)), pairs
+        )
+    blocks = pairs.each(query, lambda block: group_discovery.present_groups(query, block, schema, active))
     return group_discovery.merged(blocks, query, schema)
 
 

@@ -121,7 +121,7 @@ class MemoryBackend(SourceResolver[PreparedTable | JoinedRows]):
         def clipped_sums(rows: PreparedTable) -> Sums:
             return scaled_sums(query, rows, schema, clip_norms)
 
-        return added(sums, rows.summed(clipped_sums) if isinstance(rows, JoinedRows) else clipped_sums(rows))
+        return added(sums, rows.summed(query, clipped_sums) if isinstance(rows, JoinedRows) else clipped_sums(rows))
 
 
 @dataclass(frozen=True, repr=False)
