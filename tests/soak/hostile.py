@@ -133,7 +133,7 @@ def hostile(pipe: Connection, attacker: Attacker, kinds: tuple[Kind, ...], bodie
         with tempfile.TemporaryDirectory() as folder:
             attacker.bodies = valid_bodies(session_of(ROWS, Path(folder), "bodies"))
     began, bursts = time.monotonic(), 0
-    while not pipe.poll():
+    while bursts == 0 or not pipe.poll():
         attacker.chance.choice(kinds)(attacker)
         bursts += 1
         pipe.send((attacker.found, attacker.faults, attacker.told, attacker.slowest))
@@ -158,8 +158,8 @@ class Heard:
     faults: dict[str, bytes] = field(default_factory=dict)
     slowest: dict[str, float] = field(default_factory=dict)
     """Seconds that a hostile analyst waited for a reply, the longest."""
-    done: Counter[str] = field(default_factory=Counter)
-    """Answers of each honest analyst, and bursts of each attacker."""
+    answers: Counter[str] = field(default_factory=Counter)
+    """The number of answers of each honest analyst."""
     since: dict[str, float] = field(default_factory=dict)
     """When each honest analyst who still asks has last said something."""
 
@@ -172,10 +172,9 @@ class Heard:
                 word = kernel.pipe.recv()
                 if name in HONEST:
                     self.since[name] = time.monotonic()
-                    self.done[name] += word[0] == "answer"
+                    self.answers[name] += word[0] == "answer"
                     self._honest(*word)
                 else:
-                    self.done[name] += 1
                     self._hostile(name, *word)
         self.since.pop(name, None)
 
@@ -309,19 +308,19 @@ class HostileRun:
                 time.sleep(self.chance.uniform(0, 2))  # whatever it does then
                 self.service.kill()
             time.sleep(0.1)
-        self._wait_for_all()
+        self._wait_for_answers()
         self.service.kill()
-        self._wait_for_all()
+        self._wait_for_answers()
 
-    def _wait_for_all(self) -> None:
-        """Until each honest analyst has one more answer, and each attacker has done one more burst."""
-        before, names = self.heard.done.copy(), (*ANALYSTS, "")
+    def _wait_for_answers(self) -> None:
+        """Until each honest analyst has one more answer."""
+        before = self.heard.answers.copy()
 
         def behind() -> list[str]:
-            return [name for name in names if self.heard.done[name] == before[name]]
+            return [name for name in HONEST if self.heard.answers[name] == before[name]]
 
         try:
-            wait_until(lambda: not behind(), "every client to have done more", behind)
+            wait_until(lambda: not behind(), "every honest analyst to have one more answer", behind)
         except AssertionError as error:
             self.faults.append(str(error))
 
