@@ -13,13 +13,24 @@ import pytest
 
 from dpnb._backends import opened
 from dpnb._backends.lazy import execute as lazy_execute
-from dpnb._backends.memory import blocks, working_set
+from dpnb._backends.memory import block_cache, blocks, working_set
 from dpnb._backends.memory.execute import affected_units, execute, scaled_sums
 from dpnb._backends.memory.group_discovery import present_groups
 from dpnb._backends.memory.prepare import prepared_table
 from dpnb._backends.memory.prepare.prepared_table import prepare
 from dpnb._compile import linear_query
-from dpnb._plan.expressions.nodes import And, Arithmetic, Clip, Column, Compare, Expression, Literal, Round
+from dpnb._plan.expressions.nodes import (
+    And,
+    Arithmetic,
+    Clip,
+    Column,
+    Compare,
+    Expression,
+    Literal,
+    MatchText,
+    Or,
+    Round,
+)
 from dpnb._plan.measurements import (
     Count,
     CountUnits,
@@ -33,7 +44,7 @@ from dpnb._plan.measurements import (
 )
 from dpnb._plan.plan import GroupLevel, Plan
 from dpnb._plan.privacy_unit import ContributionBounds, PrivacyUnit
-from dpnb._plan.schema import Bounded, Categories, Schema
+from dpnb._plan.schema import Bounded, Categories, Schema, Text
 from waiting import LIMIT
 
 X, Y, G = Column("x"), Column("y"), Column("g")
@@ -212,3 +223,24 @@ def test_a_long_expression_has_bounded_memory(where: str, rows_of_unit: int, mon
     tracemalloc.stop()
     # One array for each part of the expression is 80 MB; the entries of a unit that has all rows are some arrays.
     assert peak < 25e6
+
+
+def test_many_conditions_on_texts_have_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each keeps a value for each text of the column, until these are large together."""
+    texts = [f"text {number}" for number in range(4_000)]
+    schema: Schema = {"t": Text()}
+    frame, unit = pd.DataFrame({"t": texts, "p": range(4_000)}), PrivacyUnit("p", 1, ContributionBounds(max_rows=1))
+    conditions: list[Expression] = [MatchText("contains", Column("t"), str(number)) for number in range(128)]
+    while len(conditions) > 1:
+        conditions = [Or(left, right) for left, right in zip(conditions[::2], conditions[1::2], strict=True)]
+    (where,) = conditions
+    table, query = prepare(frame, schema, unit), linear_query(Plan(Count(), where=where), schema, unit)
+    peaks, sums = [], []
+    for most in (2**16, 2**26):
+        monkeypatch.setattr(block_cache, "MOST_BYTES", most)
+        tracemalloc.start()
+        sums.append(execute(query, table, schema).tolist())
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert sums[0] == sums[1]
+    assert peaks[0] < peaks[1] - 3e5  # the control keeps all of them

@@ -7,17 +7,25 @@ from itertools import count
 from typing import Any, TypeVar
 
 import msgspec
+import numpy as np
 
 from dpnb._plan.expressions.nodes import Node
 
 N = TypeVar("N", bound=Node)
 T = TypeVar("T")
 
+MOST_BYTES = 2**26
+"""Size of the results that are kept, besides the last one.  A result may have a value for each text of a column."""
+
+ENTRY_BYTES = 200
+"""Memory for an entry of a mapping, besides the characters of a text."""
+
 
 class SubexpressionCache:
     """Expressions by number, so that a long one is processed once, not in every block; and their cached properties.
 
-    Several threads may use it: two threads that compute the same entry get the same result.
+    All properties are forgotten once they are large together, and then computed again when they are needed.  Several
+    threads may use it: two threads that compute the same entry get the same result.
     """
 
     def __init__(self) -> None:
@@ -25,6 +33,7 @@ class SubexpressionCache:
         self._by_text: dict[bytes, int] = {}
         self._by_identity: dict[int, tuple[Node, int]] = {}  # with the expression, so that its id is not reused
         self._results: dict[tuple[str, int], Any] = {}
+        self._bytes = 0
 
     def number(self, node: Node) -> int:
         """A number for an expression; equal for equal JSON (1, 1.0 and True, equal in Python, are different)."""
@@ -36,8 +45,27 @@ class SubexpressionCache:
 
     def once(self, what: str, node: N, compute: Callable[[N], T]) -> T:
         """The result of `compute` for an expression, computed once."""
-        key = what, self.number(node)
-        if key not in self._results:
-            self._results[key] = compute(node)
-        result: T = self._results[key]
+        key, results = (what, self.number(node)), self._results
+        result: T
+        if key in results:
+            result = results[key]
+        else:
+            result = results[key] = compute(node)
+            self._bytes += bytes_of(result)
+            if self._bytes > MOST_BYTES:
+                self._results, self._bytes = {}, 0  # another thread may read the old ones
         return result
+
+
+def bytes_of(result: object) -> int:
+    """About how much memory a result takes."""
+    match result:
+        case np.ndarray():
+            return result.nbytes
+        case dict():
+            return sum(ENTRY_BYTES + (len(key) if isinstance(key, str) else 0) for key in result)
+        case tuple() | list():
+            return sum(map(bytes_of, result))
+        case _ if hasattr(result, "__dataclass_fields__"):
+            return sum(map(bytes_of, vars(result).values()))
+    return 0
