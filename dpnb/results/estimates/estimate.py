@@ -164,18 +164,20 @@ def _from_moments(
         case "mean":
             return sums.mean(*view.columns)
         case "var":
-            return sums.var(*view.columns, ddof=view.ddof)
+            return sums.of_columns(*view.columns).var(0, ddof=view.ddof)
         case "std":
-            return sums.var(*view.columns, ddof=view.ddof, root=True)
-        case "cov":
-            return sums.cov(*view.columns, ddof=view.ddof)
-        case "corr":
-            return sums.corr(*view.columns)
-        case "corr matrix":
-            return IntervalArrays.side_by_side([sums.corr(i, j) for i, j in pairs_of(view)])
-        case "cov matrix":
-            return IntervalArrays.side_by_side([sums.cov(i, j, ddof=view.ddof) for i, j in pairs_of(view)])
+            return sums.of_columns(*view.columns).var(0, ddof=view.ddof, root=True)
+        case "cov" | "corr":
+            return _of_pair(sums, view, *view.columns)
+        case "cov matrix" | "corr matrix":
+            return IntervalArrays.side_by_side([_of_pair(sums, view, i, j) for i, j in pairs_of(view)])
     return sums.regression(*view.columns)
+
+
+def _of_pair(sums: MomentSums, view: MomentsView, i: int, j: int) -> IntervalArrays:
+    """The covariance or the correlation of two columns."""
+    pair, other = sums.of_columns(*sorted({i, j})), int(i != j)
+    return pair.cov(0, other, ddof=view.ddof) if view.statistic.startswith("cov") else pair.corr(0, other)
 
 
 def _value(feature: Feature) -> ValueFeature:

@@ -55,7 +55,7 @@ class MomentSums:
     def __init__(
         self, features: list[Feature], sums: list[NoisyArrays], middle: Cells, reach: Cells, sizes: list[int], z: Cells
     ) -> None:
-        self._features = features
+        self._features, self._noisy, self._numbers = features, sums, (middle, reach)
         self._sums = np.concatenate([noisy.value for noisy in sums], axis=1)
         self._scales = np.concatenate([np.repeat(noisy.scale[:, None], noisy.value.shape[1], 1) for noisy in sums], 1)
         self._middle, self._reach = (
@@ -64,6 +64,18 @@ class MomentSums:
         self._columns, self._sizes, self._z = len(middle), sizes, z
         self._starts = [int(start) for start in self._columns + np.cumsum([0, *sizes])]
         self._kept: list[tuple[Matrix, Matrix]] | None = None
+        self._indices: dict[tuple[str, int, int], int] = {}
+
+    def of_columns(self, *columns: int) -> MomentSums:
+        """The moments of some columns alone, ascending: their variances and covariances depend on no other sum."""
+        order = moment_order(self._columns, len(self._sizes))
+        at = self._indices = self._indices or {moment: index for index, moment in enumerate(order)}
+        chosen = [
+            at[kind, columns[a], columns[b]] if kind != "count" else 0 for kind, a, b in moment_order(len(columns), 0)
+        ]
+        features, sums = [self._features[index] for index in chosen], [self._noisy[index] for index in chosen]
+        middle, reach = (part[list(columns)] for part in self._numbers)
+        return MomentSums(features, sums, middle, reach, [], self._z)
 
     @property
     def _clear(self) -> NDArray[np.bool_]:
@@ -111,7 +123,7 @@ class MomentSums:
     def _shifted(self) -> Iterable[tuple[Matrix, Matrix]]:
         """The matrices with each sum shifted by its noise scale, up and down.
 
-        Without groups they are kept: a matrix of correlations needs them for each pair of columns.
+        Without groups they are kept: a regression needs them for each coefficient.
         """
         if len(self._sums) > 1:
             return self._shifts()
