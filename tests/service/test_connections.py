@@ -282,6 +282,27 @@ def test_a_client_that_does_not_read_cannot_keep_the_service_from_stopping(folde
         assert process.wait(LIMIT) == 0
 
 
+def test_replies_that_wait_for_unread_ones_do_not_keep_the_service_from_stopping(folder: Path) -> None:
+    service = Service(folder)
+    column = {"op": "column", "name": "age"}
+    long = {"op": "isin", "inner": column, "values": [number + 0.5 for number in range(40_000)]}
+    plan = {"aggregation": {"of": "count"}, "where": long, "contribution_bounds": {}}
+    call = {"call": "release", "plan": plan, "view": {"view": "plain"}, "target": {"kind": "mu", "amount": "1/10"}}
+    rows = f"GET /v1/tables/people/rows HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {service.token}\r\n\r\n"
+    with service.served("WRITE_SECONDS=10000", "STOPPING_SECONDS=1") as process, ExitStack() as stack:
+        with service.client() as client:
+            reply = client.post("/v1/tables/people/requests", json={"id": "a", "call": call})
+            assert reply.json()["reply"] == "done", reply.text[:1000]
+            for _ in range(80):
+                opened = stack.enter_context(closing(service.connection()))
+                opened.sendall(rows.encode())
+            wait_until(lambda: service.metric("dpnb_connections") >= 80, "the requests to be received")
+        began = time.monotonic()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(LIMIT) == 0
+        assert time.monotonic() - began < 10  # two after the other would take 40 s
+
+
 # --- what -----------------------------------------------------------------------------------------------------------
 
 HOST = b"Host: localhost\r\n"
