@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import math
 import re
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -29,6 +30,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from dpnb.copying import NotCopyable
 from dpnb.errors import AccessDenied, DpnbError, InvalidValueError, LedgerReplaced, ServiceUnavailable
+from dpnb.service import connections
 from dpnb.service.acts import act, audit_page
 from dpnb.service.connections import keep_connection
 from dpnb.service.events import ChangeFeed
@@ -273,6 +275,7 @@ class Service(NotCopyable):
         self.tables: dict[str, ServedTable] = {}
         self._senders: OrderedDict[str, _Sender] = OrderedDict()
         self.failures = FailedLogins()
+        self._stopping = math.inf
         self._work = FreeWork(self._rules.limits, self._rules.metrics)
         self._hub, self._prefix, self.identities = hub, prefix, Identities(tokens, hub)
 
@@ -289,6 +292,7 @@ class Service(NotCopyable):
 
     def end_streams(self) -> None:
         """End all streams of events, so that the service can stop."""
+        self._stopping = asyncio.get_running_loop().time()
         for served in self.tables.values():
             served.end()
 
@@ -361,7 +365,7 @@ class Service(NotCopyable):
                 self._rules.metrics.limited("connections")
                 return _reply(*TOO_MANY_OPEN, headers={"Retry-After": "1"})
             held.enter_context(sender.opened())
-            request.state.place = lambda: held.enter_async_context(sender.replies)
+            request.state.place = partial(self._place, sender, held)
             try:
                 if person.role == "analyst":  # a curator must be able to act at any time
                     self._work.refuse_beyond(person.name)
@@ -371,6 +375,12 @@ class Service(NotCopyable):
             return response
 
         return _Held(route)
+
+    async def _place(self, sender: _Sender, held: contextlib.AsyncExitStack) -> None:
+        """Wait until a reply with rows may be made, but not for clients that do not read once the service stops."""
+        await held.enter_async_context(sender.replies)
+        if asyncio.get_running_loop().time() - self._stopping > connections.STOPPING_SECONDS:
+            raise HTTPException(503, "service: stops; send the request again")
 
     def _refuse_login(self, request: HttpRequest, refusal: Response, fault: str) -> Response:
         self._rules.metrics.login_refused()

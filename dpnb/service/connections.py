@@ -70,7 +70,7 @@ BARE_LINE_END = re.compile(rb"(?<!\r)\n|\r(?!\n|\Z)")
 KEEP = "dpnb.keep"
 """In the scope of a request: what keeps its connection."""
 
-FRAMING = (b"content-length", b"transfer-encoding")
+LENGTH, CODING = b"content-length", b"transfer-encoding"
 
 
 @dataclass(frozen=True)
@@ -401,38 +401,51 @@ def _spare_file() -> int | None:
 class _StrictConnection(h11.Connection):
     """Refuses what two programs could read as different requests, before anything of it is executed."""
 
+    _looked_at = 0  # bytes of an unfinished head
+
     def next_event(self) -> Any:
         """The next event; see `h11.Connection.next_event`."""
-        if self.their_state is h11.IDLE and (fault := fault_of(self.trailing_data[0])):
-            raise h11.RemoteProtocolError(fault)
+        if self.their_state is h11.IDLE:
+            received = self.trailing_data[0]
+            if fault := fault_of(received, self._looked_at):
+                raise h11.RemoteProtocolError(fault)
+            self._looked_at = 0 if END_OF_HEAD.search(received, max(self._looked_at - 3, 0)) else len(received)
         return super().next_event()
 
 
-def fault_of(received: bytes) -> str:
+def fault_of(received: bytes, looked_at: int = 0) -> str:
     """Why the head of a request is refused, as far as it was received; empty if it may be read.
 
     RFC 9112 lets a server accept line ends without a carriage return, folded lines and repeated lengths.  A proxy in
-    front of it may read them in another way and take a part of a body for a request.
+    front of it may read them in another way and take a part of a body for a request.  A body in chunks is refused (it
+    lets a server demand a length): chunks of one byte would keep the event loop busy without any limit of bytes.
+
+    Parameters
+    ----------
+    received : bytes
+        What was received.
+    looked_at : int
+        Bytes at its start in which an earlier call has found neither a fault nor the end.
     """
-    end = END_OF_HEAD.search(received)
-    head = received if end is None else received[: end.end()]
-    if BARE_LINE_END.search(head):
+    end = END_OF_HEAD.search(received, max(looked_at - 3, 0))
+    stop = len(received) if end is None else end.end()
+    if BARE_LINE_END.search(received, max(looked_at - 1, 0), stop):
         return "a line must end with CR LF"
     if end is None:
         return ""
-    request, *lines = head.split(b"\r\n")
-    framing = []
+    _, *lines = received[:stop].split(b"\r\n")
+    lengths = 0
     for line in lines:
         name, _, value = line.partition(b":")
         if name != name.strip():
             return "a header must be on one line, without a blank before the colon"
-        if name.lower() in FRAMING:
-            framing.append(name.lower())
-            if name.lower() == FRAMING[0] and not value.strip(b" \t").isdigit():
+        if name.lower() == CODING:
+            return "a body must have a length, and no coding"
+        if name.lower() == LENGTH:
+            lengths += 1
+            if not value.strip(b" \t").isdigit():
                 return "the length must be one number"
-    if len(framing) > 1 or (FRAMING[1] in framing and not request.endswith(b"HTTP/1.1")):
-        return "a body must have one length"
-    return ""
+    return "a body must have one length" if lengths > 1 else ""
 
 
 class _GatedProtocol(H11Protocol):

@@ -17,9 +17,11 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import h11
 import httpx
 import pytest
 
+from dpnb.service import connections
 from dpnb.service.connections import fault_of, most_connections
 from dpnb.service.failures import FAILURES_PER_MINUTE
 from dpnb.service.tokens import new_token
@@ -280,6 +282,27 @@ def test_a_client_that_does_not_read_cannot_keep_the_service_from_stopping(folde
         assert process.wait(LIMIT) == 0
 
 
+def test_replies_that_wait_for_unread_ones_do_not_keep_the_service_from_stopping(folder: Path) -> None:
+    service = Service(folder)
+    column = {"op": "column", "name": "age"}
+    long = {"op": "isin", "inner": column, "values": [number + 0.5 for number in range(40_000)]}
+    plan = {"aggregation": {"of": "count"}, "where": long, "contribution_bounds": {}}
+    call = {"call": "release", "plan": plan, "view": {"view": "plain"}, "target": {"kind": "mu", "amount": "1/10"}}
+    rows = f"GET /v1/tables/people/rows HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {service.token}\r\n\r\n"
+    with service.served("WRITE_SECONDS=10000", "STOPPING_SECONDS=1") as process, ExitStack() as stack:
+        with service.client() as client:
+            reply = client.post("/v1/tables/people/requests", json={"id": "a", "call": call})
+            assert reply.json()["reply"] == "done", reply.text[:1000]
+            for _ in range(80):
+                opened = stack.enter_context(closing(service.connection()))
+                opened.sendall(rows.encode())
+            wait_until(lambda: service.metric("dpnb_connections") >= 80, "the requests to be received")
+        began = time.monotonic()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(LIMIT) == 0
+        assert time.monotonic() - began < 10  # two after the other would take 40 s
+
+
 # --- what -----------------------------------------------------------------------------------------------------------
 
 HOST = b"Host: localhost\r\n"
@@ -295,6 +318,8 @@ INVALID = {
     "an empty length": START + b"Content-Length: \r\n\r\n",
     "another coding": START + b"Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
     "two codings": START + b"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    "chunks": START + b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    "a bare line feed after chunks": START + b"Transfer-Encoding: chunked\r\n\r\n0\r\nA: b\n\n",
     "chunks in HTTP/1.0": START.replace(b"1.1", b"1.0") + b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
     "bare line feeds": b"GET /v1/health HTTP/1.1\nHost: localhost\n\n",
     "one bare line feed": b"GET /v1/health HTTP/1.1\r\n" + HOST + b"A: b\nC: d\r\n\r\n",
@@ -336,6 +361,44 @@ def test_a_fault_is_found_however_the_bytes_arrive(shared: Service) -> None:
         for byte in INVALID["one bare line feed"][:-4]:
             opened.sendall(bytes([byte]))
         assert b"HTTP/1.1 400" in until_closed(opened)
+    for name, invalid in INVALID.items():
+        assert any(fault_of(invalid[:end], end - 1) for end in range(1, len(invalid) + 1)) or name == "no HTTP", name
+
+
+def test_chunks_of_one_byte_keep_nobody_waiting(shared: Service) -> None:
+    """Each of them is an event of the loop that serves everybody, and no limit of bytes bounds their number."""
+    chunks = START + b"Transfer-Encoding: chunked\r\n\r\n" + b"1\r\na\r\n" * 20_000
+    before = shared.metric("process_cpu_seconds_total")
+    for _ in range(10):
+        with closing(shared.connection()) as opened, suppress(OSError):
+            opened.sendall(chunks)
+            until_closed(opened)
+    assert shared.metric("process_cpu_seconds_total") - before < 1
+
+
+def test_a_head_is_looked_at_once_however_slowly_it_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
+    searched: list[int] = []
+    pattern = connections.BARE_LINE_END
+
+    class Pattern:
+        @staticmethod
+        def search(text: bytes, start: int, end: int) -> object:
+            searched.append(end - start)
+            return pattern.search(text, start, end)
+
+    monkeypatch.setattr(connections, "BARE_LINE_END", Pattern)
+    strict = connections._StrictConnection(h11.SERVER, connections.MOST_HEAD)
+    head = HEALTH[:-2] + b"A: " + b"b" * 1000 + b"\r\n\r\n"
+    for _ in range(2):
+        for byte in head:
+            strict.receive_data(bytes([byte]))
+            event = strict.next_event()
+        assert isinstance(event, h11.Request)
+        assert isinstance(strict.next_event(), h11.EndOfMessage)
+        strict.send(h11.Response(status_code=200, headers=[("content-length", "0")]))
+        strict.send(h11.EndOfMessage())
+        strict.start_next_cycle()
+    assert sum(searched) < 3 * 2 * len(head)
 
 
 def test_refused_bytes_do_not_fill_the_log(shared: Service) -> None:
