@@ -116,7 +116,7 @@ def test_a_full_disk_refuses_the_charge_and_spoils_nothing(tmp_path: Path) -> No
         assert kernel.end() == 0
     shown = dict(answered)
     assert len(shown) > 5
-    assert "cannot be used" in message
+    assert "cannot be written" in message
     session = open_session(path, budget=dpnb.Budget.gdp(100))
     assert len(shown) <= len(session.ledger.charges()) <= len(shown) + 1
     session.ledger.close()

@@ -111,9 +111,16 @@ _ERRORS: dict[type[errors.DpnbError], ErrorExplanation] = {
     errors.ExecutionStopped: ErrorExplanation(
         "execution-stopped",
         "Not executed again",
-        "The service ended while the request ran, or the curator ended the request; the message says what was charged, "
-        "which stays charged. It is not executed again until the curator lets it run once more.",
+        "The service ended while the request ran, or the curator ended it; the message says what was charged, which "
+        "stays charged; the request is not executed again until the curator lets it run once more.",
         "Other requests, previews, recorded answers, the log and the gauges remain available.",
+    ),
+    errors.StorageExceeded: ErrorExplanation(
+        "storage-exceeded",
+        "Stored too much",
+        "The service limits how much one analyst stores in its ledger, with plans and answers; nothing was charged; a "
+        "query with fewer groups or statistics may have room, and the curator can raise the limit.",
+        "Previews, recorded answers, the log and the gauges remain available at no cost.",
     ),
     errors.RequestError: ErrorExplanation(
         "request",
@@ -167,6 +174,18 @@ _ERRORS: dict[type[errors.DpnbError], ErrorExplanation] = {
         "Check of a table",
         "The result of a check is computed from the rows without noise, so the curator runs it outside notebooks, "
         "with a declaration and a table that can be read; nothing was charged.",
+    ),
+    errors.StorageFull: ErrorExplanation(
+        "storage-full",
+        "Disk full",
+        "The disk of the ledger is full or fails; the message says whether anything was charged; when there is room, "
+        "repeating the same request is safe, since it is charged once.",
+    ),
+    errors.LedgerReplaced: ErrorExplanation(
+        "ledger-replaced",
+        "Another ledger",
+        "The service's ledger does not contain the rows that this session has received, perhaps since the curator "
+        "restored an older copy; nothing was charged; connect again, and tell the curator.",
     ),
     errors.LedgerError: ErrorExplanation(
         "ledger",
