@@ -8,7 +8,7 @@ from dpnb.errors import LedgerError
 
 
 class refuse_unreadable:  # noqa: N801  (a context manager; a generator would take longer than reading a row)
-    """Refuse a ledger if the block, which interprets its content, fails in any way.
+    """Refuse a ledger if the block, which interprets its content, fails in any way but for want of memory.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class refuse_unreadable:  # noqa: N801  (a context manager; a generator would ta
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if isinstance(error, Exception) and not isinstance(error, LedgerError):  # the file is untrusted
+        if isinstance(error, Exception) and not isinstance(error, LedgerError | MemoryError):  # the file is untrusted
             raise LedgerError(
                 f"ledger: {self._content} must be as dpnb wrote it; reading it raised {type(error).__name__}; restore "
                 "the file from a copy that has every charge"
