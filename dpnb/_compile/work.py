@@ -40,6 +40,9 @@ MAX_WORDS = 200
 NUMBER_BYTES = 250
 """Memory for each number of an answer: sums, random bits, noisy integers, their text, and a copy for the reply."""
 
+OBSERVED_BYTES = 95
+"""Memory for each number of an earlier observation, while it is combined with others."""
+
 GROUP_BYTES, LEVEL_BYTES = 100, 20
 """Memory for the key of a group, and for each of its values, in a compiled query and its answer."""
 
@@ -142,6 +145,21 @@ class WorkLimits:
             raise PlanError(
                 f"{words}: must need at most {self.memory // MB:,} MB of memory; its {work.numbers:,} noisy numbers in "
                 f"{work.groups:,} groups need up to {-(-work.memory // MB):,} MB; nothing was charged; {SMALLER}"
+            )
+
+    def refuse_observed(self, words: str, work: Work, observations: int) -> None:
+        """Refuse a query that was observed so often that what was released takes too much memory together.
+
+        Raises
+        ------
+        PlanError
+        """
+        needed = work.memory + observations * work.numbers * OBSERVED_BYTES
+        if needed > self.memory:
+            raise PlanError(
+                f"{_shortened(words)}: must need at most {self.memory // MB:,} MB of memory; with its {observations:,} "
+                f"observations so far, of {work.numbers:,} numbers each, it needs up to {-(-needed // MB):,} MB; "
+                f"nothing was charged; {SMALLER}"
             )
 
     def refuse_stored(self, words: str, stored: int) -> None:

@@ -40,6 +40,7 @@ CREATE TABLE head (id INTEGER NOT NULL, hash TEXT NOT NULL);
 MAX_STORED = 10_000
 """Rows that `Ledger.stored` and others return at once; SQLite limits the number of ids."""
 _COLUMNS = ", ".join(row.COLUMNS)
+_OBSERVED = "WHERE table_version = ? AND node = ? AND query_key = ? AND sigma IS NOT NULL AND result IS NOT NULL"
 _LENGTH = "OCTET_LENGTH" if sqlite3.sqlite_version_info >= (3, 43) else "LENGTH"  # which reads the whole text
 _SIZE = " + ".join(f"{_LENGTH}(COALESCE({name}, ''))" for name in row.COLUMNS if name != "id")
 INSERT = f"INSERT INTO events ({_COLUMNS}) VALUES ({', '.join('?' * len(row.COLUMNS))})"  # noqa: S608  (our own text)
@@ -276,11 +277,15 @@ class Ledger(NotCopyable):
 
     def observations(self, table_version: str, node: str, query_key: str) -> list[Charge]:
         """Rows with a released measurement of a query, in order."""
-        return self._select(
-            "WHERE table_version = ? AND node = ? AND query_key = ? AND sigma IS NOT NULL AND result IS NOT NULL "
-            "ORDER BY id",
+        return self._select(f"{_OBSERVED} ORDER BY id", *(table_version, node, query_key))
+
+    def count_observations(self, table_version: str, node: str, query_key: str) -> int:
+        """The number of rows of `observations`, whose measurements are not read."""
+        ((number,),) = self._file.run(
+            f"SELECT COUNT(*) FROM events {_OBSERVED}",  # noqa: S608  (our own text)
             *(table_version, node, query_key),
         )
+        return int(number)
 
     def reserved(self) -> list[int]:
         """The ids of the charges that are neither answered nor recorded as failed, in order."""

@@ -9,10 +9,13 @@ import pytest
 
 import dpnb
 from dpnb._compile import linear
+from dpnb._compile.work import OBSERVED_BYTES, WorkLimits, work_of
 from dpnb._core.tables import PrivateTables
 from dpnb._plan.expressions.nodes import Arithmetic, Column, Expression, Literal
 from dpnb._plan.measurements import Count, Moments, MomentsView, PlainView, QuantilesView, QuantileTree
 from dpnb._plan.plan import GroupLevel, Plan
+from dpnb.errors import PlanError
+from dpnb.ledger import Ledger
 from dpnb.service.app import Rules
 from dpnb.service.settings import Limits
 from dpnb.wire.calls import AnyCall, Release, ReleaseBatch, RequestBudget, SelectGroups, TargetArguments
@@ -130,3 +133,26 @@ def test_an_honest_matrix_of_correlations_of_sixty_columns_is_answered(tmp_path:
         assert served.charges == 1
 
     run_served(tmp_path, scenario)
+
+
+def test_earlier_observations_of_a_query_count_before_they_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = open_people(tmp_path / "people.dpnb")
+    ages = session.frame.groupby(dpnb.cut(session.frame["age"], range(0, 101))).size()
+    for mu in ("0.001", "0.002"):
+        ages.release(mu=mu)
+    (plan,) = {Plan.from_json(charge.plan).to_json() for charge in session.ledger.charges()}
+    once = work_of(Plan.from_json(plan), session._core.tables.schema(""))
+    enough = once.memory + 2 * once.numbers * OBSERVED_BYTES
+    monkeypatch.setattr(PrivateTables, "work_limits", WorkLimits(memory=enough))
+    ages.release(mu="0.003")  # the control
+
+    def read(*_: Any) -> Any:
+        raise AssertionError("was read before it was refused")
+
+    monkeypatch.setattr(Ledger, "observations", read)
+    with pytest.raises(PlanError, match="with its 3 observations so far, of 100 numbers each"):
+        ages.release(mu="0.004")
+    assert session.ledger.count == 3
+    session.ledger.close()

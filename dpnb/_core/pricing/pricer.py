@@ -94,8 +94,16 @@ class QueryPricer(NotCopyable):
         return charges if first_exclusion is None else [charge for charge in charges if charge.id < first_exclusion]
 
     def all_observations(self, plan: Plan) -> list[Charge]:
-        """Every observation of a query; those of a batch once all of its tables are answered."""
-        charges = self.account.ledger.observations(self.version, self.account.root_node, query_key(plan))
+        """Every observation of a query; those of a batch once all of its tables are answered.
+
+        Raises
+        ------
+        PlanError
+            They need more memory together than a query may: this is found before one of them is read.
+        """
+        ledger, identity = self.account.ledger, (self.version, self.account.root_node, query_key(plan))
+        self.tables.refuse_observed(plan, ledger.count_observations(*identity))
+        charges = ledger.observations(*identity)
         return [charge for charge in charges if self._is_complete(charge)]
 
     def _is_complete(self, charge: Charge) -> bool:
