@@ -15,6 +15,7 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
+from time import monotonic
 from typing import Any
 
 import msgspec
@@ -292,7 +293,7 @@ class Service(NotCopyable):
 
     def end_streams(self) -> None:
         """End all streams of events, so that the service can stop."""
-        self._stopping = asyncio.get_running_loop().time()
+        self._stopping = monotonic()
         for served in self.tables.values():
             served.end()
 
@@ -379,7 +380,7 @@ class Service(NotCopyable):
     async def _place(self, sender: _Sender, held: contextlib.AsyncExitStack) -> None:
         """Wait until a reply with rows may be made, but not for clients that do not read once the service stops."""
         await held.enter_async_context(sender.replies)
-        if asyncio.get_running_loop().time() - self._stopping > connections.STOPPING_SECONDS:
+        if monotonic() - self._stopping > connections.STOPPING_SECONDS:
             raise HTTPException(503, "service: stops; send the request again")
 
     def _refuse_login(self, request: HttpRequest, refusal: Response, fault: str) -> Response:
