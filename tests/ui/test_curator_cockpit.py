@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
+import sqlite3
 import threading
 from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,8 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
 from dpnb.curator.verify import verify
-from dpnb.errors import DpnbError
+from dpnb.errors import DpnbError, ExecutionStopped
+from dpnb.ledger.charge import result_hash
 from ui.console import SCREENSHOTS, Console
 from ui.curator import PARTS, Service, login
 from waiting import LIMIT_MS, wait_until
@@ -37,6 +40,12 @@ def service(tmp_path: Path, chromium: str) -> Iterator[Service]:
 @pytest.fixture
 def page(browser: Browser, service: Service) -> Iterator[Page]:
     """An empty page; the test fails if it complains or talks to the outside."""
+    with opened_page(browser, service) as page:
+        yield page
+
+
+@contextmanager
+def opened_page(browser: Browser, service: Service) -> Iterator[Page]:
     context = browser.new_context(viewport={"width": 1200, "height": 900}, accept_downloads=True)
     page = context.new_page()
     page.set_default_timeout(LIMIT_MS)
@@ -323,3 +332,36 @@ def test_the_words_say_what_a_name_is_made_from_and_the_whole_plan_is_shown_on_r
     page.screenshot(path=SCREENSHOTS / "cockpit-plan.png", full_page=True)
     violations = Axe().run(page).response["violations"]
     assert [(one["id"], [node["html"][:200] for node in one["nodes"]]) for one in violations] == []
+
+
+def test_a_charge_that_a_crash_interrupted_is_resumed(browser: Browser, service: Service) -> None:
+    ana = service.token("ana")
+    service.ask(ana, "visits", lambda df: df.count().release(mu=0.05))
+    service.stop()
+    row = lose_the_answer(service.folder / "visits.dpnb")
+    with service.served(), opened_page(browser, service) as page:
+        with pytest.raises(ExecutionStopped):
+            service.ask(ana, "visits", lambda df: df.count().release(mu=0.05))
+        login(page, service, service.token("eve", "curator"))
+        stopped = page.get_by_role("region", name="Running and stopped")
+        expect(stopped).to_contain_text("count of rows")
+        page.screenshot(path=SCREENSHOTS / "cockpit-stopped.png", full_page=True)
+        stopped.get_by_role("button", name=f"Resume row {row}").click()
+        dialog = page.get_by_role("dialog", name=f"Resume row {row} of ana")
+        expect(dialog).to_contain_text("for the same charge")
+        dialog.get_by_role("button", name="Resume", exact=True).click()
+        expect(stopped).to_be_hidden()
+        service.ask(ana, "visits", lambda df: df.count().release(mu=0.05))
+
+
+def lose_the_answer(ledger: Path) -> int:
+    """Leave the last release as a kill leaves it that comes before the answer is written; return its row."""
+    with closing(sqlite3.connect(ledger)) as connection, connection:
+        row, chained = connection.execute(
+            "SELECT id, hash FROM events WHERE kind = 'release' ORDER BY id DESC LIMIT 1"
+        ).fetchone()
+        connection.execute(
+            "UPDATE events SET status = 'reserved', result = NULL, result_hash = ? WHERE id = ?",
+            (result_hash(chained, "reserved", None), row),
+        )
+    return int(row)
