@@ -151,8 +151,6 @@ class BudgetTree:
                 self._caps[node] = self._caps.get(node, Cap(None)).set_to(base)
                 if actor_of(charge) == SETTINGS_ACTOR:
                     self._from_settings[node] = replace(self._said(node), cap=base)
-            case grants.LEDGER_RESTORED:
-                pass  # it changes neither caps nor charges
             case "freeze":
                 self._frozen = str(details["why"])
             case "unfreeze":
@@ -169,8 +167,8 @@ class BudgetTree:
                 if decision.amount is not None:
                     known = self._caps.get(node, Cap(None))
                     self._caps[node] = known.raised(decision.amount, decision.until)
-            case "end" | "resume":
-                pass  # which rows may be answered is known to the service alone: see `dpnb.service.held`
+            case "end" | "resume" | grants.LEDGER_RESTORED:
+                pass  # not refused as unknown, though they change neither caps nor charges
             case _:
                 raise ValueError
 
