@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import shutil
+import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
@@ -128,3 +129,12 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     left_out = reporter and any(_not_run(reporter, mark) for mark in NEEDED)
     if exitstatus == pytest.ExitCode.OK and os.environ.get("CI") and left_out:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.fixture
+def many_switches() -> Iterator[None]:
+    """Threads take turns as often as they can."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(interval)

@@ -70,11 +70,13 @@ class SourceResolver(NotCopyable, ABC, Generic[R]):
     def _forget(self) -> None:
         """Forget the joins and parts that were not used for longest, while they take more memory than the tables."""
         room = max(LEAST_KEPT, sum(map(self._bytes, self._sources.values())))
-        sizes = {source: self._bytes(rows) for source, rows in self._derived.items()}
-        for source in list(sizes)[:-1]:
-            if len(self._derived) <= MAX_DERIVED and sum(sizes[other] for other in self._derived) <= room:
+        sizes = [(source, self._bytes(rows)) for source, rows in list(self._derived.items())]  # other threads may add
+        number, size = len(sizes), sum(size for _, size in sizes)
+        for source, its_size in sizes[:-1]:
+            if number <= MAX_DERIVED and size <= room:
                 return
-            del self._derived[source]
+            self._derived.pop(source, None)
+            number, size = number - 1, size - its_size
 
     def _bytes(self, rows: R) -> int:
         """Memory of the rows of a table, join or part in this process."""

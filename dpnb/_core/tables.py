@@ -347,7 +347,7 @@ class PrivateTables(NotCopyable):
 
 
 def _keep(compiled: dict[CompiledKey, LinearQuery], key: CompiledKey, query: LinearQuery) -> None:
-    kept = [query for other, query in compiled.items() if other != key]
+    kept = [query for other, query in list(compiled.items()) if other != key]  # a copy: other threads may add to it
     if len(kept) >= MAX_COMPILED or sum(map(_size, [*kept, query])) > MAX_COMPILED_SIZE:
         compiled.clear()
     compiled[key] = query

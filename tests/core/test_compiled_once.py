@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 import dpnb
@@ -10,6 +12,7 @@ from dpnb._plan.expressions.nodes import And, Column, Compare, Literal
 from dpnb._plan.measurements import Count, Mean
 from dpnb._plan.plan import Plan, column
 from dpnb.errors import DpnbError, PlanError
+from threads import at_once
 
 SCHEMA = {"x": dpnb.Bounded(0, 100), "y": dpnb.Bounded(0, 200), "kind": dpnb.Categories(["a", "b"])}
 
@@ -58,3 +61,15 @@ def test_a_filter_is_refused_as_by_new_tables(where: object) -> None:
     with pytest.raises(PlanError) as later:
         held.compile(plan)
     assert str(later.value) == str(first.value)
+
+
+@pytest.mark.usefixtures("many_switches")
+def test_threads_that_compile_and_forget_queries_never_fail() -> None:
+    """After its charge a query is compiled again, and a failure would show what other threads do."""
+    held = tables()
+
+    def compile_all(first: float) -> None:
+        for number in range(200):
+            held.compile(Plan(Count(), above(first + number)))
+
+    assert at_once(*(partial(compile_all, number / 4) for number in range(4))) == []

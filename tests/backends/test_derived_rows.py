@@ -1,0 +1,36 @@
+"""Joins and parts that are kept for the next query, while threads of a session use them."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+
+from dpnb._backends import sources
+from dpnb._backends.sources import SourceResolver
+from dpnb._plan.plan import Join, PartSource, column
+from threads import at_once
+
+
+class Rows(SourceResolver[int]):
+    """Parts that are numbers."""
+
+    def _joined(self, left: int, right: int, source: Join) -> int:
+        raise NotImplementedError
+
+    def _part(self, whole: int, source: PartSource) -> int:
+        assert isinstance(source.key, int)
+        return source.key
+
+
+@pytest.mark.usefixtures("many_switches")
+def test_threads_that_use_and_forget_parts_never_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows are looked for after the charge, and a failure would show what other threads do."""
+    monkeypatch.setattr(sources, "MAX_DERIVED", 50)
+    rows = Rows({"table": 0}, {})
+
+    def use_all(first: int) -> None:
+        for number in range(first, first + 1000):
+            assert rows.rows(PartSource("table", column("x"), number)) == number
+
+    assert at_once(*(partial(use_all, first) for first in (0, 50, 100, 150))) == []
