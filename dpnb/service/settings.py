@@ -47,7 +47,7 @@ class SocketAddress:
     """A Unix socket, for analysts on the same machine."""
 
     path: Path  # in a folder of the curator's
-    group: int | None = None  # whose members may connect; without one only the curator's own user may
+    group: int | None = None  # number of the group whose members may connect; without one only the curator's own user
 
     @property
     def url(self) -> str:
@@ -60,7 +60,7 @@ class Limits:
     """How much one analyst may ask.
 
     `connections` limits those from one address, or of one account of the machine, unless the service is behind a proxy;
-    and the requests and streams of one analyst that are open at once.
+    and the requests and streams of one analyst that are open at once.  Sizes in ``mb`` are millions of bytes.
     """
 
     requests_per_minute: int = 1200
@@ -69,7 +69,7 @@ class Limits:
     streams: int = 20  # of events about one table, open at once
     wait_seconds: int = 600  # that a request may wait for others before it is refused, uncharged
     connections: int = 100
-    stored_mb: int = 100  # rows of one analyst in the ledger of one table, in millions of bytes
+    stored_mb: int = 100  # rows of one analyst in the ledger of one table
     launches_mb: int = 20  # of these, rows of launches, whose content the service keeps in memory
     disk_reserve_mb: int = 100  # free space of the ledger's disk below which nothing is charged
     query_features: int = 10_000  # of a row that one query or batch may sum
@@ -113,7 +113,7 @@ class Settings:
 
 
 def read_settings(path: str | os.PathLike[str]) -> Settings:
-    r"""Read and check the settings of a service; the files that they name are not opened."""
+    """Read and check the settings of a service; the files that they name are not opened."""
     return _Reader(read_toml(path, EXAMPLE)).settings()
 
 
