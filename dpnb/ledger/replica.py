@@ -61,8 +61,8 @@ class ReplicaLedger(Ledger):
         """Add new rows, and update the status and the result of known ones, in one transaction.
 
         Rows that are known already, or in an older state, are ignored: replies and events may arrive twice and in
-        another order.  If a row is missing, is not one that a ledger may contain, or contradicts what was received
-        before, nothing is added.  The rows are as `SharedRows` returns them.
+        another order.  Nothing is added, and a `LedgerError` raised, if a row is missing, is not one that a ledger may
+        contain, or contradicts what was received before.  The rows are as `SharedRows` returns them.
         """
         with self.lock.checked():
             statuses: dict[int, str] = {}
