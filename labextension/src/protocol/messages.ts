@@ -87,7 +87,7 @@ export interface IRelease {
   confirmed: boolean;
 }
 
-/** A picker requests the release of the count after which its expected errors are known. */
+/** A picker requests the release of the count after which its expected errors are known; fields as in `Release`. */
 export interface IReleaseCount {
   method: 'release_count';
   target: Record<string, unknown>;
