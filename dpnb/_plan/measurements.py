@@ -163,8 +163,9 @@ class Proportions(View, frozen=True, tag="proportions"):
 
 
 class MomentsView(View, frozen=True, tag="from_moments"):
-    """A mean, variance, standard deviation, covariance, correlation, regression or matrix, or the count."""
+    """A statistic that is computed from moments."""
 
+    # ``count``, ``mean``, ``var``, ``std``, ``cov``, ``corr``, ``regression``, ``corr matrix`` or ``cov matrix``
     statistic: str
     # indices of the measured columns (categories are numbered after them); for a regression the outcome first
     columns: tuple[int, ...] = (0,)
