@@ -46,7 +46,7 @@ class CountFeature:
     """1 for each row in which no expression of `required` is missing."""
 
     required: tuple[Expression, ...] = ()
-    weight: int = 1
+    weight: int = 1  # factor of the sums
     split: SlotLayout = SlotLayout()
 
     limit_squared = 1
@@ -76,7 +76,7 @@ class ValueFeature:
     high: float
     centre: int = 0  # the constant that is subtracted, in grid steps
     required: tuple[Expression, ...] = ()
-    weight: int = 1
+    weight: int = 1  # factor of the sums
     split: SlotLayout = SlotLayout()
 
     @property
@@ -125,7 +125,7 @@ class TreeFeature:
     width: float  # of a leaf
     levels: int  # below the root, which is not counted
     whole: bool  # all numbers, and the edges between leaves, are whole
-    weight: int = 1
+    weight: int = 1  # factor of the sums
     # the leaves if they have several widths, ascending; `width` is then the largest
     pieces: tuple[leaf_grid.Piece, ...] = ()
 
@@ -175,7 +175,7 @@ class TreeFeature:
 class UnitFeature:
     """1 for each unit that has at least one row."""
 
-    weight: int = 1
+    weight: int = 1  # factor of the sums
 
     slots = 1
     limit_squared = 1
@@ -200,7 +200,7 @@ class GradientFeature:
 
     gradient: Gradient
     design: RegressionDesign
-    weight: int = 1
+    weight: int = 1  # factor of the sums
 
     @property
     def required(self) -> tuple[Expression, ...]:

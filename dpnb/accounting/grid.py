@@ -79,7 +79,8 @@ def loss_up(loss: L) -> L:
 def capped_up(loss: L, state: object) -> L:
     """As `loss_up`, but a part that is within what a filter has left is not rounded beyond that.
 
-    `state` is the current state of the filter that is charged.  So a budget of a third can be given to one mechanism in full.
+    `state` is the current state of the filter that is charged.  So a budget of a third can be given to one mechanism
+    in full.
 
     >>> from dpnb.accounting import GDP, GDPFilter
     >>> third = GDP.from_mu_squared("1/3")
