@@ -32,7 +32,7 @@ class TableBackend(Protocol):
         ...
 
     def refuse(self, query: LinearQuery) -> None:
-        """Refuse, when a query is built, what this backend cannot compute, by an `UnsupportedError`."""
+        """Refuse, when a query is built, what this backend cannot compute; raises `UnsupportedError`."""
         ...
 
     def refuse_individual(self, mode: OnExhausted) -> None:
@@ -42,7 +42,7 @@ class TableBackend(Protocol):
     def ready(self) -> None:
         """Wait until interrupted work has ended, and check the engine; called before any charge that needs rows.
 
-        A `SchemaError` if a setting or function of the engine was changed so that queries mean something else.
+        Raises `SchemaError` if a setting or function of the engine was changed so that queries mean something else.
         """
         ...
 

@@ -39,7 +39,7 @@ class SourceResolver(NotCopyable, ABC, Generic[R]):
         return schema_of(source, self._schemas)
 
     def rows(self, source: TableSource) -> R:
-        """A table, join or part: a private value.  A `KeyError` if there is no such table."""
+        """A table, join or part: a private value.  Raises `KeyError` if there is no such table."""
         if source in self._sources:
             return self._sources[source]
         derived = self._derived.pop(source, None)

@@ -52,7 +52,8 @@ class TextTable(pd.DataFrame):
 def read_text_table(path: Path, missing: Collection[str] = (), columns: Collection[str] | None = None) -> TextTable:
     """Read a CSV file in UTF-8 with a header line, which may be compressed (``.gz``, ``.bz2``, ``.xz`` or ``.zip``).
 
-    Texts in `missing` are missing values, like empty fields.  A `SchemaError` if the first line has no column names.
+    Texts in `missing` are missing values, like empty fields.  Raises `SchemaError` if the first line has no column
+    names.
     """
     with _open(path) as file:
         lines = _lines(file)

@@ -65,7 +65,7 @@ measured at all.  So each requested query has a row in the ledger, from which it
 class Marginals:
     """The tables over subsets of some levels.
 
-    A `PlanError` if there are too many tables to choose from.
+    Raises `PlanError` if there are too many tables to choose from.
 
     >>> from dpnb._compile.marginals import Marginals
     >>> margins = Marginals((5, 4, 10), ((0,), (1,), (2,), (0, 1), (0, 2), (1, 2)))

@@ -24,7 +24,7 @@ from dpnb.errors import PlanError, SchemaError
 def constant(value: object, where: str) -> Key:
     """A constant that a plan can hold: a finite number, a truth value, a string, or a date as an ISO string.
 
-    A `PlanError` for anything else; a `NotReleasedError` for a query.
+    Raises `NotReleasedError` for a query, and `PlanError` for anything else.
     """
     if isinstance(value, Unreleased):
         value._refuse()
@@ -55,7 +55,7 @@ def _shown(value: object) -> str:
 
 
 def number(value: object, where: str) -> float:
-    """A finite number, or a `PlanError`."""
+    """A finite number; raises `PlanError` for anything else."""
     checked = constant(value, where)
     if isinstance(checked, bool | str):
         raise PlanError(f"{where}: must be a finite number; got {value!r}")
@@ -63,7 +63,7 @@ def number(value: object, where: str) -> float:
 
 
 def listed(values: object, where: str) -> tuple[Key, ...]:
-    """The constants of a list, in order, or a `PlanError`."""
+    """The constants of a list, in order; raises `PlanError` for anything else."""
     if isinstance(values, str | bytes | Mapping | Set) or not isinstance(values, Iterable):
         raise PlanError(f"{where}: must be a list of values, in a fixed order; got {values!r}")
     constants = tuple(constant(value, where) for value in values)
@@ -73,7 +73,7 @@ def listed(values: object, where: str) -> tuple[Key, ...]:
 
 
 def flag(value: object, name: str) -> bool:
-    """A truth value, of Python or numpy, or a `PlanError`."""
+    """A truth value, of Python or numpy; raises `PlanError` for anything else."""
     value = plain(value)
     if isinstance(value, bool):
         return value

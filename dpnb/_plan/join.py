@@ -24,7 +24,7 @@ def joined_name(name: str, side: int, source: Join, other: Schema) -> str:
 
 
 def schema_of(source: TableSource, schemas: dict[str, Schema]) -> Schema:
-    """The columns of a table, join or part; a `PlanError` if two columns of a join have one name."""
+    """The columns of a table, join or part; raises `PlanError` if two columns of a join have one name."""
     if isinstance(source, PartSource):
         return schema_of(source.source, schemas)
     if isinstance(source, Join):

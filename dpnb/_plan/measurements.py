@@ -236,12 +236,12 @@ def view_to_json(view: AnyView) -> str:
 
 
 def view_from_json(text: str) -> AnyView:
-    """The view that `view_to_json` wrote; a `PlanError` if the text is not a view."""
+    """The view that `view_to_json` wrote; raises `PlanError` if the text is not a view."""
     return decoded(text, _VIEWS)
 
 
 def decoded(text: str | msgspec.Raw, decoder: msgspec.json.Decoder[T]) -> T:
-    """A value from its JSON; a `PlanError` if the text is not such a value."""
+    """A value from its JSON; raises `PlanError` if the text is not such a value."""
     try:
         return decoder.decode(text)
     except (msgspec.MsgspecError, RecursionError) as error:

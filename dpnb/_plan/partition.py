@@ -18,7 +18,7 @@ from dpnb.errors import PlanError
 
 
 def part_keys(by: Expression, schema: Schema) -> tuple[Key, ...]:
-    """The public keys of a partition, or a `PlanError` if the keys are not public or too many."""
+    """The public keys of a partition; raises `PlanError` if the keys are not public or too many."""
     keys = public_keys_of(by, schema)
     if keys is None:
         raise PlanError(

@@ -75,7 +75,7 @@ class Plan(
 
     @staticmethod
     def from_json(text: str) -> Plan:
-        """The plan that `to_json` wrote; a `PlanError` if the text is not a plan."""
+        """The plan that `to_json` wrote; raises `PlanError` if the text is not a plan."""
         return decoded(text, _PLANS)
 
     @property
@@ -125,7 +125,7 @@ def column(name: str) -> GroupLevel:
 
 
 def group_keys(plan: Plan, schema: Schema) -> tuple[tuple[Key, ...], ...]:
-    """The keys of the groups, in order; a `PlanError` if they are not public or too many."""
+    """The keys of the groups, in order; raises `PlanError` if they are not public or too many."""
     counts = [public_key_count(group.expression, schema) for group in plan.group_by]
     if plan.group_keys is not None:
         return plan.group_keys
@@ -173,7 +173,7 @@ def describe_unfiltered(plan: Plan, view: AnyView) -> tuple[str, str]:
 def split_filter(text: str) -> tuple[str, Expression | None]:
     """The JSON of a plan without its condition on rows, and that condition; much faster than to decode all of it.
 
-    A `PlanError` if the text is not that of a plan with a condition; the rest of the plan is not decoded.
+    Raises `PlanError` if the text is not that of a plan with a condition; the rest of the plan is not decoded.
     """
     if WHERE not in text:
         return text, None

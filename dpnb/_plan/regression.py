@@ -90,7 +90,7 @@ def design(model: RegressionModel, schema: Schema) -> RegressionDesign:
 
 
 def outcome_values(node: Expression, schema: Schema) -> tuple[Key, ...]:
-    """The public values of a categorical outcome, or a `PlanError` if they are not public."""
+    """The public values of a categorical outcome; raises `PlanError` if they are not public."""
     values = public_keys_of(node, schema)
     if values is None:
         raise PlanError(

@@ -197,7 +197,7 @@ def to_text(number: Fraction) -> str:
 
 
 def from_text(text: object) -> Fraction:
-    """The number that :func:`to_text` wrote; an `InvalidValueError` if the text is not of that form."""
+    """The number that :func:`to_text` wrote; raises `InvalidValueError` if the text is not of that form."""
     match = _STORED.fullmatch(text) if isinstance(text, str) else None
     try:
         size = Fraction(_integer_of(match[2]), _integer_of(match[3] or "1")) if match else None

@@ -62,7 +62,7 @@ MAX_FRAMES = 60
 def refusal_for_caller(examples: Mapping[str, str]) -> None:
     """Refuse by name if a library's function has received a private object; return if no library is calling.
 
-    `examples` are the columns of `dpnb.frame.examples.examples`.  The refusal is a `PlanError`, and no
+    `examples` are the columns of `dpnb.frame.examples.examples`.  The refusal is a `PlanError`, not an
     `AttributeError`, which the library might take for a missing attribute.
     """
     called = calling_function()

@@ -11,7 +11,7 @@ from dpnb.errors import PlanError
 def with_margins(cells: Query, n_rows: int, name: object, schema: Schema) -> MarginsQuery:
     """A table of groups with its margins, which have the label `name`; its first `n_rows` levels are rows.
 
-    A `RequestError` if the session cannot release batches.
+    Raises `RequestError` if the session cannot release batches.
     """
     if not isinstance(name, str) or not name or not encodable(name):
         raise PlanError(f"margins_name: must be a non-empty str; got {name!r}; 'All' is the default")

@@ -40,7 +40,7 @@ class LazyUniform:
     def extend(self) -> None:
         """Draw the next digits.
 
-        An `InvalidValueError` if a thousand digits did not decide the draw, as happens with a source that repeats
+        Raises `InvalidValueError` if a thousand digits did not decide the draw, as happens with a source that repeats
         itself.
         """
         if self.bits > _MAX_BITS:

@@ -65,7 +65,7 @@ class Measurement:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Measurement:
-        """The measurement that `to_json` wrote; an `InvalidValueError` if a key is missing or no number."""
+        """The measurement that `to_json` wrote; raises `InvalidValueError` if a key is missing or no number."""
         try:
             values = tuple(map(int, data["values"]))
             exponent = int(data["exponent"])

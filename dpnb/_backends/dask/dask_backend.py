@@ -52,7 +52,7 @@ class DaskBackend(NotCopyable):
     def read(cls, tables: Mapping[str, Any], schemas: Schemas, units: Units) -> DaskBackend:
         """Have the workers prepare what the schemas describe.
 
-        A `SchemaError` if a column is missing; for any other error an `ExecutionError` with one constant text.
+        Raises `SchemaError` if a column is missing; any other error is an `ExecutionError` with one constant text.
         """
         frames = {name: _columns(table, name, schemas[name], units[name]) for name, table in tables.items()}
         return cls(run_guarded(lambda: run(lambda: _parts(frames, schemas, units)), READING_FAILED), schemas)
@@ -138,7 +138,7 @@ def _task(work: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def _fetched(tasks: Iterable[Any]) -> list[Any]:
-    """Run tasks whose results are sums, and fetch the results; an `ExecutionError` if one failed."""
+    """Run tasks whose results are sums, and fetch the results; raises `ExecutionError` if one failed."""
     import dask
 
     results = list(dask.compute(*persisted(tasks)))

@@ -48,9 +48,9 @@ T = TypeVar("T")
 class LazyBackend(SourceResolver[LazyTable]):
     """Tables of one engine, and the joins and parts that queries use; creating them reads no row.
 
-    A `SchemaError` if a column is missing, or has a type that cannot hold what the schema declares; the plan of a table
-    shows that its rows may differ between reads; a limit of the units can be kept only where rows are in memory; or the
-    engine does not describe a table in time.
+    Raises `SchemaError` if a column is missing, or has a type that cannot hold what the schema declares; the plan of a
+    table shows that its rows may differ between reads; a limit of the units can be kept only where rows are in memory;
+    or the engine does not describe a table in time.
     """
 
     def __init__(

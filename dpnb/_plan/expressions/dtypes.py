@@ -91,7 +91,7 @@ def literal_kind(value: Key) -> Dtype:
 
 
 def date_literal(node: Expression, literal: Literal) -> Timestamp:
-    """A constant that is compared with dates, or a `PlanError` if it is not a date."""
+    """A constant that is compared with dates; raises `PlanError` if it is not a date."""
     try:
         seconds = seconds_of(iso_time(literal.value, words(node)))
     except SchemaError as error:

@@ -125,14 +125,14 @@ def numeric_dtype_of(node: Expression, schema: Schema, verb: str) -> Numeric:
 def public_keys_of(node: Expression, schema: Schema) -> tuple[Key, ...] | None:
     """The public values that an expression can have, in order; None for texts.
 
-    A `PlanError` if they cannot be listed.
+    Raises `PlanError` if they cannot be listed.
     """
     values = _public_values(node, schema)
     return None if values is None else tuple(values)
 
 
 def public_key_count(node: Expression, schema: Schema) -> int | None:
-    """The number of the values of `public_keys_of`, which are not listed.  A `PlanError` if they cannot be listed."""
+    """The number of the values of `public_keys_of`, without listing them; raises `PlanError` as it does."""
     values = _public_values(node, schema)
     return None if values is None else len(values)
 

@@ -219,8 +219,8 @@ def prepare_all(
     """Copy the columns of the schemas from data frames that share a privacy unit.
 
     The frames are those of pandas, or of any library that narwhals can read column by column; later changes of them
-    have no effect.  A `SchemaError` if one is not a data frame, or a column is missing or occurs twice; for any other
-    error an `ExecutionError` with one constant text.
+    have no effect.  Raises `SchemaError` if one is not a data frame, or a column is missing or occurs twice; any other
+    error is an `ExecutionError` with one constant text.
     """
     columns = {}
     for name, table in tables.items():
