@@ -164,9 +164,9 @@ _REMEDIES: dict[str, str] = {
 
 
 def check_options(verb: str, options: Mapping[str, object], examples: Mapping[str, str], *names: str) -> None:
-    """Refuse arguments of pandas that would change something, or that the method `verb` does not know by `names`.
+    """Refuse arguments of pandas that the method does not know, or whose values would change something.
 
-    `examples` are the columns of `dpnb.frame.examples.examples`.
+    `verb` and `examples` (see `dpnb.frame.examples.examples`) are for messages; `names` are the known arguments.
     """
     for name, value in options.items():
         if name not in names:

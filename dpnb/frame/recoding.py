@@ -96,7 +96,10 @@ def _lookup(node: Expression, pairs: list[tuple[Key, Key]], name: str, *, number
 
 
 def mapped(node: Expression, given: Any, schema: Schema) -> Expression:
-    """``column.map(dict)``: the value for each key, missing for all others, as in pandas; a null can be a key."""
+    """``column.map(dict)``: the value for each key, missing for all others, as in pandas; a null can be a key.
+
+    Raises `UnsupportedError` for a function, which would run on rows.
+    """
     kind = dtype_of(node, schema)
     given = dict(given.items()) if is_pandas_series(given) else given
     if not isinstance(given, Mapping):
@@ -276,7 +279,7 @@ def _truncated(node: Expression, kind: Numeric) -> Expression:
 
 
 def converted(node: Expression, dtype: object, schema: Schema) -> Expression:
-    """``column.astype(dtype)``: categories and conditions as numbers, numbers as conditions, values as texts."""
+    """``astype(dtype)``: numeric categories and conditions as numbers, numbers as conditions, values as texts."""
     kind = dtype_of(node, schema)
     wanted = _TYPES.get(dtype) if isinstance(dtype, type | str) else None
     match wanted:

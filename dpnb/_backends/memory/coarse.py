@@ -51,7 +51,7 @@ class Threshold(NamedTuple):
 
     least: np.float64  # values that are at least this are on one side
     code: np.int16  # of `least`
-    above: bool  # the comparison is true for these values, or for the others
+    above: bool  # whether the comparison is true for these values, or for the others
 
     @classmethod
     def of(cls, operator: ComparisonOperator, constant: float, column: Bounded) -> Threshold:

@@ -51,7 +51,7 @@ def unit_norms_squared(
 ) -> tuple[Integers, Floats]:
     """For each unit with rows the index of its first row, and its squared norm, rounded up.
 
-    `units` is the unit, and `cells` the cell, of each row that counts; units are ascending.
+    `units` is the unit, and `cells` the cell (None if there is only one), of each row that counts; units are ascending.
     """
     starts = starts_of([units])
     sizes = _sizes(starts, len(units))
