@@ -65,7 +65,7 @@ class ContributionBounds(
 class PrivacyUnit(msgspec.Struct, frozen=True):
     """The entity whose presence is protected."""
 
-    column: str | None = None  # the name of the unit to which a row belongs; None if each row is a unit
+    column: str | None = None  # has the name of the unit of each row; None if each row is a unit
     # at most this many rows of a unit count; 1 if rows are units, None if only `contribution_bounds` limit a unit
     max_rows: int | None = 1
     contribution_bounds: ContributionBounds = ContributionBounds()  # of every query
