@@ -15,7 +15,7 @@ from dpnb._plan.measurements import BoundsView, Discovery, Proportions
 from dpnb._plan.plan import Plan, describe_filter, describe_unfiltered, split_filter
 from dpnb.errors import DpnbError, printable
 from dpnb.ledger.charge import StoredRelease
-from dpnb.ledger.ledger import MAX_STORED
+from dpnb.ledger.queries import MAX_STORED
 from dpnb.results.observations import CombinedObservations
 from dpnb.results.stacked import StackedObservations
 
