@@ -6,6 +6,7 @@ others did, and a limit that all share would show whether they are at work.
 
 from __future__ import annotations
 
+import asyncio
 import math
 import threading
 import time
@@ -21,6 +22,9 @@ from dpnb.copying import NotCopyable
 MINUTE = 60.0
 """Seconds."""
 
+UNREAD_REPLIES = 2
+"""Replies with rows of one person that are made or written at once; others wait for them, in memory none."""
+
 
 class RequestRate(NotCopyable):
     """The requests of one analyst within the last minute."""
@@ -35,6 +39,23 @@ class RequestRate(NotCopyable):
         if self._bucket.put(request):
             return 0
         return cast("int", self._bucket.waiting(request)) // 1000 + 1  # it waits for nothing
+
+
+class OpenRequests:
+    """The requests of one person."""
+
+    def __init__(self, rate: RequestRate) -> None:
+        self.rate, self.open = rate, 0
+        self.replies = asyncio.Semaphore(UNREAD_REPLIES)
+
+    @contextmanager
+    def opened(self) -> Iterator[None]:
+        """Count a request until its reply was written."""
+        self.open += 1
+        try:
+            yield
+        finally:
+            self.open -= 1
 
 
 class CpuSeconds(NotCopyable):

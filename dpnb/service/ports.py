@@ -13,6 +13,7 @@ from dpnb.session.toml_file import TomlFile
 from dpnb.session.toml_lines import Keys
 
 TLS_KEYS = dict.fromkeys(("certificate", "key"), True)
+LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]", "::1")
 LARGEST_PORT = 65535
 HOST_NAME = re.compile(r"[A-Za-z0-9._-]+|[0-9A-Fa-f:.]+|\[[0-9A-Fa-f:.]+\]", re.ASCII)
 
@@ -42,6 +43,11 @@ class PortAddress:
         name = self.names[0] if self.names else self.host
         shown = f"[{name}]" if ":" in name else name
         return f"{'http' if self.tls is None else 'https'}://{shown}:{self.port}{self.prefix}"
+
+    @property
+    def allowed_hosts(self) -> tuple[str, ...]:
+        """The names that requests may be addressed to, so that a web page cannot reach the port under its own name."""
+        return (*self.names, *(LOOPBACK_NAMES if is_loopback(self.host) else (self.host,)))
 
 
 def read_port(file: TomlFile, at: Keys, entry: dict[str, Any], host: Any, port: int) -> PortAddress:

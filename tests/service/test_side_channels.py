@@ -22,9 +22,9 @@ from dpnb.ledger import ledger as ledger_module
 from dpnb.ledger.shared_rows import SharedRows
 from dpnb.service import events, opening
 from dpnb.service import requests as service_requests
-from dpnb.service.app import Rules
 from dpnb.service.opening import OpenTable
 from dpnb.service.parts import Amount, Division, Part
+from dpnb.service.served import Rules
 from dpnb.service.settings import Limits, TableSettings
 from dpnb.wire.decoding import decode_request
 from service.served import Served, content, run_served

@@ -14,8 +14,8 @@ import pytest
 
 import dpnb
 from dpnb.interactive.partition import partition_request
-from dpnb.service.app import Rules
 from dpnb.service.parts import Amount, Division, Part
+from dpnb.service.served import Rules
 from dpnb.service.settings import Limits
 from dpnb.service.stored import CHARGED, MB, NOT_CHARGED, StoredRows
 from dpnb.wire.calls import LaunchMechanism, Release, TargetArguments

@@ -17,9 +17,9 @@ from dpnb.ledger import node_of
 from dpnb.render.amounts import limit_words, spent_words
 from dpnb.render.numbers import format_cost_up
 from dpnb.service.acts import audit_page, words_of
-from dpnb.service.app import ServedTable
 from dpnb.service.opening import OpenTable
 from dpnb.service.plans import HAVE_PLANS
+from dpnb.service.served import ServedTable
 from dpnb.service.state import table_state
 from dpnb.service.tokens import Identity, Token
 from dpnb.session.gauges import headroom_gauge, reserve_gauge
