@@ -35,11 +35,18 @@ from dpnb.service.free_work import FreeWork, TooMuch
 from dpnb.service.http import STOPPING_SECONDS, PiecewiseResponse, client_of, keep_connection, read_body
 from dpnb.service.hub import HubIdentities
 from dpnb.service.identities import Identities, Valid
-from dpnb.service.limits import OpenRequests, RequestRate
+from dpnb.service.limits import (
+    FAILED_TOO_OFTEN,
+    TOO_MANY_OPEN,
+    TOO_MUCH_WORK,
+    TOO_OFTEN,
+    OpenRequests,
+    RequestRate,
+)
 from dpnb.service.log import log, log_login
 from dpnb.service.opening import OpenTable
 from dpnb.service.plans import plan_page
-from dpnb.service.requests import TOO_MUCH_WORK, UNAUTHORIZED
+from dpnb.service.requests import UNAUTHORIZED
 from dpnb.service.served import Rules, ServedAnalyst, ServedTable
 from dpnb.service.state import table_state
 from dpnb.service.tokens import LONGEST_TOKEN, ROLES, Identity, Role, TokenStore
@@ -64,16 +71,6 @@ NO_TABLE = (
 )
 NO_ROUTE = "Not Found"
 """How Starlette describes an address without a route, such as one of another version."""
-
-TOO_OFTEN = Refused(
-    "RequestError", "request: too many in the last minute; nothing was charged; wait, and send it again"
-)
-TOO_MANY_OPEN = Refused(
-    "RequestError", "request: too many are open at once; nothing was charged; wait for the other replies"
-)
-FAILED_TOO_OFTEN = Refused(
-    "AccessDenied", "token: must be valid; too many were not in the last minute; wait, and send it again"
-)
 
 Answering = Callable[[HttpRequest, Identity, Valid], Awaitable[Response]]
 ANALYSTS: tuple[Role, ...] = ("analyst",)
@@ -191,10 +188,10 @@ class Service(NotCopyable):
             sender = self._sender(person.name)
             if seconds := sender.rate.wait():
                 self._rules.metrics.limited("requests_per_minute")
-                return _wait(TOO_OFTEN, seconds)
+                return _reply(*TOO_OFTEN, headers={"Retry-After": str(seconds)})
             if sender.open >= self._rules.limits.connections:
                 self._rules.metrics.limited("connections")
-                return _wait(TOO_MANY_OPEN, 1)
+                return _reply(*TOO_MANY_OPEN, headers={"Retry-After": "1"})
             held.enter_context(sender.opened())
             request.state.place = partial(self._place, sender, held)
             try:
@@ -202,7 +199,7 @@ class Service(NotCopyable):
                     self._work.refuse_beyond(person.name)
                 return await answer(request, person, Valid(self.identities, token, person))
             except TooMuch as error:
-                return _wait(TOO_MUCH_WORK[1], error.seconds)
+                return _reply(*TOO_MUCH_WORK, headers={"Retry-After": str(error.seconds)})
 
         return _Held(route)
 
@@ -216,7 +213,7 @@ class Service(NotCopyable):
         self._rules.metrics.login_refused()
         log_login("login_refused", client=client_of(request), fault=fault)
         if seconds := self.failures.wait(client_of(request) or ""):
-            return _wait(FAILED_TOO_OFTEN, seconds)
+            return _reply(*FAILED_TOO_OFTEN, headers={"Retry-After": str(seconds)})
         return refusal
 
     def _sender(self, name: str) -> OpenRequests:
@@ -274,7 +271,7 @@ class Service(NotCopyable):
             raise HTTPException(400, "rows: head= must be the hash of a row in hexadecimal")
         await request.state.place()
         try:
-            return _reply(200, await served.runner.next_rows(first, pending, head))
+            return _reply(200, await served.next_rows(first, pending, head))
         except LedgerReplaced as error:
             return _reply(409, Refused("LedgerReplaced", str(error)))
 
@@ -369,10 +366,6 @@ def _reply(status: int, content: Any, headers: dict[str, str] | None = None) -> 
         {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", **(headers or {})},
         "application/json",
     )
-
-
-def _wait(refused: Refused, seconds: int) -> Response:
-    return _reply(429, refused, headers={"Retry-After": str(seconds)})
 
 
 async def _refused_by_http(request: HttpRequest, error: Exception) -> Response:

@@ -14,7 +14,7 @@ from dpnb.service.opening import AnalystSession, OpenTable
 from dpnb.service.requests import RequestRunner
 from dpnb.service.settings import Limits
 from dpnb.service.stored import StoredRows
-from dpnb.wire.replies import Changed
+from dpnb.wire.replies import Changed, Rows
 
 MOST_ANALYSTS = 1000
 """Analysts of a table of whom something is kept while they do nothing."""
@@ -50,8 +50,8 @@ class ServedAnalyst(NotCopyable):
         work: FreeWork,
         stored: StoredRows,
     ) -> None:
-        self.session = session
-        grid = rules.grid(table)
+        self.session, self._work = session, work
+        grid = self._grid = rules.grid(table)
         self.feed = ChangeFeed(self._state, table.session.ledger.foreign_changes, rules.limits.streams, grid)
         self.runner = RequestRunner(table, session, changed, rules.limits, rules.metrics, grid, work, stored)
 
@@ -59,6 +59,20 @@ class ServedAnalyst(NotCopyable):
     def is_idle(self) -> bool:
         """Whether nothing of the analyst runs, waits or is streamed."""
         return not self.runner.running and not self.feed.streams
+
+    async def next_rows(self, after: int, pending: tuple[int, ...], head: str) -> Rows:
+        """Rows that the analyst does not have yet, at the next point of the time grid.
+
+        Raises `LedgerReplaced` if the analyst's copy has a row that the ledger does not contain.
+        """
+        if self._grid is not None:
+            await self._grid.next_point()
+
+        def shown() -> Rows:
+            self.session.rows.refuse_fork(after, head)
+            return self.runner.rows(after, pending)
+
+        return await self._work.reply(self.session.name, shown)
 
     def _state(self) -> Changed:
         rows = self.session.rows

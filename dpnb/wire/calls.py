@@ -6,6 +6,7 @@ copy of the ledger, with the same code as in a local session, and is never sent.
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any, Literal
 
 import msgspec
@@ -110,3 +111,13 @@ class Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defa
     after: int = 0  # number of the last row that the client has
     pending: tuple[int, ...] = ()  # numbers of earlier rows that the client has without an answer
     head: str = ""  # hash of the row `after` in the client's copy; empty for a client that keeps no copy
+
+    def digest(self) -> str:
+        """SHA-256 of what it does: its node and call, and not which rows the client has, of which it may receive more.
+
+        So a client can repeat it.
+        """
+        return hashlib.sha256(_ENCODER.encode([self.node, self.call])).hexdigest()
+
+
+_ENCODER = msgspec.json.Encoder(order="deterministic")
