@@ -8,7 +8,8 @@ from html import escape
 from typing import Any, ClassVar
 
 from dpnb._core.batches import BatchPipeline
-from dpnb._core.query import PICKER_MUS, PICKER_STEPS, Query
+from dpnb._core.pricing.target import KINDS, proposed_targets
+from dpnb._core.query import Query
 from dpnb._plan.unreleased import Unreleased
 from dpnb.accounting.exact import Number
 from dpnb.copying import NotCopyable, safe_repr
@@ -18,8 +19,6 @@ from dpnb.results.display import to_html, to_text
 
 Within = Number | Mapping[Any, Number] | Sequence[Number | Mapping[Any, Number]]
 """A half-width for all queries, or a list with one for each."""
-
-KINDS = ("mu", "rho", "epsilon", "share", "within")
 
 
 class PlannedQueries(Unreleased, NotCopyable):
@@ -95,8 +94,8 @@ class PlannedQueries(Unreleased, NotCopyable):
         """
         given = {"mu": mu, "rho": rho, "epsilon": epsilon, "share": share, "within": within}
         if all(value is None for value in given.values()) and not any(name in self._target for name in KINDS):
-            has_budget = self.queries[0].runner.account.guarantee.has_budget
-            given = {"share": PICKER_STEPS[1]} if has_budget else {"mu": PICKER_MUS[1]}
+            kind, amounts = proposed_targets(has_budget=self.queries[0].runner.account.guarantee.has_budget)
+            given = {kind: amounts[1]}
         return self._pipeline.preview(
             self._planned, **self._arguments(given, confidence=confidence, simultaneous=simultaneous, final=final)
         )
