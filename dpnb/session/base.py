@@ -87,18 +87,12 @@ class BaseSession(Launches["SubSession", "PartSession"], Batches, BudgetRequests
         With several tables, the schema of each table by its name.
         """
         core = self._core
-        public = core.pricer.public
+        known, public = core.tables, core.pricer.public
         tables = {
             name: TableSchema(
-                name,
-                dict(columns),
-                core.tables.units[name],
-                public.units,
-                public.rows.get(name),
-                core.notice,
-                core.tables.missing,
+                name, dict(columns), known.units[name], public.units, public.rows.get(name), core.notice, known.missing
             )
-            for name, columns in core.tables.schemas.items()
+            for name, columns in known.schemas.items()
         }
         if core.part is not None:
             return tables[table_of(core.part)]
