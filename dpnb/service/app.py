@@ -274,7 +274,7 @@ class Service(NotCopyable):
     ) -> None:
         self.tokens, self._hosts, self._rules = tokens, hosts, rules or Rules()
         self.tables: dict[str, ServedTable] = {}
-        self._senders: OrderedDict[str, _Sender] = OrderedDict()
+        self._senders: OrderedDict[str, _OpenRequests] = OrderedDict()
         self.failures = FailedLogins()
         self._stopping = math.inf
         self._work = FreeWork(self._rules.limits, self._rules.metrics)
@@ -377,7 +377,7 @@ class Service(NotCopyable):
 
         return _Held(route)
 
-    async def _place(self, sender: _Sender, held: contextlib.AsyncExitStack) -> None:
+    async def _place(self, sender: _OpenRequests, held: contextlib.AsyncExitStack) -> None:
         """Wait until a reply with rows may be made, but not for clients that do not read once the service stops."""
         await held.enter_async_context(sender.replies)
         if monotonic() - self._stopping > connections.STOPPING_SECONDS:
@@ -390,9 +390,9 @@ class Service(NotCopyable):
             return _reply(*FAILED_TOO_OFTEN, headers={"Retry-After": str(seconds)})
         return refusal
 
-    def _sender(self, name: str) -> _Sender:
+    def _sender(self, name: str) -> _OpenRequests:
         """What a person has sent; those who sent nothing for long are forgotten."""
-        sender = self._senders.setdefault(name, _Sender(RequestRate(self._rules.limits.requests_per_minute)))
+        sender = self._senders.setdefault(name, _OpenRequests(RequestRate(self._rules.limits.requests_per_minute)))
         self._senders.move_to_end(name)
         for other in list(self._senders)[: len(self._senders) - MOST_SENDERS]:
             if not self._senders[other].open:
@@ -498,7 +498,7 @@ class Service(NotCopyable):
         return _reply(200, await asyncio.to_thread(audit_page, table, table.session.ledger.count))
 
 
-class _Sender:
+class _OpenRequests:
     """The requests of one person."""
 
     def __init__(self, rate: RequestRate) -> None:

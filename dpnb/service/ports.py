@@ -10,7 +10,7 @@ from typing import Any
 from dpnb.errors import DpnbError, InvalidValueError
 from dpnb.service.hosts import is_loopback
 from dpnb.session.toml_file import TomlFile
-from dpnb.session.toml_lines import Keys
+from dpnb.session.toml_lines import KeyPath
 
 TLS_KEYS = dict.fromkeys(("certificate", "key"), True)
 LARGEST_PORT = 65535
@@ -66,7 +66,7 @@ class PortAddress:
         return f"{'http' if self.tls is None else 'https'}://{shown}:{self.port}{self.prefix}"
 
 
-def read_port(file: TomlFile, at: Keys, entry: dict[str, Any], host: Any, port: int) -> PortAddress:
+def read_port(file: TomlFile, at: KeyPath, entry: dict[str, Any], host: Any, port: int) -> PortAddress:
     """Read the keys ``host``, ``port``, ``names`` and ``tls``.
 
     Parameters
@@ -87,11 +87,11 @@ def read_port(file: TomlFile, at: Keys, entry: dict[str, Any], host: Any, port: 
     InvalidValueError
         If something is invalid; the message begins with the file and the line.
     """
-    return _Reader(file, at).address(entry, host, port)
+    return _AddressReader(file, at).address(entry, host, port)
 
 
-class _Reader:
-    def __init__(self, file: TomlFile, at: Keys) -> None:
+class _AddressReader:
+    def __init__(self, file: TomlFile, at: KeyPath) -> None:
         self._file, self._at = file, at
 
     def address(self, entry: dict[str, Any], host: Any, default_port: int) -> PortAddress:

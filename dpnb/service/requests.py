@@ -57,7 +57,7 @@ from dpnb.service.running import RunningRequest
 from dpnb.service.settings import Limits
 from dpnb.service.stored import CHARGED, NOT_CHARGED, StoredRows
 from dpnb.service.turns import Turn
-from dpnb.wire.calls import AnyCall, CloseMechanism, Compare, LaunchMechanism, Release, Request
+from dpnb.wire.calls import AnyCall, CloseMechanism, CompareWithThreshold, LaunchMechanism, Release, Request
 from dpnb.wire.errors import WireError
 from dpnb.wire.replies import AnyReply, Done, LedgerRow, Refused, Rows
 
@@ -378,7 +378,7 @@ class RequestRunner(NotCopyable):
         match call:
             case Release(inside=inside) if inside:
                 self._analyst.refuse_foreign(inside)
-            case CloseMechanism() | Compare():
+            case CloseMechanism() | CompareWithThreshold():
                 self._analyst.refuse_foreign(node, launch=call.launch)
             case LaunchMechanism():
                 self._analyst.refuse_foreign(node, name=call.name)
@@ -455,7 +455,7 @@ class RequestRunner(NotCopyable):
         match call:
             case Release(inside=inside) if inside:
                 return msgspec.structs.replace(call, inside=rows.node(inside))
-            case CloseMechanism() | Compare():
+            case CloseMechanism() | CompareWithThreshold():
                 return msgspec.structs.replace(call, launch=rows.launch(call.launch))
             case _:
                 return call

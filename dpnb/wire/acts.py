@@ -264,7 +264,7 @@ class PartState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     is_revoked: bool
 
 
-class QueryState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class RequestedQueryState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A query of a request for budget.
 
     Parameters
@@ -288,7 +288,7 @@ class RequestState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Number of its row in the ledger.
     analyst, time, why : str
         Who requested it, when, and the reason.
-    queries : tuple of QueryState
+    queries : tuple of RequestedQueryState
         What the budget is requested for.
     total : str
         The sum of the costs, in words.
@@ -310,7 +310,7 @@ class RequestState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     analyst: str
     time: str
     why: str
-    queries: tuple[QueryState, ...]
+    queries: tuple[RequestedQueryState, ...]
     total: str
     amount: Components
     digest: str
