@@ -21,7 +21,7 @@ ROUNDING = 1 + Fraction(1, 2**40)
 COMPONENTS = ("mu squared", "delta", "epsilon in pure DP")
 
 
-class Scope:
+class AuditScope:
     """The charges of one scope, in three components.
 
     Parameters

@@ -21,7 +21,7 @@ from dpnb.ledger.shared_rows import SharedRows
 from dpnb.mechanisms.randomness import SystemNoiseSource
 from dpnb.results.report import Report
 from dpnb.results.report_parts import FORMAT, KIND, Source, Subject, Written
-from dpnb.session.disclosure.division import WHOLE, Scope, division_of
+from dpnb.session.disclosure.division import WHOLE, StatementScope, division_of
 from dpnb.session.disclosure.figures import filter_of, guarantee_of, readings_of, tables_of, unit_of
 from dpnb.session.disclosure.methods import methods_paragraph
 from dpnb.session.disclosure.registry import registry_entry
@@ -33,14 +33,14 @@ UNUSED_VERSION = ""
 """The version of the table of a core that releases nothing."""
 
 
-def report_of_ledger(ledger: Ledger, scope: Scope = WHOLE, *, answers: bool = False) -> Report:
+def report_of_ledger(ledger: Ledger, scope: StatementScope = WHOLE, *, answers: bool = False) -> Report:
     """The disclosure statement of all rows that a ledger has now.
 
     Parameters
     ----------
     ledger : Ledger
         A ledger, or a copy of the rows that one analyst may see.
-    scope : Scope
+    scope : StatementScope
         Whose rows they are.
     answers : bool, default False
         Whether to include the released answers.
@@ -62,14 +62,14 @@ def written_now() -> Written:
     return Written(time, PROGRAM, version(PROGRAM))
 
 
-def build(rows: Ledger, scope: Scope, written: Written, *, answers: bool) -> Report:
+def build(rows: Ledger, scope: StatementScope, written: Written, *, answers: bool) -> Report:
     """The statement of exactly these rows.
 
     Parameters
     ----------
     rows : Ledger
         A ledger that does not change meanwhile.
-    scope : Scope
+    scope : StatementScope
         Whose rows they are.
     written : Written
         When and by which program it is written.
@@ -144,14 +144,14 @@ def part_of(ledger: Ledger, analyst: str) -> Grant | None:
 
 
 @contextmanager
-def rows_for(ledger: Ledger, scope: Scope, count: int | None = None) -> Iterator[Ledger | None]:
+def rows_for(ledger: Ledger, scope: StatementScope, count: int | None = None) -> Iterator[Ledger | None]:
     """The rows of a ledger that a statement is about, as the session of its analyst has them.
 
     Parameters
     ----------
     ledger : Ledger
         The whole ledger.
-    scope : Scope
+    scope : StatementScope
         Whose rows.
     count : int, optional
         The number of rows; by default all.
