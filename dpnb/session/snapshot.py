@@ -17,7 +17,7 @@ from dpnb._core.accountant.comparison import EPSILON_ODOMETERS, FilterComparison
 from dpnb._core.connection import Connection
 from dpnb._core.core import SessionCore
 from dpnb._core.explain import next_steps
-from dpnb._core.history.log import CellCost, LogEntry, RequestLog
+from dpnb._core.history.log import CellCost, LoggedRequest, RequestLog
 from dpnb._core.ledger_metadata import MOCK_DATA, NO_BUDGET
 from dpnb._core.pricing.estimation import AnswerSummary
 from dpnb._protocol import connection as protocol_connection
@@ -237,7 +237,7 @@ def connection_of(connection: Connection | None) -> protocol_connection.Connecti
     )
 
 
-def log_entry(one: LogEntry) -> protocol.LogEntry:
+def log_entry(one: LoggedRequest) -> protocol.LogEntry:
     """One request of the log."""
     answer = one.answer or NO_ANSWER
     return protocol.LogEntry(
@@ -344,7 +344,7 @@ def _timeline(account: Accountant, log: RequestLog, comparison: FilterComparison
     )
 
 
-def _point_description(one: LogEntry | None) -> str:
+def _point_description(one: LoggedRequest | None) -> str:
     if one is None:
         return "before the first query"
     cost = one.cost

@@ -57,7 +57,7 @@ ROWS_PER_QUERY = 100
 
 
 @dataclass(frozen=True, slots=True)
-class LogEntry:
+class LoggedRequest:
     """One request.
 
     Parameters
@@ -256,11 +256,11 @@ class RequestLog:
             self._sync()
             return self._ids
 
-    def latest(self, count: int) -> list[LogEntry]:
+    def latest(self, count: int) -> list[LoggedRequest]:
         """The last `count` requests, newest first."""
         return self.by_id(reversed(self.ids[-count:]))
 
-    def by_id(self, ids: Iterable[int]) -> list[LogEntry]:
+    def by_id(self, ids: Iterable[int]) -> list[LoggedRequest]:
         """The requests with these ids, in this order."""
         ids = list(ids)
         with self._account.ledger.lock.checked():
@@ -364,10 +364,10 @@ class RequestLog:
         words = printable(query if is_query else launch_text.of(charge))
         return without_answer(words) if answer is None else (words, *answer, error)
 
-    def _entry(self, number: int, row: _Row) -> LogEntry:
+    def _entry(self, number: int, row: _Row) -> LoggedRequest:
         charge = self._account.ledger.summary(number)
         time, status, query, text, value, low, high, error = row
-        return LogEntry(
+        return LoggedRequest(
             id=number,
             query=query,
             mu=self._mu_of(charge.loss, charge.charged),
