@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpnb._protocol.snapshot import Gauge
-from dpnb._protocol.types import Count, Proportion, Record
+from dpnb._protocol.types import NonNegative, Proportion, Record
 
 
 class Login(Record, frozen=True):
@@ -42,7 +42,7 @@ class Moment(Record, frozen=True):
         The row in words.
     """
 
-    id: Count
+    id: NonNegative
     time: str
     spent: Proportion | None
     text: str
@@ -144,7 +144,7 @@ class AskedBudget(Record, frozen=True):
         The analyst's cap, and what an approval makes of it, in words; None if it is decided.
     """
 
-    id: Count
+    id: NonNegative
     analyst: str
     time: str
     why: str
@@ -170,10 +170,10 @@ class ExecutedRequest(Record, frozen=True):
         For how long it has been executed.
     """
 
-    number: Count
+    number: NonNegative
     analyst: str
     call: str
-    seconds: Count
+    seconds: NonNegative
 
 
 class HeldCharge(Record, frozen=True):
@@ -187,7 +187,7 @@ class HeldCharge(Record, frozen=True):
         Who requested what when, at which cost, and why it waits.
     """
 
-    row: Count
+    row: NonNegative
     analyst: str
     time: str
     words: str
@@ -241,12 +241,12 @@ class CockpitTable(Record, frozen=True):
     gauges: list[Gauge]
     spent: str
     spent_loss: str
-    n_rows: Count
+    n_rows: NonNegative
     moments: list[Moment]
     parts: list[BudgetPart]
     requests: list[AskedBudget]
     running: ExecutedRequest | None
-    waiting: Count
+    waiting: NonNegative
     held: list[HeldCharge]
     fault: str | None
 
@@ -308,7 +308,7 @@ class LoggedRow(Record, frozen=True):
         Whether it has plans, which are sent on request.
     """
 
-    id: Count
+    id: NonNegative
     time: str
     kind: str
     status: str

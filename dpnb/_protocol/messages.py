@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from dpnb._protocol.snapshot import LogEntry
-from dpnb._protocol.types import Count, Record
+from dpnb._protocol.types import NonNegative, Record
 
 TARGET: Final = "dpnb.snapshot"
 """The comm target under which the browser finds a kernel process."""
@@ -39,8 +39,8 @@ class LogChunk(Record, frozen=True):
     version: Literal[11]
     process_id: str
     session: str
-    start: Count
-    total: Count
+    start: NonNegative
+    total: NonNegative
     rows: list[LogEntry]
 
 
@@ -48,7 +48,7 @@ class RequestSnapshot(msgspec.Struct, frozen=True, tag="request_snapshot", tag_f
     """The browser requests a broadcast of the snapshot."""
 
 
-class RequestLog(msgspec.Struct, frozen=True, tag="request_log", tag_field="method"):
+class RequestWholeLog(msgspec.Struct, frozen=True, tag="request_log", tag_field="method"):
     """The browser requests the whole log of a session.
 
     Parameters
@@ -121,7 +121,7 @@ class Refresh(msgspec.Struct, frozen=True, tag="refresh", tag_field="method"):
     """A picker requests a new state."""
 
 
-class Release(msgspec.Struct, frozen=True, tag="release", tag_field="method"):
+class ReleaseOption(msgspec.Struct, frozen=True, tag="release", tag_field="method"):
     """A picker requests a release.
 
     Parameters
@@ -146,7 +146,7 @@ class ReleaseCount(msgspec.Struct, frozen=True, tag="release_count", tag_field="
     Parameters
     ----------
     target, id, confirmed
-        As in `Release`.
+        As in `ReleaseOption`.
     """
 
     target: dict[str, Any]
@@ -164,7 +164,7 @@ class AskCurator(msgspec.Struct, frozen=True, tag="ask_curator", tag_field="meth
     why : str
         The reason.
     id : str
-        As in `Release`.
+        As in `ReleaseOption`.
     """
 
     target: dict[str, Any]
@@ -172,8 +172,8 @@ class AskCurator(msgspec.Struct, frozen=True, tag="ask_curator", tag_field="meth
     id: str
 
 
-PanelRequest = RequestSnapshot | RequestLog | FollowLedgers | CellScheduled | CellStarted | CellEnded | Reconnect
+PanelRequest = RequestSnapshot | RequestWholeLog | FollowLedgers | CellScheduled | CellStarted | CellEnded | Reconnect
 """What the Lab extension sends to the kernel."""
 
-PickerRequest = Refresh | Release | ReleaseCount | AskCurator | Reconnect
+PickerRequest = Refresh | ReleaseOption | ReleaseCount | AskCurator | Reconnect
 """What a picker sends to the kernel."""

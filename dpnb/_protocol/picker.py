@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final, Literal
 
-from dpnb._protocol.types import Count, Proportion, Record
+from dpnb._protocol.types import NonNegative, Proportion, Record
 
 VERSION: Final = 5
 """Of the picker's state; raised when a field is renamed, removed or changes its meaning."""
@@ -72,7 +72,7 @@ class Preset(Record, frozen=True):
     label: str
     meaning: str
     error: str
-    option: Count
+    option: NonNegative
 
 
 class CountStep(Record, frozen=True):
@@ -159,8 +159,8 @@ class Ask(Record, frozen=True):
     """
 
     options: list[AskOption]
-    start: Count
-    max_characters: Count
+    start: NonNegative
+    max_characters: NonNegative
 
 
 class RenderedAnswer(Record, frozen=True):
@@ -232,7 +232,7 @@ class PickerState(Record, frozen=True):
     completed_request: str | None
     options: list[Option]
     presets: list[Preset]
-    start: Count
+    start: NonNegative
     facts: list[str]
     count_step: CountStep | None
     count_answer: RenderedAnswer | None

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Final, Literal
 
-from dpnb._protocol.connection import Connection
-from dpnb._protocol.timeline import Timeline
-from dpnb._protocol.types import Count, Proportion, Record
+from dpnb._protocol.connection import ConnectionSnapshot
+from dpnb._protocol.timeline import TimelineChart
+from dpnb._protocol.types import NonNegative, Proportion, Record
 
 VERSION: Final = 11
 """Of the snapshot; raised when a field is renamed, removed or changes its meaning."""
@@ -56,7 +56,7 @@ class Gauge(Record, frozen=True):
     description: str
 
 
-class Filter(Record, frozen=True):
+class FilterReading(Record, frozen=True):
     """The budget that would remain under one filter after the same history.
 
     Parameters
@@ -82,7 +82,7 @@ class Filter(Record, frozen=True):
     description: str
 
 
-class Odometer(Record, frozen=True):
+class OdometerReading(Record, frozen=True):
     """What one odometer reports about the loss so far.
 
     Parameters
@@ -207,7 +207,7 @@ class LogEntry(Record, frozen=True):
         Id of the notebook cell that made the request; None when none did.
     """
 
-    id: Count
+    id: NonNegative
     query: str
     cost: str
     mu: float
@@ -222,7 +222,7 @@ class LogEntry(Record, frozen=True):
     cell_id: str | None
 
 
-class CellCost(Record, frozen=True):
+class CellBadge(Record, frozen=True):
     """What one notebook cell cost.
 
     Parameters
@@ -255,7 +255,7 @@ class Refusal(Record, frozen=True):
         Id of the notebook cell that made the request; None when none did.
     """
 
-    id: Count
+    id: NonNegative
     query: str
     message: str
     explanation: str
@@ -263,7 +263,7 @@ class Refusal(Record, frozen=True):
     cell_id: str | None
 
 
-class BudgetRequest(Record, frozen=True):
+class BudgetRequestEntry(Record, frozen=True):
     """A request to the curator of a service for a larger cap.
 
     Parameters
@@ -284,7 +284,7 @@ class BudgetRequest(Record, frozen=True):
         Who requests it, where analysts share a budget; None otherwise.
     """
 
-    id: Count
+    id: NonNegative
     queries: list[str]
     cost: str
     why: str
@@ -294,7 +294,7 @@ class BudgetRequest(Record, frozen=True):
     analyst: str | None
 
 
-class Explanation(Record, frozen=True):
+class ExplanationText(Record, frozen=True):
     """The explanation of a refusal or a warning.
 
     Parameters
@@ -310,7 +310,7 @@ class Explanation(Record, frozen=True):
     text: str
 
 
-class Session(Record, frozen=True):
+class SessionSnapshot(Record, frozen=True):
     """The public state of one session.
 
     Parameters
@@ -325,7 +325,7 @@ class Session(Record, frozen=True):
         Warning that the answers are not real or not private, or that there is no budget; None otherwise.
     notice_explanation : str or None
         Id of the explanation of `notice`; None when there is no notice.
-    connection : Connection or None
+    connection : ConnectionSnapshot or None
         None if the table is in the kernel.
     guarantee : str
         In words.
@@ -334,8 +334,8 @@ class Session(Record, frozen=True):
     filter : str
         Id of the filter that is enforced; "none" without a budget.
     gauges : list of Gauge
-    filters : list of Filter
-    odometers : list of Odometer
+    filters : list of FilterReading
+    odometers : list of OdometerReading
     odometers_paused : str or None
         Why the time-uniform odometers pause; None while they do not.
     participation : str or None
@@ -351,16 +351,16 @@ class Session(Record, frozen=True):
         Name of the ledger's file.
     next_steps : list of NextStep
         Empty as soon as something was released.
-    timeline : Timeline
+    timeline : TimelineChart
     n_requests : int
         Number of requests in the ledger; `log` may contain only the newest of them.
     log : list of LogEntry
         Newest first.
-    cell_costs : list of CellCost
+    cell_costs : list of CellBadge
         Cells that cost nothing are left out.
     refusals : list of Refusal
         Newest first.
-    budget_requests : list of BudgetRequest
+    budget_requests : list of BudgetRequestEntry
         Newest first.
     """
 
@@ -370,13 +370,13 @@ class Session(Record, frozen=True):
     engine: str
     notice: str | None
     notice_explanation: str | None
-    connection: Connection | None
+    connection: ConnectionSnapshot | None
     guarantee: str
     headlines: list[Headline]
     filter: str
     gauges: list[Gauge]
-    filters: list[Filter]
-    odometers: list[Odometer]
+    filters: list[FilterReading]
+    odometers: list[OdometerReading]
     odometers_paused: str | None
     participation: str | None
     mechanisms: list[Mechanism]
@@ -384,12 +384,12 @@ class Session(Record, frozen=True):
     spent_loss: str
     ledger: str
     next_steps: list[NextStep]
-    timeline: Timeline
-    n_requests: Count
+    timeline: TimelineChart
+    n_requests: NonNegative
     log: list[LogEntry]
-    cell_costs: list[CellCost]
+    cell_costs: list[CellBadge]
     refusals: list[Refusal]
-    budget_requests: list[BudgetRequest]
+    budget_requests: list[BudgetRequestEntry]
 
 
 class Snapshot(Record, frozen=True):
@@ -405,15 +405,15 @@ class Snapshot(Record, frozen=True):
         Increases with every message of one process.
     time : str
         ISO 8601, UTC.
-    sessions : list of Session
+    sessions : list of SessionSnapshot
         The most recently used first.
-    explanations : list of Explanation
+    explanations : list of ExplanationText
         Of refusals and warnings.
     """
 
     version: Literal[11]
     process_id: str
-    seq: Count
+    seq: NonNegative
     time: str
-    sessions: list[Session]
-    explanations: list[Explanation]
+    sessions: list[SessionSnapshot]
+    explanations: list[ExplanationText]

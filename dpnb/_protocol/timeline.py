@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpnb._protocol.types import Count, Proportion, Record
+from dpnb._protocol.types import NonNegative, Proportion, Record
 
 
 class BudgetAxis(Record, frozen=True):
@@ -65,13 +65,13 @@ class TimelinePoint(Record, frozen=True):
         The request in words.
     """
 
-    id: Count
+    id: NonNegative
     spent: Proportion | None
     bounds: list[float | None]
     text: str
 
 
-class Timeline(Record, frozen=True):
+class TimelineChart(Record, frozen=True):
     """The budget and the odometers from request to request; thinned by the kernel, so not every request has a point.
 
     Parameters

@@ -18,7 +18,7 @@ import traitlets
 from IPython.display import DisplayHandle, display
 
 from dpnb._core.query import Query
-from dpnb._protocol.messages import AskCurator, PickerRequest, Reconnect, Refresh, Release, ReleaseCount
+from dpnb._protocol.messages import AskCurator, PickerRequest, Reconnect, Refresh, ReleaseCount, ReleaseOption
 from dpnb.accounting.exact import exact, from_text
 from dpnb.errors import ConfirmationRequired, DpnbError, RequestError
 from dpnb.notebook import asking, cell_context, count_step, panel, picker_state, progress_line, snapshots, widgets
@@ -47,7 +47,7 @@ class Picker(anywidget.AnyWidget):
     is_stale : bool
         Whether the budget has changed since the state was computed; the browser then requests it again when visible.
     connection : dict or None
-        A `Connection` of the protocol as JSON; None if the table is in this process.
+        A `ConnectionSnapshot` of the protocol as JSON; None if the table is in this process.
     progress : str
         What a long release is doing, and for how long; empty when idle.
     """
@@ -117,7 +117,7 @@ class Picker(anywidget.AnyWidget):
                     self._renew()
                 case Reconnect():
                     snapshots.reconnect()
-                case Release() as request:
+                case ReleaseOption() as request:
                     self._release(request)
                 case ReleaseCount() as request:
                     self._release_count(request)
@@ -127,7 +127,7 @@ class Picker(anywidget.AnyWidget):
     def _show_progress(self, text: str, done: bool) -> None:
         self.progress = "" if done else text
 
-    def _release(self, request: Release) -> None:
+    def _release(self, request: ReleaseOption) -> None:
         """Release with the target of an option, and replace the picker by the answer."""
         answer = self._answer(self._query, request)
         if answer is not None:
@@ -154,7 +154,7 @@ class Picker(anywidget.AnyWidget):
         else:
             self._renew(asked=asked, completed_request=request.id)
 
-    def _answer(self, query: Query | None, request: Release | ReleaseCount) -> Answer | None:
+    def _answer(self, query: Query | None, request: ReleaseOption | ReleaseCount) -> Answer | None:
         """The answer to a request; None after a refusal, which is shown."""
         try:
             if query is None:

@@ -25,6 +25,7 @@ from dpnb._core.pricing.estimation import AnswerSummary, EstimateReader
 from dpnb._core.pricing.stored_request import plan_of, request_of
 from dpnb._core.pricing.target import StoredRequest
 from dpnb._plan.plan import Plan, describe_plan
+from dpnb._protocol.snapshot import Refusal
 from dpnb.accounting.convert import convert
 from dpnb.accounting.exact import decimal_up, exact
 from dpnb.accounting.filters import GDPReserveFilter
@@ -95,18 +96,6 @@ class LoggedRequest:
     status: str
     cell_id: str | None
     analyst: str | None = None
-
-
-@dataclass(frozen=True)
-class Refusal:
-    """A request that was refused; nothing was charged."""
-
-    id: int
-    query: str
-    message: str
-    explanation: str
-    time: str
-    cell_id: str | None
 
 
 @dataclass(frozen=True)
