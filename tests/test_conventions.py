@@ -212,6 +212,39 @@ def ambiguous(root: Path) -> dict[str, list[str]]:
     }
 
 
+HTML_TAG = re.compile(
+    r"</[a-z]|<(abbr|b|br|code|details|div|h[1-6]|li|p|pre|small|span|svg|ul)(?![\w-])", re.IGNORECASE
+)
+"""An end tag or a usual tag of HTML; not the placeholder ``<table>``, or a representation such as ``<query: ...>``."""
+
+WITH_HTML = ("render/", "notebook/", "service/cockpit/page.py", "results/display.py")
+"""Where HTML is written: layers that show values, the curator's page, and what is shown without a layer for it."""
+
+
+def strings_with_html(root: Path) -> list[str]:
+    """The lines of a folder with a string, other than a docstring, that contains an HTML tag."""
+    found = []
+    for path in sorted(root.rglob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        bare = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        strings = (node for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str))
+        lines = [node.lineno for node in strings if id(node) not in bare and HTML_TAG.search(str(node.value))]
+        found += [f"{path.relative_to(root).as_posix()}:{line}" for line in sorted(lines)]
+    return found
+
+
+def test_the_search_for_html_can_find_some(tmp_path: Path) -> None:
+    (tmp_path / "core.py").write_text(
+        '"""A module without <b>HTML</b>."""\nname = f"<query: {1}>"\nshown = f\'<div style="x">{name}</div>\'\n'
+        'end = "</SPAN>"\nlimit = "a <b"\nother = "a < b, <prepared>, <p-b>, <table>"\n'
+    )
+    assert strings_with_html(tmp_path) == ["core.py:3", "core.py:3", "core.py:4", "core.py:5"]
+
+
+def test_html_is_written_only_where_values_are_shown() -> None:
+    assert [line for line in strings_with_html(ROOT / "dpnb") if not line.startswith(WITH_HTML)] == []
+
+
 def test_the_search_for_ambiguous_names_can_find_some(tmp_path: Path) -> None:
     first, second = tmp_path / "first.py", tmp_path / "inner" / "second.py"
     second.parent.mkdir()

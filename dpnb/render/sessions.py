@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Mapping
 from html import escape
+from typing import Any
 
 from dpnb._protocol.snapshot import Gauge, SessionSnapshot
 from dpnb.accounting.odometers import OdometerKind
 from dpnb.errors import printable
 from dpnb.render.connections import DIMMED, connection_html, connection_lines
-from dpnb.render.page import FAINT, LOUD, STYLE, as_of_now, notice_html
+from dpnb.render.page import FAINT, LOUD, STYLE, as_of_now, notice_html, with_timestamp
 
 METER_WIDTH = 240
 TEXT_WIDTH = 110
@@ -75,6 +77,17 @@ def render_html(state: SessionSnapshot) -> str:
         f"{connection_html(state.connection)}"
         f"<div{dimmed}>{meters}{_participation(state)}{_next(state)}{_lists(state)}"
         f'<div style="{FAINT}">{escape(state.spent)} ({escape(state.spent_loss)}); {as_of_now()}</div></div></div>'
+    )
+
+
+def mechanism_html(mechanism: Mapping[str, Any], more: str = "") -> str:
+    """An interactive mechanism, whose fields are those of `dpnb._protocol.snapshot.Mechanism`; and more HTML below."""
+    rows = "".join(f"<li>{escape(part['name'])}: {escape(part['text'])}</li>" for part in mechanism["parts"])
+    part_list = f"<ul>{rows}</ul>" if rows else ""
+    return with_timestamp(
+        f'<div style="{STYLE}"><b>{escape(mechanism["name"])}</b> ({escape(mechanism["kind"])}, '
+        f"{escape(mechanism['state'])}): {escape(mechanism['text'])}{part_list}"
+        f"<div>{escape(mechanism['description'])}</div></div>{more}"
     )
 
 
