@@ -41,23 +41,14 @@ def missing_texts(table: Any) -> tuple[str, ...] | None:
 def opened(tables: Mapping[str, Any], schemas: Schemas, units: Units) -> TableBackend:
     """Open the tables of a session.
 
-    Parameters
-    ----------
-    tables : mapping of str to data frame
-        Data frames of pandas, polars, pyarrow or another library that narwhals reads column by column: the columns in
-        the schemas are copied into memory.  Lazy frames of polars, relations of DuckDB and data frames of Spark stay
-        where they are, and each query reads them again; those of Dask are prepared on its workers.
-    schemas : dict of str to dict
-    units : dict of str to PrivacyUnit
+    Data frames of pandas, polars, pyarrow or another library that narwhals reads column by column: the columns in the
+    schemas are copied into memory.  Lazy frames of polars, relations of DuckDB and data frames of Spark stay where they
+    are, and each query reads them again; those of Dask are prepared on its workers.
 
-    Raises
-    ------
-    SchemaError
-        A table is not a data frame, the tables are in several engines or in one that dpnb does not support, a column is
-        missing or has a declared type that cannot match the schema (see `dpnb._backends.column_types`), an engine's
-        plan of a table shows that its rows may differ between reads, or an engine cannot keep a limit of the units.
-    ExecutionError
-        Any other error, with one constant text.
+    Raises `SchemaError` if a table is not a data frame, the tables are in several engines or in one that dpnb does not
+    support, a column is missing or has a declared type that cannot match the schema (see
+    `dpnb._backends.column_types`), an engine's plan of a table shows that its rows may differ between reads, or an
+    engine cannot keep a limit of the units; any other error is an `ExecutionError` with one constant text.
     """
     return run_guarded(lambda: _opened(tables, schemas, units), READING_FAILED, public_errors=DpnbError)
 

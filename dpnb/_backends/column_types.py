@@ -50,12 +50,7 @@ SHOWN = 3
 
 
 def storage_type_of(dtype: Any) -> StorageType | None:
-    """The kind of values that a narwhals type declares; None if it is open.
-
-    Parameters
-    ----------
-    dtype : narwhals.DType
-    """
+    """The kind of values that a narwhals type declares; None if it is open."""
     if dtype in (nw.String, nw.Categorical) or isinstance(dtype, nw.Enum):
         return "texts"
     if dtype == nw.Boolean:
@@ -114,12 +109,7 @@ def _listed(keys: list[Any]) -> str:
 
 
 def refuse_mismatch(name: str, column: ColumnType, kind: StorageType | None) -> None:
-    """Refuse a column that cannot match its declared kind; the error names no type, since a type may list its values.
-
-    Raises
-    ------
-    SchemaError
-    """
+    """Refuse a column that cannot match its declared kind; the error names no type, as a type may list its values."""
     if kind is not None and not matches(column, kind):
         words = type(column).__name__
         if isinstance(column, Categories):
@@ -131,13 +121,7 @@ def refuse_mismatch(name: str, column: ColumnType, kind: StorageType | None) -> 
 
 
 def refuse_mismatches(table: Any, schema: Schema) -> None:
-    """Refuse columns of a table in memory whose declared type cannot match the schema; reads no row.
-
-    Raises
-    ------
-    SchemaError
-        According to the table in the module docstring.
-    """
+    """Refuse columns in memory whose declared type cannot match the schema (see the module docstring); reads no row."""
     with isolated_numeric_settings():
         for name, column in schema.items():
             refuse_mismatch(name, column, _declared(table, name))
@@ -146,10 +130,7 @@ def refuse_mismatches(table: Any, schema: Schema) -> None:
 def unit_kind(table: Any, name: str) -> StorageType | None:
     """The kind of identifiers in a column in memory, by its type; None if that is open, or there is no such column.
 
-    Raises
-    ------
-    SchemaError
-        They are floating-point numbers, among which different identifiers are one number.
+    Refuses floating-point numbers, among which different identifiers are one number.
     """
     import pandas as pd  # imported when first used
 
@@ -173,12 +154,7 @@ def unit_kind(table: Any, name: str) -> StorageType | None:
 
 
 def refuse_mixed_units(kinds: Mapping[str, StorageType | None], units: Mapping[str, PrivacyUnit]) -> None:
-    """Refuse tables of which some identify units by texts and others by whole numbers: 007 and 7 may be one person.
-
-    Raises
-    ------
-    SchemaError
-    """
+    """Refuse tables of which some identify units by texts and others by whole numbers: 007 and 7 may be one person."""
     texts, numbers = ([name for name in kinds if kinds[name] == kind] for kind in ("texts", "whole numbers"))
     if texts and numbers and all(unit.type is msgspec.UNSET for unit in units.values()):
         raise SchemaError(

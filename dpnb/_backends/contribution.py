@@ -44,16 +44,9 @@ TERMS_AT_ONCE = 2**10
 def ranks(units: Integers, names: Integers, contents: list[Integers], finer: Sequence[NDArray[Any]] = ()) -> Integers:
     """The rank of each row among its unit's rows: 0 for the row that counts first.
 
-    Parameters
-    ----------
-    units : int64 array, shape (rows,)
-        The unit of each row, numbered 0, 1, ... up to 2**32, in any order.
-    names : int64 array, shape (rows,)
-        The unit's name, hashed by `label_hash`.
-    contents : list of int64 arrays, shape (rows,)
-        The row's columns as non-negative integers below 2**33, in a fixed order.
-    finer : sequence of arrays, shape (rows,), optional
-        Columns that distinguish rows with equal `contents`; not hashed.
+    `units` numbers the unit of each row 0, 1, ... up to 2**32, in any order; `names` are the units' names, hashed by
+    `label_hash`; `contents` the row's columns as non-negative integers below 2**33, in a fixed order.  The columns in
+    `finer` distinguish rows with equal `contents` and are not hashed.  All have shape (rows,).
     """
     content_hash = row_hash([names, *contents])
     sorting = (units.astype(np.int64) << PRIME_BITS) + numbered_hash(content_hash)
@@ -78,13 +71,8 @@ def first_by_hash(
 
     The latter are units with rows whose hashes are equal, as those of equal rows are; `ranks` compares them further.
 
-    Parameters
-    ----------
-    sizes : int64 array, shape (units,)
-        Numbers of rows of the units, at least `max_rows`.
-    content_hash : int64 array, shape (rows,)
-        The hash of each row by `row_hash`, unit by unit.
-    max_rows : int
+    `sizes`, of shape (units,), are at least `max_rows`; `content_hash`, of shape (rows,), is that of `row_hash`, unit
+    by unit.
     """
     hashes, units = numbered_hash(content_hash), np.repeat(np.arange(len(sizes)), sizes)
     if sizes.max(initial=0) <= MAX_COMPARED:
@@ -147,16 +135,8 @@ def first_groups(
 ) -> NDArray[np.bool_]:
     """Which rows are in one of the first `max_groups` groups of their unit, by the same hash; one bool for each row.
 
-    Parameters
-    ----------
-    units, names : int64 arrays, shape (rows,)
-        As for `ranks`.
-    groups : int64 array, shape (rows,)
-        The row's group; the order of two groups does not depend on other units.
-    contents : int64 array, shape (rows,)
-        A number for the group, to be hashed; it does not depend on other units.
-    max_groups : int
-        Maximum number of groups of a unit.
+    `units` and `names` are as for `ranks`.  Neither the order of two `groups` nor the hashed `contents`, a number for
+    the group, depends on other units.
     """
     order = np.lexsort((groups, units))
     first = starts_of([units[order], groups[order]])

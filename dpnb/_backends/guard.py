@@ -21,22 +21,8 @@ def run_guarded(
     The new exception is raised outside the handler, so it has no cause, no context and no traceback frame in which
     rows are local variables (IPython's verbose mode prints those).
 
-    Parameters
-    ----------
-    work : callable
-    message : str
-        Message of the error.
-    interrupted : str, default ""
-        Message of an interrupt; empty by default.
-    public_errors : type, optional
-        A class of errors whose message is kept, since it never quotes rows.
-
-    Raises
-    ------
-    ExecutionError
-        With `message`, for any other error.
-    KeyboardInterrupt
-        A new one, with only `interrupted` as its message.
+    An error of the class `public_errors`, which never quotes rows, keeps its message.  `interrupted` is the message of
+    the new `KeyboardInterrupt`.
     """
     kind: type[BaseException] = ExecutionError
     arguments: tuple[Any, ...] = (message,)

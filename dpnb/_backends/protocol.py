@@ -32,30 +32,17 @@ class TableBackend(Protocol):
         ...
 
     def refuse(self, query: LinearQuery) -> None:
-        """Refuse, when a query is built, what this backend cannot compute.
-
-        Raises
-        ------
-        UnsupportedError
-        """
+        """Refuse, when a query is built, what this backend cannot compute; raises `UnsupportedError`."""
         ...
 
     def refuse_individual(self, mode: OnExhausted) -> None:
-        """Refuse individual accounting, when a session is made, if this backend cannot offer it.
-
-        Raises
-        ------
-        SchemaError
-        """
+        """Refuse individual accounting, when a session is made, if this backend cannot offer it."""
         ...
 
     def ready(self) -> None:
         """Wait until interrupted work has ended, and check the engine; called before any charge that needs rows.
 
-        Raises
-        ------
-        SchemaError
-            A setting or function of the engine was changed so that queries mean something else.
+        Raises `SchemaError` if a setting or function of the engine was changed so that queries mean something else.
         """
         ...
 

@@ -26,13 +26,7 @@ MAX_DERIVED = 1000
 
 
 class SourceResolver(NotCopyable, ABC, Generic[R]):
-    """Tables, joins and parts of one backend.
-
-    Parameters
-    ----------
-    tables : mapping of str to rows
-    schemas : dict of str to dict
-    """
+    """Tables, joins and parts of one backend."""
 
     def __init__(self, tables: Mapping[str, R], schemas: Schemas) -> None:
         self._sources: dict[TableSource, R] = {}
@@ -45,13 +39,7 @@ class SourceResolver(NotCopyable, ABC, Generic[R]):
         return schema_of(source, self._schemas)
 
     def rows(self, source: TableSource) -> R:
-        """A table, join or part: a private value.
-
-        Raises
-        ------
-        KeyError
-            There is no such table.
-        """
+        """A table, join or part: a private value.  Raises `KeyError` if there is no such table."""
         if source in self._sources:
             return self._sources[source]
         derived = self._derived.pop(source, None)

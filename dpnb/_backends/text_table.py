@@ -32,60 +32,28 @@ BYTE_ORDER_MARK = "\N{ZERO WIDTH NO-BREAK SPACE}"
 
 @dataclass
 class Unreadable:
-    """How many lines a file has, and how many could not be read.  For the curator alone, like all figures from rows.
+    """How many lines a file has, and how many could not be read.  For the curator alone, like all figures from rows."""
 
-    Parameters
-    ----------
-    lines : int
-        All lines with fields.
-    fields : int
-        Lines with fewer or more fields than the first, which are dropped.
-    quotes : int
-        Lines with an open or misplaced quotation mark, which are dropped.
-    values : int
-        Lines with values that are not UTF-8, which are missing.
-    """
-
-    lines: int = 0
-    fields: int = 0
-    quotes: int = 0
-    values: int = 0
+    lines: int = 0  # all lines with fields
+    fields: int = 0  # lines with fewer or more fields than the first, which are dropped
+    quotes: int = 0  # lines with an open or misplaced quotation mark, which are dropped
+    values: int = 0  # lines with values that are not UTF-8, which are missing
 
 
 class TextTable(pd.DataFrame):
-    """A data frame of texts and None, as `read_text_table` returns it.
-
-    Parameters
-    ----------
-    header : list of str
-        The names of all columns of the file.
-    missing : tuple of str
-        The texts that were read as missing values.
-    unreadable : Unreadable
-    """
+    """A data frame of texts and None, as `read_text_table` returns it."""
 
     _metadata = ("header", "missing", "unreadable")  # how pandas knows that these are not columns
-    header: list[str]
-    missing: tuple[str, ...]
+    header: list[str]  # the names of all columns of the file
+    missing: tuple[str, ...]  # the texts that were read as missing values
     unreadable: Unreadable
 
 
 def read_text_table(path: Path, missing: Collection[str] = (), columns: Collection[str] | None = None) -> TextTable:
-    """Read a CSV file in UTF-8 with a header line, which may be compressed.
+    """Read a CSV file in UTF-8 with a header line, which may be compressed (``.gz``, ``.bz2``, ``.xz`` or ``.zip``).
 
-    Parameters
-    ----------
-    path : Path
-        A file ending in ``.csv``, or in ``.csv`` and ``.gz``, ``.bz2``, ``.xz`` or ``.zip``.
-    missing : collection of str
-        Texts that are missing values, like empty fields.
-    columns : collection of str, optional
-        The columns to read; by default all.
-
-    Raises
-    ------
-    SchemaError
-        The first line does not have the names of the columns.
+    Texts in `missing` are missing values, like empty fields.  Raises `SchemaError` if the first line has no column
+    names.
     """
     with _open(path) as file:
         lines = _lines(file)

@@ -45,29 +45,15 @@ def added(one: Sums, other: Sums) -> Sums:
 
 @dataclass(frozen=True, repr=False)
 class UnitVectors:
-    """The vectors of the units that contribute.  A private value: it has no repr, and none of it may be shown.
+    """The vectors of the units that contribute.  A private value: it has no repr, and none of it may be shown."""
 
-    Parameters
-    ----------
-    owners : int64 array, shape (vectors,)
-        The unit of each vector, ascending.
-    starts : int64 array, shape (vectors,)
-        Index of the first entry of each vector.
-    slots : int64 array, shape (entries,)
-        The component of the answer to which an entry is added; each once in a vector.
-    values : int64 or object array, shape (entries,)
-    width : int
-        Number of components of the answer.
-    max_norm_squared : int
-        No vector's squared norm exceeds this, whatever the rows are.
-    """
-
-    owners: Integers
-    starts: Integers
+    owners: Integers  # int64, shape (vectors,): the unit of each vector, ascending
+    starts: Integers  # int64, shape (vectors,): index of the first entry of each vector
+    # int64, shape (entries,): the component of the answer to which an entry is added; each once in a vector
     slots: Integers
-    values: NDArray[Any]
-    width: int
-    max_norm_squared: int
+    values: NDArray[Any]  # int64 or object, shape (entries,)
+    width: int  # number of components of the answer
+    max_norm_squared: int  # no vector's squared norm exceeds this, whatever the rows are
 
     @classmethod
     def summed(
@@ -126,12 +112,7 @@ class UnitVectors:
         return self._scaled(long, math.sqrt(allowed_squared) / np.sqrt(np.maximum(squares, 1.0)))
 
     def within(self, radii: Floats) -> UnitVectors:
-        """The vectors, with those longer than their own radius, >= 0, scaled down toward zero.
-
-        Parameters
-        ----------
-        radii : float64 array, shape (vectors,)
-        """
+        """The vectors, with those longer than their own radius, >= 0, scaled down toward zero."""
         norms = np.sqrt(self.squares())
         long = norms * (1 + 4 * SCALING_MARGIN) > radii
         return self._scaled(long, np.minimum(radii / np.maximum(norms, 1.0), 1.0))

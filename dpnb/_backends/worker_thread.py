@@ -60,21 +60,9 @@ class BackgroundRunner:
     def run(self, work: Callable[[], T], cancel: Callable[[], object] | None = None, within: float | None = None) -> T:
         """The result of `work`, run in a separate thread after all earlier work has ended.
 
-        Parameters
-        ----------
-        work : callable
-        cancel : callable, optional
-            Ends what the engine is doing for `work`; called from another thread, repeatedly until it has ended.
-        within : float, optional
-            The longest time for the work, in seconds.  Work that takes longer is abandoned, and later work does not
-            wait for it.
-
-        Raises
-        ------
-        KeyboardInterrupt
-            The work was abandoned.
-        TimeoutError
-            The work takes too long.
+        `cancel` ends what the engine is doing for `work`; it is called from another thread, repeatedly until that has
+        ended.  After a `KeyboardInterrupt`, and after a `TimeoutError` for work that takes longer than `within`
+        seconds, the work is abandoned.  Later work does not wait for work that took too long.
         """
         if getattr(_here, "task", None) is not None:
             return work()  # part of work that already runs in the background

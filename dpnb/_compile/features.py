@@ -35,35 +35,18 @@ class SlotLayout:
     """Slots for the combinations of values of some categories, each without its first value.
 
     A row is in at most one slot, so its norm is that of its one number.
-
-    Parameters
-    ----------
-    by : tuple of expression
-        The categories; an empty tuple means one slot.
-    sizes : tuple of int
-        Number of values of each category, without the first.
     """
 
     by: tuple[Expression, ...] = ()
-    sizes: tuple[int, ...] = ()
+    sizes: tuple[int, ...] = ()  # number of values of each category, without the first
 
 
 @dataclass(frozen=True)
 class CountFeature:
-    """1 for each row in which no expression of `required` is missing.
-
-    Parameters
-    ----------
-    required : tuple of expression
-        Expressions that must not be missing.
-    weight : int
-        Factor of the sums.
-    split : SlotLayout
-        The slots.
-    """
+    """1 for each row in which no expression of `required` is missing."""
 
     required: tuple[Expression, ...] = ()
-    weight: int = 1
+    weight: int = 1  # factor of the sums
     split: SlotLayout = SlotLayout()
 
     limit_squared = 1
@@ -86,30 +69,14 @@ class CountFeature:
 
 @dataclass(frozen=True)
 class ValueFeature:
-    """A number in grid steps, minus a centre, for each row in which no expression of `required` is missing.
-
-    Parameters
-    ----------
-    expression : expression
-        The number.
-    low, high : float
-        Bounds to which the number is clamped.
-    centre : int
-        The constant that is subtracted, in grid steps.
-    required : tuple of expression
-        Expressions that must not be missing.
-    weight : int
-        Factor of the sums.
-    split : SlotLayout
-        The slots.
-    """
+    """A number in grid steps, minus a centre, for each row in which no expression of `required` is missing."""
 
     expression: Expression
-    low: float
+    low: float  # the number is clamped to `low` and `high`
     high: float
-    centre: int = 0
+    centre: int = 0  # the constant that is subtracted, in grid steps
     required: tuple[Expression, ...] = ()
-    weight: int = 1
+    weight: int = 1  # factor of the sums
     split: SlotLayout = SlotLayout()
 
     @property
@@ -150,33 +117,16 @@ class ValueFeature:
 
 @dataclass(frozen=True)
 class TreeFeature:
-    """1 in the node, on each level of a tree, that contains a row's number.
-
-    Parameters
-    ----------
-    expression : expression
-        The number.
-    low, high : float
-        Bounds of the number; the first leaf begins at `low`.
-    width : float
-        Width of a leaf.
-    levels : int
-        Number of levels below the root, which is not counted.
-    whole : bool
-        Whether all numbers, and the edges between leaves, are whole.
-    weight : int
-        Factor of the sums.
-    pieces : tuple of Piece
-        The leaves if they have several widths, ascending; `width` is then the largest.
-    """
+    """1 in the node, on each level of a tree, that contains a row's number."""
 
     expression: Expression
-    low: float
+    low: float  # the first leaf begins here
     high: float
-    width: float
-    levels: int
-    whole: bool
-    weight: int = 1
+    width: float  # of a leaf
+    levels: int  # below the root, which is not counted
+    whole: bool  # all numbers, and the edges between leaves, are whole
+    weight: int = 1  # factor of the sums
+    # the leaves if they have several widths, ascending; `width` is then the largest
     pieces: tuple[leaf_grid.Piece, ...] = ()
 
     @property
@@ -223,15 +173,9 @@ class TreeFeature:
 
 @dataclass(frozen=True)
 class UnitFeature:
-    """1 for each unit that has at least one row.
+    """1 for each unit that has at least one row."""
 
-    Parameters
-    ----------
-    weight : int
-        Factor of the sums.
-    """
-
-    weight: int = 1
+    weight: int = 1  # factor of the sums
 
     slots = 1
     limit_squared = 1
@@ -244,15 +188,7 @@ class UnitFeature:
 
 @dataclass(frozen=True)
 class ModelLossFeature(ValueFeature):
-    """The error, from 0 to 1, with which a regression predicts `expression` for each row.
-
-    Parameters
-    ----------
-    misfit : ModelLoss
-        The aggregation.
-    design : RegressionDesign
-        The terms of the regression.
-    """
+    """The error, from 0 to 1, with which a regression predicts `expression` for each row."""
 
     misfit: ModelLoss = field(kw_only=True)
     design: RegressionDesign = field(kw_only=True)
@@ -260,21 +196,11 @@ class ModelLossFeature(ValueFeature):
 
 @dataclass(frozen=True)
 class GradientFeature:
-    """The gradients of a unit, summed over its rows and scaled down to a norm; the bound is per unit, not per row.
-
-    Parameters
-    ----------
-    gradient : Gradient
-        The aggregation.
-    design : RegressionDesign
-        The terms of the regression.
-    weight : int
-        Factor of the sums.
-    """
+    """The gradients of a unit, summed over its rows and scaled down to a norm; the bound is per unit, not per row."""
 
     gradient: Gradient
     design: RegressionDesign
-    weight: int = 1
+    weight: int = 1  # factor of the sums
 
     @property
     def required(self) -> tuple[Expression, ...]:

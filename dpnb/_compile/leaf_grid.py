@@ -35,34 +35,17 @@ FINEST = 2.0**-400
 
 @dataclass(frozen=True)
 class Piece:
-    """Leaves of one width, on one side of 0.
+    """Leaves of one width, on one side of 0."""
 
-    Parameters
-    ----------
-    start : float
-        The edge nearest to 0, a multiple of the width.
-    width : float
-        A power of two.
-    count : int
-        Number of leaves; negative if they are below `start`.
-    """
-
-    start: float
-    width: float
-    count: int
+    start: float  # the edge nearest to 0, a multiple of the width
+    width: float  # a power of two
+    count: int  # number of leaves; negative if they are below `start`
 
 
 def pieces_of(low: float, high: float, leaves: int, *, whole: bool) -> tuple[Piece, ...]:
     """The pieces between two bounds, ascending; empty if equal leaves are as fine.
 
-    Parameters
-    ----------
-    low, high : float
-        The bounds, ``low < high``.
-    leaves : int
-        The largest number of leaves.
-    whole : bool
-        Whether all numbers are whole; no leaf is then narrower than 1.
+    There are at most `leaves` leaves; with `whole`, none is narrower than 1.
     """
     if min(abs(low), abs(high)) * STEPS >= high - low and low * high > 0:
         return ()  # equal leaves are at most 1/STEPS of the numbers in them

@@ -33,36 +33,20 @@ UNKNOWN_CELLS = 2**62
 
 @dataclass(frozen=True)
 class LinearQuery:
-    """The sums of a query, and the largest change that one privacy unit can cause in them.
-
-    Parameters
-    ----------
-    plan : Plan
-        The plan that was compiled.
-    parts : tuple of (aggregation, first feature, features)
-        For each aggregation, the index of its first feature and the number of its features.
-    features : tuple of Feature
-        The features of all aggregations.
-    keys : tuple of tuple
-        Keys of the cells, one value for each level; empty for one cell without a key, or if keys are discovered.
-    l2_sensitivity_squared : int
-        C squared, in integer steps.
-    contribution_bounds : ContributionBounds
-        The limits of a unit's contribution.
-    clip_squared : int or None
-        Square of the norm to which a unit's row features are scaled down; None if no vector can be longer.
-    cell_subset : tuple of int or None
-        Indices of the cells that are measured, ascending; None for all.  The rows of a unit that count, and the scaling
-        of its vector, are those for all cells, so that a cell's exact sums are the same.
-    """
+    """The sums of a query, and the largest change that one privacy unit can cause in them."""
 
     plan: Plan
+    # each aggregation, the index of its first feature, and the number of its features
     parts: tuple[tuple[Single | Discovery, int, int], ...]
     features: tuple[Feature, ...]
+    # of the cells, one value for each level; empty for one cell without a key, or if keys are discovered
     keys: tuple[tuple[Key, ...], ...]
-    l2_sensitivity_squared: int
+    l2_sensitivity_squared: int  # C squared, in integer steps
     contribution_bounds: ContributionBounds
+    # squared norm to which a unit's row features are scaled down; None if no vector can be longer
     clip_squared: int | None = None
+    # Indices of the cells that are measured, ascending; None for all.  The rows of a unit that count, and the scaling
+    # of its vector, are those for all cells, so that a cell's exact sums are the same.
     cell_subset: tuple[int, ...] | None = None
 
     @property
@@ -136,28 +120,11 @@ def linear_query(
     divisible: bool = False,
     limits: WorkLimits = LOCAL_LIMITS,
 ) -> LinearQuery:
-    """Compile a plan, to be measured in all or some of its cells.
+    """Compile a plan, to be measured in all cells or in those with the indices `cell_subset`.
 
-    Parameters
-    ----------
-    plan : Plan
-        The plan; if a client may have written it, one that `check_structure` does not refuse.
-    schema : dict
-        The schema of the plan's table.
-    unit : PrivacyUnit
-        The privacy unit of the plan's table.
-    cell_subset : tuple of int, optional
-        Indices of the cells that are measured; all by default.
-    divisible : bool, default False
-        Whether a unit's vector may be scaled down later to the unit's remaining budget; the integer steps are then made
-        fine enough.
-    limits : WorkLimits, optional
-        Limits of the query's work, which are checked before anything of it is listed.
-
-    Raises
-    ------
-    PlanError
-        The plan is undefined or unbounded under the schema, one of its numbers is out of range, or it is too large.
+    A plan that a client may have written must be one that `check_structure` does not refuse.  `divisible` makes the
+    integer steps fine enough for scaling a unit's vector down later, to the unit's remaining budget.  The limits are
+    checked before anything of the query is listed.
     """
     limits.refuse(plan.words, work_of(plan, schema))
     check_plan(plan, schema)

@@ -42,10 +42,7 @@ from dpnb.errors import PlanError
 def features_of(aggregation: Single | Discovery, schema: Schema) -> tuple[Feature, ...]:
     """The features that measure one aggregation.
 
-    Raises
-    ------
-    PlanError
-        A number to be summed is constant, or its bounds are too close together relative to their size.
+    A number to be summed is refused if it is constant, or if its bounds are too close together relative to their size.
     """
     match aggregation:
         case Count(column):

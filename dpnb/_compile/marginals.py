@@ -65,22 +65,8 @@ measured at all.  So each requested query has a row in the ledger, from which it
 class Marginals:
     """The tables over subsets of some levels.
 
-    Parameters
-    ----------
-    sizes : tuple of int
-        Number of keys of each level, at least 1.
-    workload : tuple of tuple of int
-        The requested tables, each as the indices of its levels, ascending.
-    excluded : tuple of tuple of int
-        Tables that must not be measured unless they are requested.
+    Raises `PlanError` if there are too many tables to choose from.
 
-    Raises
-    ------
-    PlanError
-        There are too many tables to choose from.
-
-    Examples
-    --------
     >>> from dpnb._compile.marginals import Marginals
     >>> margins = Marginals((5, 4, 10), ((0,), (1,), (2,), (0, 1), (0, 2), (1, 2)))
     >>> precisions = margins.optimal([1.0] * 6)  # as precise as six separate tables with precision 1
@@ -88,9 +74,9 @@ class Marginals:
     1.48
     """
 
-    sizes: tuple[int, ...]
-    workload: tuple[Levels, ...]
-    excluded: tuple[Levels, ...] = ()
+    sizes: tuple[int, ...]  # number of keys of each level, at least 1
+    workload: tuple[Levels, ...]  # the requested tables, each as the indices of its levels, ascending
+    excluded: tuple[Levels, ...] = ()  # must not be measured unless they are requested
 
     def __post_init__(self) -> None:
         most = max((2 ** len(table) for table in self.workload), default=0)  # before they are listed
@@ -152,15 +138,8 @@ class Marginals:
     def optimal(self, precisions: Sequence[float]) -> Floats:
         """The precisions with the smallest sum at which every requested table is as precise as required.
 
-        Parameters
-        ----------
-        precisions : sequence of float
-            For each table of the workload, 1 over the largest variance of a cell's estimate; greater than 0.
-
-        Returns
-        -------
-        float64 array, shape (subsets,)
-            Greater than 0 for every requested table.
+        A given precision is 1 over the largest variance of a cell's estimate, greater than 0, for each table of the
+        workload; the result has shape (subsets,), and is greater than 0 for every requested table.
         """
         from scipy.optimize import minimize  # imported when first used
 
@@ -209,19 +188,9 @@ class Marginals:
     def estimate(self, table: Levels, measured: Mapping[Levels, Floats], precisions: Floats) -> Floats:
         """The best linear unbiased estimate of a table from all measurements.
 
-        Parameters
-        ----------
-        table : tuple of int
-            One of `subsets`.
-        measured : mapping from levels to float64 array
-            The measured tables: one axis for each level, and one last axis for numbers that are summed separately.
-        precisions : float64 array, shape (subsets,)
-            0 for a table that was not measured.
-
-        Returns
-        -------
-        float64 array
-            With the axes of the table, and the last axis of the measurements.
+        A measured table has one axis for each level, and a last axis for numbers that are summed separately; the result
+        has the axes of `table` and that last one.  `precisions`, of shape (subsets,), is 0 for a table that was not
+        measured.
         """
         total: Floats | None = None
         with np.errstate(all="ignore"):  # beyond the range of doubles a sum is infinite or unknown

@@ -24,12 +24,7 @@ from dpnb._plan.privacy_unit import ContributionBounds
 def rows_squared(limits: ContributionBounds, cells: int) -> int | None:
     """The largest sum over cells of (rows of one unit)^2; None if no number of rows bounds it.
 
-    Parameters
-    ----------
-    limits : ContributionBounds
-        The limits of a unit: at least one of rows, groups with rows per group, or norm.
-    cells : int
-        Number of groups of the query.
+    At least one of rows, groups with rows per group, or norm is limited.
     """
     groups = cells if limits.max_groups is None else min(limits.max_groups, cells)
     per_group = max_rows_in_cell(limits)

@@ -24,21 +24,7 @@ Figure = tuple[str, float | Fraction]
 def refuse_unsound(words: str, features: Sequence[Feature], l2_sensitivity_squared: int, clip: int | None) -> None:
     """Refuse a plan with a range, width, grid, scale or sensitivity that is not finite, normal and positive.
 
-    Parameters
-    ----------
-    words : str
-        The query in words.
-    features : sequence of Feature
-        The features of the query.
-    l2_sensitivity_squared : int
-        The squared sensitivity, in integer steps.
-    clip : int or None
-        The squared norm to which units are scaled down.
-
-    Raises
-    ------
-    PlanError
-        A number is out of range.
+    `clip` is the squared norm to which units are scaled down.
     """
     for feature in features:
         for name, bound in _bounds(feature):

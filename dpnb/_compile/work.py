@@ -64,24 +64,12 @@ STORED_HEAD = 200
 
 @dataclass(frozen=True)
 class Work:
-    """The work of a query, or of several.
-
-    Parameters
-    ----------
-    features : int
-        Number of features.
-    numbers : int
-        Number of noisy values: groups times slots.
-    groups : int
-        Number of groups; 1 for an ungrouped query.
-    key_values : int
-        Number of groups times the number of levels.
-    """
+    """The work of a query, or of several."""
 
     features: int = 0
-    numbers: int = 0
-    groups: int = 0
-    key_values: int = 0
+    numbers: int = 0  # noisy values: groups times slots
+    groups: int = 0  # 1 for an ungrouped query
+    key_values: int = 0  # groups times levels
 
     def __add__(self, other: Work) -> Work:
         return Work(*(getattr(self, one.name) + getattr(other, one.name) for one in fields(Work)))
@@ -95,40 +83,17 @@ class Work:
 
 @dataclass(frozen=True)
 class WorkLimits:
-    """Limits of the work of a query; the defaults are those of a session in the analyst's own process.
+    """Limits of the work of a query; the defaults are those of a session in the analyst's own process."""
 
-    Parameters
-    ----------
-    features : int
-        Largest number of features: those of all products of 500 columns by default.
-    numbers : int
-        Largest number of noisy values.
-    memory : int
-        Largest number of bytes of memory, besides the tables and the blocks of their rows, which have a fixed size for
-        each core (`dpnb._backends.memory.working_set`).
-    answer : int
-        Largest number of bytes of a stored answer; SQLite stores no text of more than 10**9.
-    """
-
-    features: int = 126_000
-    numbers: int = 20_000_000
+    features: int = 126_000  # by default those of all products of 500 columns
+    numbers: int = 20_000_000  # noisy values
+    # In bytes, besides the tables and the blocks of their rows, which have a fixed size for each core
+    # (`dpnb._backends.memory.working_set`).
     memory: int = 16_000 * MB
-    answer: int = 900 * MB
+    answer: int = 900 * MB  # bytes of a stored answer; SQLite stores no text of more than 10**9
 
     def refuse(self, words: str, work: Work) -> None:
-        """Refuse a query whose work is above a limit.
-
-        Parameters
-        ----------
-        words : str
-            The query in words.
-        work : Work
-            Its work.
-
-        Raises
-        ------
-        PlanError
-        """
+        """Refuse a query, given in words, whose work is above a limit."""
         words = _shortened(words)
         if work.features > self.features:
             raise PlanError(
@@ -148,12 +113,7 @@ class WorkLimits:
             )
 
     def refuse_observed(self, words: str, work: Work, observations: int) -> None:
-        """Refuse a query that was observed so often that what was released takes too much memory together.
-
-        Raises
-        ------
-        PlanError
-        """
+        """Refuse a query that was observed so often that what was released takes too much memory together."""
         needed = work.memory + observations * work.numbers * OBSERVED_BYTES
         if needed > self.memory:
             raise PlanError(
@@ -163,12 +123,7 @@ class WorkLimits:
             )
 
     def refuse_stored(self, words: str, stored: int) -> None:
-        """Refuse a query whose answer, of at most `stored` bytes by `stored_bytes`, is above the limit.
-
-        Raises
-        ------
-        PlanError
-        """
+        """Refuse a query whose answer, of at most `stored` bytes by `stored_bytes`, is above the limit."""
         if stored > self.answer:
             raise PlanError(
                 f"{_shortened(words)}: must have an answer of at most {self.answer // MB:,} MB in the ledger; it has "
@@ -186,20 +141,7 @@ SMALLER = "request fewer groups by keys=[...], or a simpler statistic (a quantil
 
 
 def work_of(plan: Plan, schema: Schema) -> Work:
-    """The work of a query.
-
-    Parameters
-    ----------
-    plan : Plan
-        Of a form that `check_structure` does not refuse.
-    schema : dict
-        The schema of the plan's table.
-
-    Raises
-    ------
-    PlanError
-        An expression is undefined under the schema.
-    """
+    """The work of a query, of a form that `check_structure` does not refuse."""
     groups = _groups(plan, schema)
     features = slots = 0
     for aggregation, _ in weighted_parts(plan.aggregation):
@@ -214,13 +156,6 @@ def stored_bytes(numbers: int, loss: GDP) -> int:
     A number is S + sigma Z in steps h of the output grid (`dpnb.mechanisms.gaussian`), where |S| is at most the number
     of units times the sensitivity C, since no unit's vector is longer, and C = mu sigma.  So ``|S|/h`` is at most units
     times mu times ``sigma/h < GRID_STEPS``, and the noise is less than `NOISE_STEPS`.
-
-    Parameters
-    ----------
-    numbers : int
-        The numbers of the answer; 0 if nothing is measured.
-    loss : GDP
-        The loss of the measurement.
     """
     mu = Fraction(math.isqrt(math.ceil(loss.mu_squared * 2**200)) + 1, 2**100)
     largest = math.ceil(MAX_UNITS * GRID_STEPS * mu) + NOISE_STEPS

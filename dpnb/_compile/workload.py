@@ -44,21 +44,11 @@ NOT_ADDITIVE = (CountUnits, Discovery, Gradient, ModelLoss)
 
 @dataclass(frozen=True)
 class KeyedLevel:
-    """A group level with its public keys.
+    """A group level with its public keys."""
 
-    Parameters
-    ----------
-    level : GroupLevel
-        The level, with the name in the first query that uses it.
-    keys : tuple of Key
-        Its keys, in order.
-    is_listed : bool
-        Whether the analyst listed the keys, so that a row may have another value.
-    """
-
-    level: GroupLevel
+    level: GroupLevel  # with the name in the first query that uses it
     keys: tuple[Key, ...]
-    is_listed: bool
+    is_listed: bool  # by the analyst, so that a row may have another value
 
     @property
     def condition(self) -> Expression | None:
@@ -71,40 +61,21 @@ class KeyedLevel:
 
 @dataclass(frozen=True)
 class Measure:
-    """The tables of a workload that have the same aggregation.
-
-    Parameters
-    ----------
-    aggregation : Measured
-        What is measured.
-    tables : mapping from tuple of int to Plan
-        The requested tables: the indices of their levels, ascending, and their queries of complete rows.
-    """
+    """The tables of a workload that have the same aggregation."""
 
     aggregation: Measured
+    # the requested tables: the indices of their levels, ascending, and their queries of complete rows
     tables: dict[Levels, Plan]
 
 
 @dataclass(frozen=True)
 class Workload:
-    """Queries about the same rows.
-
-    Parameters
-    ----------
-    levels : tuple of KeyedLevel
-        All levels of the queries.
-    queries : tuple of Plan
-        The queries of complete rows, in the order of the request.
-    measures : tuple of Measure
-        The distinct tables, by aggregation.
-    rows : Plan
-        The first query as requested, with the filter that all queries have.
-    """
+    """Queries about the same rows."""
 
     levels: tuple[KeyedLevel, ...]
-    queries: tuple[Plan, ...]
-    measures: tuple[Measure, ...]
-    rows: Plan
+    queries: tuple[Plan, ...]  # of complete rows, in the order of the request
+    measures: tuple[Measure, ...]  # the distinct tables, by aggregation
+    rows: Plan  # the first query as requested, with the filter that all queries have
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -140,17 +111,7 @@ class Workload:
 def workload_of(plans: Sequence[Plan], schema: Schema) -> Workload:
     """The workload of several queries.
 
-    Parameters
-    ----------
-    plans : sequence of Plan
-        At least one.
-    schema : dict
-        The columns of the table of the first one.
-
-    Raises
-    ------
-    PlanError
-        The queries are about different rows, or one of them cannot be part of a batch.
+    They must be about the same rows of one table, whose columns are `schema`.
     """
     first = plans[0]
     for plan in plans:
@@ -176,18 +137,7 @@ def workload_of(plans: Sequence[Plan], schema: Schema) -> Workload:
 
 
 def refuse_different_vectors(queries: Sequence[LinearQuery]) -> None:
-    """Refuse tables in which a row or a unit does not add the same numbers to each.
-
-    Parameters
-    ----------
-    queries : sequence of LinearQuery
-        The tables of one measure.
-
-    Raises
-    ------
-    PlanError
-        A unit's rows or its vector would be limited differently in different tables.
-    """
+    """Refuse tables in which a row or a unit does not add the same numbers to each."""
     for query in queries if len(queries) > 1 else ():
         limits = query.contribution_bounds
         if limits.max_groups is not None or limits.max_rows_per_group is not None or query.clip_squared is not None:
@@ -204,10 +154,7 @@ def refuse_different_vectors(queries: Sequence[LinearQuery]) -> None:
 def complete_rows_of(plan: Plan, schema: Schema) -> str:
     """The rows that count in some group of a query, as a text: tables with the same text add up to each other.
 
-    Raises
-    ------
-    PlanError
-        The groups are not all combinations of the keys of each level.
+    Refuses groups that are not all combinations of the keys of each level.
     """
     conditions = [*conjuncts(plan.where), *(level.condition for level in levels_of([plan], schema))]
     rows = {_rows_of(replace(plan, where=condition)) for condition in conditions if condition is not None}
@@ -215,12 +162,7 @@ def complete_rows_of(plan: Plan, schema: Schema) -> str:
 
 
 def refuse_not_additive(plan: Plan) -> None:
-    """Refuse an aggregation whose groups do not add up.
-
-    Raises
-    ------
-    PlanError
-    """
+    """Refuse an aggregation whose groups do not add up."""
     for aggregation, _ in weighted_parts(plan.aggregation):
         if isinstance(aggregation, NOT_ADDITIVE):
             raise PlanError(
@@ -230,13 +172,7 @@ def refuse_not_additive(plan: Plan) -> None:
 
 
 def levels_of(plans: Sequence[Plan], schema: Schema) -> tuple[KeyedLevel, ...]:
-    """The levels of several queries with their keys.
-
-    Raises
-    ------
-    PlanError
-        Two queries have different keys of one level, or not all combinations of the keys.
-    """
+    """The levels of several queries with their keys, which must be the same in all, and all combinations of them."""
     levels: dict[Expression, KeyedLevel] = {}
     for plan in plans:
         for index, group in enumerate(plan.group_by):

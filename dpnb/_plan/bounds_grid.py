@@ -23,34 +23,17 @@ Range = tuple[float, float]
 
 @dataclass(frozen=True)
 class BoundsGrid:
-    """The bins of a declared range.
+    """The bins of a declared range."""
 
-    Parameters
-    ----------
-    edges : tuple of float
-        Ascending; a bin includes its upper edge, the first one also its lower edge.
-    labels : tuple of str
-        A name for each bin.
-    ranges : tuple of (float, float)
-        The numbers of each bin as they are read: below zero, an edge is the next number below a step, so that a bin
-        there includes the step of larger magnitude, as above zero.
-    """
-
-    edges: tuple[float, ...]
-    labels: tuple[str, ...]
+    edges: tuple[float, ...]  # ascending; a bin includes its upper edge, the first one also its lower edge
+    labels: tuple[str, ...]  # a name for each bin
+    # The numbers of each bin as they are read: below zero, an edge is the next number below a step, so that a bin there
+    # includes the step of larger magnitude, as above zero.
     ranges: tuple[Range, ...]
 
 
 def bounds_grid(low: float, high: float, *, whole: bool) -> BoundsGrid:
-    """The bins between two bounds.
-
-    Parameters
-    ----------
-    low, high : float
-        The declared bounds: finite, ``low < high``.
-    whole : bool
-        Whether the values are whole numbers; the smallest step is then 1.
-    """
+    """The bins between two finite bounds, ``low < high``; the smallest step is 1 if the values are whole numbers."""
 
     def is_inside(edge: float) -> bool:
         """Whether the edge is far enough from both bounds that the bins there could be declared as bounds."""

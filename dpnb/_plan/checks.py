@@ -31,14 +31,7 @@ from dpnb.errors import PlanError
 
 
 def check_plan(plan: Plan, schema: Schema) -> None:
-    """Refuse a plan that is undefined or unbounded under the schema.
-
-    Raises
-    ------
-    PlanError
-        An unknown column, a sum or mean of something without bounds, groups that are not public, keys that are not
-        values of their level, or as for `check_structure`.
-    """
+    """Refuse a plan that is undefined or unbounded under the schema, or that `check_structure` refuses."""
     check_structure(plan)
     for aggregation, _ in weighted_parts(plan.aggregation):
         _check_aggregation(aggregation, schema)
@@ -64,13 +57,7 @@ def check_plan(plan: Plan, schema: Schema) -> None:
 
 
 def check_filter(plan: Plan, schema: Schema) -> None:
-    """Refuse a plan whose filter is undefined under the schema or is not a condition.
-
-    Raises
-    ------
-    PlanError
-        An unknown column, or another type.
-    """
+    """Refuse a plan whose filter is undefined under the schema or is not a condition."""
     if plan.where is not None and not isinstance(dtype_of(plan.where, schema), Boolean):
         raise PlanError(f"{words(plan.where)}: rows must be filtered by a condition, such as df['x'] > 1")
 

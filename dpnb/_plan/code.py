@@ -18,14 +18,8 @@ SESSION = "session"
 def count_code(plan: Plan, keys: Sequence[tuple[Key, ...]] | None = None) -> str | None:
     """Code that makes the query of a plan that counts, for example ``session.frame.groupby('g')['x'].count()``.
 
-    None for rows that take more than a line: joins, parts, limits, given or many keys, and computed columns.
-
-    Parameters
-    ----------
-    plan : Plan
-        A plan whose aggregation is a `Count` or `CountUnits`.
-    keys : sequence of tuple, optional
-        The keys of the groups that are counted, instead of those of the plan.
+    None for rows that take more than a line: joins, parts, limits, given or many keys, and computed columns.  `keys`
+    are the groups that are counted, instead of those of the plan.
     """
     counted = plan.aggregation
     if not isinstance(counted, Count | CountUnits) or not isinstance(plan.source, str):

@@ -24,12 +24,7 @@ from dpnb.errors import PlanError, SchemaError
 def constant(value: object, where: str) -> Key:
     """A constant that a plan can hold: a finite number, a truth value, a string, or a date as an ISO string.
 
-    Raises
-    ------
-    PlanError
-        The value is none of these.
-    NotReleasedError
-        The value is a query.
+    Raises `NotReleasedError` for a query, and `PlanError` for anything else.
     """
     if isinstance(value, Unreleased):
         value._refuse()
@@ -60,13 +55,7 @@ def _shown(value: object) -> str:
 
 
 def number(value: object, where: str) -> float:
-    """A finite number.
-
-    Raises
-    ------
-    PlanError
-        The value is not a finite number.
-    """
+    """A finite number; raises `PlanError` for anything else."""
     checked = constant(value, where)
     if isinstance(checked, bool | str):
         raise PlanError(f"{where}: must be a finite number; got {value!r}")
@@ -74,13 +63,7 @@ def number(value: object, where: str) -> float:
 
 
 def listed(values: object, where: str) -> tuple[Key, ...]:
-    """The constants of a list, in order.
-
-    Raises
-    ------
-    PlanError
-        Not a list, or an element is not a constant.
-    """
+    """The constants of a list, in order; raises `PlanError` for anything else."""
     if isinstance(values, str | bytes | Mapping | Set) or not isinstance(values, Iterable):
         raise PlanError(f"{where}: must be a list of values, in a fixed order; got {values!r}")
     constants = tuple(constant(value, where) for value in values)
@@ -90,13 +73,7 @@ def listed(values: object, where: str) -> tuple[Key, ...]:
 
 
 def flag(value: object, name: str) -> bool:
-    """A truth value, of Python or numpy.
-
-    Raises
-    ------
-    PlanError
-        The value is not a truth value.
-    """
+    """A truth value, of Python or numpy; raises `PlanError` for anything else."""
     value = plain(value)
     if isinstance(value, bool):
         return value
@@ -106,10 +83,7 @@ def flag(value: object, name: str) -> bool:
 def group_key_table(keys: object, by: tuple[GroupLevel, ...], schema: Schema) -> tuple[tuple[Key, ...], ...]:
     """The public keys of groups, given as a list of keys, a table, or the answer of a discovery.
 
-    Raises
-    ------
-    PlanError
-        A key does not have one value for each level, occurs twice, or is not a value of its column.
+    Refuses a key that does not have one value for each level, occurs twice, or has a value that its column cannot have.
     """
     names = [group.name for group in by]
     answer_keys = getattr(keys, "keys", None)
@@ -160,13 +134,7 @@ def _key(value: object, group: GroupLevel, schema: Schema) -> Key:
 
 
 def public_columns(table: Any, where: str) -> dict[str, list[Any]]:
-    """The columns of a public table, by name.
-
-    Raises
-    ------
-    PlanError
-        The column names are not unique strings.
-    """
+    """The columns of a public table, by name; the names must be unique strings."""
     names = list(table.columns)
     if not all(isinstance(name, str) for name in names) or len(set(names)) != len(names):
         raise PlanError(f"{where}: the public table's column names must be unique strings; got {names!r}")

@@ -24,13 +24,7 @@ def joined_name(name: str, side: int, source: Join, other: Schema) -> str:
 
 
 def schema_of(source: TableSource, schemas: dict[str, Schema]) -> Schema:
-    """The columns of a table, join or part.
-
-    Raises
-    ------
-    PlanError
-        There is no such table, or two columns of the join have one name.
-    """
+    """The columns of a table, join or part; raises `PlanError` if two columns of a join have one name."""
     if isinstance(source, PartSource):
         return schema_of(source.source, schemas)
     if isinstance(source, Join):
@@ -58,13 +52,7 @@ def tables_of(source: TableSource) -> tuple[str, ...]:
 
 
 def refuse_repeats(source: TableSource) -> None:
-    """Refuse a join that contains a table more than once, whole or in part.
-
-    Raises
-    ------
-    PlanError
-        The join contains a table more than once.
-    """
+    """Refuse a join that contains a table more than once, whole or in part."""
     names = tables_of(source)
     for name in names:
         if names.count(name) > 1:
@@ -78,10 +66,7 @@ def refuse_repeats(source: TableSource) -> None:
 def unit_of(source: TableSource, units: dict[str, PrivacyUnit]) -> PrivacyUnit:
     """The privacy unit and its limits in a table, join or part.
 
-    Raises
-    ------
-    PlanError
-        Rows are the unit, nothing bounds the number of pairs, or a table is joined with itself.
+    Refuses a join in which rows are the unit, nothing bounds the number of pairs, or a table is joined with itself.
     """
     if isinstance(source, PartSource):
         return unit_of(source.source, units)

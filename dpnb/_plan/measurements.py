@@ -35,15 +35,9 @@ class CountUnits(Aggregation, frozen=True, tag="count_units"):
 
 
 class CountActiveUnits(CountUnits, frozen=True, tag="count_active_units"):
-    """Number of active privacy units: those whose remaining budget covers this count, under individual accounting.
+    """Number of active privacy units: those whose remaining budget covers this count, under individual accounting."""
 
-    Parameters
-    ----------
-    label : str
-        The analyst's name for the count; another label is another query.
-    """
-
-    label: str
+    label: str  # the analyst's name for the count; another label is another query
 
 
 class Sum(Aggregation, frozen=True, tag="sum"):
@@ -66,31 +60,17 @@ class Ratio(Aggregation, frozen=True, tag="ratio"):
 
 
 class Moments(Aggregation, frozen=True, tag="moments"):
-    """Count, sums, and sums of squares and products, over the rows where no column is null.
+    """Count, sums, and sums of squares and products, over the rows where no column is null."""
 
-    Parameters
-    ----------
-    columns : tuple of expression
-        Numbers.
-    categories : tuple of expression
-        Categories and conditions, as an indicator of each value except the first.
-    """
-
-    columns: tuple[Expression, ...]
-    categories: tuple[Expression, ...] = ()
+    columns: tuple[Expression, ...]  # numbers
+    categories: tuple[Expression, ...] = ()  # categories and conditions, as an indicator of each value except the first
 
 
 class QuantileTree(Aggregation, frozen=True, tag="quantile_tree"):
-    """Number of rows in each node of a tree over the range of an expression.
-
-    Parameters
-    ----------
-    column : expression
-    graded : bool, default False
-        Whether leaves are finer near 0 (`dpnb._compile.leaf_grid`); not in plans recorded before this was possible.
-    """
+    """Number of rows in each node of a tree over the range of an expression."""
 
     column: Expression
+    # leaves are finer near 0 (`dpnb._compile.leaf_grid`); not in plans recorded before this was possible
     graded: bool = False
 
 
@@ -99,24 +79,12 @@ Family = Literal["linear", "logistic", "poisson", "multinomial"]
 
 
 class RegressionModel(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A regression; `dpnb._plan.regression` defines its terms.
-
-    Parameters
-    ----------
-    family : str
-        One of `Family`.
-    outcome : expression
-        The predicted column.
-    columns : tuple of expression
-        Numbers, scaled to -1 to 1 by their bounds.
-    categories : tuple of expression
-        Categories and conditions, as an indicator of each value except the first.
-    """
+    """A regression; `dpnb._plan.regression` defines its terms."""
 
     family: Family
     outcome: Expression
-    columns: tuple[Expression, ...] = ()
-    categories: tuple[Expression, ...] = ()
+    columns: tuple[Expression, ...] = ()  # numbers, scaled to -1 to 1 by their bounds
+    categories: tuple[Expression, ...] = ()  # categories and conditions, as an indicator of each value except the first
 
 
 Coefficients = tuple[float, ...]
@@ -124,33 +92,15 @@ Coefficients = tuple[float, ...]
 
 
 class Gradient(Aggregation, frozen=True, tag="gradient"):
-    """Gradients of a regression's loss: for each unit the sum over its rows, clipped to a norm.
-
-    Parameters
-    ----------
-    model : RegressionModel
-        The regression.
-    at : tuple of tuple of float
-        The coefficients at which the gradients are taken; one gradient for each tuple.
-    clip_norm : float
-        The norm to which each gradient of a unit is scaled down.
-    """
+    """Gradients of a regression's loss: for each unit the sum over its rows, clipped to a norm."""
 
     model: RegressionModel
-    at: tuple[Coefficients, ...]
-    clip_norm: float
+    at: tuple[Coefficients, ...]  # the coefficients at which the gradients are taken; one gradient for each tuple
+    clip_norm: float  # the norm to which each gradient of a unit is scaled down
 
 
 class ModelLoss(Aggregation, frozen=True, tag="model_loss"):
-    """Prediction error of a regression, from 0 to 1 for each row: count and centred sum.
-
-    Parameters
-    ----------
-    model : RegressionModel
-        The regression.
-    at : tuple of float
-        Its coefficients.
-    """
+    """Prediction error of a regression, from 0 to 1 for each row: count and centred sum."""
 
     model: RegressionModel
     at: Coefficients
@@ -206,39 +156,21 @@ class PlainView(View, frozen=True, tag="plain"):
 
 
 class Proportions(View, frozen=True, tag="proportions"):
-    """Each group's count as a share of the sum over the groups.
+    """Each group's count as a share of the sum over the groups."""
 
-    Parameters
-    ----------
-    within : str
-        Names of the leading levels within which the shares add up to 1; empty for all groups together.
-    size : int
-        Number of consecutive groups that add up to 1; 0 for all groups.
-    """
-
-    within: str = ""
-    size: int = 0
+    within: str = ""  # names of the leading levels within which the shares add up to 1; empty for all groups together
+    size: int = 0  # number of consecutive groups that add up to 1; 0 for all groups
 
 
 class MomentsView(View, frozen=True, tag="from_moments"):
-    """``count``, ``mean``, ``var``, ``std``, ``cov``, ``corr``, ``regression``, or a ``corr matrix`` or ``cov matrix``.
+    """A statistic that is computed from moments."""
 
-    Parameters
-    ----------
-    statistic : str
-        One of the names above.
-    columns : tuple of int
-        Indices of the measured columns (categories are numbered after them); for a regression the outcome first.
-    labels : tuple of str
-        Names of the outcome and the terms of a regression, or of the columns of a matrix.
-    ddof : int
-        Of ``var``, ``std``, ``cov`` and ``cov matrix``: the divisor is the count less this, 0 or 1.
-    """
-
+    # ``count``, ``mean``, ``var``, ``std``, ``cov``, ``corr``, ``regression``, ``corr matrix`` or ``cov matrix``
     statistic: str
+    # indices of the measured columns (categories are numbered after them); for a regression the outcome first
     columns: tuple[int, ...] = (0,)
-    labels: tuple[str, ...] = ()
-    ddof: int = 0
+    labels: tuple[str, ...] = ()  # names of the outcome and the terms of a regression, or of the columns of a matrix
+    ddof: int = 0  # of ``var``, ``std``, ``cov`` and ``cov matrix``: the divisor is the count less this, 0 or 1
 
 
 class MeanCountView(View, frozen=True, tag="count_of_mean"):
@@ -253,36 +185,18 @@ class QuantilesView(View, frozen=True, tag="quantiles"):
 
 
 class CoefficientsView(View, frozen=True, tag="per_term"):
-    """The numbers of a gradient, by name: chain by chain, class by class, each with the intercept first.
-
-    Parameters
-    ----------
-    terms : tuple of str
-        Names of the terms.
-    classes : tuple of Key
-        Classes of a multinomial regression.
-    chains : int
-        Number of gradients.
-    """
+    """The numbers of a gradient, by name: chain by chain, class by class, each with the intercept first."""
 
     terms: tuple[str, ...]
-    classes: tuple[Key, ...] = ()
-    chains: int = 1
+    classes: tuple[Key, ...] = ()  # of a multinomial regression
+    chains: int = 1  # number of gradients
 
 
 class BoundsView(View, frozen=True, tag="bounds"):
-    """Counts of rows by magnitude, and the smallest range of bins that are above the noise.
+    """Counts of rows by magnitude, and the smallest range of bins that are above the noise."""
 
-    Parameters
-    ----------
-    ranges : tuple of (float, float)
-        The numbers in each bin.
-    whole : bool
-        Whether the column has whole numbers.
-    """
-
-    ranges: tuple[tuple[float, float], ...]
-    whole: bool = False
+    ranges: tuple[tuple[float, float], ...]  # the numbers in each bin
+    whole: bool = False  # the column has whole numbers
 
 
 SingleView = PlainView | MomentsView | MeanCountView | QuantilesView
@@ -298,20 +212,10 @@ class NamedColumn(msgspec.Struct, frozen=True):
 
 
 class ColumnsView(View, frozen=True, tag="columns"):
-    """The named columns of a joint answer.
-
-    Parameters
-    ----------
-    columns : tuple of NamedColumn
-        The columns.
-    title : str
-        Description of the answer; by default the list of the columns.
-    rows, statistics : tuple of str
-        Names of the rows and columns if the answer is a table: its numbers are `columns`, row by row.
-    """
+    """The named columns of a joint answer; if it is a table with `rows` and `statistics`, its numbers row by row."""
 
     columns: tuple[NamedColumn, ...]
-    title: str = ""
+    title: str = ""  # description of the answer; by default the list of the columns
     rows: tuple[str, ...] = ()
     statistics: tuple[str, ...] = ()
 
@@ -332,24 +236,12 @@ def view_to_json(view: AnyView) -> str:
 
 
 def view_from_json(text: str) -> AnyView:
-    """The view that `view_to_json` wrote.
-
-    Raises
-    ------
-    PlanError
-        The text is not a view.
-    """
+    """The view that `view_to_json` wrote; raises `PlanError` if the text is not a view."""
     return decoded(text, _VIEWS)
 
 
 def decoded(text: str | msgspec.Raw, decoder: msgspec.json.Decoder[T]) -> T:
-    """A value from its JSON.
-
-    Raises
-    ------
-    PlanError
-        The text is not such a value.
-    """
+    """A value from its JSON; raises `PlanError` if the text is not such a value."""
     try:
         return decoder.decode(text)
     except (msgspec.MsgspecError, RecursionError) as error:

@@ -18,13 +18,7 @@ from dpnb.errors import PlanError
 
 
 def part_keys(by: Expression, schema: Schema) -> tuple[Key, ...]:
-    """The public keys of a partition.
-
-    Raises
-    ------
-    PlanError
-        The keys are not public, or there are too many.
-    """
+    """The public keys of a partition; raises `PlanError` if the keys are not public or too many."""
     keys = public_keys_of(by, schema)
     if keys is None:
         raise PlanError(
@@ -39,13 +33,7 @@ def part_keys(by: Expression, schema: Schema) -> tuple[Key, ...]:
 
 
 def parts_of_unit(unit: PrivacyUnit, keys: int, requested: Any) -> tuple[int, int | None]:
-    """The number of parts in which one unit can have rows, and the limit that must be enforced, if any.
-
-    Raises
-    ------
-    PlanError
-        The requested limit is not a whole number of at least 1, or each row is a unit.
-    """
+    """The number of parts in which one unit can have rows, and the limit that must be enforced, if any."""
     possible = min(keys, unit.max_rows) if unit.max_rows is not None else keys
     if requested is None:
         return possible, None
@@ -65,13 +53,7 @@ def parts_to_json(source: TableSource, by: GroupLevel, max_parts: int | None) ->
 
 
 def part_from_json(stored: Mapping[str, Any], key: Key) -> PartSource:
-    """The part with a key, from the fields that :func:`parts_to_json` wrote.
-
-    Raises
-    ------
-    PlanError
-        The fields cannot be read.
-    """
+    """The part with a key, from the fields that :func:`parts_to_json` wrote."""
     try:
         source, by = msgspec.convert(stored["source"], TableSource), msgspec.convert(stored["by"], GroupLevel)
     except (KeyError, msgspec.ValidationError) as error:
@@ -89,11 +71,7 @@ def table_of(source: TableSource) -> str:
 def check_parts(source: TableSource, schemas: dict[str, Schema], units: dict[str, PrivacyUnit]) -> None:
     """Refuse a source with a part that no partition of its table has.
 
-    Raises
-    ------
-    PlanError
-        The groups of a part are not public, its key is not one of them, or its limit on the parts of a unit is not that
-        of a partition.
+    The groups of a part must be public, its key one of them, and its limit on the parts of a unit that of a partition.
     """
     if isinstance(source, Join):
         check_parts(source.left, schemas, units)

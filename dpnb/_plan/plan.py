@@ -40,24 +40,13 @@ class GroupLevel(msgspec.Struct, frozen=True):
 
 
 class PartSource(msgspec.Struct, frozen=True, tag="part", omit_defaults=True):
-    """The rows of one group, as a separate table.
-
-    Parameters
-    ----------
-    source : str, Join or PartSource
-        The table that is partitioned.
-    by : GroupLevel
-        The groups of the partition.
-    key : str, int, float or bool
-        Key of the group.
-    max_parts_per_unit : int, optional
-        A unit's rows count in at most this many groups, the first by the hash of `contribution`; None if a unit cannot
-        be in more groups than are charged.
-    """
+    """The rows of one group, as a separate table."""
 
     source: TableSource
     by: GroupLevel
     key: Key
+    # A unit's rows count in at most this many groups, the first by the hash of `contribution`; None if a unit cannot be
+    # in more groups than are charged.
     max_parts_per_unit: int | None = None
 
 
@@ -70,29 +59,14 @@ class Plan(
     frozen=True,
     omit_defaults=True,
 ):
-    """What is measured, of which rows, for which groups.
-
-    Parameters
-    ----------
-    aggregation : Measured
-        What is measured.
-    where : expression, optional
-        Only rows for which it is true count.
-    group_by : tuple of GroupLevel
-        The levels of groups; every key has an answer, even without rows.
-    group_keys : tuple of tuple, optional
-        The groups' public keys, one value for each level; None for every combination of the levels' public values.
-    contribution_bounds : ContributionBounds
-        Limits of a unit's contribution, in addition to the session's.
-    source : str, Join or PartSource
-        The table.
-    """
+    """What is measured, of which rows, for which groups."""
 
     aggregation: Measured
     where: Expression | None = None
-    group_by: tuple[GroupLevel, ...] = ()
+    group_by: tuple[GroupLevel, ...] = ()  # every key has an answer, even without rows
+    # public, one value for each level; None for every combination of the levels' public values
     group_keys: tuple[tuple[Key, ...], ...] | None = None
-    contribution_bounds: ContributionBounds = ContributionBounds()
+    contribution_bounds: ContributionBounds = ContributionBounds()  # in addition to the session's
     source: TableSource = ""
 
     def to_json(self) -> str:
@@ -101,13 +75,7 @@ class Plan(
 
     @staticmethod
     def from_json(text: str) -> Plan:
-        """The plan that `to_json` wrote.
-
-        Raises
-        ------
-        PlanError
-            The text is not a plan.
-        """
+        """The plan that `to_json` wrote; raises `PlanError` if the text is not a plan."""
         return decoded(text, _PLANS)
 
     @property
@@ -157,13 +125,7 @@ def column(name: str) -> GroupLevel:
 
 
 def group_keys(plan: Plan, schema: Schema) -> tuple[tuple[Key, ...], ...]:
-    """The keys of the groups, in order.
-
-    Raises
-    ------
-    PlanError
-        The keys are not public, or there are too many.
-    """
+    """The keys of the groups, in order; raises `PlanError` if they are not public or too many."""
     counts = [public_key_count(group.expression, schema) for group in plan.group_by]
     if plan.group_keys is not None:
         return plan.group_keys
@@ -211,10 +173,7 @@ def describe_unfiltered(plan: Plan, view: AnyView) -> tuple[str, str]:
 def split_filter(text: str) -> tuple[str, Expression | None]:
     """The JSON of a plan without its condition on rows, and that condition; much faster than to decode all of it.
 
-    Raises
-    ------
-    PlanError
-        The text is not that of a plan with a condition.  The rest of the plan is not decoded.
+    Raises `PlanError` if the text is not that of a plan with a condition; the rest of the plan is not decoded.
     """
     if WHERE not in text:
         return text, None

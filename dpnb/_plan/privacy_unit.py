@@ -32,24 +32,13 @@ class ContributionBounds(
     frozen=True,
     omit_defaults=True,
 ):
-    """Limits on the contribution of one unit to one query; None means no limit.
-
-    Parameters
-    ----------
-    max_rows : int, optional
-        Rows of a unit.
-    max_groups : int, optional
-        Groups in which a unit counts.
-    max_rows_per_group : int, optional
-        Rows of a unit in one group.
-    max_norm : float, optional
-        L2 norm of the vector that a unit adds, as a multiple of the largest norm that one row can add; a longer
-        vector is scaled down.
-    """
+    """Limits on the contribution of one unit to one query; None means no limit."""
 
     max_rows: int | None = None
-    max_groups: int | None = None
+    max_groups: int | None = None  # groups in which a unit counts
     max_rows_per_group: int | None = None
+    # L2 norm of the vector that a unit adds, as a multiple of the largest norm that one row can add; a longer vector is
+    # scaled down
     max_norm: float | None = None
 
     def __post_init__(self) -> None:
@@ -74,23 +63,13 @@ class ContributionBounds(
 
 
 class PrivacyUnit(msgspec.Struct, frozen=True):
-    """The entity whose presence is protected.
+    """The entity whose presence is protected."""
 
-    Parameters
-    ----------
-    column : str, optional
-        The column with the name of the unit to which a row belongs; None if each row is a unit.
-    max_rows : int, optional
-        At most this many rows of a unit count; 1 if rows are units, None if only `contribution_bounds` limit a unit.
-    contribution_bounds : ContributionBounds
-        Further limits that apply to every query.
-    type : UnitType, optional
-        How each identifier is read, alone.
-    """
-
-    column: str | None = None
+    column: str | None = None  # has the name of the unit of each row; None if each row is a unit
+    # at most this many rows of a unit count; 1 if rows are units, None if only `contribution_bounds` limit a unit
     max_rows: int | None = 1
-    contribution_bounds: ContributionBounds = ContributionBounds()
+    contribution_bounds: ContributionBounds = ContributionBounds()  # of every query
+    # how each identifier is read, alone
     type: UnitType | msgspec.UnsetType = msgspec.UNSET  # absent from the ledgers in which it is not declared
 
     @property
@@ -129,11 +108,7 @@ def privacy_unit_from(
 ) -> PrivacyUnit:
     """Check the privacy unit and its limits against each other and the schema.
 
-    Raises
-    ------
-    SchemaError
-        A limit or a type is given without a privacy unit, nothing bounds a unit's contribution, a limit is out of
-        range, or the unit is also a column of the schema.
+    Refuses limits or a type without a unit, a unit whose contribution nothing bounds, and one that is also a column.
     """
     limits = bounds_from(rows=rows, groups=groups, rows_per_group=rows_per_group, norm=norm)
     if unit_type is not None and (unit_type not in get_args(UnitType) or column is None):
@@ -188,13 +163,7 @@ def identifier_of(value: Any, unit_type: UnitType) -> str | int | None:
 
 
 def bounds_from(*, rows: object, groups: object, rows_per_group: object, norm: object) -> ContributionBounds:
-    """Check the limits of a session or of one query.
-
-    Raises
-    ------
-    SchemaError
-        A limit is out of range.
-    """
+    """Check the limits of a session or of one query."""
     checked = []
     for name, value in (
         ("max_rows_per_unit", rows),
@@ -217,13 +186,7 @@ def bounds_from(*, rows: object, groups: object, rows_per_group: object, norm: o
 
 
 def effective_bounds(unit: PrivacyUnit, requested: ContributionBounds) -> ContributionBounds:
-    """The limits of a unit's contribution to a query that requests tighter ones.
-
-    Raises
-    ------
-    PlanError
-        Each row is a unit, and the query limits the rows of a unit.
-    """
+    """The limits of a unit's contribution to a query that requests tighter ones."""
     if unit.column is None and requested != ContributionBounds():
         raise PlanError(
             f"bound_contributions: each row is a privacy unit here; got {_arguments(requested)}; leave it out"

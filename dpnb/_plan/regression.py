@@ -42,25 +42,13 @@ MIN_CLIP_NORM, MAX_CLIP_NORM = 2.0**-100, 2.0**100
 
 @dataclass(frozen=True)
 class RegressionDesign:
-    """A model's terms under a schema.
+    """A model's terms under a schema."""
 
-    Parameters
-    ----------
-    middles, reaches : tuple of float
-        Middle and half-width of the bounds of the numeric columns.
-    sizes : tuple of int
-        Number of indicators of each category.
-    outcome : (float, float)
-        Middle and half-width of the outcome's bounds; (0, 1) if the outcome is not a number.
-    classes : tuple of Key
-        Classes of a multinomial outcome; empty for the other families.
-    """
-
-    middles: tuple[float, ...]
-    reaches: tuple[float, ...]
-    sizes: tuple[int, ...]
-    outcome: tuple[float, float]
-    classes: tuple[Key, ...] = ()
+    middles: tuple[float, ...]  # of the bounds of the numeric columns
+    reaches: tuple[float, ...]  # half-widths of these bounds
+    sizes: tuple[int, ...]  # number of indicators of each category
+    outcome: tuple[float, float]  # middle and half-width of its bounds; (0, 1) if it is not a number
+    classes: tuple[Key, ...] = ()  # of a multinomial outcome
 
     @property
     def terms(self) -> int:
@@ -79,13 +67,7 @@ class RegressionDesign:
 
 
 def design(model: RegressionModel, schema: Schema) -> RegressionDesign:
-    """The terms of a model.
-
-    Raises
-    ------
-    PlanError
-        The outcome or a column has the wrong type, or a column occurs twice.
-    """
+    """The terms of a model, whose columns must be distinct and of the right types."""
     nodes = (model.outcome, *model.columns, *model.categories)
     if len(set(nodes)) != len(nodes):
         twice = words(next(node for node in nodes if nodes.count(node) > 1))
@@ -108,13 +90,7 @@ def design(model: RegressionModel, schema: Schema) -> RegressionDesign:
 
 
 def outcome_values(node: Expression, schema: Schema) -> tuple[Key, ...]:
-    """The public values of a categorical outcome.
-
-    Raises
-    ------
-    PlanError
-        The values are not public.
-    """
+    """The public values of a categorical outcome; raises `PlanError` if they are not public."""
     values = public_keys_of(node, schema)
     if values is None:
         raise PlanError(
@@ -125,13 +101,7 @@ def outcome_values(node: Expression, schema: Schema) -> tuple[Key, ...]:
 
 
 def check_gradient(aggregation: Gradient | ModelLoss, schema: Schema) -> None:
-    """Refuse the regression of a plan if it is undefined under the schema.
-
-    Raises
-    ------
-    PlanError
-        The model, its coefficients or clip_norm are invalid.
-    """
+    """Refuse the regression of a plan if it is undefined under the schema."""
     terms = design(aggregation.model, schema)
     at = aggregation.at if isinstance(aggregation, Gradient) else (aggregation.at,)
     if not at:

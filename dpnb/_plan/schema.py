@@ -252,13 +252,7 @@ COLUMN_TYPES = "dpnb.Bounded(low, high), dpnb.Categories([...]), dpnb.Dates(firs
 
 
 def schema_from(columns: object) -> Schema:
-    """Check the curator's mapping of column names to types.
-
-    Raises
-    ------
-    SchemaError
-        `columns` is not a mapping, is empty, or has an entry that is not a column type.
-    """
+    """Check the curator's mapping of column names to types."""
     if not isinstance(columns, Mapping) or not columns:
         raise SchemaError(
             f"schema: must map at least one column name to {COLUMN_TYPES}; "
@@ -273,13 +267,7 @@ def schema_from(columns: object) -> Schema:
 
 
 def iso_time(value: object, what: str) -> str:
-    """A date or point in time as ISO text in UTC, without a time zone.
-
-    Raises
-    ------
-    SchemaError
-        `value` is neither.
-    """
+    """A date or point in time as ISO text in UTC, without a time zone."""
     try:
         if isinstance(value, np.datetime64):
             value = value.astype("datetime64[us]").item()

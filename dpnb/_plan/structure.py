@@ -46,16 +46,8 @@ MAX_INTEGER = 2**63 - 1
 def check_structure(plan: Plan) -> None:
     """Refuse a plan whose form is invalid, whatever the schema is.
 
-    Parameters
-    ----------
-    plan : Plan
-        The plan.
-
-    Raises
-    ------
-    PlanError
-        It is too large or too deep, a constant is not finite, keys do not belong to levels, a lookup does not have one
-        value for each key, or an aggregation has no parts.
+    Refuses one that is too large or too deep, a constant that is not finite, keys that do not belong to levels, a
+    lookup without one value for each key, and an aggregation without parts.
     """
     _check_source(plan.source)
     _check_nodes(plan)

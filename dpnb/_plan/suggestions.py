@@ -15,15 +15,8 @@ MIN_SIMILARITY = 0.65
 def closest(name: object, possible: Iterable[object]) -> object | None:
     """The public value that is most similar to a name, ignoring case; None if none is similar.
 
-    Parameters
-    ----------
-    name : object
-        What was written.  Only a text has similar values.
-    possible : iterable
-        Public values: columns of the schema, declared categories, names of methods.
+    `possible` must be public: columns of the schema, declared categories, names of methods.
 
-    Examples
-    --------
     >>> closest("Wage", ["year", "wage"])
     'wage'
     >>> closest("height", ["year", "wage"])
@@ -39,17 +32,8 @@ def closest(name: object, possible: Iterable[object]) -> object | None:
 
 
 def did_you_mean(name: object, possible: Iterable[object]) -> str:
-    """``"; did you mean 'wage'?"`` to append to an error's text, or an empty text.
+    """``"; did you mean 'wage'?"`` to append to an error's text, or an empty text; see `closest`.
 
-    Parameters
-    ----------
-    name : object
-        What was written.
-    possible : iterable
-        Public values, as for `closest`.
-
-    Examples
-    --------
     >>> did_you_mean("Wage", ["year", "wage"])
     "; did you mean 'wage'?"
     """

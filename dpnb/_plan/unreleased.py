@@ -59,20 +59,7 @@ class Unreleased:
         return ""
 
     def _refuse(self, method: str = "", alternative: str = "") -> NoReturn:
-        """Refuse the use as a number.
-
-        Parameters
-        ----------
-        method : str, optional
-            The method of an answer that the example calls.
-        alternative : str, optional
-            Appended to the message.
-
-        Raises
-        ------
-        NotReleasedError
-            Always.
-        """
+        """Refuse the use as a number, with an example that calls a method of an answer."""
         release = ".release(...)" if self._kind == "a query" else ".release(...) of its query"
         raise NotReleasedError(
             f"{self._query_words()}: this is {self._kind}, not a number; {release} answers it, for example "

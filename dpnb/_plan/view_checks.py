@@ -50,19 +50,7 @@ MATRICES = ("corr matrix", "cov matrix")
 def check_view(plan: Plan, view: AnyView, schema: Schema) -> None:
     """Refuse a view that cannot be computed from the measurement of a plan.
 
-    Parameters
-    ----------
-    plan : Plan
-        A plan that `check_plan` accepts.
-    view : View
-        The view.
-    schema : dict
-        The schema of the plan's table.
-
-    Raises
-    ------
-    PlanError
-        The view is of another aggregation, or its columns, labels, levels or sizes do not fit.
+    The plan is one that `check_plan` accepts, and the schema that of its table.
     """
     if not _fits(plan, view, schema):
         raise PlanError(

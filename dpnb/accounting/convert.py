@@ -144,10 +144,7 @@ def group_privacy(loss: L, size: int) -> L:
 def own_epsilon_delta(loss: Loss) -> tuple[Fraction, Fraction]:
     """The epsilon and delta of a loss that has both without a conversion.
 
-    Raises
-    ------
-    ConversionError
-        The loss has no epsilon, so the delta of the conversion must be chosen beforehand.
+    Raises `ConversionError` for another loss, since the delta of the conversion must be chosen beforehand.
     """
     if isinstance(loss, EpsilonLoss):
         return loss.epsilon, loss.delta

@@ -21,13 +21,7 @@ LEAST_FAILURE = Fraction(1, 10**300)
 
 
 def failure_probability(delta: Number, *, name: str = "delta", example: str = "1e-6") -> Fraction:
-    """A delta or alpha in [1e-300, 1) as an exact number.
-
-    Raises
-    ------
-    InvalidValueError
-        It is out of range, not finite or not a number.
-    """
+    """A delta or alpha in [1e-300, 1) as an exact number."""
     number = exact(delta, name=name)
     if not LEAST_FAILURE <= number < 1:
         raise InvalidValueError(
@@ -39,10 +33,7 @@ def failure_probability(delta: Number, *, name: str = "delta", example: str = "1
 def order_in_doubles(order: Number) -> Fraction:
     """A Renyi order as an exact number.
 
-    Raises
-    ------
-    InvalidValueError
-        It is not above 1, above 1e300, so close to 1 that doubles cannot show the difference, or not a number.
+    It must be at most 1e300, and so far above 1 that doubles can show the difference.
     """
     number = exact(order, name="order")
     if not Fraction(1, 10**300) <= number - 1 <= 10**300:

@@ -69,24 +69,9 @@ _STORED = re.compile(rf"(-?)({_INTEGER})(?:/({_INTEGER}))?")
 def exact(value: Number, *, name: str = "value") -> Fraction:
     """The exact number that `value` denotes.
 
-    Parameters
-    ----------
-    value : int, float, str, Fraction, Decimal, or a numpy number
-        A float of any width means the shortest decimal that denotes it; the others are taken as they are.
-    name : str, default "value"
-        Name of the argument in an error message.
+    A float of any width means the shortest decimal that denotes it; the others are taken as they are.  NaN, infinite
+    numbers, bools and texts that are not numbers are refused.
 
-    Returns
-    -------
-    Fraction
-
-    Raises
-    ------
-    InvalidValueError
-        NaN, infinite, a bool, a text that is not a number, or another type.
-
-    Examples
-    --------
     >>> exact(0.1), exact("1/3"), exact(1e-6)
     (Fraction(1, 10), Fraction(1, 3), Fraction(1, 1000000))
     """
@@ -106,13 +91,7 @@ def exact(value: Number, *, name: str = "value") -> Fraction:
 
 
 def positive(value: Number, *, name: str = "value") -> Fraction:
-    """The exact number that `value` denotes, which must be greater than zero.
-
-    Raises
-    ------
-    InvalidValueError
-        As :func:`exact`, and for zero or less.
-    """
+    """The exact number that `value` denotes, which must be greater than zero."""
     number = exact(value, name=name)
     if number.numerator <= 0:  # in integers: a comparison of Fractions takes longer
         raise InvalidValueError(f"{name} must be greater than 0, got {shown(value)}; give a positive number")
@@ -120,13 +99,7 @@ def positive(value: Number, *, name: str = "value") -> Fraction:
 
 
 def non_negative(value: Number, *, name: str = "value") -> Fraction:
-    """The exact number that `value` denotes, which must be at least zero.
-
-    Raises
-    ------
-    InvalidValueError
-        As :func:`exact`, and for negative numbers.
-    """
+    """The exact number that `value` denotes, which must be at least zero."""
     number = exact(value, name=name)
     if number.numerator < 0:
         raise InvalidValueError(f"{name} must not be negative, got {shown(value)}; give 0 or more")
@@ -224,13 +197,7 @@ def to_text(number: Fraction) -> str:
 
 
 def from_text(text: object) -> Fraction:
-    """The number that :func:`to_text` wrote.
-
-    Raises
-    ------
-    InvalidValueError
-        The text is not of that form.
-    """
+    """The number that :func:`to_text` wrote; raises `InvalidValueError` if the text is not of that form."""
     match = _STORED.fullmatch(text) if isinstance(text, str) else None
     try:
         size = Fraction(_integer_of(match[2]), _integer_of(match[3] or "1")) if match else None

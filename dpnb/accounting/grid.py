@@ -29,8 +29,6 @@ _FINEST = 10**60 * 2**_BITS
 def is_on_grid(number: Fraction) -> bool:
     """Whether a number is a multiple of 10^-60 2^-100, so that it is charged as it is.
 
-    Examples
-    --------
     >>> is_on_grid(Fraction(1, 10)), is_on_grid(Fraction(1, 3))
     (True, False)
     """
@@ -40,8 +38,6 @@ def is_on_grid(number: Fraction) -> bool:
 def grid_down(number: Fraction) -> Fraction:
     """The number itself if it is on the grid, otherwise the multiple of `STEP` below it.
 
-    Examples
-    --------
     >>> grid_down(Fraction(1, 10)), grid_down(Fraction(1, 3)) == Fraction(1, 3)
     (Fraction(1, 10), False)
     """
@@ -51,8 +47,6 @@ def grid_down(number: Fraction) -> Fraction:
 def grid_up(number: Fraction) -> Fraction:
     """The number itself if it is on the grid, otherwise the multiple of `STEP` above it.
 
-    Examples
-    --------
     >>> grid_up(Fraction(1, 3)) - grid_down(Fraction(1, 3)) == STEP
     True
     """
@@ -64,8 +58,6 @@ def delta_down(delta: Fraction) -> Fraction:
 
     Deltas may be much smaller than `STEP`, so they are rounded by their leading digits.
 
-    Examples
-    --------
     >>> float(delta_down(Fraction(1, 3 * 10**9)))
     3.333333333333333e-10
     """
@@ -75,8 +67,6 @@ def delta_down(delta: Fraction) -> Fraction:
 def loss_up(loss: L) -> L:
     """A loss on the grid, rounded up.
 
-    Examples
-    --------
     >>> from dpnb.accounting import PureDP
     >>> loss_up(PureDP(0.1)), loss_up(PureDP("1/3")).epsilon > Fraction(1, 3)
     (PureDP(epsilon=0.1), True)
@@ -89,17 +79,9 @@ def loss_up(loss: L) -> L:
 def capped_up(loss: L, state: object) -> L:
     """As `loss_up`, but a part that is within what a filter has left is not rounded beyond that.
 
-    So a budget of a third can be given to one mechanism in full.
+    `state` is the current state of the filter that is charged.  So a budget of a third can be given to one mechanism
+    in full.
 
-    Parameters
-    ----------
-    loss : Loss
-        The loss of a mechanism.
-    state : filter
-        The current state of the filter that is charged.
-
-    Examples
-    --------
     >>> from dpnb.accounting import GDP, GDPFilter
     >>> third = GDP.from_mu_squared("1/3")
     >>> capped_up(third, GDPFilter.from_loss(third)) == third, capped_up(third, GDPFilter(mu=1)) == third

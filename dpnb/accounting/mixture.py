@@ -17,15 +17,8 @@ __all__ = ["log_half_of_one_plus_exp", "optimal_ratio", "optimal_ratio_onesided"
 
 @lru_cache(maxsize=256)
 def optimal_ratio(log_inverse_delta: float) -> float:
-    """The s = V/g that is best for the two-sided boundary: s - log(1 + s) = 2 log(1/delta).
+    """The s = V/g that is best for the two-sided boundary: s - log(1 + s) = 2 log(1/delta), with log(1/delta) > 0.
 
-    Parameters
-    ----------
-    log_inverse_delta : float
-        log(1/delta) > 0.
-
-    Notes
-    -----
     The left side is convex and at least s^2/(2 + 2s), so the positive root of that bound lies to the right, and
     Newton's method descends from it without overshooting.
     """
@@ -41,14 +34,7 @@ def optimal_ratio(log_inverse_delta: float) -> float:
 def optimal_ratio_onesided(log_inverse_delta: float) -> float:
     """The s = V/g that is best for the one-sided boundary sqrt(V + g) sqrt(2 log((1 + q)/2)), q = (1 + s)^(1/2)/delta.
 
-    Parameters
-    ----------
-    log_inverse_delta : float
-        log(1/delta) > 0.
-
-    Notes
-    -----
-    The derivative vanishes where s q/(2 (1 + q)) = log((1 + q)/2); found by bisection.
+    The derivative vanishes where s q/(2 (1 + q)) = log((1 + q)/2); found by bisection, for log(1/delta) > 0.
     """
 
     def falls(s: float) -> bool:

@@ -45,14 +45,7 @@ rate of at least excess/2, at least 2^-22 on the output grid: 1e-9.
 def alpha_of_each(alpha: float, seen: int) -> float:
     """The alpha of each of several intervals for which all hold at once with 1 - alpha, given which are seen.
 
-    Rounded down.
-
-    Parameters
-    ----------
-    alpha : float
-        In (0, 1).
-    seen : int
-        How many intervals there are.
+    Rounded down; `seen` is the number of the intervals.
     """
     return -math.expm1(math.log1p(-alpha) / max(seen, 1)) * (1 - 2.0**-48)
 
@@ -60,20 +53,10 @@ def alpha_of_each(alpha: float, seen: int) -> float:
 def truncated_mean(excess: Floats, log_tail: float, *, least: float) -> tuple[Floats, Floats]:
     """Enclose the mean at which a value above the observation has a given probability, given that one is seen.
 
-    Parameters
-    ----------
-    excess : float64 array
-        How far the observations are above the threshold, >= 0, in standard deviations.
-    log_tail : float
-        Logarithm of the probability P(Y > excess | Y >= 0), < 0.
-    least : float
-        Where the search ends: a mean below `least` is returned as `least`, which must be at least -50.
-
-    Returns
-    -------
-    pair of float64 arrays
-        Bounds below and above the mean, `_ROOM` included, from the threshold, in standard deviations.  Never raises,
-        whatever the observations are.
+    `excess` is how far the observations are above the threshold, >= 0, in standard deviations; `log_tail` the logarithm
+    of the probability P(Y > excess | Y >= 0), < 0.  The search ends at `least`, at least -50, which is returned for a
+    mean below it.  Returns bounds below and above the mean, `_ROOM` included, from the threshold, in standard
+    deviations.  Never raises, whatever the observations are.
     """
     from scipy.special import ndtri  # imported when first used
 

@@ -35,10 +35,7 @@ else:
 def bounds_query(view: TableView, node: Expression) -> BoundsQuery:
     """The counts of a column by magnitude; the same measurement as `value_counts` of these bins.
 
-    Raises
-    ------
-    PlanError
-        The column is not a number, or its declared bounds are within one step of the grid.
+    The column must be a number whose declared bounds are further apart than one step of the grid.
     """
     kind = numeric_dtype_of(node, view.schema, "find_bounds")
     grid = bounds_grid(kind.low, kind.high, whole=kind.whole)

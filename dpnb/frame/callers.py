@@ -62,15 +62,8 @@ MAX_FRAMES = 60
 def refusal_for_caller(examples: Mapping[str, str]) -> None:
     """Refuse by name if a library's function has received a private object; return if no library is calling.
 
-    Parameters
-    ----------
-    examples : mapping
-        The columns for examples; see `dpnb.frame.examples.examples`.
-
-    Raises
-    ------
-    PlanError
-        A known library is calling.  It is no `AttributeError`, which the library might take for a missing attribute.
+    `examples` are the columns of `dpnb.frame.examples.examples`.  The refusal is a `PlanError`, not an
+    `AttributeError`, which the library might take for a missing attribute.
     """
     called = calling_function()
     if called is None:
@@ -87,18 +80,6 @@ def refuse_request_for_rows(attribute: str, examples: Callable[[], Mapping[str, 
     """Refuse by name if a library looks up an attribute to find out whether an object has rows.
 
     A missing attribute would make the library fail with an error of its own, which names no remedy.
-
-    Parameters
-    ----------
-    attribute : str
-        The name that is looked up.
-    examples : callable
-        Returns the columns for examples.
-
-    Raises
-    ------
-    PlanError
-        A known library is calling.
     """
     # pandas looks up `_typ` to recognise its own classes, often on objects that it then leaves alone.
     if attribute in _PROTOCOLS or (attribute == "_typ" and calling_function() in _FUNCTIONS):

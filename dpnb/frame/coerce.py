@@ -44,13 +44,7 @@ Ddof = TypingLiteral[0, 1]
 
 
 def checked_ddof(ddof: object) -> int:
-    """What is subtracted from the count in the divisor of a variance.
-
-    Raises
-    ------
-    PlanError
-        It is neither 0 nor 1.
-    """
+    """What is subtracted from the count in the divisor of a variance: 0 or 1."""
     number = whole_number(ddof)
     if number not in (0, 1):
         raise PlanError(f"ddof: must be 0 (divide by the count) or 1 (by the count less 1); got {ddof!r}; 1 is usual")
@@ -65,24 +59,10 @@ def as_number(node: Expression, schema: Schema) -> Expression:
 
 
 def number_bins(node: Expression, edges: object, labels: object, right: bool, low: float, high: float) -> Cut:
-    """Bins of a numeric expression between public edges.
+    """Bins of a numeric expression, which has bounds, between public edges.
 
-    Parameters
-    ----------
-    node : expression
-    edges : list of float, or int
-        Ascending; infinite ends are allowed.  An integer is the number of bins of equal width between the bounds.
-    labels : list, optional
-        One for each bin; by default the intervals as strings.
-    right : bool
-        Whether a bin includes its upper edge.
-    low, high : float
-        Bounds of the expression.
-
-    Raises
-    ------
-    PlanError
-        The edges do not ascend, or there is not one label for each bin.
+    The edges ascend, and the ends may be infinite; an integer is the number of bins of equal width between the bounds.
+    There is one label for each bin; by default the intervals as strings.  With `right`, a bin includes its upper edge.
     """
     count = whole_number(edges)
     if count is not None:
@@ -119,13 +99,7 @@ def _interval(low: float, high: float, ends: list[float], right: bool, digits: s
 
 
 def quantile_levels(q: object) -> tuple[float, ...]:
-    """Levels of quantiles, from 0 to 1.
-
-    Raises
-    ------
-    PlanError
-        A level is outside [0, 1], or occurs twice.
-    """
+    """Levels of quantiles, from 0 to 1, each once."""
     listed_levels = q if isinstance(q, Iterable) and not isinstance(q, str) else [q]
     levels = tuple(number(level, "quantile") for level in listed_levels)
     if not levels or not all(0 <= level <= 1 for level in levels) or len(set(levels)) != len(levels):
@@ -170,13 +144,7 @@ def joint_aggregation(
 
 
 def aggregation_for(verb: str | float, node: Expression | None, *, ddof: object = 1) -> tuple[Joinable, SingleView]:
-    """The aggregation that a verb measures, and the view that reads its output.
-
-    Raises
-    ------
-    PlanError
-        There is no such verb, or it needs a column and has none.
-    """
+    """The aggregation that a verb measures, and the view that reads its output."""
     if node is None:
         if verb == "count":
             return Count(), PlainView()

@@ -277,38 +277,7 @@ class ColumnExpr(ColumnOperators):
     def map(
         self, func: object = NO_DEFAULT, na_action: object = None, *, arg: object = NO_DEFAULT, **options: object
     ) -> Self:
-        """The value of a public dict for each value of the column; missing for a value that is not in the dict.
-
-        Parameters
-        ----------
-        func : dict
-            From categories, texts, conditions or whole numbers to numbers, texts or truth values.  Numbers give a
-            number with their bounds, texts give categories, and truth values a condition.  A key that the column
-            cannot have is refused.
-        na_action : {None, "ignore"}, default None
-            Has no effect: a missing value stays missing, unless the dict has a missing value as a key.
-        arg : dict, optional
-            The name of `func` before pandas 3.
-        **options
-            Arguments of pandas, with the values that change nothing here.
-
-        Raises
-        ------
-        PlanError
-            A function, which only `Series.map` takes, a key that is not a declared category, or values of different
-            kinds.
-
-        Examples
-        --------
-        >>> import dpnb
-        >>> session = dpnb.Session.rehearse(
-        ...     name="people",
-        ...     budget=dpnb.Budget(epsilon=1, delta=1e-6),
-        ...     schema={"union": dpnb.Categories(["yes", "no"])},
-        ... )
-        >>> session.frame["union"].map({"yes": 1, "no": 0}).mean().description
-        "mean of union.map({'yes': 1, 'no': 0})"
-        """
+        """The value of a public dict for each value of the column; missing for a value that is not in the dict."""
         del na_action
         return self._new(mapped(self._node, self._map_argument(func, arg, options), self._view.schema))
 
@@ -404,13 +373,7 @@ def node_of(view: TableView, one: object, verb: str) -> Expression:
 
 
 def filtered(view: TableView, condition: ColumnExpr) -> TableView:
-    """The rows of a view for which a condition is true.
-
-    Raises
-    ------
-    PlanError
-        It is not a condition, or has other rows.
-    """
+    """The rows of a view for which a condition is true."""
     node = node_of(view, condition, "df[mask]")
     if not isinstance(dtype_of(node, view.schema), Boolean):
         raise PlanError(f"df[{words(node)}]: rows are selected by a condition, such as df['x'] > 1")
@@ -418,13 +381,7 @@ def filtered(view: TableView, condition: ColumnExpr) -> TableView:
 
 
 def groups_of(view: TableView, by: object) -> tuple[GroupLevel, ...]:
-    """The levels of groups, each with its name in the view.
-
-    Raises
-    ------
-    PlanError
-        No level is given, or there is no such column.
-    """
+    """The levels of groups, at least one, each with its name in the view."""
     levels = by if isinstance(by, list) else [by]
     if not levels:
         raise PlanError("groupby: needs at least one column; got an empty list")
@@ -434,13 +391,7 @@ def groups_of(view: TableView, by: object) -> tuple[GroupLevel, ...]:
 
 
 def listed_keys(view: TableView, by: tuple[GroupLevel, ...], keys: object) -> tuple[tuple[Key, ...], ...] | None:
-    """The public keys of groups, checked; None for all of them.
-
-    Raises
-    ------
-    PlanError
-        The groups are not public, or a key is not one of them.
-    """
+    """The public keys of groups, checked; None for all of them."""
     listed = None if keys is None else group_key_table(keys, by, view.schema)
     # Checking the plan of a count checks the columns, and that the groups are public.
     check_plan(Plan(aggregation_for("count", None)[0], None, by, listed, source=view.source), view.schema)

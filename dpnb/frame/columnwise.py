@@ -278,23 +278,7 @@ class ColumnwiseAggregations(Pipe, NoOperators):
 
 
 def each_column(view: HasColumns, verb: str | float, options: Mapping[str, object], *, ddof: object = 1) -> Query:
-    """The query of one statistic of each numeric column.
-
-    Parameters
-    ----------
-    view : Frame or GroupBy
-    verb : str or float
-        Name of the statistic; a number is the level of a quantile.
-    options : mapping
-        Arguments of pandas.
-    ddof : int, default 1
-        Of ``var`` and ``std``.
-
-    Raises
-    ------
-    PlanError
-        No column is a number, or an argument is not accepted.
-    """
+    """The query of one statistic of each numeric column; a number as `verb` is the level of a quantile."""
     name = verb if isinstance(verb, str) else "quantile"
     check_options(name, options, view._examples(), *AGGREGATION)
     numbers = numeric_columns(view, name)
@@ -305,13 +289,7 @@ def each_column(view: HasColumns, verb: str | float, options: Mapping[str, objec
 
 
 def numeric_columns(view: HasColumns, verb: str) -> dict[str, Expression]:
-    """The columns that are numbers or conditions, other than those of the groups, by name.
-
-    Raises
-    ------
-    PlanError
-        There is none.
-    """
+    """The columns that are numbers or conditions, other than those of the groups, by name; at least one."""
     own, groups = view._view, view._group_nodes()
     numbers = {
         name: as_number(node, own.schema)

@@ -20,23 +20,8 @@ MAX_BINS = 100_000
 def date_bins(node: Expression, edges: object, labels: object, right: bool, kind: Timestamp) -> Cut:
     """Bins of dates.
 
-    Parameters
-    ----------
-    node : expression
-    edges : list of dates, or int
-        Ascending; dates as for a comparison.  An integer is the number of bins of equal width, in whole seconds,
-        between the declared dates.
-    labels : list, optional
-        One for each bin; by default the intervals as texts.
-    right : bool
-        Whether a bin includes its upper edge.
-    kind : Timestamp
-        The declared dates.
-
-    Raises
-    ------
-    PlanError
-        An edge is not a date, the edges do not ascend, or there is not one label for each bin.
+    As `dpnb.frame.coerce.number_bins`; edges are dates as for a comparison, and bins of equal width are in whole
+    seconds between the declared dates.
     """
     count = whole_number(edges)
     if count is not None:

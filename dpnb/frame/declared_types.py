@@ -26,13 +26,7 @@ def type_words(kind: Dtype) -> str:
 
 
 def types_selected(names: object, where: str) -> tuple[type, ...]:
-    """The types that pandas' names of types select.
-
-    Raises
-    ------
-    PlanError
-        A name is unknown.
-    """
+    """The types that pandas' names of types select."""
     listed = [] if names is None else names if isinstance(names, list | tuple) else [names]
     selected: list[type] = []
     for name in listed:

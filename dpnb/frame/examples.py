@@ -36,23 +36,13 @@ class PublicColumns(Protocol):
 
 
 def examples(view: PublicColumns | None, node: Expression | None = None) -> dict[str, str]:
-    """Columns of a view as an analyst writes them, by kind, from the schema alone.
+    """Columns of a view as an analyst writes them, by kind, from the schema alone; without a view, placeholders.
 
-    Parameters
-    ----------
-    view : TableView or None
-        The view; without one, placeholders.
-    node : expression, optional
-        The column that an error is about: it is the example of its kind.
-
-    Returns
-    -------
-    dict
-        ``number``, ``category``, ``date`` and ``text``, each for example ``df['wage']``; ``number2`` and ``category2``,
-        other columns of these kinds; ``number_name``, ``category_name``, ..., for example ``'wage'``; ``condition``,
-        for example ``(df['union'] == 'yes')``, and ``mask``, the same without its parentheses; ``self``, the column
-        that the error is about; ``common_texts`` and ``periods``, remedies for texts and dates, which are empty if
-        there are none.
+    `node` is the column that an error is about: it is the example of its kind.  The keys are ``number``, ``category``,
+    ``date`` and ``text``, each for example ``df['wage']``; ``number2`` and ``category2``, other columns of these kinds;
+    ``number_name``, ``category_name``, ..., for example ``'wage'``; ``condition``, for example ``(df['union'] ==
+    'yes')``, and ``mask``, the same without its parentheses; ``self``, the column that the error is about;
+    ``common_texts`` and ``periods``, remedies for texts and dates, which are empty if there are none.
     """
     found = {} if view is None else _found(view, node)
     number = found.setdefault("number", "df['x']")

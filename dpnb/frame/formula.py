@@ -26,21 +26,7 @@ MAX_TERMS = 60
 def model_of(
     outcome: Expression, on: list[Expression], family: object, view: TableView
 ) -> tuple[RegressionModel, tuple[str, ...]]:
-    """A checked model, and the names of its terms: the intercept first, then numbers, then categories.
-
-    Parameters
-    ----------
-    outcome : expression
-    on : list of expression
-    family : str
-    view : TableView
-        The view that has these columns.
-
-    Raises
-    ------
-    PlanError
-        There is no such family, or the columns do not fit it.
-    """
+    """A checked model, and the names of its terms: the intercept first, then numbers, then categories."""
     if family not in FAMILIES:
         raise PlanError(f"fit: family must be one of {', '.join(map(repr, FAMILIES))}; got {family!r}")
     if not on:
@@ -64,21 +50,8 @@ def regression_of(
 ) -> tuple[Moments, MomentsView]:
     """Least squares of the first column on the others, from their second moments.
 
-    Parameters
-    ----------
-    nodes : list of expression
-        The outcome, then the columns.
-    view : TableView
-        The view that has these columns.
-    categorical : set of expression, optional
-        Columns of whole numbers that are used as categories.
-    names : mapping, optional
-        Names of terms, of expressions that are not columns of the view.
-
-    Raises
-    ------
-    PlanError
-        A column is named twice, or there is only one.
+    `categorical` are columns of whole numbers that are used as categories; `names` has the names of terms that are not
+    columns of the view.
     """
     if len(nodes) < 2 or len(set(nodes)) != len(nodes):
         raise PlanError(
@@ -97,13 +70,7 @@ def regression_of(
 
 
 def regression_of_formula(text: str, view: TableView) -> tuple[Moments, MomentsView]:
-    """The regression that a formula describes; see `dpnb.frame.formula_text`.
-
-    Raises
-    ------
-    PlanError
-        The text is not a formula, a column does not exist, or an interaction has too many terms.
-    """
+    """The regression that a formula describes; see `dpnb.frame.formula_text`."""
     shown = examples(view)
     formula = parsed_formula(text, f"{shown['number_name'][1:-1]} ~ {shown['number2_name'][1:-1]}")
     main = {factor.name: factor for term in formula.terms for factor in term if len(term) == 1}
@@ -129,10 +96,7 @@ def _interaction(
 ) -> Iterator[tuple[str, Expression]]:
     """The products of an interaction, with their names: numbers as they are, categories as indicators.
 
-    Raises
-    ------
-    PlanError
-        A category has no main effect, which would change the meaning of its indicators.
+    Refuses a category without a main effect, whose absence would change the meaning of its indicators.
     """
     sides: list[list[tuple[str, Expression]]] = []
     for factor in term:
@@ -162,13 +126,7 @@ def _indicator(node: Expression, value: Key) -> Expression:
 
 
 def _check_category(node: Expression, view: TableView) -> None:
-    """Refuse a column without a short list of public values.
-
-    Raises
-    ------
-    PlanError
-        Its values are not public, or there are too many.
-    """
+    """Refuse a column without a short list of public values."""
     values = public_keys_of(node, view.schema)
     if values is None or len(values) > MAX_TERMS:
         count = "a private set of" if values is None else f"{len(values):,}"

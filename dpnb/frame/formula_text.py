@@ -34,17 +34,10 @@ class Factor:
 
 @dataclass(frozen=True)
 class Formula:
-    """A parsed formula.
+    """A parsed formula."""
 
-    Parameters
-    ----------
-    outcome : str
-        Name of the outcome.
-    terms : tuple of tuple of Factor
-        The terms without the intercept, each once: one factor, or the factors of an interaction.
-    """
-
-    outcome: str
+    outcome: str  # name of the column
+    # without the intercept, each once: one factor, or the factors of an interaction
     terms: tuple[tuple[Factor, ...], ...]
 
 
@@ -54,19 +47,7 @@ def is_formula(text: object) -> bool:
 
 
 def parsed_formula(text: str, example: str) -> Formula:
-    """Parse a formula.
-
-    Parameters
-    ----------
-    text : str
-    example : str
-        A formula with the analyst's columns, for messages.
-
-    Raises
-    ------
-    PlanError
-        The text is not a formula of this grammar.
-    """
+    """Parse a formula; `example` is one with the analyst's columns, for messages."""
     return _Parser(text, example).formula()
 
 

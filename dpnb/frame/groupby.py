@@ -200,13 +200,7 @@ class GroupedView(GroupBy):
 
 
 def aggregation_query(of: HasColumns, func: object, columns: Mapping[str, Any], weights: object) -> Query:
-    """The query of ``agg``: named columns, a dict of columns, or aggregations of all numeric columns.
-
-    Raises
-    ------
-    PlanError
-        A column, aggregation or weight does not have one of these forms.
-    """
+    """The query of ``agg``: named columns, a dict of columns, or aggregations of all numeric columns."""
     if func is None:
         return of._ask(*aggregated(of._view, columns, weights))
     if columns:
@@ -238,10 +232,7 @@ def _named(by_column: Mapping[Any, Any]) -> dict[str, tuple[str | ColumnExpr, st
 def aggregated(view: TableView, columns: Mapping[str, Any], weights: object) -> tuple[Measured, AnyView]:
     """The joint query of the named columns.
 
-    Raises
-    ------
-    PlanError
-        A column is not written as name="count", name="units" or name=("column", "verb"), or a weight names no column.
+    Each is written as ``name="count"``, ``name="units"`` or ``name=("column", "verb")``; weights are by these names.
     """
     if not columns:
         shown = examples(view)["number_name"]

@@ -26,25 +26,10 @@ def looked_up(
     suffixes: tuple[str, str],
     schema: Schema,
 ) -> tuple[dict[str, Expression], Expression | None]:
-    """The view's columns with those of a public table, and the condition that the key matches (None for a left join).
+    """The view's columns with those of a public table, and the condition that the key matches.
 
-    Parameters
-    ----------
-    table : data frame
-        Public table.  Its numbers determine the bounds, its strings the categories of the new columns.
-    on : str or list of str
-        Key columns of both tables.
-    how : str
-        ``"inner"`` or ``"left"``.
-    columns : mapping of str to expression
-        Columns of the view.
-    suffixes : pair of str
-    schema : dict
-
-    Raises
-    ------
-    PlanError
-        Not a data frame, no key, keys that are not unique, or a column with other values than numbers or strings.
+    The condition is None for a left join.  The numbers of the public table determine the bounds, its strings the
+    categories of the new columns.  `how` is ``"inner"`` or ``"left"``; the keys must be unique.
     """
     if not is_into_dataframe(table):
         raise PlanError(f"merge: right must be a view of this session's tables or a public data frame; got {table!r}")

@@ -9,25 +9,9 @@ from dpnb.errors import PlanError
 
 
 def with_margins(cells: Query, n_rows: int, name: object, schema: Schema) -> MarginsQuery:
-    """A table of groups with its margins.
+    """A table of groups with its margins, which have the label `name`; its first `n_rows` levels are rows.
 
-    Parameters
-    ----------
-    cells : Query
-        The table.
-    n_rows : int
-        Number of its levels that are rows.
-    name : str
-        Name of the margins.
-    schema : dict
-        The columns of the table.
-
-    Raises
-    ------
-    PlanError
-        The name is not a text or is the key of a group, or there are several levels of columns.
-    RequestError
-        The session cannot release batches.
+    Raises `RequestError` if the session cannot release batches.
     """
     if not isinstance(name, str) or not name or not encodable(name):
         raise PlanError(f"margins_name: must be a non-empty str; got {name!r}; 'All' is the default")

@@ -164,23 +164,9 @@ _REMEDIES: dict[str, str] = {
 
 
 def check_options(verb: str, options: Mapping[str, object], examples: Mapping[str, str], *names: str) -> None:
-    """Refuse arguments of pandas that would change something.
+    """Refuse arguments of pandas that the method does not know, or whose values would change something.
 
-    Parameters
-    ----------
-    verb : str
-        Name of the method, for the message.
-    options : mapping
-        The arguments.
-    examples : mapping
-        The columns for examples; see `dpnb.frame.examples.examples`.
-    *names : str
-        The arguments that the method knows.
-
-    Raises
-    ------
-    PlanError
-        The method has no such argument, or its value would change something.
+    `verb` and `examples` (see `dpnb.frame.examples.examples`) are for messages; `names` are the known arguments.
     """
     for name, value in options.items():
         if name not in names:

@@ -14,18 +14,8 @@ from dpnb.frame.view import TableView
 def period_of(view: TableView, on: object, freq: object) -> Series:
     """The calendar periods of a column of dates, as a column whose public values are groups.
 
-    Parameters
-    ----------
-    view : TableView
-    on : str or None
-        Name of the column; by default the only column of dates.
-    freq : str
-        ``"h"``, ``"D"``, ``"W"``, ``"M"``, ``"Q"`` or ``"Y"``, or an equivalent frequency of pandas.
-
-    Raises
-    ------
-    PlanError
-        There is no such column of dates, or no such period.
+    `on` is the name of the column, by default the only one of dates; `freq` a frequency as in
+    `dpnb._plan.expressions.periods`.
     """
     dates = [name for name, node in view.columns.items() if isinstance(dtype_of(node, view.schema), Timestamp)]
     if on is None:

@@ -38,26 +38,10 @@ class Pipe:
 def applied(
     func: object, receiver: object, args: tuple[Any, ...], options: dict[str, Any], result: type, refusal: str
 ) -> Any:
-    """The expression or query that a function of the analyst builds.
+    """The expression or query that a function of the analyst builds, for example ``lambda x: x**2`` or ``np.sqrt``.
 
-    Parameters
-    ----------
-    func : callable
-        For example ``lambda x: x**2`` or ``np.sqrt``.
-    receiver : column or view
-        Its argument.
-    args, options
-        Its further arguments.
-    result : type
-        What it must build.
-    refusal : str
-        The error's text for any other function.
-
-    Raises
-    ------
-    UnsupportedError
-        `func` is not a function, cannot use a column, or returns something else, which could only be computed from the
-        values of rows.
+    A function that cannot use a column, or returns anything but a `result`, could only be computed from the values of
+    rows; it is refused with the text `refusal`.
     """
     if callable(func):
         try:

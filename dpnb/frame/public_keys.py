@@ -11,13 +11,7 @@ from dpnb.frame.view import TableView
 
 
 def public_keys(view: TableView, by: tuple[GroupLevel, ...], keys: object) -> tuple[tuple[Key, ...], ...] | None:
-    """The keys of groups, checked; None for all of them.
-
-    Raises
-    ------
-    PlanError
-        The groups are not public, the keys are private, or a key is not one of the groups.
-    """
+    """The keys of groups, checked to be public and among the groups; None for all of them."""
     if isinstance(keys, UnsupportedOperations):
         raise PlanError(
             f"keys: {keys!r} is private, so its values are never shown; give a list of public keys, a public table, or "

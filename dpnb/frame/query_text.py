@@ -54,21 +54,9 @@ _ACCESSORS: dict[str, tuple[str, ...]] = {
 
 
 def parsed(text: object, view: TableView, verb: str) -> ColumnExpr:
-    """The expression that a text describes.
+    """The expression that a text describes, for example ``"wage > 1 and union == 'yes'"``.
 
-    Parameters
-    ----------
-    text : str
-        For example ``"wage > 1 and union == 'yes'"``.  A name that is not an identifier is written in backticks.
-    view : TableView
-        The view with the columns.
-    verb : str
-        ``"query"`` or ``"eval"``, for messages.
-
-    Raises
-    ------
-    PlanError
-        The text is not an expression of this kind.
+    A name that is not an identifier is written in backticks.  `verb` is ``"query"`` or ``"eval"``, for messages.
     """
     return _Translator(view, verb).translate(text)
 

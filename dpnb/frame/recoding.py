@@ -56,19 +56,8 @@ _NULLS = ("NAType", "NaTType")
 def recoded(node: Expression, values: tuple[Key, ...], name: str, new: NewValue, *, number: bool = True) -> Expression:
     """The categories of an expression with new values; None for a missing one.
 
-    A map of a map is one map, so that equal queries are recognised.
-
-    Parameters
-    ----------
-    node : expression
-    values : tuple
-        Its categories.
-    name : str
-        The result in words.
-    new : callable
-        Maps a category to its new value.
-    number : bool, default True
-        Whether new values that are all numbers make a number, or numeric categories.
+    A map of a map is one map, so that equal queries are recognised.  `name` is the result in words.  With `number`, new
+    values that are all numbers make a number, otherwise numeric categories.
     """
     changed = tuple(map(new, values))
     if [(type(value), value) for value in changed] == [(type(value), value) for value in values]:
@@ -82,13 +71,7 @@ def recoded(node: Expression, values: tuple[Key, ...], name: str, new: NewValue,
 def table(
     node: Expression, keys: tuple[Key, ...], values: tuple[Key | None, ...], name: str, *, number: bool = True
 ) -> Expression:
-    """A public table of new values: numbers give a bounded number, truth values a condition, others categories.
-
-    Raises
-    ------
-    PlanError
-        Every new value is missing.
-    """
+    """A public table of new values: numbers give a bounded number, truth values a condition, others categories."""
     pairs = [(key, value) for key, value in zip(keys, values, strict=True) if value is not None]
     present = [value for _, value in pairs]
     if not pairs:
@@ -115,12 +98,7 @@ def _lookup(node: Expression, pairs: list[tuple[Key, Key]], name: str, *, number
 def mapped(node: Expression, given: Any, schema: Schema) -> Expression:
     """``column.map(dict)``: the value for each key, missing for all others, as in pandas; a null can be a key.
 
-    Raises
-    ------
-    UnsupportedError
-        A function, which would run on rows.
-    PlanError
-        Not a dict, a key that the column cannot have, values of different kinds, or a column of other values.
+    Raises `UnsupportedError` for a function, which would run on rows.
     """
     kind = dtype_of(node, schema)
     given = dict(given.items()) if is_pandas_series(given) else given
@@ -190,13 +168,7 @@ def otherwise(node: Expression, new: Expression, value: Key) -> Expression:
 
 
 def replaced(node: Expression, pairs: Pairs, schema: Schema) -> Expression:
-    """``column.replace(...)``: new values for some, the others unchanged.
-
-    Raises
-    ------
-    PlanError
-        A value that the column cannot have, a new value of another kind, or texts and dates.
-    """
+    """``column.replace(...)``: new values for some, the others unchanged."""
     kind = dtype_of(node, schema)
     name = f"{operand(node)}.replace({_shown(pairs)})"
     if isinstance(kind, Categorical):
@@ -229,13 +201,7 @@ def _numbers_replaced(node: Expression, pairs: Pairs) -> Expression:
 
 
 def replacements(to_replace: Any, value: Any, given: bool) -> tuple[dict[Key, Key | None], Key | None]:
-    """What ``replace`` takes as pairs of old and new values, and the new value of nulls if there is one.
-
-    Raises
-    ------
-    PlanError
-        Lists of different lengths, a nested dict, or no new value.
-    """
+    """What ``replace`` takes as pairs of old and new values, and the new value of nulls if there is one."""
     if isinstance(to_replace, Mapping):
         pairs = list(to_replace.items())
         if given or any(isinstance(new, Mapping) for _, new in pairs):
@@ -262,11 +228,6 @@ def chosen(condition: Expression, one: Expression | None, other: Expression | No
     """`one` where the condition is true, `other` where it is false; None for missing.
 
     Choices that can be written without `Where` are written so, so that equal queries are recognised.
-
-    Raises
-    ------
-    PlanError
-        Both are missing, or the condition is none.
     """
     if not isinstance(kind := dtype_of(condition, schema), Boolean):
         raise PlanError(
@@ -318,13 +279,7 @@ def _truncated(node: Expression, kind: Numeric) -> Expression:
 
 
 def converted(node: Expression, dtype: object, schema: Schema) -> Expression:
-    """``column.astype(dtype)``: numeric categories and conditions as numbers, numbers as conditions, values as texts.
-
-    Raises
-    ------
-    PlanError
-        Another type, or a column that has no such values.
-    """
+    """``astype(dtype)``: numeric categories and conditions as numbers, numbers as conditions, values as texts."""
     kind = dtype_of(node, schema)
     wanted = _TYPES.get(dtype) if isinstance(dtype, type | str) else None
     match wanted:

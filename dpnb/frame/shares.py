@@ -8,20 +8,9 @@ from dpnb.frame.view import TableView
 
 
 def shares_within(view: TableView, by: tuple[GroupLevel, ...], leading: int) -> Proportions:
-    """The counts as shares that add up to 1 for each combination of the first levels.
+    """The counts as shares that add up to 1 for each combination of the first `leading` levels.
 
-    Parameters
-    ----------
-    view : TableView
-    by : tuple of GroupLevel
-        The levels, whose groups are all combinations of their public values, the last level fastest.
-    leading : int
-        The number of first levels.
-
-    Raises
-    ------
-    PlanError
-        A level has no public values.
+    The groups are all combinations of the levels' public values, the last level fastest.
     """
     size = len(group_keys(view.plan(Count(), by[leading:]), view.schema))
     return Proportions(", ".join(level.name for level in by[:leading]), size)

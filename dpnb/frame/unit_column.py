@@ -13,16 +13,7 @@ from dpnb.frame.view import TableView
 
 
 class UnitColumn(UnsupportedOperations):
-    """What ``frame[column]`` is for the column of the privacy unit.
-
-    Parameters
-    ----------
-    view : TableView
-    name : str
-        Name of the column.
-    by, keys
-        The groups, as of `GroupBy`.
-    """
+    """What ``frame[column]`` is for the column of the privacy unit."""
 
     __slots__ = ("_by", "_keys", "_name", "_view")
 

@@ -18,13 +18,7 @@ _ALIASES = {"average": "mean", "size": "count", "len": "count"}
 
 
 def verb_name(verb: object) -> str:
-    """The name of an aggregation; functions are recognised, never called.
-
-    Raises
-    ------
-    PlanError
-        Neither a name nor a function with a name here.
-    """
+    """The name of an aggregation; functions are recognised, never called."""
     if isinstance(verb, str):
         return _ALIASES.get(verb, verb)
     try:
@@ -48,13 +42,7 @@ def is_unknown_function(verb: object) -> bool:
 
 
 def verb_names(verbs: Iterable[object], where: str) -> list[str]:
-    """The names of several aggregations.
-
-    Raises
-    ------
-    PlanError
-        None, or one twice.
-    """
+    """The names of several aggregations."""
     names = [verb_name(verb) for verb in verbs]
     if not names or len(set(names)) != len(names):
         raise PlanError(f"{where}: needs at least one aggregation, each once; got {names!r}")

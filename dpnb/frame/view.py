@@ -29,39 +29,18 @@ def _no_session(*_: object, **__: object) -> NoReturn:
 
 @dataclass(frozen=True, eq=False)
 class TableView(NotCopyable):
-    """A view of a private table, and the session's functions that make queries from it.
-
-    Parameters
-    ----------
-    source : str or Join
-        Name of the table, or a join of tables.
-    schemas : dict of str to dict
-        Schemas of all tables of the session, by name.
-    unit : str or None
-        The column that identifies the privacy unit of a row.
-    make_query : callable
-        Turns a plan and a view into a query; supplied by the session.
-    discovery : callable
-        Turns the analyst's ``discovery_delta=`` into the plan's text; supplied by the session.
-    fit : callable
-        Launches the fit of a regression to some rows; supplied by the session.
-    assigned : mapping of str to expression, optional
-        The view's columns; by default the declared ones.
-    where : expression, optional
-        Condition that selects the rows of the view; None for all rows.
-    limits : ContributionBounds
-        Contribution bounds of this view, in addition to the session's.
-    """
+    """A view of a private table, and the session's functions that make queries from it."""
 
     source: TableSource
-    schemas: dict[str, Schema]
-    unit: str | None
+    schemas: dict[str, Schema]  # of all tables of the session, by name
+    unit: str | None  # the column that identifies the privacy unit of a row
+    # turns a plan and a view into a query; this and the next two are supplied by the session
     make_query: Callable[[Plan, AnyView], Query]
-    discovery: Callable[[object], str]
-    fit: Callable[..., GradientDescent | Explanation] = _no_session
-    assigned: Mapping[str, Expression] | None = None
-    where: Expression | None = None
-    limits: ContributionBounds = field(default_factory=ContributionBounds)
+    discovery: Callable[[object], str]  # turns the analyst's ``discovery_delta=`` into the plan's text
+    fit: Callable[..., GradientDescent | Explanation] = _no_session  # launches the fit of a regression to some rows
+    assigned: Mapping[str, Expression] | None = None  # the view's columns; by default the declared ones
+    where: Expression | None = None  # selects the rows of the view; None for all rows
+    limits: ContributionBounds = field(default_factory=ContributionBounds)  # in addition to the session's
 
     @cached_property
     def schema(self) -> Schema:
@@ -74,13 +53,7 @@ class TableView(NotCopyable):
         return {name: Column(name) for name in self.schema} if self.assigned is None else self.assigned
 
     def column(self, name: object) -> Expression:
-        """The expression of one column.
-
-        Raises
-        ------
-        PlanError
-            The view has no column of that name.
-        """
+        """The expression of one column."""
         if isinstance(name, str) and name in self.columns:
             return self.columns[name]
         if isinstance(name, str) and name == self.unit:
@@ -104,10 +77,6 @@ class TableView(NotCopyable):
         """Refuse a column of other rows: of another table, or of a view with another filter.
 
         A column of the whole table is accepted in any view of it: an absent filter is implied by this view's.
-
-        Raises
-        ------
-        PlanError
         """
         if other.schemas is not self.schemas or other.source != self.source:
             raise PlanError(f"{verb}: {column!r} must come from the same table; .merge() tables of a session first")
@@ -130,23 +99,11 @@ class TableView(NotCopyable):
         by: tuple[GroupLevel, ...] = (),
         keys: tuple[tuple[Key, ...], ...] | None = None,
     ) -> Query:
-        """A checked query on these rows.
-
-        Raises
-        ------
-        PlanError
-            The plan is invalid, or its groups are not public.
-        """
+        """A checked query on these rows."""
         return self.make_query(self.plan(aggregation, by, keys), view)
 
     def joined(self, other: TableView, on: object, how: str, suffixes: tuple[str, str]) -> TableView:
-        """The join with another table of the session on the privacy unit; see `Frame.merge`.
-
-        Raises
-        ------
-        PlanError
-            The join is not offered, or a table would be joined with itself.
-        """
+        """The join with another table of the session on the privacy unit; see `Frame.merge`."""
         if other.schemas is not self.schemas:
             raise PlanError("merge: both tables must belong to the same session, since they share one budget")
         if self.unit is None:

@@ -33,14 +33,8 @@ class ExactBernoulli:
     """Uniform integers and exact Bernoulli events for one draw.
 
     Words are taken from the source several at a time.  Unused words are discarded with this object after the draw, so
-    no word is used by two draws.
-
-    Parameters
-    ----------
-    source : NoiseSource
-        Source of the random bits.
-    bits : int
-        Length of the longest integer in the draw: it determines after how many words the source is refused as broken.
+    no word is used by two draws.  `bits`, the length of the longest integer in the draw, determines after how many
+    words the source is refused as broken.
     """
 
     __slots__ = ("_refills_left", "_source", "_words")

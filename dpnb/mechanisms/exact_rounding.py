@@ -27,16 +27,8 @@ _MAX_BITS = 1024
 class LazyUniform:
     """A real number uniform on (0, 1/2), whose binary digits are drawn on demand.
 
-    Parameters
-    ----------
-    leading : int
-        The first `bits` binary digits as an integer; below ``2**(bits - 1)`` since the number is below 1/2.
-    bits : int
-        Number of digits in `leading`.
-    more : callable
-        Returns the next `step` random digits as an integer.
-    step : int, default 64
-        Digits per call of `more`.
+    `leading` is the integer of its first `bits` digits, below ``2**(bits - 1)`` since the number is below 1/2.  `more`
+    returns the next `step` random digits as an integer.
     """
 
     def __init__(self, leading: int, bits: int, more: Callable[[], int], step: int = 64) -> None:
@@ -48,10 +40,8 @@ class LazyUniform:
     def extend(self) -> None:
         """Draw the next digits.
 
-        Raises
-        ------
-        InvalidValueError
-            A thousand digits did not decide the draw, as happens with a source that repeats itself.
+        Raises `InvalidValueError` if a thousand digits did not decide the draw, as happens with a source that repeats
+        itself.
         """
         if self.bits > _MAX_BITS:
             raise InvalidValueError(
@@ -72,19 +62,8 @@ class LazyUniform:
 def round_lower_normal(shift: Fraction, scale: Fraction, uniform: LazyUniform) -> int:
     """Round ``shift + scale * Phi^-1(U)`` to the nearest integer, correctly.
 
-    Parameters
-    ----------
-    shift : Fraction
-        Known offset.
-    scale : Fraction
-        Standard deviation, > 0.
-    uniform : LazyUniform
-        U; more of its digits are drawn as needed.
-
-    Returns
-    -------
-    int
-        The nearest integer; ties have probability 0 and need no rule.
+    `scale` is a standard deviation, > 0.  More digits of U are drawn as needed; ties have probability 0 and need no
+    rule.
     """
 
     def at_most(m: int) -> bool:
@@ -111,19 +90,7 @@ def round_lower_normal(shift: Fraction, scale: Fraction, uniform: LazyUniform) -
 
 
 def lies_below(uniform: LazyUniform, threshold: Fraction) -> bool:
-    """Decide whether Phi^-1(U) is below a threshold.
-
-    Parameters
-    ----------
-    uniform : LazyUniform
-        U; more of its digits are drawn as needed.
-    threshold : Fraction
-        In standard deviations.
-
-    Returns
-    -------
-    bool
-    """
+    """Decide whether Phi^-1(U) is below a threshold, in standard deviations; more digits of U are drawn as needed."""
     if threshold >= 0:
         return True
     while True:

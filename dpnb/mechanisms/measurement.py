@@ -45,13 +45,7 @@ class Measurement:
     sigma: float
 
     def to_floats(self) -> NDArray[np.float64]:
-        """The double nearest to each cell's value.
-
-        Returns
-        -------
-        ndarray, shape (cells,)
-            In the units of the sums; infinite where the cell is beyond the range of doubles.
-        """
+        """The double nearest to each cell's value, in the units of the sums; infinite beyond the range of doubles."""
         if min(self.values, default=0) >= -_EXACT_DOUBLE and max(self.values, default=0) <= _EXACT_DOUBLE:
             # Exact integers, so `ldexp` rounds at most once (when the result is subnormal).
             with np.errstate(over="ignore", under="ignore"):
@@ -61,10 +55,7 @@ class Measurement:
     def to_json(self) -> dict[str, Any]:
         """A JSON-safe form, from which `from_json` restores an equal measurement.
 
-        Returns
-        -------
-        dict
-            ``values`` as decimal text, since JSON readers lose integers above 2**53; ``sigma`` as hexadecimal text.
+        ``values`` are decimal texts, since JSON readers lose integers above 2**53; ``sigma`` is a hexadecimal text.
         """
         return {
             "values": [str(value) for value in self.values],
@@ -74,22 +65,7 @@ class Measurement:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Measurement:
-        """The measurement that `to_json` wrote.
-
-        Parameters
-        ----------
-        data : mapping
-            With the keys ``values``, ``exponent`` and ``sigma``.
-
-        Returns
-        -------
-        Measurement
-
-        Raises
-        ------
-        InvalidValueError
-            A key is missing or a value is not a number.
-        """
+        """The measurement that `to_json` wrote; raises `InvalidValueError` if a key is missing or no number."""
         try:
             values = tuple(map(int, data["values"]))
             exponent = int(data["exponent"])

@@ -143,46 +143,17 @@ class PermuteAndFlip:
     def shortfall(self, beta: Number) -> int:
         """How far a winner may be below the largest remaining count, except with probability `beta`.
 
-        With that probability or less, there is a round whose winner is further below the largest of the counts that
-        had not been chosen before it; see this module's docstring.
-
-        Parameters
-        ----------
-        beta : Number
-            In [1e-300, 1).
-
-        Returns
-        -------
-        int
-            In steps of the counts; 0 if a round errs at all with probability at most `beta`.
-
-        Raises
-        ------
-        InvalidValueError
-            beta is out of range.
+        With that probability or less, there is a round whose winner is further below the largest of the counts that had
+        not been chosen before it; see this module's docstring.  `beta` is in [1e-300, 1).  The result is in steps of
+        the counts, and 0 if a round errs at all with probability at most `beta`.
         """
         # Counts are integers: the error is more than w steps only if it is w + 1 or more.
         return max(math.ceil(_log_odds(self.candidates, self.winners, beta) / self.rate) - 1, 0)
 
     def draw(self, counts: Sequence[int], source: NoiseSource) -> tuple[int, ...]:
-        """Choose the winners.
+        """Choose the winners: their indices, in the order in which they were chosen.
 
-        Parameters
-        ----------
-        counts : sequence of int, length `candidates`
-            Private, so never in a message.
-        source : NoiseSource
-            Source of the random bits.
-
-        Returns
-        -------
-        tuple of int
-            Indices of the winners, in the order in which they were chosen.
-
-        Raises
-        ------
-        InvalidValueError
-            The number of counts is another one.
+        The counts are private, so never in a message.
         """
         if len(counts) != self.candidates:
             raise InvalidValueError(f"counts: must be {self.candidates}, one for each candidate; got {len(counts)}")
@@ -207,27 +178,9 @@ class PermuteAndFlip:
 def epsilon_for_shortfall(candidates: int, winners: int, sensitivity: int, shortfall: int, beta: Number) -> Fraction:
     """The epsilon with which no winner falls short by more than `shortfall`, except with probability `beta`.
 
-    Parameters
-    ----------
-    candidates, winners, sensitivity
-        As for `PermuteAndFlip`.
-    shortfall : int
-        In steps of the counts, at least 0.
-    beta : Number
-        In [1e-300, 1).
+    By the formula of `PermuteAndFlip.shortfall`, rounded up to four digits.  The other arguments are as for
+    `PermuteAndFlip`; `shortfall` is in steps of the counts, and `beta` in [1e-300, 1).
 
-    Returns
-    -------
-    Fraction
-        By the formula of `PermuteAndFlip.shortfall`, rounded up to four digits.
-
-    Raises
-    ------
-    InvalidValueError
-        A number is out of range.
-
-    Examples
-    --------
     >>> from fractions import Fraction
     >>> from dpnb.mechanisms.permute_and_flip import PermuteAndFlip, epsilon_for_shortfall
     >>> epsilon = epsilon_for_shortfall(5, 1, 1, shortfall=40, beta=Fraction(1, 20))

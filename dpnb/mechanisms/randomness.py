@@ -35,18 +35,7 @@ class NoiseSource(Protocol):
         ...
 
     def words(self, n: int) -> NDArray[np.uint64]:
-        """Draw fresh words.
-
-        Parameters
-        ----------
-        n : int
-            Number of words, >= 0.
-
-        Returns
-        -------
-        ndarray of uint64, shape (n,)
-            Words that are returned only once.
-        """
+        """Draw `n` fresh words, which are returned only once."""
         ...
 
 
@@ -105,15 +94,8 @@ class NotPrivateSeededSource:
 def derived_source(source: NoiseSource, name: str) -> NoiseSource:
     """The source of one of several users of a source, whose words do not depend on what the others draw.
 
-    Parameters
-    ----------
-    source : NoiseSource
-        The source; only a seeded one has a sequence that several users would share.
-    name : str
-        Name of the user.
+    Only a seeded source has a sequence that several users would share.
 
-    Examples
-    --------
     >>> from dpnb.mechanisms import NotPrivateSeededSource
     >>> from dpnb.mechanisms.randomness import derived_source
     >>> ana, bob = (derived_source(NotPrivateSeededSource(7), name) for name in ("ana", "bob"))
@@ -130,22 +112,6 @@ def checked_words(source: NoiseSource, n: int) -> NDArray[np.uint64]:
     """Draw ``n`` words from a source and check their type and number.
 
     A source that returns floats or too few words would weaken the noise silently.
-
-    Parameters
-    ----------
-    source : NoiseSource
-        Source of the random bits.
-    n : int
-        Number of words, >= 0.
-
-    Returns
-    -------
-    ndarray of uint64, shape (n,)
-
-    Raises
-    ------
-    InvalidValueError
-        The source returned another type or shape.
     """
     words: object = source.words(n)  # the annotation is not trusted
     if not isinstance(words, np.ndarray) or words.dtype != np.uint64 or words.shape != (n,):

@@ -19,8 +19,6 @@ def date_with_interval(value: float, low: float, high: float) -> tuple[str, str]
     The texts are rounded down, and the last one includes its day, minute or second: so no interval looks narrower than
     it is.
 
-    Examples
-    --------
     >>> date_with_interval(1.5e9, 1.4e9, 1.6e9)
     ('2017-07-14', '2014-05-13 to 2020-09-13')
     """

@@ -10,22 +10,12 @@ from dpnb._protocol.snapshot import EXCLUDED_UNITS, ODOMETERS_PAUSED
 
 
 class ErrorExplanation(NamedTuple):
-    """An explanation with its id and title.
+    """An explanation with its id and title."""
 
-    Parameters
-    ----------
-    id : str
-        Target of links: ``#dpnb-explain-<id>``.
-    title : str
-    text : str
-        One sentence, which is shown below an error: it is true of every error of its class.
-    more : str
-        What the panel shows in addition; below an error there is a link to the panel only if there is more to read.
-    """
-
-    id: str
+    id: str  # target of links: ``#dpnb-explain-<id>``
     title: str
-    text: str
+    text: str  # one sentence, which is shown below an error: it is true of every error of its class
+    # What the panel shows in addition; below an error there is a link to the panel only if there is more to read.
     more: str = ""
 
     @property

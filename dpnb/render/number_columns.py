@@ -22,14 +22,7 @@ _LARGEST = 2.0**50
 
 
 def format_numbers(values: Cells, errors: Cells, rounding: str = ROUND_HALF_EVEN) -> list[str]:
-    """The text of each number of an array of shape (n,), rounded to two significant digits of its error.
-
-    Parameters
-    ----------
-    values, errors : float64 array, shape (n,)
-    rounding : str, default ROUND_HALF_EVEN
-        As for `format_number`.
-    """
+    """The text of each number of an array of shape (n,), rounded as by `format_number`."""
     with np.errstate(all="ignore"):
         magnitudes = np.log10(errors)
         known = np.isfinite(values) & np.isfinite(magnitudes) & (errors > 0)
@@ -60,14 +53,7 @@ def numbers_with_intervals(values: Cells, lows: Cells, highs: Cells) -> list[tup
 
 
 def describe_errors(errors: Cells, outputs: tuple[str, tuple[Key, ...]] | None, confidence: float) -> list[str]:
-    """`describe_error` of each answer.
-
-    Parameters
-    ----------
-    errors : float64 array, shape (answers, groups, outputs)
-    outputs, confidence
-        As for `describe_error`.
-    """
+    """`describe_error` of each answer; `errors` has shape (answers, groups, outputs)."""
     if outputs and outputs[0] == "statistic":
         return [describe_error(one, outputs, confidence) for one in errors]
     flat = errors.reshape(len(errors), -1)

@@ -19,14 +19,10 @@ EXACT = Context(prec=400)
 
 
 def format_number(value: float, error: float, rounding: str = ROUND_HALF_EVEN) -> str:
-    """A number rounded to two significant digits of its error.
+    """A number rounded to two significant digits of its error, by a rounding mode of :mod:`decimal`.
 
-    Parameters
-    ----------
-    value, error : float
-    rounding : str, default ROUND_HALF_EVEN
-        A rounding mode of :mod:`decimal`: to nearest for an estimate; ends of intervals are rounded outward and
-        half-widths up, so that no interval looks narrower than it is.
+    To nearest for an estimate; ends of intervals are rounded outward and half-widths up, so that no interval looks
+    narrower than it is.
     """
     if math.isnan(value):
         return "unknown"
@@ -50,12 +46,8 @@ def format_decimals(value: float, decimals: int, rounding: str = ROUND_HALF_EVEN
 def number_with_interval(value: float, low: float, high: float, unclipped: float | None = None) -> tuple[str, str]:
     """An estimate and its interval, rounded to two significant digits of the half-width.
 
-    Parameters
-    ----------
-    value, low, high : float
-    unclipped : float, optional
-        The half-width before the interval was clipped to the range of the quantity, which the noise determines: numbers
-        of the same noise then have the same digits.
+    `unclipped` is the half-width before the interval was clipped to the range of the quantity, which the noise
+    determines: numbers of the same noise then have the same digits.
     """
     error = (float(high) - float(low)) / 2  # Python floats: infinite beyond their range, without a numpy warning
     if unclipped is not None and error < unclipped < math.inf:
@@ -91,16 +83,8 @@ FREE = "free (already known at this target)"
 def format_cost(cost: Loss, share: float, of: str = "the budget") -> str:
     """A cost as text: first the percentage of the budget, then the loss.
 
-    Parameters
-    ----------
-    cost : Loss
-    share : float
-        The cost as a fraction of the budget; NaN without a budget, for which only the loss is written.
-    of : str, default "the budget"
-        The budget, in words.
+    `share` is the cost as a fraction of the budget; NaN without a budget, for which only the loss is written.
 
-    Examples
-    --------
     >>> format_cost(GDP("0.044"), 0.00968)
     '0.97% of the budget (mu 0.044)'
     """
@@ -168,16 +152,10 @@ def error_level(confidence: float, better: str = "") -> str:
 def describe_error(
     errors: Cells, outputs: tuple[str, tuple[Key, ...]] | None, confidence: float, unit: str | None = None
 ) -> str:
-    """A short description of half-widths: of the worst group, or of each statistic.
+    """A short description of half-widths, shape (groups, outputs): of the worst group, or of each statistic.
 
-    Parameters
-    ----------
-    errors : float64 array, shape (groups, outputs)
-    outputs : (str, tuple) or None
-        Name and labels of the outputs, as in an answer.
-    confidence : float
-    unit : str, optional
-        Unit of the errors, if it differs from the answer's.
+    `outputs` is the name and labels of the outputs, as in an answer; `unit` the unit of the errors, if it differs from
+    the answer's.
     """
     if outputs and outputs[0] == "statistic":
         described = zip(outputs[1][:MAX_STATISTICS], errors.T, strict=False)

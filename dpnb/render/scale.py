@@ -8,25 +8,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Ticks:
-    """The ticks of an axis of values.
+    """The ticks of an axis of values."""
 
-    Parameters
-    ----------
-    step : float
-        Distance of the ticks, which are its multiples.
-    decimals : int
-        Decimals of every label.
-    """
-
-    step: float
-    decimals: int
+    step: float  # distance of the ticks, which are its multiples
+    decimals: int  # of every label
 
     @classmethod
     def between(cls, low: float, high: float, most: int) -> Ticks | None:
         """At most about `most` ticks for a range; None if it needs exponents, or is empty.
 
-        Examples
-        --------
         >>> Ticks.between(0, 2400, 6)
         Ticks(step=500, decimals=0)
         >>> Ticks.between(3.68, 4.45, 6)

@@ -47,17 +47,9 @@ def _head_html(text: str) -> str:
 
 
 def table_html(head: Sequence[str], rows: Sequence[Sequence[str]], charts: Sequence[str] = (), *, left: int = 0) -> str:
-    """A table of numbers.
+    """A table of numbers, from HTML of each cell, and of one additional cell for each row in `charts`.
 
-    Parameters
-    ----------
-    head : sequence of str
-    rows : sequence of sequence of str
-        HTML of each cell.
-    charts : sequence of str, optional
-        HTML of one additional cell for each row.
-    left : int, default 0
-        Number of columns of labels, which are aligned to the left.
+    The first `left` columns are labels, which are aligned to the left.
     """
     styles = [f"{LEFT if index < left else NUMBER};{PADDING}" for index in range(len(head))]
     heads = "".join(f'<th style="{style}">{_head_html(text)}</th>' for style, text in zip(styles, head, strict=True))
@@ -72,15 +64,7 @@ def table_html(head: Sequence[str], rows: Sequence[Sequence[str]], charts: Seque
 def facts_text(facts: Sequence[tuple[str, str]], column: int, width: int = 0, indent: str = "") -> list[str]:
     """Lines of names and texts.
 
-    Parameters
-    ----------
-    facts : sequence of (str, str)
-    column : int
-        The column at which the texts start.
-    width : int, optional
-        Width to which the texts are wrapped; not wrapped by default.
-    indent : str, default ""
-        Indentation of the names.
+    The texts start at `column` and are wrapped to `width`, or not if it is 0; the names are indented by `indent`.
     """
     lines = []
     for name, text in facts:

@@ -15,11 +15,7 @@ _FIRST_WORD = re.compile(r"[a-z]+")
 def term_html(text: str, term: str | None = None) -> str:
     """A text as HTML, with the sentence of its term.
 
-    Parameters
-    ----------
-    text : str
-    term : str, optional
-        Key of `TERMS`; by default the first word of the text.  A text without such a term is only escaped.
+    `term` is a key of `TERMS`, by default the first word of the text.  A text without such a term is only escaped.
     """
     first = _FIRST_WORD.match(text)
     sentence = TERMS.get(term or (first[0] if first else ""))

@@ -218,15 +218,9 @@ class Answer(Estimates):
 
 @dataclass(frozen=True, repr=False)
 class _Copied:
-    """The origin of a copied answer: its history, without a session.
+    """The origin of a copied answer: its history, without a session."""
 
-    Parameters
-    ----------
-    answers : tuple of Answer
-        The answers after each observation, without a history themselves.
-    """
-
-    answers: tuple[Answer, ...] = ()
+    answers: tuple[Answer, ...] = ()  # after each observation, without a history themselves
 
     def refine(self, answer: Answer, **target: Any) -> NoReturn:
         self._refuse("refine", answer)

@@ -124,13 +124,7 @@ class Comparison(Displayed):
         return pd.Series(self.outcomes, index=index, dtype="boolean", name=f"{self.operator} {self.number:g}")
 
     def __bool__(self) -> bool:
-        """Whether the comparison holds.
-
-        Raises
-        ------
-        RequestError
-            It is undecided, or several numbers are compared.
-        """
+        """Whether the comparison holds; raises `RequestError` if it is undecided, or several numbers are compared."""
         what = f"{self.description} {self.operator} {self.number:g}"
         if not self.is_scalar:
             raise RequestError(

@@ -11,13 +11,9 @@ from dpnb.results.estimates.noisy import Cells
 
 
 def points_in_time(values: Cells, dates: Sequence[bool]) -> Any:
-    """The numbers of all groups in one column, those that are dates as timestamps; NaT where unknown.
+    """The numbers of all groups, shape (groups, outputs), in one column, those that are dates as timestamps.
 
-    Parameters
-    ----------
-    values : float64 array, shape (groups, outputs)
-    dates : sequence of bool
-        For each output whether it is a date.
+    `dates` says for each output whether it is a date; an unknown one is NaT.
     """
     return _converted(values, dates, "datetime64[us]")
 

@@ -42,13 +42,7 @@ def to_page(value: object) -> str:
 
 @singledispatch
 def to_picture(value: object, history: bool) -> Any:
-    """The plotly figure of an answer, or of its history.
-
-    Raises
-    ------
-    RequestError
-        plotly is not installed, or the value has no history.
-    """
+    """The plotly figure of an answer, or of its history; raises `RequestError` without plotly or without a history."""
     raise RequestError(PLOTLY_MISSING)
 
 

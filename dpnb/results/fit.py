@@ -62,17 +62,9 @@ def without_intervals(values: Floats) -> IntervalArrays:
 def to_original_units(family: Family, design: RegressionDesign, coefficients: Cells) -> Cells:
     """Convert coefficients of columns scaled to [-1, 1] to coefficients of the columns themselves.
 
-    Parameters
-    ----------
-    family : str
-    design : RegressionDesign
-    coefficients : float64 array, shape (chains, width)
-
-    Returns
-    -------
-    float64 array, shape (chains, classes, terms)
-        One class unless the regression is multinomial; for several classes minus their mean over the classes, since
-        adding a constant to all of them does not change the model.
+    From shape (chains, width) to (chains, classes, terms), with one class unless the regression is multinomial.  For
+    several classes their mean over the classes is subtracted, since adding a constant to all of them does not change
+    the model.
     """
     converted = coefficients.reshape(len(coefficients), -1, design.terms).copy()
     if design.classes:
@@ -107,19 +99,8 @@ def start_from(
 ) -> tuple[float, ...] | None:
     """Coefficients to start from, as the analyst gives them, converted to columns scaled to [-1, 1]; None for None.
 
-    Parameters
-    ----------
-    start : Estimates or mapping, optional
-        The coefficients of another fit with the same terms, or numbers by term (0 for a missing term), in the
-        columns' original units.
-    family : str
-    design : RegressionDesign
-    terms : tuple of str
-
-    Raises
-    ------
-    RequestError
-        They have other terms, or are not finite numbers.
+    Either those of another fit with the same terms, or numbers by term (0 for a missing term), in the columns' original
+    units.
     """
     if start is None:
         return None

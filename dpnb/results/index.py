@@ -16,13 +16,7 @@ COLUMNS = {"estimate": "value", "low": "low", "high": "high", "noise_scale": "no
 def pandas_index(
     names: tuple[str, ...], keys: tuple[tuple[Key, ...], ...], outputs: tuple[str, tuple[Key, ...]] | None
 ) -> pd.Index:
-    """One label for each number, group by group.
-
-    Parameters
-    ----------
-    names, keys, outputs
-        Names and labels of the groups and outputs, as in an answer.
-    """
+    """One label for each number, group by group; the arguments are names and labels as in an answer."""
     import pandas as pd  # imported when first used
 
     outer = [(label,) for label in outputs[1]] if outputs else [()]

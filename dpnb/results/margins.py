@@ -36,15 +36,7 @@ class TableWithMargins(Estimates):
 
 
 def table_with_margins(batch: BatchAnswer, name: str) -> TableWithMargins:
-    """The table of a batch of cells, rows, columns and total (without columns: of cells and total).
-
-    Parameters
-    ----------
-    batch : BatchAnswer
-        The answers, in this order.
-    name : str
-        Name of the margins.
-    """
+    """The table of a batch of cells, rows, columns and total, in this order (without columns: of cells and total)."""
     cells = batch.answers[0]
     has_columns = len(batch.answers) > 2
     offsets = np.cumsum([0, *(len(answer.keys) for answer in batch.answers)])

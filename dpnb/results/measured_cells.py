@@ -14,11 +14,6 @@ class MeasuredCells(Sequence[Ids]):
     """The measurements of the cells of one row of the ledger, each of a group of its own.
 
     Made one by one when they are asked for: an answer may have a hundred thousand groups.
-
-    Parameters
-    ----------
-    row : int
-    cells : range
     """
 
     row: int

@@ -49,18 +49,10 @@ TUNED_FOR = 4.0
 
 @dataclass(frozen=True)
 class EstimatedSums:
-    """Estimates of the sums of a query that a batch made, with one noise scale; see `Measurement`.
+    """Estimates of the sums of a query that a batch made, with one noise scale; see `Measurement`."""
 
-    Parameters
-    ----------
-    values : float64 array, shape (numbers,)
-        The estimates, cell by cell.
-    sigma : float
-        Noise scale of each of them.
-    """
-
-    values: Floats
-    sigma: float
+    values: Floats  # shape (numbers,), cell by cell
+    sigma: float  # noise scale of each estimate
 
     def to_floats(self) -> Floats:
         """The estimates."""
@@ -69,23 +61,12 @@ class EstimatedSums:
 
 @dataclass(frozen=True)
 class Observation:
-    """One released measurement and what it cost.
+    """One released measurement and what it cost."""
 
-    Parameters
-    ----------
-    loss : GDP
-        For an estimate of a batch, the loss of one measurement that is as precise.
-    measurement : Measurement or EstimatedSums
-    sensitivity_squared : int
-        Square of the sensitivity C of the measured cells.
-    cells : tuple of int or None
-        Indices of the observed cells, ascending; None for all.
-    """
-
-    loss: GDP
+    loss: GDP  # for an estimate of a batch, the loss of one measurement that is as precise
     measurement: Measurement | EstimatedSums
-    sensitivity_squared: int = 1
-    cells: tuple[int, ...] | None = None
+    sensitivity_squared: int = 1  # square of the sensitivity C of the measured cells
+    cells: tuple[int, ...] | None = None  # indices of the observed cells, ascending; None for all
 
     @property
     def information(self) -> Fraction:
@@ -95,21 +76,12 @@ class Observation:
 
 @dataclass(frozen=True)
 class CombinedObservations:
-    """All observations of one linear query, combined.
+    """All observations of one linear query, combined."""
 
-    Parameters
-    ----------
-    observations : tuple of Observation
-        In the order in which they were made; the first one includes all cells.
-    tau : float, optional
-        Parameter of the confidence sequence, stored with the first observation; None before it, and after a final one.
-    count : int
-        Number of cells.
-    """
-
-    observations: tuple[Observation, ...] = ()
+    observations: tuple[Observation, ...] = ()  # in the order in which they were made; the first one includes all cells
+    # Parameter of the confidence sequence, stored with the first observation; None before it, and after a final one.
     tau: float | None = None
-    count: int = 1
+    count: int = 1  # number of cells
 
     @property
     def first(self) -> CombinedObservations:
@@ -134,12 +106,7 @@ class CombinedObservations:
     def known_loss(self, sensitivity_squared: int, cells: Sequence[int] | None = None) -> GDP:
         """The loss of one observation of some cells that is as informative as what is known of the least known cell.
 
-        Parameters
-        ----------
-        sensitivity_squared : int
-            Square of the sensitivity of these cells.
-        cells : sequence of int, optional
-            All cells by default.
+        `sensitivity_squared` is the square of the sensitivity of these cells, by default all.
         """
         if not self.observations:
             return GDP(0)
@@ -183,13 +150,7 @@ class CombinedObservations:
     def radius(self, alpha: Fraction, further: float | None = None, cells: Sequence[int] | None = None) -> Floats:
         """Half-widths of the intervals of one sum, missed with probability at most `alpha` overall; shape (cells,).
 
-        Parameters
-        ----------
-        alpha : Fraction
-        further : float, optional
-            Noise scale of one further observation that is about to be made.
-        cells : sequence of int, optional
-            The cells of that observation; all by default.
+        `further` is the noise scale of one further observation that is about to be made, of `cells`, by default all.
         """
         if not self.differs_by_cell and cells is None:
             sigmas = [*map(_sigma, self.observations), *([] if further is None else [further])]

@@ -183,13 +183,7 @@ class Operators(Generic[E]):
         return Comparison(operator=sign, number=number, **{name: getattr(self, name) for name in same})
 
     def _refuse_dates(self, verb: str) -> None:
-        """Refuse arithmetic of dates, whose intervals are intervals of time.
-
-        Raises
-        ------
-        RequestError
-            A number is a point in time.
-        """
+        """Refuse arithmetic of dates, whose intervals are intervals of time."""
         if self.dates:
             raise RequestError(
                 f"{verb}: is not offered for dates, such as {self.description}; use .estimate, which is a pandas "

@@ -30,13 +30,7 @@ class Drawn(Protocol):
 
 
 class EstimatesPlot:
-    """Draws estimates: ``answer.plot()``, or ``answer.plot.bar()`` as in pandas.
-
-    Parameters
-    ----------
-    estimates : Estimates
-        What is drawn.
-    """
+    """Draws estimates: ``answer.plot()``, or ``answer.plot.bar()`` as in pandas."""
 
     __slots__ = ("_estimates",)
 
@@ -46,17 +40,8 @@ class EstimatesPlot:
     def __call__(self, *, history: bool = False, **drawing: object) -> Any:
         """The numbers with their intervals as a ``plotly.graph_objects.Figure``; free.
 
-        Parameters
-        ----------
-        history : bool
-            Plot the answers after each observation instead of the current one; for released answers only.
-        **drawing
-            Arguments of pandas, without effect: the figure can be changed by its own methods.
-
-        Raises
-        ------
-        RequestError
-            plotly is not installed, there is no history, or the numbers are dates.
+        With `history`, the answers after each observation; for released answers only.  Arguments of pandas for the
+        drawing have no effect: the figure can be changed by its own methods.
         """
         if not isinstance(history, bool | np.bool_):
             raise RequestError(f"history: must be True or False; got {history!r}")
@@ -70,13 +55,7 @@ class EstimatesPlot:
         return to_picture(self._estimates, bool(history))
 
     def bar(self, **drawing: object) -> Any:
-        """The figure of ``plot()``.
-
-        Parameters
-        ----------
-        **drawing
-            Arguments of pandas for the drawing, which have no effect.
-        """
+        """The figure of ``plot()``; arguments of pandas for the drawing have no effect."""
         return self(history=False, **drawing)
 
     barh = hist = line = bar

@@ -18,24 +18,12 @@ from dpnb.results.observations import Floats, radius_of
 
 @dataclass(frozen=True)
 class StackedObservations:
-    """The observations of several answers; see `CombinedObservations`.
+    """The observations of several answers; see `CombinedObservations`."""
 
-    Parameters
-    ----------
-    values : float64 array, shape (answers, observations, numbers)
-        The measured values of all cells, cell by cell; finite.
-    sigmas : sequence of tuple of float
-        The noise scales of each answer's observations.
-    taus : sequence of float or None
-        The parameter of each answer's confidence sequence; None in all of them, or in none.
-    count : int
-        Number of cells of one answer.
-    """
-
-    values: Floats
-    sigmas: Sequence[tuple[float, ...]]
-    taus: Sequence[float | None]
-    count: int = 1
+    values: Floats  # shape (answers, observations, numbers): the measured values of all cells, cell by cell; finite
+    sigmas: Sequence[tuple[float, ...]]  # the noise scales of each answer's observations
+    taus: Sequence[float | None]  # the parameter of each answer's confidence sequence; None in all of them, or in none
+    count: int = 1  # number of cells of one answer
 
     @property
     def is_refined(self) -> bool:

@@ -41,13 +41,7 @@ UNIT_HASH = "dpnb unit hash"
 
 
 class DaskBackend(NotCopyable):
-    """Tables of Dask, prepared partition by partition.
-
-    Parameters
-    ----------
-    parts : list of delayed MemoryBackend
-    schemas : dict of str to dict
-    """
+    """Tables of Dask, prepared partition by partition; `parts` are delayed `MemoryBackend` objects."""
 
     engine_label = "Dask"
 
@@ -58,18 +52,7 @@ class DaskBackend(NotCopyable):
     def read(cls, tables: Mapping[str, Any], schemas: Schemas, units: Units) -> DaskBackend:
         """Have the workers prepare what the schemas describe.
 
-        Parameters
-        ----------
-        tables : mapping of str to dask.dataframe.DataFrame
-        schemas : dict of str to dict
-        units : dict of str to PrivacyUnit
-
-        Raises
-        ------
-        SchemaError
-            A column is missing.
-        ExecutionError
-            Any other error, with one constant text.
+        Raises `SchemaError` if a column is missing; any other error is an `ExecutionError` with one constant text.
         """
         frames = {name: _columns(table, name, schemas[name], units[name]) for name, table in tables.items()}
         return cls(run_guarded(lambda: run(lambda: _parts(frames, schemas, units)), READING_FAILED), schemas)
@@ -108,17 +91,10 @@ class DaskBackend(NotCopyable):
 
 @dataclass(frozen=True, repr=False)
 class DaskUnitBudgets(NotCopyable):
-    """The budgets of all units, partition by partition, on the workers.
+    """The budgets of all units, partition by partition, on the workers."""
 
-    Parameters
-    ----------
-    parts : list of delayed MemoryBackend
-    units : list of delayed IndividualFilter
-    schemas : dict of str to dict
-    """
-
-    parts: list[Any]
-    units: list[Any]
+    parts: list[Any]  # delayed `MemoryBackend` objects
+    units: list[Any]  # delayed `IndividualFilter` objects
     schemas: Schemas
 
     def after_query(self, query: LinearQuery, terms: UnitChargeTerms) -> tuple[Sums | Groups, DaskUnitBudgets]:
@@ -162,13 +138,7 @@ def _task(work: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def _fetched(tasks: Iterable[Any]) -> list[Any]:
-    """Run tasks whose results are sums, and fetch the results.
-
-    Raises
-    ------
-    ExecutionError
-        A task failed.
-    """
+    """Run tasks whose results are sums, and fetch the results; raises `ExecutionError` if one failed."""
     import dask
 
     results = list(dask.compute(*persisted(tasks)))

@@ -18,15 +18,8 @@ def part_of(
 ) -> nw.Expr:
     """The part of each point in time, or duration, in seconds; a double without a fraction.
 
-    Parameters
-    ----------
-    part : str
-    seconds : Expr
-        Doubles.
-    to_dates : callable
-        Converts days since 1970 to dates.  Unlike a timestamp in some engines, a date has no time zone.
-    divided : callable
-        Divides a column by a constant: see `Engine.divided`.
+    `seconds` are doubles.  `to_dates` converts days since 1970 to dates: unlike a timestamp in some engines, a date has
+    no time zone.  `divided` is `Engine.divided`.
     """
     if part in SPANS:
         return divided(seconds, SPANS[part]).floor()
@@ -62,15 +55,9 @@ def index_of(
     to_dates: Callable[[nw.Expr], nw.Expr],
     divided: Callable[[nw.Expr, float], nw.Expr],
 ) -> nw.Expr:
-    """The number of the calendar period of each point in time; see `dpnb._plan.expressions.calendar.index_of`.
+    """The number of the calendar period of each point in time, as `dpnb._plan.expressions.calendar.index_of`.
 
-    Parameters
-    ----------
-    unit : str
-    seconds : Expr
-        Doubles.
-    to_dates, divided : callable
-        As for `part_of`.
+    For the arguments see `part_of`.
     """
     if unit == "hour":
         return divided(seconds.floor(), 3600.0).floor()

@@ -14,12 +14,7 @@ def ranked(
 ) -> LazyFrame:
     """The frame with ``rank``: the rank of each row among its unit's rows, from 1.
 
-    Parameters
-    ----------
-    engine : Engine
-    frame : LazyFrame
-    contents, finer : mapping of str to Expr
-        As for `dpnb._backends.contribution.ranks`, by the names of temporary columns.
+    `contents` and `finer` are as for `dpnb._backends.contribution.ranks`, by the names of temporary columns.
     """
     kept = frame.collect_schema().names()
     frame = engine.row_hash(frame.with_columns(**contents, **finer), ["name", *contents], "h_content")
@@ -46,13 +41,7 @@ def first_rows(frame: LazyFrame, max_rows: int, by: tuple[str, ...] = ("unit",))
 def first_groups(engine: Engine, frame: LazyFrame, max_groups: int, cell: list[str]) -> LazyFrame:
     """The rows in the first groups of each unit, by a hash of its name and of column ``content``.
 
-    Parameters
-    ----------
-    engine : Engine
-    frame : LazyFrame
-    max_groups : int
-    cell : list of str
-        The columns that identify a group; they also order groups with equal hashes.
+    The columns `cell` identify a group; they also order groups with equal hashes.
     """
     groups = engine.distinct(frame.select("unit", "name", *dict.fromkeys([*cell, "content"])))
     groups = engine.row_hash(groups, ["name", "content"], "h_content")

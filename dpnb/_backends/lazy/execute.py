@@ -51,12 +51,7 @@ FITS = 2.0**62
 
 
 def refuse_query(query: LinearQuery, schema: Schema, engine: str) -> None:
-    """Refuse, when a query is built, what only a table in memory supports.
-
-    Raises
-    ------
-    UnsupportedError
-    """
+    """Refuse, when a query is built, what only a table in memory supports."""
     plan = query.plan
     if any(isinstance(feature, GradientFeature | ModelLossFeature) for feature in query.features):
         raise UnsupportedError(
@@ -111,23 +106,13 @@ class FeatureColumns:
 
 @dataclass(frozen=True, repr=False)
 class SelectedRows:
-    """The rows that count, with column ``cell`` and those of the features.  A private value.
-
-    Parameters
-    ----------
-    table : LazyTable
-        The table of the rows.
-    frame : LazyFrame
-    columns : list of FeatureColumns or None
-        The columns of each feature; None for features that count units.
-    values : tuple of str
-        The columns with the values of the groups, in place of ``cell``: then sums are grouped by these, and the few
-        sums, not the many rows, are given their cells.
-    """
+    """The rows that count, with column ``cell`` and those of the features.  A private value."""
 
     table: LazyTable
     frame: LazyFrame
-    columns: list[FeatureColumns | None]
+    columns: list[FeatureColumns | None]  # of each feature; None for features that count units
+    # The columns with the values of the groups, in place of ``cell``: then sums are grouped by these, and the few sums,
+    # not the many rows, are given their cells.
     values: tuple[str, ...] = ()
 
     def of_units(self, units: LazyFrame) -> SelectedRows:

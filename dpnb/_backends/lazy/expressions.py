@@ -61,17 +61,7 @@ class NarwhalsEvaluator(Evaluation[nw.Expr, NumberColumn, nw.Expr]):
     """The rows of one table, for the expressions of one query.
 
     A long expression is materialised as a column of `frame` and used by its name, so that the engine's plan grows
-    linearly with the query, not exponentially.
-
-    Parameters
-    ----------
-    table : LazyTable
-    schema : dict
-
-    Attributes
-    ----------
-    frame : LazyFrame
-        The table's frame with the materialised columns, and only the rows that are kept.
+    linearly with the query, not exponentially.  `frame` has only the rows that are kept.
     """
 
     def __init__(self, table: LazyTable, schema: Schema) -> None:

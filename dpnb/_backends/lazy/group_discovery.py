@@ -29,25 +29,13 @@ COUNTS: dict[str, list[nw.Expr]] = {"s": []}
 
 @dataclass(frozen=True, repr=False)
 class UnitGroups:
-    """The pairs of units and groups, without repetition.  A private value.
-
-    Parameters
-    ----------
-    table : LazyTable
-    frame : LazyFrame
-    cell : list of str
-        The columns that identify a group.
-    to_keys : list of callable
-        Convert their values to keys.
-    is_counted : bool
-        Whether the pairs have been counted already, in column ``s_0``.
-    """
+    """The pairs of units and groups, without repetition.  A private value."""
 
     table: LazyTable
     frame: LazyFrame
-    cell: list[str]
-    to_keys: list[ToKey]
-    is_counted: bool = False
+    cell: list[str]  # the columns that identify a group
+    to_keys: list[ToKey]  # convert the values of these columns to keys
+    is_counted: bool = False  # the pairs have been counted already, in column ``s_0``
 
     def of_units(self, units: LazyFrame) -> UnitGroups:
         """The pairs of some units."""

@@ -48,19 +48,9 @@ T = TypeVar("T")
 class LazyBackend(SourceResolver[LazyTable]):
     """Tables of one engine, and the joins and parts that queries use; creating them reads no row.
 
-    Parameters
-    ----------
-    engine : Engine
-    tables : mapping of str to native frame
-    schemas : dict of str to dict
-    units : dict of str to PrivacyUnit
-
-    Raises
-    ------
-    SchemaError
-        A column is missing, or has a type that cannot hold what the schema declares; the plan of a table shows that its
-        rows may differ between reads; a limit of the units can be kept only where rows are in memory; or the engine
-        does not describe a table in time.
+    Raises `SchemaError` if a column is missing, or has a type that cannot hold what the schema declares; the plan of a
+    table shows that its rows may differ between reads; a limit of the units can be kept only where rows are in memory;
+    or the engine does not describe a table in time.
     """
 
     def __init__(
@@ -206,12 +196,7 @@ class LazyBackend(SourceResolver[LazyTable]):
         refuse_query(query, self.schema(query.plan.source), self.engine.name)
 
     def refuse_individual(self, mode: OnExhausted) -> None:
-        """Refuse individual accounting where rows are units, or where a unit would be clipped.
-
-        Raises
-        ------
-        SchemaError
-        """
+        """Refuse individual accounting where rows are units, or where a unit would be clipped."""
         engine = self.engine.name
         if not all(self._sources[name].has_units for name in self._names):
             raise SchemaError(
@@ -269,20 +254,11 @@ def _refuse_norm(name: str, unit: PrivacyUnit, engine: Engine) -> None:
 
 @dataclass(frozen=True, repr=False)
 class LazyUnitBudgets(NotCopyable):
-    """The budgets of all units of tables in an engine, as a table there for each share of the units.
-
-    Parameters
-    ----------
-    tables : LazyBackend
-    start : UnitSpending
-        Spending of every share before the first query.
-    spent : tuple of UnitSpending
-        Spending of each share after it.
-    """
+    """The budgets of all units of tables in an engine, as a table there for each share of the units."""
 
     tables: LazyBackend
-    start: UnitSpending
-    spent: tuple[UnitSpending, ...] = ()
+    start: UnitSpending  # spending of every share before the first query
+    spent: tuple[UnitSpending, ...] = ()  # spending of each share after it
 
     def after_query(self, query: LinearQuery, terms: UnitChargeTerms) -> tuple[Sums | Groups, LazyUnitBudgets]:
         """The result of a query over its active units, and the unit budgets after it."""

@@ -36,37 +36,19 @@ MAX_DOUBLE = sys.float_info.max
 
 @dataclass(frozen=True, repr=False)
 class LazyTable:
-    """The rows that count, in their engine.  A private value: it has no repr, and none of it may be shown.
-
-    Parameters
-    ----------
-    engine : Engine
-    frame : LazyFrame
-        For each column of the schema ``<stem>``: the number, the seconds, the text or the value of a category, as it is
-        in the table.  ``unit`` and ``name`` unless each row is a unit.
-    stems : dict of str to str
-        Stem of each column of the schema.
-    codes : dict of str to dict
-        The codes of the declared values that a column with categories can contain, by its stem.
-    public : PublicTables
-    schema : dict
-    has_units : bool
-        False if each row is a unit.
-    max_rows : int or None
-        Largest number of rows of a unit; None if unknown.
-    is_prepared : bool
-        Whether the frame has all columns as queries use them, and no others.
-    """
+    """The rows that count, in their engine.  A private value: it has no repr, and none of it may be shown."""
 
     engine: Engine
+    # For each column of the schema ``<stem>``: the number, the seconds, the text or the value of a category, as it is
+    # in the table.  ``unit`` and ``name`` unless each row is a unit.
     frame: LazyFrame
-    stems: dict[str, str]
-    codes: dict[str, dict[Any, int]]
+    stems: dict[str, str]  # of each column of the schema
+    codes: dict[str, dict[Any, int]]  # of the declared values that a column with categories can contain, by its stem
     public: PublicTables
     schema: Schema
-    has_units: bool
-    max_rows: int | None
-    is_prepared: bool = False
+    has_units: bool  # False if each row is a unit
+    max_rows: int | None  # largest number of rows of a unit; None if unknown
+    is_prepared: bool = False  # the frame has all columns as queries use them, and no others
 
     @property
     def unit_kind(self) -> StorageType | None:
@@ -173,12 +155,8 @@ def engine_table(
 ) -> LazyTable:
     """The columns in the schema as expressions of an engine, for all units or a share of them; reads no row.
 
-    All rows of a unit: those that count are chosen by `dpnb._backends.lazy.row_limits`.
-
-    Raises
-    ------
-    SchemaError
-        A column is missing, or has a type that cannot hold what the schema declares.
+    All rows of a unit: those that count are chosen by `dpnb._backends.lazy.row_limits`.  Raises `SchemaError` if a
+    column is missing, or has a type that cannot hold what the schema declares.
     """
     frame = engine.opened(native)
     types = frame.collect_schema()

@@ -31,18 +31,8 @@ class PublicTables:
     ) -> LazyFrame:
         """The frame with the value of each key of a column, as another column.
 
-        Parameters
-        ----------
-        frame : LazyFrame
-        column : str
-        keys : sequence
-            Distinct texts, doubles or integers, as the column contains.
-        values : sequence
-            The value of each key, integers or doubles.
-        default : int or float
-            The value for anything else.
-        to : str
-            Name of the new column.
+        The keys are distinct texts, doubles or integers, as the column contains; their values are integers or doubles.
+        Anything else has the value `default`.
         """
         if not keys:
             return frame.with_columns(nw.lit(default).alias(to))

@@ -11,12 +11,7 @@ from dpnb.errors import UnsupportedError
 
 
 def refuse_expression(node: Node, schema: Schema, engine: str) -> None:
-    """Refuse operations that engines round differently.
-
-    Raises
-    ------
-    UnsupportedError
-    """
+    """Refuse operations that engines round differently."""
     if isinstance(node, Arithmetic) and node.operator in ("//", "%") and node.right not in (Literal(1), Literal(1.0)):
         kind = dtype_of(node.left, schema)
         by = node.right.value if isinstance(node.right, Literal) else 0.5

@@ -24,12 +24,7 @@ HASH, LAST = "h_first", "h_last"
 def with_first_rows(table: LazyTable, max_rows: int, *, keep: bool) -> LazyTable:
     """The table with at most `max_rows` rows of each unit, and its columns prepared.
 
-    Parameters
-    ----------
-    table : LazyTable
-    max_rows : int
-    keep : bool
-        Whether the rows are computed once and kept in the engine, which must then be in this process.
+    With `keep`, the rows are computed once and kept in the engine, which must then be in this process.
     """
     engine = table.engine
     table = table.all_prepared()
@@ -90,19 +85,9 @@ def has_small_units(engine: Engine, frame: LazyFrame, key: str) -> bool:
 def last_hashes(sorting: Integers, max_rows: int) -> tuple[Integers, Integers, Integers, int]:
     """The units with more than `max_rows` rows, each with the hash of the last row that counts.
 
-    Parameters
-    ----------
-    sorting : int64 array, shape (rows,)
-        Of each row its unit, from 0 to 2**32 - 1, times 2**31, plus its hash.
-    max_rows : int
-
-    Returns
-    -------
-    units, last : int64 arrays
-    tied : int64 array
-        The units that have two rows with the same hash; their last hash is not to be used.
-    count : int
-        The number of units.
+    `sorting` is for each row its unit, from 0 to 2**32 - 1, times 2**31, plus its hash.  Returns the units, their last
+    hashes, the units that have two rows with the same hash (their last hash is not to be used), and the number of
+    units.
     """
     sorting = np.sort(sorting)
     units = sorting >> PRIME_BITS

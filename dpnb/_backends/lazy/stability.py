@@ -15,13 +15,7 @@ from dpnb.errors import SchemaError
 
 
 def refuse_unstable(name: str, native: Any, engine: Engine) -> None:
-    """Refuse a table whose plan shows that its rows may differ between reads.
-
-    Raises
-    ------
-    SchemaError
-        The plan shows this; the message does not quote it.
-    """
+    """Refuse a table whose plan shows that its rows may differ between reads; the message does not quote the plan."""
     try:
         cause = engine.unstable(native)
     except Exception:  # noqa: BLE001  (a plan that cannot be inspected shows nothing)

@@ -30,26 +30,13 @@ MAX_EXPONENT = 400
 
 @dataclass(frozen=True, repr=False)
 class UnitSpending:
-    """The spending of each unit.  SENSITIVE, like everything derived from it.
-
-    Parameters
-    ----------
-    engine : Engine
-    budget : Fraction
-        Budget of each unit, as mu squared.
-    drop : bool
-        Whether a unit whose budget has once been too small is excluded from all later queries.
-    units : LazyFrame, optional
-        ``unit``, ``spent``, ``inside``, of the units that some query has used.
-    others : float
-        What each other unit has spent.
-    """
+    """The spending of each unit.  SENSITIVE, like everything derived from it."""
 
     engine: Engine
-    budget: Fraction
-    drop: bool
-    units: LazyFrame | None = None
-    others: float = 0.0
+    budget: Fraction  # of each unit, as mu squared
+    drop: bool  # a unit whose budget has once been too small is excluded from all later queries
+    units: LazyFrame | None = None  # ``unit``, ``spent``, ``inside``, of the units that some query has used
+    others: float = 0.0  # what each other unit has spent
 
     @classmethod
     def nothing(cls, engine: Engine, budget: Fraction, mode: OnExhausted) -> UnitSpending:
@@ -59,11 +46,7 @@ class UnitSpending:
     def charge(self, squares: LazyFrame, terms: UnitChargeTerms) -> tuple[LazyFrame, UnitSpending]:
         """The units included in a query (``unit``), among those it uses, and the spending after it.
 
-        Parameters
-        ----------
-        squares : LazyFrame
-            ``unit``, each once, and ``square``, its squared norm, rounded up.
-        terms : UnitChargeTerms
+        `squares` has ``unit``, each once, and ``square``, its squared norm, rounded up.
         """
         frame = squares.select("unit", loss=_losses(nw.col("square"), terms))
         if self.units is not None:

@@ -97,14 +97,8 @@ def sum_of_blocks(
 ) -> T:
     """The sum of the results of `work` for each block, of which few exist at a time; there is at least one block.
 
-    Parameters
-    ----------
-    work : callable
-    blocks : sequence
-    add : callable
-        Adds two results; the order in which blocks are added is arbitrary.
-    at_once : int, optional
-        The number of threads; by default that of the cores.
+    `add` adds two results; the order in which blocks are added is arbitrary.  There are `at_once` threads, by default
+    as many as cores.
     """
     lock, total = threading.Lock(), list[T]()
 

@@ -33,15 +33,8 @@ def sums_and_counts(
 def cell_sums(values: NDArray[Any] | None, cells: NDArray[Any] | None, counts: Mask, count: int) -> Integers:
     """Exact sums of `values` (of ones for None) by cell over the rows that count, for up to 2**31 rows.
 
-    Parameters
-    ----------
-    values : array of int, shape (rows,), optional
-        Less than 2**31 in size where rows count.
-    cells : array of int, shape (rows,), optional
-        From 0 to ``count - 1`` where rows count, of a type that holds ``count``; 0 if left out.
-    counts : bool array, shape (rows,)
-    count : int
-        Number of cells.
+    Where rows count, values are less than 2**31 in size, and cells from 0 to ``count - 1``, of a type that holds
+    ``count``; without `cells`, all are 0.
     """
     totals = np.zeros(count, np.int64)
     if cells is None:

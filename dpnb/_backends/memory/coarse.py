@@ -47,21 +47,11 @@ def coarse_codes(values: Floats, column: Bounded) -> CodeArray:
 
 
 class Threshold(NamedTuple):
-    """A comparison of a column with a constant, as the kernel takes it.
+    """A comparison of a column with a constant, as the kernel takes it."""
 
-    Parameters
-    ----------
-    least : float64
-        Values that are at least this are on one side.
-    code : int16
-        Its code.
-    above : bool
-        Whether the comparison is true for these, or for the others.
-    """
-
-    least: np.float64
-    code: np.int16
-    above: bool
+    least: np.float64  # values that are at least this are on one side
+    code: np.int16  # of `least`
+    above: bool  # whether the comparison is true for these values, or for the others
 
     @classmethod
     def of(cls, operator: ComparisonOperator, constant: float, column: Bounded) -> Threshold:

@@ -71,12 +71,7 @@ class NumpyEvaluator(Evaluation[Mask, Any, Any]):
 
     Each is computed once, unless `forget` is called meanwhile.
 
-    Parameters
-    ----------
-    table : PreparedTable
-    schema : dict
-    rows_at_once : int, optional
-        The number of rows of each of the `pieces`; by default they are those of the whole block.
+    `rows_at_once` is the number of rows of each of the `pieces`, by default those of the whole block.
     """
 
     def __init__(self, table: PreparedTable, schema: Schema, rows_at_once: int | None = None) -> None:
@@ -417,18 +412,9 @@ def _bytes_of(result: Any) -> int:
 
 @dataclass(frozen=True)
 class _LookupKeys:
-    """Values of a key column to look up.
-
-    Parameters
-    ----------
-    code_of : dict
-        The code of each value.
-    table : int64 array
-        The code for each code of the column, -1 for none; for a numeric column the code of each of `numbers`.
-    numbers : float64 array or None
-        The values of a numeric column, ascending; otherwise None.
-    """
+    """Values of a key column to look up."""
 
     code_of: Mapping[Key, int]
+    # the code for each code of the column, -1 for none; for a numeric column the code of each of `numbers`
     table: NDArray[np.int64]
-    numbers: Floats | None
+    numbers: Floats | None  # the values of a numeric column, ascending; otherwise None

@@ -57,18 +57,9 @@ Active = Callable[[UnitIndices, Floats], Mask | None]
 def execute(query: LinearQuery, table: PreparedTable, schema: Schema, active: Active | None = None) -> Sums:
     """Sum the contributions of the rows that count, cell by cell.
 
-    Parameters
-    ----------
-    query : LinearQuery
-    table : PreparedTable
-    schema : dict
-    active : callable, optional
-        Maps the units that have a row which counts, and their squared norms, rounded up, to a mask of active units.
-
-    Returns
-    -------
-    array of int, shape (measured cells * slots,)
-        The slots of the first cell, of the second, ...; exact: int64, or Python integers if one needs more bits.
+    `active` maps the units that have a row which counts, and their squared norms, rounded up, to a mask of active
+    units.  The result has the slots of the first cell, of the second, ..., and is exact: int64, or Python integers if
+    one needs more bits.
     """
     if query.clip_squared is not None or (active is not None and not has_fast_norms(query)):
         return UnitBlocks(query, table, schema).sums(active)
@@ -115,14 +106,7 @@ def scaled_sums(query: LinearQuery, table: PreparedTable, schema: Schema, norms:
 
 
 class UnitBlocks:
-    """The vectors of the units of a query, in blocks of whole units.
-
-    Parameters
-    ----------
-    query : LinearQuery
-    table : PreparedTable
-    schema : dict
-    """
+    """The vectors of the units of a query, in blocks of whole units."""
 
     def __init__(self, query: LinearQuery, table: PreparedTable, schema: Schema) -> None:
         self._query, self._units = query, len(table.names)
@@ -199,17 +183,7 @@ def _squares(
 
 
 class _RowBlock:
-    """The contribution of a block of rows to a query.
-
-    Parameters
-    ----------
-    query : LinearQuery
-    keys : Lookup, optional
-        The lookup of a row's cell, if keys are given.
-    rows : NumpyEvaluator
-    is_active : bool array, optional
-        Whether each unit is active.
-    """
+    """The contribution of a block of rows to a query; `keys` looks up a row's cell, if keys are given."""
 
     def __init__(
         self, query: LinearQuery, keys: Lookup | None, rows: NumpyEvaluator, is_active: Mask | None = None
@@ -293,17 +267,7 @@ class _RowBlock:
 
 
 class _RowSums:
-    """Some rows of a block, for features that are sums over rows.
-
-    Parameters
-    ----------
-    query : LinearQuery
-    rows : NumpyEvaluator
-    cells : array of int or None
-        The cell of each row.
-    counts : bool array
-        Which rows count.
-    """
+    """Some rows of a block, for features that are sums over rows."""
 
     def __init__(self, query: LinearQuery, rows: NumpyEvaluator, cells: NDArray[Any] | None, counts: Mask) -> None:
         self._query, self._rows, self._cells, self._counts = query, rows, cells, counts

@@ -53,14 +53,7 @@ for _power in range(1, 14):
 def total(feature: GradientFeature, rows: NumpyEvaluator, units: Integers, chosen: Integers | slice) -> Integers:
     """The exact, unweighted sum of all units' gradients, shape (slots,).
 
-    Parameters
-    ----------
-    feature : GradientFeature
-    rows : NumpyEvaluator
-    units : int64 array
-        The unit of every row, ascending.
-    chosen : int64 array or slice
-        Rows that count, ascending.
+    `units` is the unit of every row, and `chosen` are the rows that count, both ascending.
     """
     sums = np.zeros(feature.slots, np.int64)  # an entry of a unit is at most 2**30, so 2**33 units fit
     for _, values in _gradients(feature, rows, units[chosen], chosen):
@@ -100,24 +93,12 @@ def model_losses(feature: ModelLossFeature, rows: NumpyEvaluator) -> Floats:
 
 @dataclass(frozen=True, repr=False)
 class _DesignColumns:
-    """The columns of some rows.
+    """The columns of some rows."""
 
-    Parameters
-    ----------
-    sizes : tuple of int
-        Number of indicators of each category.
-    numbers : list of float64 array
-        Numbers, scaled to -1 to 1.
-    codes : list of int64 array
-        Index of each category's value; the first has no indicator.
-    outcome : array
-        A number, or the index of its value.
-    """
-
-    sizes: tuple[int, ...]
-    numbers: list[Floats]
-    codes: list[Integers]
-    outcome: NDArray[Any]
+    sizes: tuple[int, ...]  # number of indicators of each category
+    numbers: list[Floats]  # scaled to -1 to 1
+    codes: list[Integers]  # index of each category's value; the first has no indicator
+    outcome: NDArray[Any]  # a number, or the index of its value
 
     @classmethod
     def of(
@@ -268,10 +249,7 @@ def _long_sum(entries: Callable[[int, int], Floats], start: int, end: int, at_on
 def _scaled_down(values: Floats) -> Integers:
     """The gradients, clipped by scaling down toward zero; shape (units, chains * width).
 
-    Parameters
-    ----------
-    values : float64 array, shape (units, chains, width)
-        In whole steps; modified in place.
+    `values`, of shape (units, chains, width) in whole steps, is modified in place.
     """
     squares = values * values
     width = values.shape[2]

@@ -35,14 +35,7 @@ def present_groups(
     """Every group that some unit has, in an order that does not depend on rows, with its number of units.
 
     A unit counts in at most as many groups as its bounds allow, chosen by a hash of its name and the group's key.
-
-    Parameters
-    ----------
-    query : LinearQuery
-    table : PreparedTable
-    schema : dict
-    active : callable, optional
-        Maps units and their squared norms, which are their numbers of groups, to a mask of active units.
+    `active` maps units and their squared norms, which are their numbers of groups, to a mask of active units.
     """
     with np.errstate(all="ignore"):
         groups = _BlockwiseUnitGroups(query, NumpyEvaluator(table, schema, rows_at_once(query)), table)
@@ -79,14 +72,7 @@ def affected_units(query: LinearQuery, table: PreparedTable, schema: Schema) -> 
 
 
 class _BlockwiseUnitGroups:
-    """The pairs of units and groups, block by block.
-
-    Parameters
-    ----------
-    query : LinearQuery
-    rows : NumpyEvaluator
-    table : PreparedTable
-    """
+    """The pairs of units and groups, block by block."""
 
     def __init__(self, query: LinearQuery, rows: NumpyEvaluator, table: PreparedTable) -> None:
         nodes = [group.expression for group in query.plan.group_by]

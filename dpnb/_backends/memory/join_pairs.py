@@ -43,14 +43,7 @@ T = TypeVar("T")
 
 
 class JoinedRows:
-    """Every pair of rows that one unit has in two tables.  A private value: it has no repr, and it holds no pairs.
-
-    Parameters
-    ----------
-    left, right : PreparedTable or JoinedRows
-    schemas : pair of dict
-    source : Join
-    """
+    """Every pair of rows that one unit has in two tables.  A private value: it has no repr, and it holds no pairs."""
 
     def __init__(
         self,

@@ -40,36 +40,22 @@ class Kernels:
     """Compiled functions of a block's rows, called without the interpreter's lock.
 
     All arrays are contiguous.  A row's cell may have any value where the row does not count.
-
-    Parameters
-    ----------
-    total : callable
-        ``total(counts, values)``: the sum of int32 values over the rows that count.
-    add : callable
-        ``add(counts, cells, values, sums)``: add these sums by cell to ``sums[:, 0]``, and the numbers of rows that
-        count to ``sums[:, 1]``.
-    count : callable
-        ``count(counts, cells, ones)``: add the numbers of rows that count by cell to ``ones``.
-    at_least : callable
-        ``at_least(values, codes, least, code, wanted, out)``: whether each value is at least ``least``, if ``wanted``
-        is true, otherwise whether it is less; see `dpnb._backends.memory.coarse` for the codes.
     """
 
-    total: Callable[..., int]
+    total: Callable[..., int]  # ``total(counts, values)``: the sum of int32 values over the rows that count
+    # ``add(counts, cells, values, sums)``: add these sums by cell to ``sums[:, 0]``, and the numbers of rows that count
+    # to ``sums[:, 1]``
     add: Callable[..., None]
-    count: Callable[..., None]
+    count: Callable[..., None]  # ``count(counts, cells, ones)``: add the numbers of rows that count by cell to ``ones``
+    # ``at_least(values, codes, least, code, wanted, out)``: whether each value is at least ``least``, if ``wanted`` is
+    # true, otherwise whether it is less; see `dpnb._backends.memory.coarse` for the codes
     at_least: Callable[..., None]
 
 
 class _Compilation:
     """The compilation in this process.
 
-    Attributes
-    ----------
-    thread : Thread or None
-        None before `start`.
-    kernels : Kernels or None
-        None until the thread has ended, and after a failure.
+    `thread` is None before `start`; `kernels` is None until the thread has ended, and after a failure.
     """
 
     def __init__(self) -> None:

@@ -126,22 +126,12 @@ class MemoryBackend(SourceResolver[PreparedTable | JoinedRows]):
 
 @dataclass(frozen=True, repr=False)
 class MemoryUnitBudgets(NotCopyable):
-    """The budgets of all units of tables in memory.
-
-    Parameters
-    ----------
-    tables : MemoryBackend
-    units : IndividualFilter
-    watched : int
-        A unit whose charge by each query is recorded, for its own statement; -1 for none.
-    asked_of_watched : float
-        The charge that the last query requested of this unit, as mu squared.
-    """
+    """The budgets of all units of tables in memory."""
 
     tables: MemoryBackend
     units: IndividualFilter
-    watched: int = -1
-    asked_of_watched: float = 0.0
+    watched: int = -1  # a unit whose charge by each query is recorded, for its own statement; -1 for none
+    asked_of_watched: float = 0.0  # the charge that the last query requested of this unit, as mu squared
 
     def after_query(self, query: LinearQuery, terms: UnitChargeTerms) -> tuple[Sums | Groups, MemoryUnitBudgets]:
         """The result of a query over its active units, and the unit budgets after it."""

@@ -98,16 +98,9 @@ def first_per_unit_cell(units: Integers, cells: NDArray[Any] | None) -> Integers
 
 
 class _Vectors:
-    """The vectors of a block.  If a sum could need more than 62 bits, all values are Python integers.
+    """The vectors of a block, whose counted rows are at the ascending indices `at`, in `cells`.
 
-    Parameters
-    ----------
-    query : LinearQuery
-    rows : NumpyEvaluator
-    at : int64 array
-        Rows that count, ascending.
-    cells : int64 array
-        Cells of these rows.
+    If a sum could need more than 62 bits, all values are Python integers.
     """
 
     def __init__(self, query: LinearQuery, rows: NumpyEvaluator, at: Integers, cells: Integers) -> None:
@@ -193,12 +186,7 @@ class _Vectors:
 
 
 class _Entries:
-    """Entries of single rows, which are added up whenever there are many: then a unit has one for each component.
-
-    Parameters
-    ----------
-    query : LinearQuery
-    """
+    """Entries of single rows, which are added up whenever there are many: then a unit has one for each component."""
 
     def __init__(self, query: LinearQuery) -> None:
         self._width, self._max_norm_squared = query.cells * query.slots, query.l2_sensitivity_squared

@@ -57,19 +57,10 @@ def row_mask(
     *,
     contents: Integers | None = None,
 ) -> Mask:
-    """Which rows count.
+    """Which rows count: those that pass `where`, have a group and no missing expression, and are within the limits.
 
-    Parameters
-    ----------
-    where : expression, optional
-    required : tuple of expression
-        Expressions that must not be missing.
-    cells : array of int, optional
-        The cell of each row's group, -1 for none; by default all rows are in one cell.
-    limits : ContributionBounds
-    rows : NumpyEvaluator
-    contents : int64 array, optional
-        For `first_groups`; by default the cells.
+    `cells` is the cell of each row's group, -1 for none; by default all rows are in one cell.  `contents` is for
+    `first_groups`; by default the cells.
     """
 
     def of_piece(piece: NumpyEvaluator) -> Mask:

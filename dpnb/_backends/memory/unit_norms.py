@@ -39,15 +39,7 @@ def has_fast_norms(query: LinearQuery) -> bool:
 
 
 def row_norms_squared(query: LinearQuery, counts: Mask, values: RowValues) -> Floats:
-    """The squared norm of each row, rounded up, if rows are units; 0 for rows that do not count.
-
-    Parameters
-    ----------
-    query : LinearQuery
-    counts : bool array, shape (rows,)
-        Which rows count.
-    values : callable
-    """
+    """The squared norm of each row, rounded up, if rows are units; 0 for rows that do not count."""
     squares: Floats | float = 0.0
     for feature in query.features:
         squares = squares + _row_squares(feature, *values(feature))
@@ -59,14 +51,7 @@ def unit_norms_squared(
 ) -> tuple[Integers, Floats]:
     """For each unit with rows the index of its first row, and its squared norm, rounded up.
 
-    Parameters
-    ----------
-    query : LinearQuery
-    units : int64 array, shape (rows,)
-        Unit of each row that counts, ascending.
-    cells : int64 array, shape (rows,), optional
-        Cell of each of these rows; None if there is only one.
-    values : callable
+    `units` is the unit, and `cells` the cell (None if there is only one), of each row that counts; units are ascending.
     """
     starts = starts_of([units])
     sizes = _sizes(starts, len(units))
@@ -97,14 +82,8 @@ class _UnitNorms:
     A run is the rows of one unit in one cell.  Runs are in the order of units and cells, so that rows in the order of
     their runs are still in the order of their units.
 
-    Parameters
-    ----------
-    starts, sizes : int64 array, shape (units,)
-        The first row of each unit, and the number of its rows.
-    cells : int64 array, shape (rows,), optional
-        The cell of each row; None if there is only one.
-    width : int
-        Number of cells.
+    `starts` and `sizes` are the first row of each unit and the number of its rows; `cells` is the cell of each row,
+    None if there is only one, and `width` the number of cells.
     """
 
     def __init__(self, starts: Integers, sizes: Integers, cells: Integers | None, width: int) -> None:
@@ -178,15 +157,8 @@ def _shared_nodes(cell: Integers, leaves: Integers, levels: int, max_rows: int) 
     Their sum is that of the squares of the numbers of rows in the nodes.  Compares all pairs of a unit's rows: if units
     are small, this is many times as fast as sorting.
 
-    Parameters
-    ----------
-    cell : int64 array, shape (rows,)
-        The cell of each row, different for each unit; rows of a unit are together.
-    leaves : int64 array, shape (rows,)
-    levels : int
-        Number of levels of the tree.
-    max_rows : int
-        Largest number of rows of a unit.
+    `cell` differs between units, and the rows of a unit are together.  `max_rows` is the largest number of rows of a
+    unit.
     """
     kind = np.dtype(np.int16 if BRANCHING**levels < 2**14 else np.int64)
     leaf: NDArray[Any] = leaves.astype(kind)

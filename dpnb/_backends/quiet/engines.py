@@ -24,17 +24,10 @@ def run_silently(
     frames: Sequence[Any],
     run: Callable[[Callable[[], T]], T] = lambda work: work(),
 ) -> T:
-    """Run work on an engine without showing its output.
+    """Run work on an engine, one of polars, duckdb, pyspark and dask, without showing its output.
 
-    Parameters
-    ----------
-    work : callable
-    engine : str
-        One of polars, duckdb, pyspark and dask.
-    frames : sequence of native frames
-        The frames that it works on.
-    run : callable, optional
-        Calls the work, perhaps in a thread that continues when this one is interrupted.
+    `frames` are the native frames that it works on; `run` may call it in a thread that continues when this one is
+    interrupted.
     """
 
     def silenced() -> T:
@@ -127,12 +120,7 @@ _clients: set[str] = set()
 def quiet_worker(client_process: Process, client_streams: set[streams.FileIdentity]) -> None:
     """Discard the output of a worker that would appear in the client's process.
 
-    Parameters
-    ----------
-    client_process : Process
-        The process of the client.
-    client_streams : set of Identity
-        Where the standard streams of that process lead: a worker that it has started writes there too.
+    `client_streams` are where the standard streams of that process lead: a worker that it has started writes there too.
     """
     loggers.silence()
     if client_process == (_THIS, os.getpid()):

@@ -26,13 +26,7 @@ FileIdentity = tuple[int, int]
 
 
 class _SilencedTask:
-    """A task during which the output is discarded.
-
-    Parameters
-    ----------
-    waited_for : bool
-        False if an interrupt may abandon it.
-    """
+    """A task during which the output is discarded; `waited_for` is False if an interrupt may abandon it."""
 
     def __init__(self, waited_for: bool) -> None:
         self.waited_for = waited_for
@@ -61,12 +55,9 @@ _logging: list[int] = []
 def discard_output(*, waited_for: bool = True) -> Iterator[None]:
     """Show nothing that this process prints, logs or warns of during the block.
 
-    Parameters
-    ----------
-    waited_for : bool, default True
-        False in a thread that continues when an interrupt abandons its work.  Until it ends the descriptors stay
-        replaced, but Python's own streams are restored after the interrupt; where these write to the descriptors, as in
-        a terminal, both are restored.
+    `waited_for` is False in a thread that continues when an interrupt abandons its work.  Until it ends the descriptors
+    stay replaced, but Python's own streams are restored after the interrupt; where these write to the descriptors, as
+    in a terminal, both are restored.
     """
     work = _SilencedTask(waited_for)
     try:

@@ -78,13 +78,7 @@ K = TypeVar("K", Numeric, Boolean, String)
 
 
 def literal_kind(value: Key) -> Dtype:
-    """The type of a constant.
-
-    Raises
-    ------
-    PlanError
-        A number that is neither 0 nor between `MIN_MAGNITUDE` and `MAX_MAGNITUDE` in absolute value.
-    """
+    """The type of a constant: a number must be 0 or between `MIN_MAGNITUDE` and `MAX_MAGNITUDE` in absolute value."""
     if isinstance(value, bool):
         return Boolean()
     if isinstance(value, str):
@@ -97,13 +91,7 @@ def literal_kind(value: Key) -> Dtype:
 
 
 def date_literal(node: Expression, literal: Literal) -> Timestamp:
-    """A constant that is compared with dates.
-
-    Raises
-    ------
-    PlanError
-        The constant is not a date.
-    """
+    """A constant that is compared with dates; raises `PlanError` if it is not a date."""
     try:
         seconds = seconds_of(iso_time(literal.value, words(node)))
     except SchemaError as error:
@@ -119,13 +107,7 @@ def number_of(value: Key, kind: Dtype) -> float:
 
 
 def needs(wanted: type[K], node: Expression, kind: Dtype, rule: str) -> K:
-    """The type of an argument, checked to be the required one.
-
-    Raises
-    ------
-    PlanError
-        The argument is of another type.
-    """
+    """The type of an argument, checked to be the required one."""
     if not isinstance(kind, wanted):
         refuse(node, f"{rule}; this is {described(kind)}")
     return kind
@@ -144,11 +126,5 @@ def described(kind: Dtype) -> str:
 
 
 def refuse(node: Expression, fault: str) -> NoReturn:
-    """Refuse an expression.
-
-    Raises
-    ------
-    PlanError
-        Always.
-    """
+    """Refuse an expression."""
     raise PlanError(f"{words(node)}: {fault}")

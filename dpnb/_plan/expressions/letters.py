@@ -31,8 +31,6 @@ _TABLES = {case: str.maketrans(dict(letters)) for case, letters in LETTERS.items
 def changed_case(text: str, case: Case) -> str:
     """The text in lower or upper case.
 
-    Examples
-    --------
     >>> changed_case("ZOË Straße", "lower"), changed_case("Straße", "upper")
     ('zoë straße', 'STRAßE')
     """

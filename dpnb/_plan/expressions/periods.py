@@ -45,20 +45,7 @@ ALIASES: dict[str, PeriodUnit] = {
 
 
 def period_of(node: Expression, freq: object) -> Period:
-    """The periods of a date column, by a frequency as pandas writes it.
-
-    Parameters
-    ----------
-    node : expression
-        Dates.
-    freq : str or pandas offset
-        One of those in the module docstring.
-
-    Raises
-    ------
-    PlanError
-        The frequency is another one.
-    """
+    """The periods of a date column, by one of the frequencies in the module docstring (text or pandas offset)."""
     alias = getattr(freq, "freqstr", freq)
     unit = ALIASES.get(alias) if isinstance(alias, str) else None
     if unit is None:

@@ -51,19 +51,14 @@ Nulls = OneOf["any", "never", "special"]
 class Rule:
     """The rule of a node.
 
-    Parameters
-    ----------
-    kind : callable
-        Maps the node and the types of its arguments to the type of the result, or raises PlanError.
-    nulls : str
-        Where the result is missing: ``"any"``: where any argument is missing; ``"never"``: nowhere; ``"special"``: by a
-        rule of the node.
-    rounded : callable
-        Maps the node to whether libraries round it differently, so that its result can lie just outside its bounds.
+    `kind` maps the node and the types of its arguments to the type of the result, or raises `PlanError`.
     """
 
     kind: Callable[..., Dtype]
+    # Where the result is missing: ``"any"``: where any argument is missing; ``"never"``: nowhere; ``"special"``: by a
+    # rule of the node.
     nulls: Nulls = "any"
+    # whether libraries round the node differently, so that its result can lie just outside its bounds
     rounded: Callable[[Any], bool] = lambda node: False  # comparisons, selections and correctly rounded arithmetic
 
 
@@ -98,11 +93,7 @@ RULES: dict[type[Node], Rule] = {
 def dtype_of(node: Expression, schema: Schema) -> Dtype:
     """The type of an expression; raises if it is not defined for every row.
 
-    Raises
-    ------
-    PlanError
-        An unknown column, incompatible operands, an undeclared category, or a constant or bound that is neither 0 nor
-        between `MIN_MAGNITUDE` and `MAX_MAGNITUDE` in absolute value.
+    A constant or bound must be 0, or between `MIN_MAGNITUDE` and `MAX_MAGNITUDE` in absolute value.
     """
     if isinstance(node, Column):
         kind = _column(node.name, schema)
@@ -117,13 +108,7 @@ def dtype_of(node: Expression, schema: Schema) -> Dtype:
 
 
 def numeric_dtype_of(node: Expression, schema: Schema, verb: str) -> Numeric:
-    """The bounds of an expression that is to be summed; a condition counts as 1 where it is true.
-
-    Raises
-    ------
-    PlanError
-        The expression is not a number.
-    """
+    """The bounds of an expression that is to be summed; a condition counts as 1 where it is true."""
     kind = dtype_of(node, schema)
     if isinstance(kind, Boolean):
         return Numeric(0, 1, whole=True)
@@ -140,23 +125,14 @@ def numeric_dtype_of(node: Expression, schema: Schema, verb: str) -> Numeric:
 def public_keys_of(node: Expression, schema: Schema) -> tuple[Key, ...] | None:
     """The public values that an expression can have, in order; None for texts.
 
-    Raises
-    ------
-    PlanError
-        The values cannot be listed.
+    Raises `PlanError` if they cannot be listed.
     """
     values = _public_values(node, schema)
     return None if values is None else tuple(values)
 
 
 def public_key_count(node: Expression, schema: Schema) -> int | None:
-    """The number of the values of `public_keys_of`, which are not listed.
-
-    Raises
-    ------
-    PlanError
-        The values cannot be listed.
-    """
+    """The number of the values of `public_keys_of`, without listing them; raises `PlanError` as it does."""
     values = _public_values(node, schema)
     return None if values is None else len(values)
 

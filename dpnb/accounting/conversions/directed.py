@@ -70,12 +70,8 @@ def log(ctx: Any, number: Fraction) -> Any:
 def directed(terms: Callable[[Any], tuple[Any, ...]], *, up: bool) -> Fraction:
     """A bound on the sum of `terms(context)` that differs from it by less than a double can show.
 
-    Parameters
-    ----------
-    terms : callable
-        Maps a context to the terms at its precision, each accurate to 2^15 units in the last place.
-    up : bool
-        Whether the bound is an upper bound; otherwise it is a lower bound.
+    Each term must be accurate to 2^15 units in the last place at the precision of the context.  With `up` the bound is
+    an upper bound, otherwise a lower one.
     """
     ctx, bits = context(), _BITS
     while True:
@@ -113,13 +109,7 @@ def settle(guess: float, holds: Callable[[float], bool], safe: float) -> float:
 
 
 def checked_delta(delta: Number, *, name: str = "delta") -> Fraction:
-    """A delta, in [0, 1).
-
-    Raises
-    ------
-    InvalidValueError
-        It is out of range, or not a number.
-    """
+    """A delta, in [0, 1)."""
     number = exact(delta, name=name)
     if not 0 <= number < 1:
         raise InvalidValueError(f"{name} must be at least 0 and below 1, got {shown(delta)}; give for example 1e-6")
@@ -127,13 +117,7 @@ def checked_delta(delta: Number, *, name: str = "delta") -> Fraction:
 
 
 def checked_order(order: Number) -> Fraction:
-    """A Renyi order, above 1.
-
-    Raises
-    ------
-    InvalidValueError
-        It is out of range, or not a number.
-    """
+    """A Renyi order, above 1."""
     number = exact(order, name="order")
     if number <= 1:
         raise InvalidValueError(f"order must be above 1, got {shown(order)}; give for example 8")
@@ -141,13 +125,7 @@ def checked_order(order: Number) -> Fraction:
 
 
 def is_tight(method: object) -> bool:
-    """Whether `method` is ``"tight"`` rather than ``"simple"``.
-
-    Raises
-    ------
-    InvalidValueError
-        It is neither.
-    """
+    """Whether `method` is ``"tight"`` rather than ``"simple"``."""
     if not isinstance(method, str) or method not in ("tight", "simple"):
         raise InvalidValueError(f"method must be 'tight' or 'simple', got {shown(method)}; leave it out for 'tight'")
     return method == "tight"

@@ -71,13 +71,7 @@ def delta_from_mu(mu: Number, *, epsilon: Number) -> float:
 
 
 def delta_of_gdp(mu_squared: Fraction, epsilon: Fraction) -> Fraction:
-    """The delta of mu-GDP at epsilon as an upper bound, above it by at most two `SLACK`.
-
-    Parameters
-    ----------
-    mu_squared, epsilon : Fraction
-        At least 0.
-    """
+    """The delta of mu-GDP at epsilon as an upper bound, above it by at most two `SLACK`."""
     if not mu_squared:
         return Fraction(0)
     ctx = context()

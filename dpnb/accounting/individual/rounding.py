@@ -66,13 +66,7 @@ def plus_up_within(
 ) -> tuple[Floats, NDArray[np.bool_]]:
     """The sums a + b, rounded up, where they are at most the limit, and a mask of these; elsewhere max(a, otherwise).
 
-    Parameters
-    ----------
-    limit : float
-    a, b : float64 array
-    otherwise : float
-    allowed : bool array, optional
-        The mask is false where this is.
+    The mask is false where `allowed` is.
     """
     sums, within = np.empty(len(a)), np.empty(len(a), np.bool_)
     for start in range(0, len(a), _BLOCK):

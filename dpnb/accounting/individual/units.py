@@ -40,10 +40,7 @@ UnitIndices = NDArray[np.int64] | NDArray[np.int32]
 def per_unit(values: ArrayLike, name: str, units: int | None = None) -> Floats:
     """An array with one finite entry >= 0 for each unit, as doubles; numbers between doubles are rounded up.
 
-    Raises
-    ------
-    InvalidValueError
-        Another shape, no numbers, or an entry that is not finite or negative; the message is constant.
+    The message of a refusal is constant, because the entries may be private.
     """
     try:
         array = _doubles_up(values)
@@ -60,13 +57,7 @@ def per_unit(values: ArrayLike, name: str, units: int | None = None) -> Floats:
 
 
 def unit_count(units: object) -> int:
-    """The number of units, >= 0.
-
-    Raises
-    ------
-    InvalidValueError
-        It is not an integer or negative; the message is constant, because the number may be private.
-    """
+    """The number of units, >= 0; the message of a refusal is constant, because the number may be private."""
     if isinstance(units, bool) or not isinstance(units, (int, np.integer)) or units < 0:
         raise InvalidValueError("units must be a whole number of at least 0; give an int")
     return int(units)
@@ -75,10 +66,7 @@ def unit_count(units: object) -> int:
 def budget_as_double(budget: Number, *, name: str) -> float:
     """The largest double within the budget: a double is at most this if and only if it is at most the budget.
 
-    Raises
-    ------
-    InvalidValueError
-        The budget is negative, or 2^1000 or more.
+    The budget must be less than 2^1000.
     """
     number = non_negative(budget, name=name)
     if number >= _BUDGET_LIMIT:
@@ -87,13 +75,7 @@ def budget_as_double(budget: Number, *, name: str) -> float:
 
 
 def positive_literal(value: Number, *, name: str) -> Fraction:
-    """A noise scale or clip, > 0: a float is its binary value, from which noise is generated, not its decimal.
-
-    Raises
-    ------
-    InvalidValueError
-        The number is not finite, or is zero or less.
-    """
+    """A noise scale or clip, > 0: a float is its binary value, from which noise is generated, not its decimal."""
     positive(value, name=name)
     return _literal(value)
 

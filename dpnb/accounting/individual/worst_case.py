@@ -113,13 +113,7 @@ class WorstCaseGDPFilter(WorstCaseFilter[GDP], GDPFilter):
     """The worst case under a budget in Gaussian differential privacy."""
 
     def mu_squared(self, loss: Loss) -> Fraction:
-        """A loss as mu squared.
-
-        Parameters
-        ----------
-        loss : Loss
-            The loss of one release.
-        """
+        """A loss as mu squared."""
         return self.to_filter_loss(loss).mu_squared
 
 
@@ -128,13 +122,7 @@ class WorstCaseZCDPFilter(WorstCaseFilter[ZCDP], ZCDPFilter):
     """The worst case under a budget in zero-concentrated differential privacy."""
 
     def mu_squared(self, loss: Loss) -> Fraction:
-        """A loss as mu squared: twice the rho of a Gaussian answer.
-
-        Parameters
-        ----------
-        loss : Loss
-            The loss of one release.
-        """
+        """A loss as mu squared: twice the rho of a Gaussian answer."""
         return 2 * self.to_filter_loss(loss).rho
 
 

@@ -254,13 +254,7 @@ def loss_from_json(stored: Mapping[str, str]) -> Loss:
 
 
 def not_negative(parts: tuple[Fraction, ...]) -> tuple[Fraction, ...]:
-    """The parts of a loss, unchanged.
-
-    Raises
-    ------
-    InvalidValueError
-        A part is negative.
-    """
+    """The parts of a loss, unchanged; raises `InvalidValueError` if one is negative."""
     for part in parts:
         if part.numerator < 0:
             raise InvalidValueError(

@@ -49,10 +49,7 @@ class Accumulator(OdometerState):
     def truncated_guarantee(self, threshold: Fraction) -> Loss:
         """The loss of a view that is cut where the bound would exceed a threshold: see :class:`TruncatedView`.
 
-        Parameters
-        ----------
-        threshold : Fraction
-            Fixed beforehand, at least 0.
+        The threshold must be fixed beforehand.
         """
         raise NotImplementedError
 

@@ -21,10 +21,7 @@ def intrinsic_time(loss: Loss) -> tuple[Fraction, Fraction]:
     (for PureGDP both);
     ``convert(loss, ZCDP)`` beforehand gives 2 epsilon tanh(epsilon/2) instead, which is smaller.
 
-    Raises
-    ------
-    ConversionError
-        The loss is RDP of some orders, or not a known loss.
+    Raises `ConversionError` for RDP of some orders, which has no such amount.
     """
     if isinstance(loss, GDP):
         return loss.mu_squared, loss.delta
@@ -43,13 +40,7 @@ def intrinsic_time(loss: Loss) -> tuple[Fraction, Fraction]:
 
 
 def renyi_loss(loss: Loss, order: Fraction) -> Fraction:
-    """The Renyi loss at one order.
-
-    Raises
-    ------
-    ConversionError
-        No theorem bounds the loss at this order, or the loss has a delta.
-    """
+    """The Renyi loss at one order; raises `ConversionError` if no theorem bounds it, or the loss has a delta."""
     same = isinstance(loss, RDP) and loss.orders == (order,)
     counted = loss if same else convert(loss, RDP, orders=[order])
     if counted.delta:

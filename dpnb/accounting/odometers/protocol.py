@@ -64,13 +64,7 @@ class OdometerState(Frozen):
     measure: ClassVar[str]
 
     def step(self, loss: Loss) -> Self:
-        """The odometer after `loss`.
-
-        Parameters
-        ----------
-        loss : Loss
-            The loss of one release.
-        """
+        """The odometer after `loss`."""
         raise NotImplementedError
 
     @safe_repr

@@ -16,20 +16,11 @@ _NOTHING = "Nothing has been released that costs anything, so "
 def time_uniform_statement(
     bound: float, failure: Fraction, *, costs_nothing: bool, overspent: bool, of_a_view: bool
 ) -> str:
-    """The sentence of a time-uniform odometer.
+    """The sentence of a time-uniform odometer, whose bound is in nats.
 
-    Parameters
-    ----------
-    bound : float
-        In nats.
-    failure : Fraction
-        The chance that the sentence is wrong at any moment.
-    costs_nothing : bool
-        No loss above 0 was counted.
-    overspent : bool
-        The losses' deltas exceed the slack.
-    of_a_view : bool
-        A loss was approximate, so the bound is on the loss of a view that determines the answers.
+    `failure` is the chance that the sentence is wrong at any moment.  `costs_nothing` says that no loss above 0 was
+    counted, `overspent` that the losses' deltas exceed the slack, and `of_a_view` that a loss was approximate, so the
+    bound is on the loss of a view that determines the answers.
     """
     if costs_nothing:
         return f"{_NOTHING}the privacy loss so far is 0."
@@ -47,14 +38,8 @@ def time_uniform_statement(
 def accumulator_statement(bound: float, budget: str, measure: str) -> str:
     """The sentence of an accumulator.
 
-    Parameters
-    ----------
-    bound : float
-        The bound of the accumulator.
-    budget : str
-        The kind of budget, for example ``rho-zCDP``.
-    measure : str
-        The parameter of such a budget that must be at least `bound`.
+    `budget` is the kind of budget, for example ``rho-zCDP``, and `measure` the parameter of such a budget that must be
+    at least `bound`.
     """
     if bound == 0:
         return f"{_NOTHING}everything so far is inside every budget."
@@ -67,15 +52,7 @@ def accumulator_statement(bound: float, budget: str, measure: str) -> str:
 
 
 def spent_statement(spent: str, kind: str) -> str:
-    """The sentence for the spending of a filter.
-
-    Parameters
-    ----------
-    spent : str
-        The loss in words; empty if nothing is spent.
-    kind : str
-        The kind of loss.
-    """
+    """The sentence for the spending of a filter: `spent` is the loss in words, or empty if nothing is spent."""
     if not spent:
         return f"{_NOTHING}everything so far is inside every budget."
     return f"Everything so far is inside every budget of {kind} that was fixed beforehand and is at least {spent}."

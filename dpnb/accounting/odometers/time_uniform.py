@@ -22,22 +22,12 @@ _ZERO = Fraction(0)
 
 @dataclass(frozen=True, init=False, repr=False)
 class TimeUniformOdometer(OdometerState):
-    """Base class of the time-uniform odometers.
-
-    Attributes
-    ----------
-    delta : Fraction
-        The probability that the bound is ever exceeded.
-    deltas : Fraction
-        Sum of the losses' deltas.
-    pointwise : Fraction
-        Sum of the deltas of PointwiseDP losses, which is added to the bound.
-    """
+    """Base class of the time-uniform odometers."""
 
     measure: ClassVar[str] = "epsilon"
-    delta: Fraction
-    deltas: Fraction
-    pointwise: Fraction
+    delta: Fraction  # the probability that the bound is ever exceeded
+    deltas: Fraction  # sum of the losses' deltas
+    pointwise: Fraction  # sum of the deltas of PointwiseDP losses, which is added to the bound
 
     @property
     def kind(self) -> OdometerKind:
@@ -107,18 +97,10 @@ class TimeUniformOdometer(OdometerState):
 
 @dataclass(frozen=True, init=False, repr=False)
 class IntrinsicTimeOdometer(TimeUniformOdometer):
-    """Base class of the three odometers of Whitehouse et al. 2023, Theorem 3: a boundary in V.
+    """Base class of the three odometers of Whitehouse et al. 2023, Theorem 3: a boundary in V."""
 
-    Attributes
-    ----------
-    slack_delta : Fraction
-        Bound on the sum of the losses' deltas; the confidence is 1 - delta - slack_delta.
-    v : Fraction
-        The sum V of mu^2 for GDP losses, 2 rho for zCDP losses and epsilon^2 for DP losses.
-    """
-
-    slack_delta: Fraction
-    v: Fraction
+    slack_delta: Fraction  # bound on the sum of the losses' deltas; the confidence is 1 - delta - slack_delta
+    v: Fraction  # the sum V of mu^2 for GDP losses, 2 rho for zCDP losses and epsilon^2 for DP losses
 
     @property
     def failure(self) -> Fraction:

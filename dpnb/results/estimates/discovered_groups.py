@@ -36,17 +36,10 @@ only just reached the threshold.
 
 
 def named_groups(measurement: Measurement, least: int, alpha: float) -> IntervalArrays:
-    """The numbers of units of discovered groups with their intervals.
+    """The numbers of units of discovered groups with their intervals, each of which may miss with `alpha`.
 
-    Parameters
-    ----------
-    measurement : Measurement
-        The measurement of the discovered groups only.
-    least : int
-        The smallest multiple of the output grid at which a group is discovered; see
-        `dpnb.mechanisms.partition_selection.least_named`.
-    alpha : float
-        Probability with which each interval may miss, in (0, 1).
+    `least` is the smallest multiple of the output grid at which a group is discovered; see
+    `dpnb.mechanisms.partition_selection.least_named`.
     """
     sigma = measurement.sigma
     threshold = float(Fraction(2 * least - 1, 2) * Fraction(2) ** measurement.exponent)
@@ -69,15 +62,7 @@ def named_groups(measurement: Measurement, least: int, alpha: float) -> Interval
 
 
 def widest(sigma: float, threshold: float, alpha: float) -> float:
-    """The largest half-width that the interval of a discovered group can have, for previews.
-
-    Parameters
-    ----------
-    sigma, threshold : float
-        In units.
-    alpha : float
-        Probability with which the interval may miss.
-    """
+    """The largest half-width, in units, that the interval of a discovered group can have, for previews."""
     excess = np.linspace(0.0, 6.0, 301)
     one = (1 - threshold) / sigma
     low = truncated_mean(excess, math.log(alpha / 2), least=one)[0]

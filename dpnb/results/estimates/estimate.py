@@ -42,17 +42,8 @@ def estimate(
 ) -> IntervalArrays:
     """Turn noisy sums into estimates.
 
-    Parameters
-    ----------
-    query : LinearQuery
-    view : View
-    sums : float64 array, shape (cells, slots)
-        Sums in integer steps of the grid.
-    sigma : float64 array, shape (cells,)
-        Noise scale of the sums.
-    radius : float64 array, shape (cells,)
-        Half-width of the interval of one sum.
-    schema : dict
+    `sums`, of shape (cells, slots), are in integer steps of the grid.  `sigma` is the noise scale of the sums, and
+    `radius` the half-width of the interval of one sum, both of shape (cells,).
     """
     z = radius / sigma
 

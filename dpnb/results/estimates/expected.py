@@ -74,19 +74,10 @@ def half_widths(
     Where the half-width depends on the number of rows, it also depends on the true value, and is then between a
     smallest and a largest value; `place` selects the position between them.
 
-    Parameters
-    ----------
-    query : LinearQuery
-    view : View
-    sigma, radius : float64 arrays, shape (cells,)
-        Noise scale after the release, and half-width of the interval of one sum.
-    schema : dict
-    known : float64 array, shape (cells, slots), optional
-        Sums released before, at which the errors of non-linear statistics are predicted.
-    rows : float64 array, shape (cells,), optional
-        Number of rows of each group, released or public, for errors that depend on it.
-    place : float, default 1
-        0 for the smallest half-width that is possible given the number of rows, 1 for the largest; on a log scale.
+    `sigma` and `radius`, of shape (cells,), are the noise scale after the release and the half-width of the interval of
+    one sum.  `known`, of shape (cells, slots), are sums released before, at which the errors of non-linear statistics
+    are predicted; `rows` the number of rows of each group, released or public.  `place` is 0 for the smallest
+    half-width that is possible given the number of rows, and 1 for the largest, on a log scale.
     """
     with np.errstate(all="ignore"):
         return _half_widths(query, view, sigma, radius, schema, known, rows, place)

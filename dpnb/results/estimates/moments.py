@@ -38,18 +38,9 @@ CLEAR = 3.0
 class MomentSums:
     """The noisy moments of some columns, and of the indicators of some categories.
 
-    Parameters
-    ----------
-    features : list of Feature
-        In the order of `moment_order`.
-    sums : list of NoisyArrays
-        The sums of each feature.
-    middle, reach : float64 array, shape (columns,)
-        Middle and half-width of the bounds, by which the columns are scaled to [-1, 1].
-    sizes : list of int
-        Number of indicators of each categorical column.
-    z : float64 array, shape (cells,)
-        Half-width of an interval in standard deviations.
+    The features are in the order of `moment_order`; `middle` and `reach`, the middles and half-widths of the columns'
+    bounds, scale the columns to [-1, 1]; `sizes` are the numbers of indicators of the categorical columns; `z`, of
+    shape (cells,), is the half-width of an interval in standard deviations.
     """
 
     def __init__(

@@ -21,17 +21,10 @@ _EXACT = Context(prec=1000)
 
 @dataclass(frozen=True)
 class NoisyArrays:
-    """The noisy sums of one feature.
+    """The noisy sums of one feature."""
 
-    Parameters
-    ----------
-    value : float64 array, shape (cells, slots)
-    scale : float64 array, shape (cells,)
-        Standard deviation of the noise of each slot.
-    """
-
-    value: Cells
-    scale: Cells
+    value: Cells  # shape (cells, slots)
+    scale: Cells  # shape (cells,): standard deviation of the noise of each slot
 
     @property
     def single(self) -> Cells:
@@ -41,28 +34,16 @@ class NoisyArrays:
 
 @dataclass(frozen=True)
 class IntervalArrays:
-    """Numbers with intervals; each array has shape (cells, outputs).
+    """Numbers with intervals; each array has shape (cells, outputs)."""
 
-    Parameters
-    ----------
-    value : float64 array
-        NaN where the noise is too large for an estimate (a mean of a group that may be empty).
-    low, high : float64 array
-        Limits of the interval of each number.
-    noise_scale : float64 array
-        Standard deviation of the noise; approximate for statistics that are not linear in the sums.
-    raw : tuple of three float64 arrays, optional
-        Value and limits before they were clipped to the range of the quantity; the limits are infinite where the noise
-        is too large for an estimate.  Arithmetic needs them, since a clipped limit does not show the noise.
-    whole_range : bool array, optional
-        Where the interval is the whole range of the quantity, or computed from one; by default where it has no end.
-    """
-
-    value: Cells
+    value: Cells  # NaN where the noise is too large for an estimate (a mean of a group that may be empty)
     low: Cells
     high: Cells
-    noise_scale: Cells
+    noise_scale: Cells  # standard deviation of the noise; approximate for statistics that are not linear in the sums
+    # Value and limits before they were clipped to the range of the quantity; the limits are infinite where the noise is
+    # too large for an estimate.  Arithmetic needs them, since a clipped limit does not show the noise.
     raw: tuple[Cells, Cells, Cells] | None = None
+    # where the interval is the whole range of the quantity, or computed from one; by default where it has no end
     whole_range: NDArray[np.bool_] | None = None
 
     @classmethod
@@ -192,16 +173,9 @@ def _to_multiple(number: float, decimals: int, rounding: str) -> float:
 def noisy_features(
     query: LinearQuery, sums: Cells, sigma: Cells, first: int, count: int
 ) -> list[tuple[Feature, NoisyArrays]]:
-    """The features of one part, with their sums.
+    """The features of one part, from index `first`, with their sums.
 
-    Parameters
-    ----------
-    query : LinearQuery
-    sums : float64 array, shape (cells, slots)
-        Sums of all parts, in integer steps of the grid.
-    sigma : float64 array, shape (cells,)
-    first, count : int
-        Index of the first feature and number of features.
+    `sums`, of shape (cells, slots), are those of all parts, in integer steps of the grid; `sigma` has shape (cells,).
     """
     start = sum(feature.slots for feature in query.features[:first])
     features = []

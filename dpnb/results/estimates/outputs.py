@@ -69,23 +69,12 @@ def _places(view: MomentsView) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True)
 class TableLayout:
-    """The numbers of an ungrouped answer as a table.
+    """The numbers of an ungrouped answer as a table."""
 
-    Parameters
-    ----------
-    name : str
-        Name of the rows.
-    rows : tuple of str
-        Labels of the rows.
-    outputs : (str, tuple)
-        Name and labels of the columns.
-    places : int array, shape (rows, columns)
-        Index of the number in each place; -1 for a number that is 1 by definition.
-    """
-
-    name: str
+    name: str  # of the rows
     rows: tuple[str, ...]
-    outputs: tuple[str, tuple[str, ...]]
+    outputs: tuple[str, tuple[str, ...]]  # name and labels of the columns
+    # shape (rows, columns): index of the number in each place; -1 for a number that is 1 by definition
     places: np.ndarray
 
     def arranged(self, arrays: IntervalArrays) -> IntervalArrays:

@@ -29,21 +29,10 @@ def quotient(
     *,
     positive: bool = True,
 ) -> IntervalArrays:
-    """The quotient a/b with its interval.
+    """The quotient a/b, within its range `bounds`, with its interval; all arrays have shape (cells,).
 
-    Parameters
-    ----------
-    a, b : float64 array, shape (cells,)
-        Noisy numerator and denominator.
-    variances : pair of float64 arrays
-        Variances of the noise of numerator and denominator.
-    covariance : float64 array or float
-    z : float64 array, shape (cells,)
-        Half-width of an interval in standard deviations.
-    bounds : pair of float
-        Range of the quotient.
-    positive : bool, default True
-        Whether the denominator is known to be at least 0.
+    `variances` and `covariance` are those of the noise of numerator and denominator, and `z` is the half-width of an
+    interval in standard deviations.  `positive` says that the denominator is known to be at least 0.
     """
     va, vb = variances
     with np.errstate(all="ignore"):

@@ -24,10 +24,7 @@ _SETTINGS = (
 def refuse_changed_meaning(connection: Any) -> None:
     """Refuse a connection on which a query may mean something else than on a new one.
 
-    Raises
-    ------
-    SchemaError
-        The message names the setting or macro, and quotes nothing else of the connection.
+    The message names the setting or macro, and quotes nothing else of the connection.
     """
     settings, functions = _on_new_connection()
     for name, value in _settings(connection).items():

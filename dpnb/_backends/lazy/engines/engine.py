@@ -141,12 +141,7 @@ class Engine(ABC):
         """The same rows, computed once and kept in the engine."""
 
     def refuse_settings(self, natives: Iterable[Any]) -> None:  # noqa: B027  (not every engine has such settings)
-        """Refuse frames of a connection whose settings or functions change what a query means.
-
-        Raises
-        ------
-        SchemaError
-        """
+        """Refuse frames of a connection whose settings or functions change what a query means."""
 
     @abstractmethod
     def unstable(self, native: Any) -> str | None:

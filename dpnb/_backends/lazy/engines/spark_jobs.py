@@ -13,13 +13,7 @@ T = TypeVar("T")
 
 
 class TaggedJobs:
-    """Jobs with a tag.
-
-    Parameters
-    ----------
-    natives : iterable of pyspark.sql.DataFrame
-        The frames whose sessions run the jobs.
-    """
+    """Jobs with a tag, run by the sessions of some data frames of Spark."""
 
     def __init__(self, natives: Iterable[Any]) -> None:
         sessions = {id(session): session for session in (native.sparkSession for native in natives)}

@@ -22,18 +22,10 @@ WIDE = (nw.Int128, nw.UInt128)
 
 @dataclass(frozen=True, repr=False)
 class DictionaryColumn:
-    """A dictionary-encoded column, as libraries store texts and categories.  A private value.
+    """A dictionary-encoded column, as libraries store texts and categories.  A private value."""
 
-    Parameters
-    ----------
-    codes : int array, shape (rows,)
-        Index of each row's value in `values`; -1 for a missing value.
-    values : object array
-        The values of the dictionary, and None at the end.
-    """
-
-    codes: NDArray[np.signedinteger[Any]]
-    values: NDArray[Any]
+    codes: NDArray[np.signedinteger[Any]]  # index of each row's value in `values`; -1 for a missing value
+    values: NDArray[Any]  # the values of the dictionary, and None at the end
 
     def __len__(self) -> int:
         """Number of rows."""

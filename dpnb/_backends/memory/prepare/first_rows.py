@@ -34,16 +34,10 @@ def first_rows(
 ) -> NDArray[np.bool_] | None:
     """Which rows are among the first of their unit, in the final order; None if all are.
 
-    Parameters
-    ----------
-    units, names, order : arrays
-        See `PreparedTable` and `UnitOrder`.
-    max_rows : int
-    hash_terms : callable
-        Returns for each hashed column what `weighted` returns for a block of the rows after the first step of
-        `UnitOrder`; called only if some unit has more rows.
-    ranks_within : callable
-        The ranks of some rows, which are all rows of some units, where the hash does not decide.
+    `units`, `names` and `order` are those of `PreparedTable` and `UnitOrder`.  `hash_terms` returns for each hashed
+    column what `weighted` returns for a block of the rows after the first step of `UnitOrder`; it is called only if
+    some unit has more rows.  `ranks_within` ranks some rows, which are all rows of some units, where the hash does not
+    decide.
     """
     if not (units[max_rows:] == units[:-max_rows]).any():
         return None

@@ -68,38 +68,18 @@ class StringCodes(dict[str, int]):
 
 @dataclass(frozen=True, repr=False)
 class PreparedTable:
-    """The rows that count, column by column.  A private value: it has no repr, and none of it may be shown.
+    """The rows that count, column by column.  A private value: it has no repr, and none of it may be shown."""
 
-    Parameters
-    ----------
-    units : int32 array, shape (rows,)
-        The unit of each row, numbered 0, 1, ...; ascending.
-    names : int64 array, shape (units,)
-        Hash of each unit's name; all 0 if each row is a unit.
-    max_rows : int or None
-        Largest number of rows of a unit; None if unknown.
-    numbers : dict of str to float64 array
-        Bounded columns, and dates in seconds, within their bounds; NaN if missing.
-    codes : dict of str to int8, int16 or int32 array
-        Index of each value among the declared categories, or code of each text; -1 if missing.
-    texts : dict of str to StringCodes
-        The code of each text, for each text column.
-    grids : dict of str to Bounded
-        The declarations of Bounded columns.
-
-    Attributes
-    ----------
-    coarse_codes : dict of str to int16 array
-        For the columns of `prepare_comparisons`; see `dpnb._backends.memory.coarse`.
-    """
-
-    units: ShortIntegers
-    names: Integers
-    max_rows: int | None
+    units: ShortIntegers  # shape (rows,): the unit of each row, numbered 0, 1, ...; ascending
+    names: Integers  # shape (units,): hash of each unit's name; all 0 if each row is a unit
+    max_rows: int | None  # largest number of rows of a unit; None if unknown
+    # bounded columns, and dates in seconds, within their bounds; NaN if missing
     numbers: dict[str, NDArray[np.float64]] = field(default_factory=dict)
+    # int8, int16 or int32: index of each value among the declared categories, or code of each text; -1 if missing
     codes: dict[str, Codes] = field(default_factory=dict)
-    texts: dict[str, StringCodes] = field(default_factory=dict)
-    grids: dict[str, Bounded] = field(default_factory=dict)
+    texts: dict[str, StringCodes] = field(default_factory=dict)  # the code of each text, for each text column
+    grids: dict[str, Bounded] = field(default_factory=dict)  # the declarations of Bounded columns
+    # for the columns of `prepare_comparisons`; see `dpnb._backends.memory.coarse`
     coarse_codes: dict[str, CodeArray] = field(default_factory=dict, init=False)
     _steps: dict[str, ShortIntegers] = field(default_factory=dict, init=False)
 
@@ -238,19 +218,9 @@ def prepare_all(
 ) -> dict[str, PreparedTable]:
     """Copy the columns of the schemas from data frames that share a privacy unit.
 
-    Parameters
-    ----------
-    tables : mapping of str to data frame
-        pandas, or any library that narwhals can read column by column.  Later changes of the frames have no effect.
-    schemas : mapping of str to dict
-    units : mapping of str to PrivacyUnit
-
-    Raises
-    ------
-    SchemaError
-        Not a data frame, or a column of the schema or the privacy unit is missing or occurs twice.
-    ExecutionError
-        Any other error, with one constant text.
+    The frames are those of pandas, or of any library that narwhals can read column by column; later changes of them
+    have no effect.  Raises `SchemaError` if one is not a data frame, or a column is missing or occurs twice; any other
+    error is an `ExecutionError` with one constant text.
     """
     columns = {}
     for name, table in tables.items():
@@ -367,18 +337,7 @@ def units_named(
 ) -> list[int]:
     """The units with some name, as numbered by `prepare_all` for the same tables in the same order.
 
-    Parameters
-    ----------
-    tables : mapping of str to data frame
-    units : mapping of str to PrivacyUnit
-        Each with a column.
-    is_name : callable
-        Whether a value that `unit_labels` returned is the name.
-
-    Raises
-    ------
-    SchemaError, ExecutionError
-        As `prepare_all`.
+    `is_name` is called with values that `unit_labels` returned.  Raises as `prepare_all`.
     """
     values: dict[str, Values] = {}
     for name, table in tables.items():

@@ -160,19 +160,12 @@ class UnitOrder:
 
     Rows move in two steps, each within a processor's cache; one step across a large table would wait for the memory at
     every row.
-
-    Parameters
-    ----------
-    units : int32 array, shape (rows with a unit,)
-        The units in ascending order.
-    coarse : int32 array or None
-        The original index of each row after the first step, which drops rows without a unit; None if nothing moves.
-    fine : int32 array or None
-        The index after the first step of each row after the second step; None if nothing moves.
     """
 
-    units: ShortIntegers
+    units: ShortIntegers  # of the rows that have one, in ascending order
+    # the original index of each row after the first step, which drops rows without a unit; None if nothing moves
     coarse: ShortIntegers | None
+    # the index after the first step of each row after the second step; None if nothing moves
     fine: ShortIntegers | None
 
 
