@@ -21,7 +21,8 @@ from msgspec import inspect as shapes
 FOLDER = Path(__file__).parents[1] / "labextension" / "src" / "protocol"
 MODULES = ("glossary", "timeline", "connection", "snapshot", "picker", "messages", "cockpit")
 WIDTH = 120
-FIELD = re.compile(r"^    (\w+) : .*\n((?:        .*\n?)*)", re.MULTILINE)
+FIELD = re.compile(r"^((?:    # .*\n)*)    (\w+): [^#\n]+(?:# (.*))?$", re.MULTILINE)
+"""A field with the comment above it or after it, which the interface has too."""
 
 
 def sources() -> dict[Path, str]:
@@ -72,9 +73,10 @@ def _name(struct: type) -> str:
 
 
 def _interface(struct: type[msgspec.Struct]) -> str:
-    docs = inspect.getdoc(struct) or ""
-    notes = {name: " ".join(text.split()) for name, text in FIELD.findall(textwrap.indent(docs, "    "))}
-    lines = [_comment(docs.split("\n\n")[0], ""), f"export interface {_name(struct)} {{"]
+    summary = (inspect.getdoc(struct) or "").split("\n\n")[0]
+    fields = FIELD.findall(inspect.getsource(struct))
+    notes = {name: after or " ".join(re.sub("^ +# ", "", above, flags=re.M).split()) for above, name, after in fields}
+    lines = [_comment(summary, ""), f"export interface {_name(struct)} {{"]
     config = struct.__struct_config__
     if config.tag:
         lines.append(f"  {config.tag_field}: {_literal(config.tag)};")

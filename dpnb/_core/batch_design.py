@@ -34,49 +34,23 @@ SLACK = Fraction(1, 10**9)
 
 @dataclass(frozen=True)
 class MeasuredTable:
-    """A table that a batch measures.
-
-    Parameters
-    ----------
-    plan : Plan
-        Its query.
-    levels : tuple of int
-        The indices of its levels, in the order of its groups.
-    loss : GDP
-        What it is charged.
-    sigma : float
-        Scale of its noise, in integer steps.
-    scale : float
-        Noise scale of the batch's estimates of its cells, which is smaller.
-    known : GDP
-        The loss of one separate measurement that is as precise as these estimates, rounded down.
-    """
+    """A table that a batch measures."""
 
     plan: Plan
-    levels: Levels
-    loss: GDP
-    sigma: float
-    scale: float
-    known: GDP
+    levels: Levels  # the indices of its levels, in the order of its groups
+    loss: GDP  # what it is charged
+    sigma: float  # scale of its noise, in integer steps
+    scale: float  # noise scale of the batch's estimates of its cells, which is smaller
+    known: GDP  # loss of one separate measurement as precise as these estimates, rounded down
 
 
 @dataclass(frozen=True)
 class BatchDesign:
-    """The measured tables of a batch.
-
-    Parameters
-    ----------
-    workload : Workload
-        The queries.
-    blocks : tuple of tuple of MeasuredTable
-        The measured tables, by aggregation.
-    views : tuple of View
-        A view of each block's aggregation.
-    """
+    """The measured tables of a batch."""
 
     workload: Workload
-    blocks: tuple[tuple[MeasuredTable, ...], ...]
-    views: tuple[AnyView, ...]
+    blocks: tuple[tuple[MeasuredTable, ...], ...]  # by aggregation
+    views: tuple[AnyView, ...]  # one of each block's aggregation
 
     @property
     def tables(self) -> list[MeasuredTable]:
@@ -103,27 +77,9 @@ def design_batch(
 ) -> BatchDesign:
     """The design with the smallest loss that meets the half-widths, or the best one at a given loss.
 
-    At a given loss all queries get the same noise relative to the sensitivity of their tables, or less.
-
-    Parameters
-    ----------
-    pricer : QueryPricer
-        Resolves the targets.
-    workload : Workload
-        The queries of complete rows.
-    queries : sequence of (Plan, View)
-        The same, with their views.
-    targets : sequence of Target
-        From `batch_targets`.
-    description : str
-        The batch in words.
-
-    Raises
-    ------
-    RequestError, BudgetExceeded, ErrorEstimateUnavailable
-        As for `resolve`; or the noise of a table cannot be calibrated.
-    PlanError
-        There are too many tables.
+    At a given loss all queries get the same noise relative to the sensitivity of their tables, or less.  `workload` and
+    `queries` are the same queries of complete rows, the latter with their views; `targets` are those of
+    `batch_targets`.
     """
     total = None if targets[0].kind == "within" else _total_loss(pricer, targets[0], description)
     goals: dict[Plan, Fraction] = {}

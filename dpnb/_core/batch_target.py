@@ -16,17 +16,7 @@ Queries = Sequence[tuple[Plan, AnyView]]
 def batch_targets(queries: Queries, arguments: Mapping[str, Any]) -> tuple[Target, ...]:
     """The target of each query of a batch; for a loss, that of the whole batch.
 
-    Parameters
-    ----------
-    queries : sequence of (Plan, View)
-        The queries.
-    arguments : mapping
-        The arguments of the release; a list for ``within`` has one half-width for each query.
-
-    Raises
-    ------
-    RequestError, InvalidValueError
-        As for `target_from`; or one half-width is given for statistics with different units.
+    In `arguments`, which are those of the release, a list for ``within`` has one half-width for each query.
     """
     within = arguments.get("within")
     others = {name: value for name, value in arguments.items() if name != "within"}
@@ -49,13 +39,7 @@ def batch_targets(queries: Queries, arguments: Mapping[str, Any]) -> tuple[Targe
 
 
 def refuse_view(plan: Plan, view: AnyView) -> None:
-    """Refuse statistics of several groups at once.
-
-    Raises
-    ------
-    RequestError
-        The query is one of shares.
-    """
+    """Refuse statistics of several groups at once."""
     if isinstance(view, Proportions):
         raise RequestError(
             f"plan: {describe_plan(plan, view)} cannot be part of a batch, which estimates all groups together, so "

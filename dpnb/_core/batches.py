@@ -36,30 +36,14 @@ from dpnb.results.estimates.outputs import outputs_of
 
 
 class BatchPipeline(NotCopyable):
-    """Plans, previews and releases batches of one session.
-
-    Parameters
-    ----------
-    releases : ReleasePipeline
-        Releases the queries of the session.
-    execution : Execution
-        Charges batches and answers them from rows.
-    """
+    """Plans, previews and releases batches of one session."""
 
     def __init__(self, releases: ReleasePipeline, execution: Execution) -> None:
         self._releases, self._execution = releases, execution
         self._pricer, self._account = releases.pricer, releases.account
 
     def plan(self, queries: Queries) -> PlannedBatch:
-        """Check the queries of a batch; free.
-
-        Raises
-        ------
-        RequestError
-            The session cannot release batches, or a query is one of shares.
-        PlanError
-            The queries are about different rows, or one of them cannot be part of a batch.
-        """
+        """Check the queries of a batch; free.  Refuses shares, and queries about different rows."""
         if self._account.individual:
             raise RequestError(
                 "plan: is not offered under accounting='individual', where units may be excluded from some tables of a "

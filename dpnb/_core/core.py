@@ -50,38 +50,11 @@ from dpnb.results.preview import Preview
 class SessionCore(NotCopyable):
     """Tables, accountant, pricing and releases of a session, a sub-session or a part.
 
-    Parameters
-    ----------
-    id : str
-        Identifier, the same for every session on one node of one ledger.
-    name : str
-        Name of the session.
-    tables : PrivateTables
-        The private tables.
-    account : Accountant
-        The accountant that pays.
-    version : str
-        Version of the tables.
-    public : PublicSizes
-        The public sizes of the data.
-    source : NoiseSource
-        Source of the noise.
-    notice : str, optional
-        A warning that answers are not real or not private.
-    individuals : IndividualAccounting, optional
-        What each unit has paid, under individual accounting.
-    guarantee : str, optional
-        The guarantee in words; by default that of the accountant.
-    part : PartSource, optional
-        For a part of a table, the rows that queries may use.
-    statement_prefix : str, default ""
-        For a session inside another one, the scope of the odometers' statements.
-    label : str, default ""
-        For a part of a partition, its name.
-    remote : RemoteCalls, optional
-        The service that holds the tables; by default their rows are in this process.
-    connection : Connection, optional
-        The connection to that service, as the notebook shows it.
+    `id` is the same for every session on one node of one ledger.  Of a part of a partition, `part` has the rows that
+    queries may use, and `label` is its name; of any session inside another one, `statement_prefix` is the scope of the
+    odometers' statements.  `remote` is the service that holds the tables, and `connection` what the notebook shows of
+    it; without a service the rows are in this process.  `notice` warns that answers are not real or not private, and
+    `guarantee` is in words.
     """
 
     def __init__(
@@ -210,13 +183,7 @@ class SessionCore(NotCopyable):
         return budget if isinstance(budget, Budget) else None
 
     def rows(self, table: str) -> TableSource:
-        """The rows of a table that queries may use: all of its rows, or those of this part.
-
-        Raises
-        ------
-        PlanError
-            If this is a part of another table.
-        """
+        """The rows of a table that queries may use: all of its rows, or, in a part, its own rows only."""
         if self.part is None:
             return table
         if table != table_of(self.part):
@@ -226,14 +193,7 @@ class SessionCore(NotCopyable):
         return self.part
 
     def query(self, plan: Plan, view: AnyView) -> Query:
-        """A query of these tables.
-
-        Raises
-        ------
-        PlanError
-            If its sensitivity is not bounded, the view is of another measurement, or this is a part and the query is
-            about other rows.
-        """
+        """A query of these tables; its sensitivity must be bounded, and its rows must be those of this part."""
         self.tables.compile(plan)
         check_view(plan, view, self.tables.schema(plan.source))
         return Query(plan, view, self)
@@ -276,25 +236,11 @@ class SessionCore(NotCopyable):
         return Explanation(*explain(self.pricer, plan, view))
 
     def largest_groups(self, plan: Plan, view: AnyView, winners: object, verb: str) -> LargestGroups:
-        """The selection of the largest groups of a count; free until it is released.
-
-        Raises
-        ------
-        PlanError
-            If the query is not a count in groups, or does not have that many groups.
-        """
+        """The selection of the largest groups of a count; free until it is released."""
         return LargestGroups(selection_terms(self.tables.compile(plan), view, winners, verb), self.selections)
 
     def target(self, plan: Plan, arguments: Mapping[str, Any]) -> Target:
-        """The target of a release, with the keys of its groups checked.
-
-        Raises
-        ------
-        RequestError, InvalidValueError
-            As for `target_from`; or the query has no groups.
-        PlanError
-            A key is not one of a group.
-        """
+        """The target of a release, with the keys of its groups checked."""
         groups = arguments.get("groups")
         if groups is None:
             return target_from(**{**arguments, "groups": ()})

@@ -31,14 +31,7 @@ NOTHING_REFUSED = (
 def of_session(core: SessionCore, spent: str, mechanisms: list[dict[str, Any]]) -> Explanation:
     """The guarantee, the filter and both odometer readings, with the session's numbers.
 
-    Parameters
-    ----------
-    core : SessionCore
-        Core of the session.
-    spent : str
-        The loss spent and the budget, in the filter's own measure.
-    mechanisms : list of dict
-        The interactive mechanisms of the session, as the panel shows them.
+    `spent` is the loss spent and the budget, in the filter's own measure; `mechanisms` are as the panel shows them.
     """
     account = core.account
     comparison, guarantee, filter_ = account.comparison, account.guarantee, account.filter
@@ -97,15 +90,7 @@ def _enforcement(account: Accountant, spent: str) -> str:
 
 
 def describe_guarantee(guarantee: PrivacyGuarantee, unit: str) -> str:
-    """The guarantee in words, with its numbers rounded up.
-
-    Parameters
-    ----------
-    guarantee : PrivacyGuarantee
-        The guarantee.
-    unit : str
-        The privacy unit in words.
-    """
+    """The guarantee in words, with its numbers rounded up."""
     budget = guarantee.budget
     if isinstance(budget, NoBudget):
         return (

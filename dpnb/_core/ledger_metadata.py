@@ -36,24 +36,12 @@ def with_limit(notice: str | None, budget: Budget | NoBudget) -> str | None:
 
 @dataclass(frozen=True)
 class LedgerMetadata:
-    """The metadata of a ledger, without budget and filter.
-
-    Parameters
-    ----------
-    name : str
-        Name of the session.
-    tables : PrivateTables
-        The declared tables.
-    notice : str or None
-        A warning that answers are not real or not private; one of the values of `NOISE`.
-    on_exhausted : str or None
-        What happens to a unit that cannot pay, under individual accounting; None under worst-case accounting.
-    """
+    """The metadata of a ledger, without budget and filter."""
 
     name: str
     tables: PrivateTables
-    notice: str | None
-    on_exhausted: OnExhausted | None
+    notice: str | None  # a value of `NOISE`: a warning that answers are not real or not private
+    on_exhausted: OnExhausted | None  # None under worst-case accounting
 
     def to_dict(self) -> dict[str, str]:
         """The metadata as stored in the ledger."""
@@ -68,20 +56,7 @@ class LedgerMetadata:
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, str], path: str) -> LedgerMetadata:
-        """Read what `to_dict` wrote.
-
-        Parameters
-        ----------
-        stored : mapping of str to str
-            The stored metadata.
-        path : str
-            Path of the ledger, for the error.
-
-        Raises
-        ------
-        LedgerError
-            If it cannot be read.
-        """
+        """Read what `to_dict` wrote."""
         try:
             tables = _tables(stored["schema"], stored["privacy_unit"])
             tables.missing = msgspec.json.decode(stored.get("missing", "[]"), type=tuple[str, ...])

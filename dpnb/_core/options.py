@@ -41,13 +41,7 @@ The digits of every double in the range are fewer."""
 
 
 def checked_amount(value: Any, name: str) -> Fraction:
-    """A requested amount: a loss, a share or an error.
-
-    Raises
-    ------
-    InvalidValueError
-        If it is not a number between 1e-100 and 1e100.
-    """
+    """A requested amount (a loss, a share or an error), between `MIN_AMOUNT` and `MAX_AMOUNT`."""
     number = positive(value, name=name)
     if not MIN_AMOUNT <= number <= MAX_AMOUNT:
         raise InvalidValueError(f"{name}: must lie between 1e-100 and 1e100; got {shown(value)}; give another amount")
@@ -55,22 +49,7 @@ def checked_amount(value: Any, name: str) -> Fraction:
 
 
 def checked_loss(value: Any, name: str, *, bits: int = MAX_BITS) -> Fraction:
-    """A requested mu, rho, epsilon or share of a loss.
-
-    Parameters
-    ----------
-    value : Number
-        The amount.
-    name : str
-        Name of the argument; the limits of ``rho`` are the squares of the others.
-    bits : int, default MAX_BITS
-        The largest number of bits of the numerator and the denominator.
-
-    Raises
-    ------
-    InvalidValueError
-        If it is not a number between 1e-12 and 1e6, or has too many digits.
-    """
+    """A requested mu, rho, epsilon or share of a loss, between `MIN_LOSS` and `MAX_LOSS` (``rho``: their squares)."""
     number = positive(value, name=name)
     least, most, words = MIN_LOSS, MAX_LOSS, "1e-12 and 1e6"
     if name == "rho":
@@ -81,13 +60,7 @@ def checked_loss(value: Any, name: str, *, bits: int = MAX_BITS) -> Fraction:
 
 
 def refuse_long(number: Fraction, name: str, value: object, bits: int = MAX_BITS) -> Fraction:
-    """The number, if its numerator and denominator have at most `bits` bits, so that sums stay short.
-
-    Raises
-    ------
-    InvalidValueError
-        If its numerator or denominator has more than `bits` bits.
-    """
+    """The number, if its numerator and denominator have at most `bits` bits, so that sums stay short."""
     if max(number.numerator.bit_length(), number.denominator.bit_length()) > bits:
         raise InvalidValueError(
             f"{name}: must be a fraction whose numerator and denominator have at most {bits} bits each, which is "
@@ -116,13 +89,7 @@ def checked_budget(budget: object) -> Budget:
 
 
 def checked_limit(budget: object, odometer_delta: Number | None) -> Budget | NoBudget:
-    """The budget of a session, or that the curator declares that there is none.
-
-    Raises
-    ------
-    InvalidValueError
-        If it is neither a budget nor None, or `odometer_delta` is out of range or given with a budget.
-    """
+    """The budget of a session, or that the curator declares that there is none."""
     if budget is None:
         return NoBudget() if odometer_delta is None else NoBudget(odometer_delta)
     checked = checked_budget(budget)
@@ -135,13 +102,7 @@ def checked_limit(budget: object, odometer_delta: Number | None) -> Budget | NoB
 
 
 def filter_of(limit: Budget | NoBudget, name: str) -> str:
-    """The name of the filter: the given one; without a budget `NO_FILTER`.
-
-    Raises
-    ------
-    InvalidValueError
-        If a filter other than the default is given without a budget.
-    """
+    """The name of the filter: the given one; without a budget `NO_FILTER`, if none but the default was given."""
     if isinstance(limit, Budget):
         return name
     if name != "gdp":
@@ -176,23 +137,9 @@ def checked_size(size: object) -> int | None:
 
 
 def checked_rows(rows: object, units: Mapping[str, PrivacyUnit], size: int | None) -> dict[str, int]:
-    """Public numbers of rows by table; the name of a single table is empty.
+    """The argument ``public_rows`` by table; at most the number of rows of `size` units that can count.
 
-    Parameters
-    ----------
-    rows : int or mapping of str to int, optional
-        The argument ``public_rows``.
-    units : mapping of str to PrivacyUnit
-        The privacy unit of each table.
-    size : int, optional
-        The public number of units.
-
-    Raises
-    ------
-    InvalidValueError
-        If a number is not a positive whole number, or exceeds the number of rows of `size` units that can count.
-    SchemaError
-        If it is not a mapping for several tables, or is one for a single table.
+    The name of a single table is empty.
     """
     if rows is None:
         return {}
@@ -218,15 +165,7 @@ def checked_rows(rows: object, units: Mapping[str, PrivacyUnit], size: int | Non
 
 
 def discovery_delta(delta: Any, budget: Budget | NoBudget) -> str:
-    """The part of the budget's discovery_delta that a discovery uses, as a decimal text.
-
-    Raises
-    ------
-    PlanError
-        If the budget has no discovery_delta.
-    InvalidValueError
-        If `delta` is not positive, exceeds the discovery_delta, or is too small for a threshold.
-    """
+    """The part of the budget's discovery_delta that a discovery uses, as a decimal text."""
     total = budget.discovery_delta
     if not total:
         raise PlanError(

@@ -13,21 +13,11 @@ from dpnb._plan.plan import Plan
 
 @dataclass(frozen=True)
 class PlannedBatch:
-    """The queries of a batch, checked.
+    """The queries of a batch, checked."""
 
-    Parameters
-    ----------
-    workload : Workload
-        The queries of complete rows.
-    views : tuple of View
-        Their views.
-    requested : tuple of (Plan, View)
-        The queries as the analyst wrote them, which may also be about incomplete rows.
-    """
-
-    workload: Workload
+    workload: Workload  # of complete rows
     views: tuple[AnyView, ...]
-    requested: tuple[tuple[Plan, AnyView], ...]
+    requested: tuple[tuple[Plan, AnyView], ...]  # as the analyst wrote them, also about incomplete rows
 
     @property
     def queries(self) -> Queries:

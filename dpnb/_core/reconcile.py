@@ -35,15 +35,7 @@ from dpnb.results.reconciled import ReconciledEstimates, Reconciliation
 
 
 def reconcile(releases: ReleasePipeline, answers: Sequence[Answer] | None) -> Reconciliation:
-    """Reconcile some answers of a session, or all of them that can be.
-
-    Raises
-    ------
-    RequestError
-        Something in the list is not an answer of the session, or cannot be reconciled; or nothing can be.
-    PlanError
-        The listed answers are about different rows.
-    """
+    """Reconcile some answers of a session, or all of them that can be."""
     with releases.account.ledger.lock.checked():
         families: dict[str, list[Answer]] = {}
         for answer in _all_answers(releases) if answers is None else answers:

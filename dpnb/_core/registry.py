@@ -71,11 +71,7 @@ def set_cell_provider(
 ) -> None:
     """Set the function that returns the id of the running cell; None removes it.
 
-    Parameters
-    ----------
-    cell_id : callable or None
-    later : callable, optional
-        Called with a function that must be called with the id of the running cell when that becomes known later.
+    `later` is called with a function, which it must call with the id of the running cell when that becomes known later.
     """
     _front_end[:] = [] if cell_id is None else [cell_id]
     _later[:] = [] if later is None else [later]

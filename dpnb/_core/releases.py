@@ -57,18 +57,7 @@ ReleaseOf = Callable[[Plan, AnyView], Callable[..., Answer]]
 class ReleasePipeline(NotCopyable):
     """Releases of one session.
 
-    Parameters
-    ----------
-    pricer : QueryPricer
-        Prices the queries of the session.
-    execution : Execution
-        Charges requests and answers them from rows.
-    notice : str, optional
-        A warning if answers are not real or not private.
-    release_of : callable
-        Returns the `release` method of a query.
-    changed : callable
-        Called when something was charged or answered.
+    `release_of` returns the `release` method of a query; `changed` is called when something was charged or answered.
     """
 
     def __init__(

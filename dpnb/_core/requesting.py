@@ -43,29 +43,9 @@ ASK_A_SERVICE = (
 
 
 def request_budget(core: SessionCore, requested: Sequence[Requested], why: str) -> Charge:
-    """Record a request for a larger cap, or find the same pending request.
+    """Record a request for a larger cap, or find the same pending request; its row costs nothing.
 
-    Parameters
-    ----------
-    core : SessionCore
-        The analyst's whole session at the service.
-    requested : sequence of (Plan, View, Target)
-        The queries that the budget is requested for.
-    why : str
-        The analyst's reason.
-
-    Returns
-    -------
-    Charge
-        The row of the request, which costs nothing.
-
-    Raises
-    ------
-    RequestError
-        If the reason or the number of queries is not allowed, there is no cap that could rise, a query costs nothing,
-        or too many requests of the analyst are pending.
-    DpnbError
-        As for a preview of the queries.
+    `core` is that of the analyst's whole session at the service.
     """
     check_request(len(requested), why)
     account, origin = core.account, current_origin()
@@ -98,13 +78,7 @@ def request_budget(core: SessionCore, requested: Sequence[Requested], why: str) 
 
 
 def ask_service(core: SessionCore, requested: Sequence[Requested], why: str) -> int:
-    """Send a request to the service that holds the table; return the number of its row in the session's ledger.
-
-    Raises
-    ------
-    DpnbError
-        As for `request_budget`; or the service cannot be reached.
-    """
+    """Send a request to the service that holds the table; return the number of its row in the session's ledger."""
     if core.remote is None:
         raise RequestError(ASK_A_SERVICE)
     if core.account.root_node != ROOT:
@@ -125,12 +99,7 @@ def ask_service(core: SessionCore, requested: Sequence[Requested], why: str) -> 
 
 
 def check_request(queries: int, why: object) -> None:
-    """Check the arguments of a request that need no ledger.
-
-    Raises
-    ------
-    RequestError
-    """
+    """Check the arguments of a request that need no ledger."""
     if not 1 <= queries <= MAX_QUERIES:
         raise RequestError(f"queries: must be 1 to {MAX_QUERIES} queries; got {queries}; make several requests")
     if not isinstance(why, str) or not why.strip() or len(why) > MAX_WHY or not why.isprintable():

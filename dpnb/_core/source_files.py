@@ -34,22 +34,10 @@ def _is_used(ledger: Ledger, version: str) -> bool:
 
 
 class TableFileCheck:
-    """The files of one session's tables.
+    """The files of one session's tables, refused if they are not those that the version was first used with.
 
-    Parameters
-    ----------
-    ledger : Ledger
-        The list of charges.
-    version : str
-        Version of the tables.
-    current_digest : callable
-        Returns the current digest of the files; None if no files can be identified.
-
-    Raises
-    ------
-    InvalidValueError
-        If the version was first used with other files, or the files have changed; or it was used with a table in
-        memory and now is with a text file, or the reverse, so that other rows of a unit may have counted.
+    Also refused if the version was used with a table in memory and now is with a text file, or the reverse, so that
+    other rows of a unit may have counted.  `current_digest` returns None if no files can be identified.
     """
 
     def __init__(self, ledger: Ledger, version: str, current_digest: Callable[[], str | None]) -> None:
@@ -87,12 +75,7 @@ class TableFileCheck:
             self._refuse((row.launch or {}).get("digest"))
 
     def refuse_changed(self) -> None:
-        """Refuse to go on if the files have changed since the session was created.
-
-        Raises
-        ------
-        InvalidValueError
-        """
+        """Refuse to go on if the files have changed since the session was created."""
         if self._digest is not None:
             self._refuse(self._current_digest())
 

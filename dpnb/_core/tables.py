@@ -47,15 +47,7 @@ CompiledKey = tuple[str, tuple[int, ...] | None, bool]
 
 
 class UnreadTables(NotCopyable):
-    """The tables that a caller passed, wrapped until they are read so that tracebacks and debuggers print no row.
-
-    Parameters
-    ----------
-    tables : data frame, or mapping of str to data frame
-        The tables.
-    notice : str, optional
-        A warning that they are not real.
-    """
+    """The tables that a caller passed, wrapped until they are read so that tracebacks and debuggers print no row."""
 
     __slots__ = ("notice", "several", "tables")
 
@@ -76,28 +68,13 @@ class UnreadTables(NotCopyable):
 class PrivateTables(NotCopyable):
     """One table without a name, or several with names, that share a privacy unit.
 
-    Parameters
-    ----------
-    schemas : dict of str to dict
-        The columns of each table; the name of a single table is empty.
-    units : dict of str to PrivacyUnit
-        The privacy unit of each table.
-    missing : tuple of str
-        The texts that are missing values in text files.
-
-    Attributes
-    ----------
-    clips_units : bool
-        Whether the contribution of a unit may be scaled down, as under ``on_exhausted="clip"``.
-    engine : str
-        Name of the engine that holds the rows, in words; ``memory`` for none.
-    work_limits : WorkLimits
-        Limits of the work of one query or batch.
+    The name of a single table is empty in `schemas` and `units`; `missing` are the texts that are missing values in
+    text files.
     """
 
-    clips_units = False
-    engine = "memory"
-    work_limits = LOCAL_LIMITS
+    clips_units = False  # whether the contribution of a unit may be scaled down, as under ``on_exhausted="clip"``
+    engine = "memory"  # name of the engine that holds the rows, in words; ``memory`` for none
+    work_limits = LOCAL_LIMITS  # of one query or batch
 
     def __init__(
         self, schemas: dict[str, Schema], units: dict[str, PrivacyUnit], missing: tuple[str, ...] = ()
@@ -124,25 +101,8 @@ class PrivateTables(NotCopyable):
     ) -> PrivateTables:
         """The tables as declared by the curator.
 
-        Parameters
-        ----------
-        schema : mapping
-            The columns by name; for several tables, a mapping from table names to such mappings.
-        several : bool
-            Whether there are several tables.
-        privacy_unit : str, optional
-            The column that identifies the privacy unit of a row.
-        unit_type : {"text", "integer"}, optional
-            How the identifiers of units are read.
-        missing : list of str, optional
-            The texts that are missing values in text files.
-        **limits
-            The limits of `privacy_unit_from`, each a value, or for several tables a mapping by table name.
-
-        Raises
-        ------
-        SchemaError
-            If an argument is invalid.
+        `schema` has the columns by name; for several tables, such a mapping by table name.  `limits` are those of
+        `privacy_unit_from`, each a value, or for several tables a mapping by table name.
         """
         texts = _missing(missing)
         if not several:
@@ -185,13 +145,7 @@ class PrivateTables(NotCopyable):
         return tuple((name, tuple(schema)) for name, schema in self.schemas.items())
 
     def arranged(self, columns: tuple[tuple[str, tuple[str, ...]], ...]) -> PrivateTables:
-        """The same unread tables with columns in another order.
-
-        Raises
-        ------
-        SchemaError
-            If the names are not those of the tables and columns.
-        """
+        """The same unread tables with columns in another order."""
         if sorted((name, sorted(names)) for name, names in columns) != sorted(
             (name, sorted(names)) for name, names in self.columns
         ):
@@ -225,13 +179,7 @@ class PrivateTables(NotCopyable):
         self._files = TableFileCheck(ledger, version, self.opened.files)
 
     def ready(self) -> None:
-        """Check, before anything is charged, that rows can be read and that their files are unchanged.
-
-        Raises
-        ------
-        InvalidValueError
-            If a file has changed under an old version.
-        """
+        """Check, before anything is charged, that rows can be read and that their files are unchanged."""
         self.opened.ready()
         if self._files is not None:
             self._files.refuse_changed()
@@ -251,13 +199,7 @@ class PrivateTables(NotCopyable):
         return schema_of(source, self.schemas)
 
     def unit(self, source: TableSource) -> PrivacyUnit:
-        """The privacy unit of a table or join.
-
-        Raises
-        ------
-        PlanError
-            There is no such table, or these are the tables of a part and the rows are others.
-        """
+        """The privacy unit of a table or join; in a part, other rows than its own are refused."""
         self._refuse_other_rows(source)
         return unit_of(source, self.units)
 
@@ -268,23 +210,15 @@ class PrivateTables(NotCopyable):
             )
 
     def refuse_observed(self, plan: Plan, observations: int) -> None:
-        """Refuse a query whose observations so far are above `work_limits`.
-
-        Raises
-        ------
-        PlanError
-        """
+        """Refuse a query whose observations so far are above `work_limits`."""
         if observations:
             self.work_limits.refuse_observed(plan.words, work_of(plan, self.schema(plan.source)), observations)
 
     def compile(self, plan: Plan, subset: tuple[int, ...] | None = None) -> LinearQuery:
         """The linear query of a plan, for all of its cells or a subset of them.
 
-        Raises
-        ------
-        PlanError
-            If its sensitivity is not bounded, its work is above `work_limits`, the table's engine cannot run it, or
-            these are the tables of a part and the query is about other rows.
+        Refuses unbounded sensitivity, work above `work_limits`, what the table's engine cannot run, and, in a part,
+        other rows than its own.
         """
         key = plan.to_json(), subset, self.clips_units
         query = self._compiled.get(key)
@@ -311,12 +245,7 @@ class PrivateTables(NotCopyable):
         )
 
     def refuse_work(self, plans: Sequence[Plan], words: str) -> None:
-        """Refuse queries whose work together is above `work_limits`, before any of them is compiled.
-
-        Raises
-        ------
-        PlanError
-        """
+        """Refuse queries whose work together is above `work_limits`, before any of them is compiled."""
         for plan in plans:
             check_structure(plan)
         self.work_limits.refuse(words, sum((work_of(plan, self.schema(plan.source)) for plan in plans), Work()))

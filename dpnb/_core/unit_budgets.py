@@ -56,26 +56,12 @@ charged equally because the table had another version, ``free`` if no unit was c
 
 @dataclass(frozen=True, repr=False)
 class UnitChargeRecord:
-    """The charge of one unit for one row of the ledger.  For that unit alone.
-
-    Parameters
-    ----------
-    charge : Charge
-        The row of the ledger.
-    full_cost : float
-        The cost of taking part in full, as mu squared; 0 if the query does not use the unit's data.
-    paid : Fraction
-        What the unit was charged, as mu squared.
-    spent : Fraction
-        The unit's total charge up to and including this row, as mu squared.
-    participation : Participation
-        How the unit took part.
-    """
+    """The charge of one unit for one row of the ledger.  For that unit alone."""
 
     charge: Charge
-    full_cost: float
-    paid: Fraction
-    spent: Fraction
+    full_cost: float  # of taking part in full, as mu squared; 0 if the query does not use the unit's data
+    paid: Fraction  # as mu squared
+    spent: Fraction  # up to and including this row, as mu squared
     participation: Participation
 
 
@@ -88,19 +74,7 @@ class _UnitBudgetState(NotCopyable):
 
 
 class IndividualAccounting(NotCopyable):
-    """The units of one session's tables, and what each has paid.
-
-    Parameters
-    ----------
-    tables : PrivateTables
-        The tables of the session.
-    account : Accountant
-        The accountant of the session; its parts share the units.
-    version : str
-        Version of the tables.
-    on_exhausted : str
-        ``"skip"``, ``"drop"`` or ``"clip"``: see `Session`.
-    """
+    """The units of one session's tables, and what each has paid; the parts of the session share the units."""
 
     def __init__(self, tables: PrivateTables, account: Accountant, version: str, on_exhausted: OnExhausted) -> None:
         self._tables, self._account, self._version, self._mode = tables, account, version, on_exhausted
@@ -126,10 +100,7 @@ class IndividualAccounting(NotCopyable):
     def paid_by(self, unit: int) -> list[UnitChargeRecord]:
         """What one unit paid for each row of the ledger.  For that unit alone; requires tables in memory.
 
-        Parameters
-        ----------
-        unit : int
-            Number of the unit in the prepared tables.
+        `unit` is its number in the prepared tables.
         """
         unit_budgets = self._fresh().unit_budgets
         if not isinstance(unit_budgets, MemoryUnitBudgets):  # a statement reads the tables from files
@@ -209,13 +180,7 @@ def _participation(is_measured: bool, full_cost: float, paid: Fraction) -> Parti
 
 
 def checked_accounting(accounting: object, on_exhausted: object) -> OnExhausted | None:
-    """The mode of individual accounting; None for worst-case accounting.
-
-    Raises
-    ------
-    InvalidValueError
-        If an argument has an unknown value, or `on_exhausted` is given without individual accounting.
-    """
+    """The mode of individual accounting; None for worst-case accounting."""
     if accounting not in ("worst-case", "individual"):
         raise InvalidValueError(f"accounting: must be 'worst-case' or 'individual'; got {accounting!r}")
     if accounting == "worst-case":

@@ -8,5 +8,6 @@
 ``glossary``   the terms that are explained on the screen
 
 The TypeScript types and guards in ``labextension/src/protocol/`` are generated from these modules by
-``python .ci/protocol.py``; a test fails where they are out of date.  Nothing here imports the rest of dpnb.
+``python .ci/protocol.py``, with the summary of each struct and the comment above or after each field; a test fails
+where they are out of date.  Nothing here imports the rest of dpnb.
 """

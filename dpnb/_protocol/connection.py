@@ -11,18 +11,9 @@ OUT_OF_DATE: Final = "out-of-date"
 
 
 class ConnectionSnapshot(Record, frozen=True):
-    """The connection of a session to the service that has its table.
+    """The connection of a session to the service that has its table."""
 
-    Parameters
-    ----------
-    where : str
-        Where the table is, in words, for example "on the curator's server, https://dp.example.org".
-    is_current : bool
-        Whether the figures of the session include everything that the service has charged, as far as is known.
-    text : str
-        The state in words: "up to date", or since when and why it is not, and what happens next.
-    """
-
-    where: str
+    where: str  # Where the table is, in words, for example "on the curator's server, https://dp.example.org".
+    # Whether the figures of the session include everything that the service has charged, as far as is known.
     is_current: bool
-    text: str
+    text: str  # The state in words: "up to date", or since when and why it is not, and what happens next.

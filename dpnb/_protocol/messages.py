@@ -18,30 +18,14 @@ TARGET: Final = "dpnb.snapshot"
 
 
 class LogChunk(Record, frozen=True):
-    """A part of a session's log.
+    """A part of a session's log."""
 
-    Parameters
-    ----------
-    version : int
-        Version of the snapshot.
-    process_id : str
-        As in the snapshot.
-    session : str
-        Id of the session.
-    start : int
-        Number of rows of the log before these.
-    total : int
-        Number of rows of the log.
-    rows : list of LogEntry
-        Oldest first.
-    """
-
-    version: Literal[11]
-    process_id: str
-    session: str
-    start: NonNegative
-    total: NonNegative
-    rows: list[LogEntry]
+    version: Literal[11]  # Version of the snapshot.
+    process_id: str  # As in the snapshot.
+    session: str  # Id of the session.
+    start: NonNegative  # Number of rows of the log before these.
+    total: NonNegative  # Number of rows of the log.
+    rows: list[LogEntry]  # Oldest first.
 
 
 class RequestSnapshot(msgspec.Struct, frozen=True, tag="request_snapshot", tag_field="method"):
@@ -49,66 +33,34 @@ class RequestSnapshot(msgspec.Struct, frozen=True, tag="request_snapshot", tag_f
 
 
 class RequestWholeLog(msgspec.Struct, frozen=True, tag="request_log", tag_field="method"):
-    """The browser requests the whole log of a session.
+    """The browser requests the whole log of a session."""
 
-    Parameters
-    ----------
-    session : str
-        Id of the session.
-    """
-
-    session: str
+    session: str  # Id of the session.
 
 
 class FollowLedgers(msgspec.Struct, frozen=True, tag="follow_ledgers", tag_field="method"):
-    """A page announces that it shows the kernel, which then follows what other kernels charge; or no longer does.
+    """A page announces that it shows the kernel, which then follows what other kernels charge; or no longer does."""
 
-    Parameters
-    ----------
-    page : str
-        Id of the page.
-    is_visible : bool
-        Whether the page is visible.
-    """
-
-    page: str
-    is_visible: bool
+    page: str  # Id of the page.
+    is_visible: bool  # Whether the page is visible.
 
 
 class CellScheduled(msgspec.Struct, frozen=True, tag="cell_scheduled", tag_field="method"):
-    """A page announces that the server will run a cell, in a request that does not contain the id of the cell.
-
-    Parameters
-    ----------
-    cell_id : str
-    code : str
-    """
+    """A page announces that the server will run a cell, in a request that does not contain the id of the cell."""
 
     cell_id: str
     code: str
 
 
 class CellStarted(msgspec.Struct, frozen=True, tag="cell_started", tag_field="method"):
-    """A page has seen the request that runs a cell.
-
-    Parameters
-    ----------
-    cell_id : str
-    request_id : str
-        Id of the request's message.
-    """
+    """A page has seen the request that runs a cell."""
 
     cell_id: str
-    request_id: str
+    request_id: str  # Id of the request's message.
 
 
 class CellEnded(msgspec.Struct, frozen=True, tag="cell_ended", tag_field="method"):
-    """A cell that was announced has ended, or will not be run.
-
-    Parameters
-    ----------
-    cell_id : str
-    """
+    """A cell that was announced has ended, or will not be run."""
 
     cell_id: str
 
@@ -122,32 +74,17 @@ class Refresh(msgspec.Struct, frozen=True, tag="refresh", tag_field="method"):
 
 
 class ReleaseOption(msgspec.Struct, frozen=True, tag="release", tag_field="method"):
-    """A picker requests a release.
+    """A picker requests a release."""
 
-    Parameters
-    ----------
-    target : dict
-        The target of an option; any other target is refused in the picker's state, as is one that costs more now than
-        was displayed.
-    id : str
-        Returned as `completed_request` in the state that shows the outcome.
-    confirmed : bool
-        Whether the reader has confirmed a large cost.
-    """
-
+    # The target of an option; any other target is refused in the picker's state, as is one that costs more now than was
+    # displayed.
     target: dict[str, Any]
-    id: str
-    confirmed: bool = False
+    id: str  # Returned as `completed_request` in the state that shows the outcome.
+    confirmed: bool = False  # Whether the reader has confirmed a large cost.
 
 
 class ReleaseCount(msgspec.Struct, frozen=True, tag="release_count", tag_field="method"):
-    """A picker requests the release of the count after which its expected errors are known.
-
-    Parameters
-    ----------
-    target, id, confirmed
-        As in `ReleaseOption`.
-    """
+    """A picker requests the release of the count that its expected errors depend on; fields as in `ReleaseOption`."""
 
     target: dict[str, Any]
     id: str
@@ -155,21 +92,11 @@ class ReleaseCount(msgspec.Struct, frozen=True, tag="release_count", tag_field="
 
 
 class AskCurator(msgspec.Struct, frozen=True, tag="ask_curator", tag_field="method"):
-    """A picker requests budget from the curator.
+    """A picker requests budget from the curator."""
 
-    Parameters
-    ----------
-    target : dict
-        The target of an option of `Ask`; any other is refused in the picker's state.
-    why : str
-        The reason.
-    id : str
-        As in `ReleaseOption`.
-    """
-
-    target: dict[str, Any]
-    why: str
-    id: str
+    target: dict[str, Any]  # The target of an option of `Ask`; any other is refused in the picker's state.
+    why: str  # The reason.
+    id: str  # As in `ReleaseOption`.
 
 
 PanelRequest = RequestSnapshot | RequestWholeLog | FollowLedgers | CellScheduled | CellStarted | CellEnded | Reconnect

@@ -23,397 +23,181 @@ EXCLUDED_UNITS: Final = "excluded-units"
 
 
 class Gauge(Record, frozen=True):
-    """A fraction between 0 and 1, with its meaning in words.
+    """A fraction between 0 and 1, with its meaning in words."""
 
-    Parameters
-    ----------
-    id : str
-        Stable name, unique within a session.
-    label : str
-    kind : str
-        "remaining": a dial of the budget that is left, whose colour warns when little is left.  "loss": the reading of
-        an odometer on a neutral scale of its own.  "no-budget": there is no budget, which is a warning.  Others are
-        drawn as a neutral dial.
-    value : float or None
-        None where there is no scale: then only the text is shown.
-    text : str
-        The value in words, for example "83.0% left".
-    end : str or None
-        The end of the scale in words, for example "2.616 when the budget is spent"; None where it is 100%.
-    note : str or None
-        A sentence that is always shown, which states what the value means; None where it needs none.
-    description : str
-        A full sentence, for hovering and for screen readers.
-    """
-
-    id: str
+    id: str  # Stable name, unique within a session.
     label: str
+    # "remaining": a dial of the budget that is left, whose colour warns when little is left. "loss": the reading of an
+    # odometer on a neutral scale of its own. "no-budget": there is no budget, which is a warning. Others are drawn as a
+    # neutral dial.
     kind: str
-    value: Proportion | None
-    text: str
+    value: Proportion | None  # None where there is no scale: then only the text is shown.
+    text: str  # The value in words, for example "83.0% left".
+    # The end of the scale in words, for example "2.616 when the budget is spent"; None where it is 100%.
     end: str | None
-    note: str | None
-    description: str
+    note: str | None  # A sentence that is always shown, which states what the value means; None where it needs none.
+    description: str  # A full sentence, for hovering and for screen readers.
 
 
 class FilterReading(Record, frozen=True):
-    """The budget that would remain under one filter after the same history.
+    """The budget that would remain under one filter after the same history."""
 
-    Parameters
-    ----------
-    id : str
-        Stable name, unique within a session.
-    label : str
-    enforced : bool
-        Whether this filter is enforced; the others are shown for comparison.
-    value : float
-        Fraction of its budget that remains; 0 after it would have refused.
-    text : str
-        What remains in words, for example "83.3% left; 12 more like the last".
-    description : str
-        A full sentence, for hovering and for screen readers.
-    """
-
-    id: str
+    id: str  # Stable name, unique within a session.
     label: str
-    enforced: bool
-    value: Proportion
-    text: str
-    description: str
+    enforced: bool  # Whether this filter is enforced; the others are shown for comparison.
+    value: Proportion  # Fraction of its budget that remains; 0 after it would have refused.
+    text: str  # What remains in words, for example "83.3% left; 12 more like the last".
+    description: str  # A full sentence, for hovering and for screen readers.
 
 
 class OdometerReading(Record, frozen=True):
-    """What one odometer reports about the loss so far.
+    """What one odometer reports about the loss so far."""
 
-    Parameters
-    ----------
-    id : str
-        Stable name, unique within a session.
-    label : str
-    kind : str
-        How its bound may be used: "time-uniform" or "accumulator".  Others are shown by name only.
-    text : str
-        The bound in words, for example "mu 0.2117".
-    description : str
-        A full sentence that states what the bound proves.
-    """
-
-    id: str
+    id: str  # Stable name, unique within a session.
     label: str
-    kind: str
-    text: str
-    description: str
+    kind: str  # How its bound may be used: "time-uniform" or "accumulator". Others are shown by name only.
+    text: str  # The bound in words, for example "mu 0.2117".
+    description: str  # A full sentence that states what the bound proves.
 
 
 class Part(Record, frozen=True):
-    """One part of an interactive mechanism.
-
-    Parameters
-    ----------
-    name : str
-    value : float
-        What it has spent, relative to the part with the largest loss.
-    text : str
-        What it has spent in words, for example "4.0% (mu 0.2)".
-    """
+    """One part of an interactive mechanism."""
 
     name: str
-    value: Proportion
-    text: str
+    value: Proportion  # What it has spent, relative to the part with the largest loss.
+    text: str  # What it has spent in words, for example "4.0% (mu 0.2)".
 
 
 class Mechanism(Record, frozen=True):
-    """An interactive mechanism: a partition, a sub-session and so on.
+    """An interactive mechanism: a partition, a sub-session and so on."""
 
-    Parameters
-    ----------
-    id : str
-        Stable name, unique within a session.
-    name : str
-    kind : str
-        The kind in words, for example "partition".
-    state : str
-        "open", "exhausted", "closed" or "unavailable" (its hidden noise is in another kernel, or gone).  Others are
-        shown by name only.
-    text : str
-        Its state and its cost, in words.
-    description : str
-        Full sentences, for hovering and for screen readers.
-    parts : list of Part
-        Empty where the mechanism has no parts.
-    """
-
-    id: str
+    id: str  # Stable name, unique within a session.
     name: str
-    kind: str
+    kind: str  # The kind in words, for example "partition".
+    # "open", "exhausted", "closed" or "unavailable" (its hidden noise is in another kernel, or gone). Others are shown
+    # by name only.
     state: str
-    text: str
-    description: str
-    parts: list[Part]
+    text: str  # Its state and its cost, in words.
+    description: str  # Full sentences, for hovering and for screen readers.
+    parts: list[Part]  # Empty where the mechanism has no parts.
 
 
 class Headline(Record, frozen=True):
-    """A session's state in a few words, for the status bar.
+    """A session's state in a few words, for the status bar."""
 
-    Parameters
-    ----------
-    id : str
-        "remaining", "spent", "odometer" or "max_repetitions"; a session may lack any of them.
-    text : str
-    """
-
-    id: str
+    id: str  # "remaining", "spent", "odometer" or "max_repetitions"; a session may lack any of them.
     text: str
 
 
 class NextStep(Record, frozen=True):
-    """A suggested next step for a session that has released nothing.
-
-    Parameters
-    ----------
-    text : str
-    code : str
-        A line of Python.
-    """
+    """A suggested next step for a session that has released nothing."""
 
     text: str
-    code: str
+    code: str  # A line of Python.
 
 
 class LogEntry(Record, frozen=True):
-    """One request of the ledger.
-
-    Parameters
-    ----------
-    id : int
-    query : str
-        In words.
-    cost : str
-        In words, for example "mu 0.05".
-    mu : float
-        The cost as a number, to sort by.
-    cost_fraction : str or None
-        The cost as a fraction of the whole budget, in words; None without a budget.
-    estimate : str or None
-        The released answer in words: a number with its interval, or how many groups there are; None without an answer.
-    value, low, high : float or None
-        The number and the ends of its interval; None unless the answer is one number, and if they are not finite.
-    error : str or None
-        Half-width of the interval in words; None without an answer, or if there is no single half-width.
-    time : str
-        ISO 8601, UTC.
-    status : str
-    cell_id : str or None
-        Id of the notebook cell that made the request; None when none did.
-    """
+    """One request of the ledger."""
 
     id: NonNegative
-    query: str
-    cost: str
-    mu: float
-    cost_fraction: str | None
+    query: str  # In words.
+    cost: str  # In words, for example "mu 0.05".
+    mu: float  # The cost as a number, to sort by.
+    cost_fraction: str | None  # The cost as a fraction of the whole budget, in words; None without a budget.
+    # The released answer in words: a number with its interval, or how many groups there are; None without an answer.
     estimate: str | None
+    # The number; None, as are the ends of its interval, unless the answer is one number, and if they are not finite.
     value: float | None
     low: float | None
     high: float | None
+    # Half-width of the interval in words; None without an answer, or if there is no single half-width.
     error: str | None
-    time: str
+    time: str  # ISO 8601, UTC.
     status: str
-    cell_id: str | None
+    cell_id: str | None  # Id of the notebook cell that made the request; None when none did.
 
 
 class CellBadge(Record, frozen=True):
-    """What one notebook cell cost.
-
-    Parameters
-    ----------
-    cell_id : str
-    text : str
-    description : str
-        A full sentence, for hovering and for screen readers.
-    """
+    """What one notebook cell cost."""
 
     cell_id: str
     text: str
-    description: str
+    description: str  # A full sentence, for hovering and for screen readers.
 
 
 class Refusal(Record, frozen=True):
-    """A request that was refused; nothing was charged for it.
-
-    Parameters
-    ----------
-    id : int
-    query : str
-        In words.
-    message : str
-    explanation : str
-        Id of the explanation.
-    time : str
-        ISO 8601, UTC.
-    cell_id : str or None
-        Id of the notebook cell that made the request; None when none did.
-    """
+    """A request that was refused; nothing was charged for it."""
 
     id: NonNegative
-    query: str
+    query: str  # In words.
     message: str
-    explanation: str
-    time: str
-    cell_id: str | None
+    explanation: str  # Id of the explanation.
+    time: str  # ISO 8601, UTC.
+    cell_id: str | None  # Id of the notebook cell that made the request; None when none did.
 
 
 class BudgetRequestEntry(Record, frozen=True):
-    """A request to the curator of a service for a larger cap.
-
-    Parameters
-    ----------
-    id : int
-    queries : list of str
-        The queries in words, with target and expected error.
-    cost : str
-        What they cost together.
-    why : str
-        The analyst's reason.
-    status : str
-    decision : str or None
-        What was decided, in words: what was granted, until when, and the curator's reason; None while it is pending.
-    time : str
-        ISO 8601, UTC.
-    analyst : str or None
-        Who requests it, where analysts share a budget; None otherwise.
-    """
+    """A request to the curator of a service for a larger cap."""
 
     id: NonNegative
-    queries: list[str]
-    cost: str
-    why: str
+    queries: list[str]  # The queries in words, with target and expected error.
+    cost: str  # What they cost together.
+    why: str  # The analyst's reason.
     status: Literal["pending", "approved", "approved-in-part", "declined", "lapsed"]
+    # What was decided, in words: what was granted, until when, and the curator's reason; None while it is pending.
     decision: str | None
-    time: str
-    analyst: str | None
+    time: str  # ISO 8601, UTC.
+    analyst: str | None  # Who requests it, where analysts share a budget; None otherwise.
 
 
 class ExplanationText(Record, frozen=True):
-    """The explanation of a refusal or a warning.
+    """The explanation of a refusal or a warning."""
 
-    Parameters
-    ----------
-    id : str
-        Stable name, used in links.
-    title : str
-    text : str
-    """
-
-    id: str
+    id: str  # Stable name, used in links.
     title: str
     text: str
 
 
 class SessionSnapshot(Record, frozen=True):
-    """The public state of one session.
-
-    Parameters
-    ----------
-    id : str
-    name : str
-    privacy_unit : str
-        In words.
-    engine : str
-        Name of the engine that holds the table's rows, for example "DuckDB"; "memory" for none.
-    notice : str or None
-        Warning that the answers are not real or not private, or that there is no budget; None otherwise.
-    notice_explanation : str or None
-        Id of the explanation of `notice`; None when there is no notice.
-    connection : ConnectionSnapshot or None
-        None if the table is in the kernel.
-    guarantee : str
-        In words.
-    headlines : list of Headline
-        The first replaces a selected headline that is absent.
-    filter : str
-        Id of the filter that is enforced; "none" without a budget.
-    gauges : list of Gauge
-    filters : list of FilterReading
-    odometers : list of OdometerReading
-    odometers_paused : str or None
-        Why the time-uniform odometers pause; None while they do not.
-    participation : str or None
-        Which units take part, under individual accounting; None under worst-case accounting.
-    mechanisms : list of Mechanism
-        In display order, except that open mechanisms come first.
-    spent : str
-        The share of the budget that is spent, in words, for example "6.7% spent"; without a budget, the loss.
-    spent_loss : str
-        The loss and the budget in the filter's measure, for example "mu 0.1158 of 0.4483"; "no budget" without one;
-        empty where unknown.
-    ledger : str
-        Name of the ledger's file.
-    next_steps : list of NextStep
-        Empty as soon as something was released.
-    timeline : TimelineChart
-    n_requests : int
-        Number of requests in the ledger; `log` may contain only the newest of them.
-    log : list of LogEntry
-        Newest first.
-    cell_costs : list of CellBadge
-        Cells that cost nothing are left out.
-    refusals : list of Refusal
-        Newest first.
-    budget_requests : list of BudgetRequestEntry
-        Newest first.
-    """
+    """The public state of one session."""
 
     id: str
     name: str
-    privacy_unit: str
-    engine: str
+    privacy_unit: str  # In words.
+    engine: str  # Name of the engine that holds the table's rows, for example "DuckDB"; "memory" for none.
+    # Warning that the answers are not real or not private, or that there is no budget; None otherwise.
     notice: str | None
-    notice_explanation: str | None
-    connection: ConnectionSnapshot | None
-    guarantee: str
-    headlines: list[Headline]
-    filter: str
+    notice_explanation: str | None  # Id of the explanation of `notice`; None when there is no notice.
+    connection: ConnectionSnapshot | None  # None if the table is in the kernel.
+    guarantee: str  # In words.
+    headlines: list[Headline]  # The first replaces a selected headline that is absent.
+    filter: str  # Id of the filter that is enforced; "none" without a budget.
     gauges: list[Gauge]
     filters: list[FilterReading]
     odometers: list[OdometerReading]
-    odometers_paused: str | None
-    participation: str | None
-    mechanisms: list[Mechanism]
-    spent: str
+    odometers_paused: str | None  # Why the time-uniform odometers pause; None while they do not.
+    participation: str | None  # Which units take part, under individual accounting; None under worst-case accounting.
+    mechanisms: list[Mechanism]  # In display order, except that open mechanisms come first.
+    spent: str  # The share of the budget that is spent, in words, for example "6.7% spent"; without a budget, the loss.
+    # The loss and the budget in the filter's measure, for example "mu 0.1158 of 0.4483"; "no budget" without one; empty
+    # where unknown.
     spent_loss: str
-    ledger: str
-    next_steps: list[NextStep]
+    ledger: str  # Name of the ledger's file.
+    next_steps: list[NextStep]  # Empty as soon as something was released.
     timeline: TimelineChart
-    n_requests: NonNegative
-    log: list[LogEntry]
-    cell_costs: list[CellBadge]
-    refusals: list[Refusal]
-    budget_requests: list[BudgetRequestEntry]
+    n_requests: NonNegative  # Number of requests in the ledger; `log` may contain only the newest of them.
+    log: list[LogEntry]  # Newest first.
+    cell_costs: list[CellBadge]  # Cells that cost nothing are left out.
+    refusals: list[Refusal]  # Newest first.
+    budget_requests: list[BudgetRequestEntry]  # Newest first.
 
 
 class Snapshot(Record, frozen=True):
-    """The state of all sessions of one kernel process.
+    """The state of all sessions of one kernel process."""
 
-    Parameters
-    ----------
-    version : int
-        Version of the protocol; the browser displays no other.
-    process_id : str
-        Opaque id; a different value means that the kernel process was replaced.
-    seq : int
-        Increases with every message of one process.
-    time : str
-        ISO 8601, UTC.
-    sessions : list of SessionSnapshot
-        The most recently used first.
-    explanations : list of ExplanationText
-        Of refusals and warnings.
-    """
-
-    version: Literal[11]
-    process_id: str
-    seq: NonNegative
-    time: str
-    sessions: list[SessionSnapshot]
-    explanations: list[ExplanationText]
+    version: Literal[11]  # Version of the protocol; the browser displays no other.
+    process_id: str  # Opaque id; a different value means that the kernel process was replaced.
+    seq: NonNegative  # Increases with every message of one process.
+    time: str  # ISO 8601, UTC.
+    sessions: list[SessionSnapshot]  # The most recently used first.
+    explanations: list[ExplanationText]  # Of refusals and warnings.

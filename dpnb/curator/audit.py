@@ -35,55 +35,25 @@ MAX_PROBLEMS = 100
 
 @dataclass(frozen=True)
 class AuditedSum:
-    """What was charged to the table, a project or an analyst.
+    """What was charged to the table, a project or an analyst."""
 
-    Parameters
-    ----------
-    name : str
-        Whose charges they are, in words.
-    spent : PureGDP or None
-        Their sum; None if the filter does not add mu squared.
-    limit : PureGDP or None
-        The budget, ceiling or cap that holds now; None for none.
-    requests : int
-        The number of rows.
-    """
-
-    name: str
-    spent: PureGDP | None
-    limit: PureGDP | None
-    requests: int
+    name: str  # whose charges they are, in words
+    spent: PureGDP | None  # None if the filter does not add mu squared
+    limit: PureGDP | None  # the budget, ceiling or cap that holds now; None for none
+    requests: int  # number of rows
 
 
 @dataclass(frozen=True)
 class Audit:
-    """The result of an audit.
+    """The result of an audit."""
 
-    Parameters
-    ----------
-    ledger : str
-        Path of the ledger.
-    rows : int
-        The number of rows.
-    head : str
-        The hash of the last row.
-    mode : str or None
-        How the budget is divided: ``reserved``, ``pooled``, or None if it is not.
-    sums : tuple of AuditedSum
-        The charges of the table, and of each part of its budget.
-    problems : tuple of str
-        What is wrong; empty if nothing is.
-    notes : tuple of str
-        What could not be audited.
-    """
-
-    ledger: str
-    rows: int
-    head: str
-    mode: str | None
-    sums: tuple[AuditedSum, ...]
-    problems: tuple[str, ...]
-    notes: tuple[str, ...]
+    ledger: str  # path
+    rows: int  # number of rows
+    head: str  # hash of the last row
+    mode: str | None  # how the budget is divided: ``reserved`` or ``pooled``; None if it is not
+    sums: tuple[AuditedSum, ...]  # the table's, and that of each part of its budget
+    problems: tuple[str, ...]  # what is wrong; empty if nothing is
+    notes: tuple[str, ...]  # what could not be audited
 
     @property
     def is_fine(self) -> bool:
@@ -92,18 +62,7 @@ class Audit:
 
 
 def audit(path: str) -> Audit:
-    """Audit a ledger.
-
-    Parameters
-    ----------
-    path : str
-        The file.
-
-    Raises
-    ------
-    LedgerError
-        If the file is missing, cannot be read, or was altered: its chain of hashes is verified first.
-    """
+    """Audit a ledger, whose chain of hashes is verified first; `LedgerError` if it cannot be read, or was altered."""
     ledger = Ledger.read_only_copy(path)
     try:
         return _Replay(ledger).result()

@@ -22,18 +22,9 @@ COMPONENTS = ("mu squared", "delta", "epsilon in pure DP")
 
 
 class AuditScope:
-    """The charges of one scope, in three components.
+    """The charges of one scope, in three components; `name` and `limit_name` name it and its limit in sentences.
 
-    Parameters
-    ----------
-    name : str
-        Whose charges they are, in words.
-    limit_name : str
-        What limits them, in words: a budget or a ceiling.
-    limit : PureGDP or None
-        That budget or ceiling; None for none.
-    is_per_unit : bool, default False
-        Whether each unit has the limit's mu squared for itself, so that the sum says nothing.
+    If `is_per_unit`, each unit has the limit's mu squared for itself, so that the sum says nothing.
     """
 
     def __init__(self, name: str, limit_name: str, limit: PureGDP | None, *, is_per_unit: bool = False) -> None:
@@ -43,18 +34,9 @@ class AuditScope:
         self._parts: PartSums = NO_PARTS
 
     def add(self, loss: Loss, amount: PureGDP, path: tuple[PartRef, ...], cap: PureGDP | None) -> Iterator[str]:
-        """Count a charge, and say what is wrong with it.
+        """Count a charge of a row with a loss, and say what is wrong with it.
 
-        Parameters
-        ----------
-        loss : Loss
-            The loss of the row.
-        amount : PureGDP
-            What was charged for it.
-        path : tuple of PartRef
-            The parts of partitions through which it reaches this scope.
-        cap : PureGDP or None
-            The cap that holds; None for none.
+        The charge reaches this scope through the parts of partitions in `path`.
         """
         if (
             self.limit is not None
@@ -82,17 +64,8 @@ class AuditScope:
 def least_charge(loss: Loss, amount: PureGDP, left: PureGDP) -> Fraction:
     """The least mu squared that covers a launch in pure DP beside the epsilon that it was charged; 0 for other rows.
 
-    A charge that was computed where less is left is larger, and covers it too: see
+    A charge that was computed where less than `left` is left is larger, and covers it too: see
     :func:`~dpnb.accounting.conversions.residue_charge`.
-
-    Parameters
-    ----------
-    loss : Loss
-        The loss of the row.
-    amount : PureGDP
-        What was charged for it.
-    left : PureGDP
-        What was left before.
     """
     if not isinstance(loss, EpsilonLoss | PureGDP):
         return Fraction(0)
@@ -107,10 +80,7 @@ def least_charge(loss: Loss, amount: PureGDP, left: PureGDP) -> Fraction:
 def guarantee_of(launch: Launch) -> PrivacyGuarantee:
     """The guarantee of a sub-session, as its launch stores it.
 
-    Raises
-    ------
-    KeyError, TypeError, ValueError, DpnbError
-        If it cannot be read.
+    Raises `KeyError`, `TypeError`, `ValueError` or `DpnbError` if it cannot be read.
     """
     resolved = launch.details["resolved"]
     guarantee = make_guarantee(str(resolved["filter"]), Budget.from_json(resolved["budget"]))

@@ -34,65 +34,31 @@ FROM_ROWS = "its output is computed from the rows, and would be saved in a noteb
 
 @dataclass(frozen=True, repr=False)
 class CheckedColumn:
-    """One declared column.  For the curator alone, like the whole check.
-
-    Parameters
-    ----------
-    name : str
-        Name of the column.
-    column : ColumnType
-        The declared type.
-    tally : ColumnSummary or None
-        What its values count as; None if the table does not have exactly one column of this name.
-    """
+    """One declared column, and what its values count as.  For the curator alone, like the whole check."""
 
     name: str
     column: ColumnType
-    tally: ColumnSummary | None
+    tally: ColumnSummary | None  # None if the table does not have exactly one column of this name
 
 
 @dataclass(frozen=True, repr=False)
 class CheckedTable:
-    """One table.
+    """One table."""
 
-    Parameters
-    ----------
-    name : str
-        Name of the table; empty for a single table.
-    file : str
-        Path of its file.
-    unit : PrivacyUnit
-        The declared privacy unit and its limits.
-    units : UnitSummary or None
-        Its units; None if a table does not have exactly one column for the privacy unit.
-    columns : tuple of CheckedColumn
-        The declared columns.
-    """
-
-    name: str
+    name: str  # empty for a single table
     file: str
     unit: PrivacyUnit
-    units: UnitSummary | None
+    units: UnitSummary | None  # None if a table does not have exactly one column for the privacy unit
     columns: tuple[CheckedColumn, ...]
 
 
 @dataclass(frozen=True, repr=False)
 class Check:
-    """The result of a check.  For the curator alone: it has no repr.
+    """The result of a check.  For the curator alone: it has no repr."""
 
-    Parameters
-    ----------
-    declaration : str
-        Path of the declaration file.
-    tables : tuple of CheckedTable
-        The tables.
-    advice : tuple of CheckAdvice
-        What to fix or to know.
-    """
-
-    declaration: str
+    declaration: str  # path
     tables: tuple[CheckedTable, ...]
-    advice: tuple[CheckAdvice, ...]
+    advice: tuple[CheckAdvice, ...]  # what to fix or to know
 
     @property
     def fine(self) -> bool:
@@ -103,19 +69,7 @@ class Check:
 def check(declaration: str, tables: Sequence[str]) -> Check:
     """Compare the tables with their declaration; no ledger is opened, and nothing is charged or written.
 
-    Parameters
-    ----------
-    declaration : str
-        Path of the TOML file; see `dpnb.session.declaration`.
-    tables : sequence of str
-        ``FILE``, or ``NAME=FILE`` for each of several tables.
-
-    Raises
-    ------
-    CheckError
-        If the process is a notebook kernel.
-    SchemaError, InvalidValueError
-        If the declaration is invalid, or a table's file is missing or cannot be read.
+    Each table is ``FILE``, or ``NAME=FILE`` if there are several.  A notebook kernel is refused.
     """
     refuse_in_kernel("check", FROM_ROWS, CheckError)
     stated = read_declaration(declaration, Session)

@@ -32,21 +32,11 @@ WRITTEN = (("yes", "no"), ("y", "n"), ("t", "f"))
 
 @dataclass(frozen=True, repr=False)
 class CheckAdvice:
-    """One thing to fix or to know.  For the curator alone.
+    """One thing to fix or to know.  For the curator alone."""
 
-    Parameters
-    ----------
-    location : str
-        File and line of the declaration.
-    text : str
-        The advice.
-    to_fix : bool
-        Whether something should be fixed; False for information only.
-    """
-
-    location: str
+    location: str  # file and line of the declaration
     text: str
-    to_fix: bool
+    to_fix: bool  # False for information only
 
 
 def about_absent(location: str, name: str, columns: Sequence[object]) -> CheckAdvice:

@@ -27,90 +27,41 @@ from dpnb.session.table_files import read_tables
 
 @dataclass(frozen=True, repr=False)
 class DraftColumn:
-    """One column, with what its rows hold.  For the curator alone.
-
-    Parameters
-    ----------
-    name : str
-        Name of the column.
-    kind : StorageType or None
-        The storage type that the file states; None if it states none.
-    missing : int
-        Nulls.
-    distinct : int or None
-        Number of different values; None if the values cannot be compared.
-    most_rows : int or None
-        The largest number of rows that have the same value.
-    low, high : object
-        The smallest and the largest value; None if they have no order.
-    """
+    """One column, with what its rows hold.  For the curator alone."""
 
     name: str
-    kind: StorageType | None
-    missing: int
-    distinct: int | None
-    most_rows: int | None
-    low: object
-    high: object
+    kind: StorageType | None  # None if the file states none
+    missing: int  # nulls
+    distinct: int | None  # number of different values; None if the values cannot be compared
+    most_rows: int | None  # largest number of rows that have the same value
+    low: object  # smallest value; None if they have no order
+    high: object  # largest value, likewise
 
 
 @dataclass(frozen=True, repr=False)
 class DraftTable:
-    """One table.  For the curator alone.
+    """One table.  For the curator alone."""
 
-    Parameters
-    ----------
-    name : str
-        Name of the table; empty for a single one.
-    file : str
-        Path of its file.
-    rows : int
-        Number of its rows.
-    columns : tuple of DraftColumn
-        The columns that can be declared.
-    omitted : tuple of str
-        The names of the other columns, as Python writes them.
-    """
-
-    name: str
+    name: str  # empty for a single table
     file: str
     rows: int
-    columns: tuple[DraftColumn, ...]
-    omitted: tuple[str, ...]
+    columns: tuple[DraftColumn, ...]  # those that can be declared
+    omitted: tuple[str, ...]  # names of the others, as Python writes them
 
 
 @dataclass(frozen=True, repr=False)
 class Draft:
-    """A draft that was written.  For the curator alone: it has no repr.
+    """A draft that was written.  For the curator alone: it has no repr."""
 
-    Parameters
-    ----------
-    declaration : str
-        Path of the file.
-    tables : tuple of DraftTable
-        The tables, with what their rows hold; nothing of this is in the file.
-    """
-
-    declaration: str
-    tables: tuple[DraftTable, ...]
+    declaration: str  # path
+    tables: tuple[DraftTable, ...]  # with what their rows hold; nothing of this is in the file
 
 
 def draft(tables: Sequence[str], output: str | None = None) -> Draft:
     """Write the declaration of some tables, to be completed by the curator.
 
-    Parameters
-    ----------
-    tables : sequence of str
-        ``FILE``, or ``NAME=FILE`` for each of several tables.
-    output : str, optional
-        Path of the declaration; by default the name of the first table with ``.toml``, in the working directory.
-
-    Raises
-    ------
-    CheckError
-        If the process is a notebook kernel.
-    SchemaError
-        If a table cannot be read, or the declaration exists already or cannot be written.
+    Each table is ``FILE``, or ``NAME=FILE`` if there are several.  The declaration must not exist; by default it has
+    the name of the first table with ``.toml``, in the working directory.  A notebook kernel is refused.
     """
     refuse_in_kernel("draft", FROM_ROWS, CheckError)
     files = _files(tables)

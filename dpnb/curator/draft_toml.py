@@ -97,18 +97,9 @@ BY_TYPE: dict[StorageType | None, str] = {
 
 
 def draft_toml(name: str, file: str, tables: Mapping[str, StorageTypes], sources: Mapping[str, str]) -> str:
-    """The declaration to complete.
+    """The declaration to complete, from the storage types of the columns, and the name of the file, of each table.
 
-    Parameters
-    ----------
-    name : str
-        Name of the session.
-    file : str
-        Name of the declaration's file.
-    tables : mapping of str to dict
-        The storage type of each column, by table; the name of a single table is empty.
-    sources : mapping of str to str
-        Name of the file of each table.
+    `name` is that of the session, `file` that of the declaration's file; the name of a single table is empty.
     """
     several = list(tables) != [""]
     rows = ", ".join(f"{_key(table)} = {OPEN}" for table in tables)

@@ -47,22 +47,7 @@ def kernel_evidence() -> str | None:
 
 
 def refuse_in_kernel(command: str, why: str, error: type[DpnbError]) -> None:
-    """Refuse a curator's command in a notebook.
-
-    Parameters
-    ----------
-    command : str
-        Name of the command of ``python -m dpnb``.
-    why : str
-        Why a notebook must not show its output.
-    error : type
-        The error to raise.
-
-    Raises
-    ------
-    DpnbError
-        If the process belongs to a notebook; of the type `error`.
-    """
+    """Raise `error` if the process belongs to a notebook, which must not show a command's output; `why` says why."""
     evidence = kernel_evidence()
     if evidence is not None:
         raise error(

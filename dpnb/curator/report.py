@@ -16,24 +16,10 @@ Format = Literal["html", "json"]
 
 
 def report_of(path: str, analyst: str | None = None, *, answers: bool = False) -> Report:
-    """The disclosure statement of a ledger.
+    """The disclosure statement of a ledger, which is only read.
 
-    Parameters
-    ----------
-    path : str
-        The file.  It is only read.
-    analyst : str, optional
-        An analyst for whom a part of the budget is reserved.  The statement is then the one that the session of this
-        analyst gives: it is computed from the analyst's own rows and says nothing of the others.
-    answers : bool, default False
-        Whether to include the released answers.
-
-    Raises
-    ------
-    LedgerError
-        If the file is missing, cannot be read, or was altered.
-    InvalidValueError
-        If no part of the budget is reserved for the analyst.
+    For an analyst for whom a part of the budget is reserved, it is the statement that the session of this analyst
+    gives: it is computed from the analyst's own rows and says nothing of the others.
     """
     with closing(Ledger.read_only_copy(path)) as ledger:
         if analyst is not None and part_of(ledger, analyst) is None:
@@ -51,13 +37,7 @@ def report_of(path: str, analyst: str | None = None, *, answers: bool = False) -
 def write_report(
     path: str, analyst: str | None, form: Format | None, output: str | None, *, answers: bool
 ) -> tuple[str, int]:
-    """The command: what it prints, and its exit status.
-
-    Raises
-    ------
-    DpnbError
-        As for `report_of`; or the file to write is not named for a format, or cannot be written.
-    """
+    """The command: what it prints, and its exit status."""
     suffix = "" if output is None else Path(output).suffix.lower().lstrip(".")
     if output is not None and form is None and suffix not in ("html", "json"):
         raise InvalidValueError(f"--output: must end with .html or .json, or give --format; got {output!r}")

@@ -46,74 +46,35 @@ FIRST_VERSION = "1"
 class StatementEntry:
     """One query of the ledger.  For one person alone, like the whole statement.
 
-    Parameters
-    ----------
-    id : int
-        Id of the row of the ledger.
-    time, query : str
-        When the query was charged, and the query in words.
-    version : str
-        Version of the table that the query used.
-    full_cost : Fraction
-        The cost of taking part in full, as mu squared, rounded up; 0 if it is unknown or zero.
-    paid : Fraction
-        What was charged, as mu squared, rounded up; so it may exceed `full_cost` in the last digits.
-    participation : Participation
-        How the unit took part.
-    answered : bool
-        Whether there is an answer; a charge without an answer still counts.
-    delta : Fraction
-        The delta that every unit was charged for discovering groups.
-    tracked : Fraction
-        The bound of the person's tracker after this query, as mu squared.
-    worst_case : Fraction
-        What a unit that every query affects in full has spent after this query, as mu squared, up to the budget.  This
-        is public.
+    The worst case is what a unit that every query affects in full has spent after this query, as mu squared, up to the
+    budget.  This is public.
     """
 
-    id: int
-    time: str
-    query: str
-    version: str
-    full_cost: Fraction
-    paid: Fraction
-    participation: Participation
-    answered: bool
-    delta: Fraction
-    tracked: Fraction
+    id: int  # of the row of the ledger
+    time: str  # when the query was charged
+    query: str  # in words
+    version: str  # of the table that the query used
+    full_cost: Fraction  # of taking part in full, as mu squared, rounded up; 0 if it is unknown or zero
+    paid: Fraction  # as mu squared, rounded up; so it may exceed `full_cost` in the last digits
+    participation: Participation  # how the unit took part
+    answered: bool  # a charge without an answer still counts
+    delta: Fraction  # that every unit was charged for discovering groups
+    tracked: Fraction  # bound of the person's tracker after this query, as mu squared
     worst_case: Fraction
 
 
 @dataclass(frozen=True, repr=False)
 class Statement:
-    """What one unit has been charged.  For that person alone: it has no repr.
+    """What one unit has been charged.  For that person alone: it has no repr."""
 
-    Parameters
-    ----------
-    unit : str
-        The unit, as the table names it.
-    ledger, version : str
-        Path of the ledger, and version of the table.
-    metadata : LedgerMetadata
-        What the ledger was created for.
-    account : Accountant
-        The session's accountant, which has the public worst case.
-    on_exhausted : str
-        What happens to a unit that cannot pay.
-    budget : Fraction
-        The budget of each unit, as mu squared.
-    entries : tuple of StatementEntry
-        The queries, in the order of the ledger.
-    """
-
-    unit: str
-    ledger: str
-    version: str
-    metadata: LedgerMetadata
-    account: Accountant
-    on_exhausted: OnExhausted
-    budget: Fraction
-    entries: tuple[StatementEntry, ...]
+    unit: str  # as the table names it
+    ledger: str  # path
+    version: str  # of the table
+    metadata: LedgerMetadata  # what the ledger was created for
+    account: Accountant  # of the session; has the public worst case
+    on_exhausted: OnExhausted  # what happens to a unit that cannot pay
+    budget: Fraction  # of each unit, as mu squared
+    entries: tuple[StatementEntry, ...]  # in the order of the ledger
 
     @property
     def spent(self) -> Fraction:
@@ -142,29 +103,10 @@ def statement(
 ) -> Statement:
     """Compute what one unit has been charged; nothing is charged and nothing is written.
 
-    Parameters
-    ----------
-    ledger : str
-        Path of the session's ledger.
-    tables : sequence of str
-        ``FILE``, or ``NAME=FILE`` for each of several tables, with the same rows and types of values as the session's
-        table.
-    unit : str
-        The unit's value in the privacy unit's column; if each row is a unit, the row number in the file, from 0.
-    version : str, optional
-        Version of the table in the file; required if the ledger has several.
-    unit_type : str, optional
-        ``"text"``, ``"number"`` or ``"time"``, if the type of `unit` is ambiguous.
-
-    Raises
-    ------
-    StatementError
-        If the process is a notebook kernel, the ledger has worst-case accounting, the unit is not in the table or is
-        ambiguous, or the version is required.
-    SchemaError
-        If a table's file is missing, cannot be read, or lacks a column.
-    LedgerError
-        If the ledger is missing, cannot be read, or was altered.
+    Each table is ``FILE``, or ``NAME=FILE`` if there are several, with the same rows and types of values as the
+    session's table.  `unit` is the value in the privacy unit's column; if each row is a unit, the row number in the
+    file, from 0.  `version` is required if the ledger has several versions of the table, and `unit_type` if the type of
+    `unit` is ambiguous.  A notebook kernel and a ledger with worst-case accounting are refused.
     """
     refuse_in_kernel("statement", ALONE, StatementError)
     copied = Ledger.read_only_copy(ledger)

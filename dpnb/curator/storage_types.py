@@ -20,10 +20,7 @@ StorageTypes = dict[str, StorageType | None]
 def storage_types(path: str) -> StorageTypes:
     """The storage types that a file states, by column; empty if it states none.
 
-    Parameters
-    ----------
-    path : str
-        A table that `dpnb.session.table_files` can read.
+    The file is one that `dpnb.session.table_files` can read.
     """
     file = Path(path)
     kind = format_of(file)

@@ -41,40 +41,18 @@ MAX_LENGTH = 40
 
 @dataclass(frozen=True, repr=False)
 class ColumnSummary:
-    """What the values of one column count as.  For the curator alone: it has no repr.
-
-    Parameters
-    ----------
-    rows : int
-        Rows of the table.
-    counts : int
-        Values that count, including those that are clamped.
-    below, above : int
-        Numbers or times outside the bounds; texts longer than their `max_length` are above.
-    dropped : int
-        Values outside the bounds that do not count.
-    missing : int
-        Nulls, NaN and the like.
-    unusable : int
-        Other values that do not count: not a number, date, text or declared category, as the column requires.
-    kind : str or None
-        The type of most unusable values, or of most values if all of them count.
-    examples : tuple of (str, int)
-        The most frequent unusable values as Python writes them, with their counts.
-    absent : tuple
-        Categories that no row has.
-    """
+    """What the values of one column count as.  For the curator alone: it has no repr."""
 
     rows: int
-    counts: int
-    below: int
-    above: int
-    dropped: int
-    missing: int
-    unusable: int
-    kind: StorageType | None
-    examples: tuple[tuple[str, int], ...]
-    absent: tuple[Any, ...]
+    counts: int  # values that count, including those that are clamped
+    below: int  # numbers or times below the bounds
+    above: int  # those above the bounds, and texts longer than their `max_length`
+    dropped: int  # values outside the bounds that do not count
+    missing: int  # nulls, NaN and the like
+    unusable: int  # others that do not count: no number, date, text or declared category, as the column requires
+    kind: StorageType | None  # of most unusable values, or of most values if all of them count
+    examples: tuple[tuple[str, int], ...]  # most frequent unusable values as Python writes them, with their counts
+    absent: tuple[Any, ...]  # categories that no row has
 
     @property
     def present(self) -> int:
@@ -89,34 +67,16 @@ class ColumnSummary:
 
 @dataclass(frozen=True, repr=False)
 class UnitSummary:
-    """The privacy units of one table.  For the curator alone: it has no repr.
-
-    Parameters
-    ----------
-    rows : int
-        Rows of the table.
-    units : int
-        Units that have a row.
-    rows_without_unit : int
-        Rows whose unit is missing, which do not count.
-    beyond : int
-        Rows beyond `max_rows_per_unit`, which do not count.
-    """
+    """The privacy units of one table.  For the curator alone: it has no repr."""
 
     rows: int
-    units: int
-    rows_without_unit: int
-    beyond: int
+    units: int  # that have a row
+    rows_without_unit: int  # whose unit is missing; they do not count
+    beyond: int  # rows beyond `max_rows_per_unit`; they do not count
 
 
 def summarize_column(table: Any, name: str, column: ColumnType) -> ColumnSummary:
-    """What the values of one column count as, over all rows of a table.
-
-    Raises
-    ------
-    SchemaError, ExecutionError
-        As `prepare_all`.
-    """
+    """What the values of one column count as, over all rows of a table; raises what `prepare_all` raises."""
     with isolated_numeric_settings():
         prepared = prepare(table, {name: column}, PrivacyUnit())  # each row is a unit, which preserves the order
         values = columns_of(table, "", [name])[name]
@@ -139,26 +99,14 @@ def summarize_column(table: Any, name: str, column: ColumnType) -> ColumnSummary
 
 
 def values_that_count(table: Any, name: str, column: Categories) -> int:
-    """The number of values that would count if these categories were declared.
-
-    Raises
-    ------
-    SchemaError, ExecutionError
-        As `prepare_all`.
-    """
+    """The number of values that would count if these categories were declared; raises what `prepare_all` raises."""
     return _number(codes_of(columns_of(table, "", [name])[name], column) >= 0)
 
 
 def summarize_units(
     tables: Mapping[str, Any], schemas: Mapping[str, Schema], units: Mapping[str, PrivacyUnit]
 ) -> dict[str, UnitSummary]:
-    """The privacy units of each table.
-
-    Raises
-    ------
-    SchemaError, ExecutionError
-        As `prepare_all`.
-    """
+    """The privacy units of each table; raises what `prepare_all` raises."""
     unbounded = {name: msgspec.structs.replace(unit, max_rows=None) for name, unit in units.items()}
     unlimited, limited = (prepare_all(tables, schemas, bound) for bound in (unbounded, units))
     return {

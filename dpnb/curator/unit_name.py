@@ -23,12 +23,7 @@ NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?")
 def names_unit(name: str, unit_type: UnitNameType | None = None) -> Callable[[Any], bool]:
     """A predicate: whether a value of the privacy unit's column is the one that was typed.
 
-    Parameters
-    ----------
-    name : str
-        The typed name, which may be a text, a number, a date or a point in time.
-    unit_type : str, optional
-        The type, if it is ambiguous.
+    What was typed may be a text, a number, a date or a point in time; `unit_type` is needed if it is ambiguous.
     """
     number = _number(name) if unit_type in (None, "number") else None
     moment = _moment(name) if unit_type in (None, "time") else None

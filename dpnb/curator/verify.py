@@ -36,21 +36,11 @@ SHOWN = 60
 
 @dataclass(frozen=True)
 class Verification:
-    """The result of a verification.
+    """The result of a verification."""
 
-    Parameters
-    ----------
-    rows : int
-        The number of rows that the statement is about.
-    differences : tuple of str
-        The fields that differ, each with both values; empty if none does.
-    notes : tuple of str
-        What is no difference, but should be known.
-    """
-
-    rows: int
-    differences: tuple[str, ...]
-    notes: tuple[str, ...]
+    rows: int  # number of rows that the statement is about
+    differences: tuple[str, ...]  # fields that differ, each with both values
+    notes: tuple[str, ...]  # what is no difference, but should be known
 
     @property
     def is_fine(self) -> bool:
@@ -59,22 +49,7 @@ class Verification:
 
 
 def verify(report: str, ledger: str) -> Verification:
-    """Verify a statement against a ledger.
-
-    Parameters
-    ----------
-    report : str
-        The file of the statement, JSON or HTML.
-    ledger : str
-        The file of the ledger, which is only read.  Its chain of hashes is verified first.
-
-    Raises
-    ------
-    InvalidValueError
-        If the statement cannot be read.
-    LedgerError
-        If the ledger is missing, cannot be read, or was altered.
-    """
+    """Verify a statement, JSON or HTML, against a ledger, which is only read; its chain of hashes is verified first."""
     text = _read(report)
     is_page = text.lstrip().startswith("<")
     stated = Report.from_json(_data_of(text) if is_page else text)

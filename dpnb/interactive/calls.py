@@ -41,24 +41,10 @@ Registry = MechanismRegistry[Any, Any]
 
 
 def execute_call(mechanisms: Registry, call: AnyCall) -> tuple[int, ...]:
-    """Execute a call in one session, sub-session or part.
+    """Execute a call in one session, sub-session or part, whose mechanisms are given (see `MechanismRegistry.at`).
 
-    Parameters
-    ----------
-    mechanisms : MechanismRegistry
-        The mechanisms of that session; see `MechanismRegistry.at`.
-    call : wire call
-        What to do, decoded.
-
-    Returns
-    -------
-    tuple of int
-        Ids of the ledger's rows of the call; the first is that of its answer.
-
-    Raises
-    ------
-    DpnbError
-        As for the method of a local session.
+    Returns the ids of the ledger's rows of the call; the first is that of its answer.  A refusal is raised as by the
+    method of a local session.
     """
     match call:
         case Release():
@@ -135,12 +121,7 @@ def _compare(mechanisms: Registry, call: CompareWithThreshold) -> tuple[int, ...
 
 
 def _check(core: SessionCore, plan: Plan, view: AnyView) -> None:
-    """Refuse a plan or view that a session's frame could not have made.
-
-    Raises
-    ------
-    PlanError
-    """
+    """Refuse a plan or view that a session's frame could not have made."""
     core.query(plan, view)
 
 

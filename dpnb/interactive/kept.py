@@ -11,13 +11,7 @@ T = TypeVar("T")
 
 
 class Kept(Generic[T]):
-    """One object for each key while it is used, and the most recent ones longer.
-
-    Parameters
-    ----------
-    most : int
-        Number of objects that are kept although nobody uses them.
-    """
+    """One object for each key while it is used, and the `most` recent ones longer."""
 
     def __init__(self, most: int) -> None:
         self._most = most

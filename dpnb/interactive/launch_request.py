@@ -25,32 +25,15 @@ def title_of(words: str) -> str:
 
 @dataclass(frozen=True)
 class LaunchRequest:
-    """A launch, before it is looked up in the ledger or charged.
-
-    Parameters
-    ----------
-    kind : str
-        Kind of mechanism.
-    name : object
-        Name as given by the analyst, not yet checked.
-    arguments : mapping
-        The arguments as JSON; equal arguments identify the same launch.
-    loss : Loss
-        What is charged at launch; zero for mechanisms that are charged step by step.
-    resolved : mapping
-        Values derived from the arguments and fixed at launch, as JSON.
-    facts : list of (str, str)
-        Further facts that a dry run shows.
-    draw : callable, optional
-        Draws the hidden noise of the mechanism, which is kept in the process that holds the table.
-    """
+    """A launch, before it is looked up in the ledger or charged."""
 
     kind: str
-    name: object
-    arguments: Mapping[str, Any]
-    loss: Loss = field(default_factory=lambda: GDP(0))
-    resolved: Mapping[str, Any] = field(default_factory=dict)
-    facts: list[tuple[str, str]] = field(default_factory=list)
+    name: object  # as given by the analyst, not yet checked
+    arguments: Mapping[str, Any]  # as JSON; equal arguments identify the same launch
+    loss: Loss = field(default_factory=lambda: GDP(0))  # charged at launch; zero if charged step by step
+    resolved: Mapping[str, Any] = field(default_factory=dict)  # derived from the arguments and fixed at launch, as JSON
+    facts: list[tuple[str, str]] = field(default_factory=list)  # further facts that a dry run shows
+    # draws the hidden noise, which is kept in the process that holds the table
     draw: Callable[[NoiseSource], Any] | None = None
 
     @property

@@ -49,14 +49,7 @@ class ThresholdOptions(TypedDict, total=False):
 
 
 class Launches(NotCopyable, Generic[S, P]):
-    """The launch methods; every session inherits them.
-
-    Parameters
-    ----------
-    core : SessionCore
-    mechanisms : MechanismRegistry
-        The mechanisms launched in the session.
-    """
+    """The launch methods; every session inherits them."""
 
     def __init__(self, core: SessionCore, mechanisms: MechanismRegistry[S, P]) -> None:
         self._core, self._mechanisms = core, mechanisms

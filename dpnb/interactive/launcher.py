@@ -60,14 +60,7 @@ P = TypeVar("P", bound=HasMechanisms)
 
 
 class MechanismRegistry(NotCopyable, Generic[S, P]):
-    """The mechanisms launched in one session.
-
-    Parameters
-    ----------
-    core : SessionCore
-    sub_session, part : callable
-        Constructors of the inner sessions.
-    """
+    """The mechanisms launched in one session; `sub_session` and `part` construct the inner sessions."""
 
     def __init__(
         self,
@@ -97,13 +90,7 @@ class MechanismRegistry(NotCopyable, Generic[S, P]):
         return entries
 
     def at(self, node: str) -> MechanismRegistry[Any, Any]:
-        """The registry of this session, or of a sub-session or part inside it.
-
-        Raises
-        ------
-        RequestError
-            There is no session on that node here.
-        """
+        """The registry of this session, or of a sub-session or part inside it."""
         if node == self._account.root_node:
             return self
         step = parent_launch(node) if is_node(node) else None
@@ -143,13 +130,7 @@ class MechanismRegistry(NotCopyable, Generic[S, P]):
         return kinds[launch.kind](launch, self._core)
 
     def by_id(self, launch: int) -> SessionMechanism:
-        """The mechanism that a row of the ledger launched here.
-
-        Raises
-        ------
-        RequestError
-            There is none.
-        """
+        """The mechanism that a row of the ledger launched here."""
         for one in self._here():
             if one.id == launch:
                 return self._of(one)
@@ -165,14 +146,7 @@ class MechanismRegistry(NotCopyable, Generic[S, P]):
     def launched(self, request: LaunchRequest) -> Launch:
         """The launch of that name, recorded now if there is none; the charge is durable when this returns.
 
-        Raises
-        ------
-        BudgetExceeded
-            The loss does not fit; nothing was charged.
-        RequestError
-            The name is already used for something else, or the filter does not allow such a launch.
-        InvalidValueError
-            The name is invalid.
+        If it raises `BudgetExceeded`, nothing was charged.
         """
         checked = _checked_name(request.name)
         try:
@@ -188,13 +162,7 @@ class MechanismRegistry(NotCopyable, Generic[S, P]):
         return self.attached(self.launched(request))
 
     def _find(self, request: LaunchRequest, name: str) -> Launch | None:
-        """The launch of that name, if there is one that continues with this version of the table.
-
-        Raises
-        ------
-        RequestError
-            The name is already used for something else.
-        """
+        """The launch of that name, if there is one that continues with this version of the table."""
         known = self.named(name)
         if known is None or not known.continues_with(self._core.version):
             return None
@@ -287,13 +255,7 @@ class MechanismRegistry(NotCopyable, Generic[S, P]):
         return account.tree.sync()[number]  # only after the commit: a launch that was rolled back must not be kept
 
     def preview(self, request: LaunchRequest) -> Explanation:
-        """The cost of a launch, by the same rules as the launch itself; nothing is charged.
-
-        Raises
-        ------
-        BudgetExceeded, RequestError, InvalidValueError
-            As for `launched`.
-        """
+        """The cost of a launch, by the same rules as the launch itself; nothing is charged."""
         kind, facts = request.kind, request.facts
         loss = capped_up(request.loss, self._account.filter)
         checked = _checked_name(request.name)

@@ -23,14 +23,7 @@ from dpnb.render.sessions import mechanism_html
 
 
 class SessionMechanism(NotCopyable, ABC):
-    """One interactive mechanism of a session; see :class:`dpnb.interactive.InteractiveMechanism`.
-
-    Parameters
-    ----------
-    launch : Launch
-    core : SessionCore
-        Core of the session that owns the mechanism.
-    """
+    """One interactive mechanism of a session; see :class:`dpnb.interactive.InteractiveMechanism`."""
 
     charged: ClassVar[Charged]
     cost_description: ClassVar[str]
@@ -138,13 +131,7 @@ class SessionMechanism(NotCopyable, ABC):
 
 
 def own_query(query: object, branch: str, ledger: Ledger) -> tuple[Plan, AnyView]:
-    """Plan and view of a query of this session.
-
-    Raises
-    ------
-    RequestError
-        The argument is not a query, or belongs to another session.
-    """
+    """Plan and view of a query of this session."""
     if not isinstance(query, Query):
         raise RequestError(f"query: must be a query, such as session.frame.count(); got {type(query).__name__}")
     account = query.runner.account

@@ -218,22 +218,9 @@ def noise_reduction_request(
     initial_mu: Number | None,
     max_mu: Number | None,
 ) -> LaunchRequest:
-    """The launch of a noise reduction; for the other arguments see :meth:`dpnb.Session.noise_reduction`.
+    """The launch of a noise reduction; for the arguments see :meth:`dpnb.Session.noise_reduction`.
 
-    Parameters
-    ----------
-    core : SessionCore
-    named : callable
-        Returns the earlier launch of a name.
-
-    Raises
-    ------
-    RequestError
-        The query is a discovery.
-    InvalidValueError
-        A number is not positive.
-    BudgetExceeded
-        No budget remains, or it is in pure DP.
+    `named` returns the earlier launch of a name.
     """
     account = core.account
     if isinstance(plan.aggregation, Discovery):

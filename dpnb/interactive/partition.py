@@ -168,15 +168,7 @@ class Partition(SessionMechanism, Mapping[Key, P], Generic[P]):
 def partition_request(
     core: SessionCore, by: Any, name: str | None, table: TableSource, limit: int | None
 ) -> LaunchRequest:
-    """The launch of a partition; for the arguments see :meth:`dpnb.Session.partition`.
-
-    Raises
-    ------
-    PlanError
-        The values are not public, or the limit is not an integer of at least 1.
-    RequestError
-        The filter has no rule for parts.
-    """
+    """The launch of a partition; for the arguments see :meth:`dpnb.Session.partition`."""
     return partition_request_by(core, _group(by), name, table, limit)
 
 

@@ -30,27 +30,10 @@ from dpnb.interactive.threshold.options import terms_from
 def request_from_stored(
     core: SessionCore, known: Launch | None, kind: str, name: str, arguments: Mapping[str, Any]
 ) -> LaunchRequest:
-    """The request to launch a mechanism.
+    """The request to launch a mechanism, from arguments that are JSON values.
 
-    Parameters
-    ----------
-    core : SessionCore
-        Core of the session in which it is launched.
-    known : Launch, optional
-        The earlier launch of that name.
-    kind : str
-        Code of the kind of mechanism.
-    name : str
-        Name of the launch.
-    arguments : mapping
-        The arguments, as JSON values.
-
-    Raises
-    ------
-    RequestError
-        The arguments are not those of such a launch.
-    PlanError, InvalidValueError, BudgetExceeded
-        As for the method of a local session.
+    `core` is that of the session in which it is launched, `known` the earlier launch of that name.  Arguments that are
+    not those of such a launch raise `RequestError`; otherwise the errors are those of the method of a local session.
     """
     make = {
         PARTITION: _partition,

@@ -38,19 +38,7 @@ imply GDP, and (epsilon, delta)-DP bounds no Renyi divergence."""
 
 
 class SubSessionMechanism(SessionMechanism):
-    """A sub-session, as seen by its owner.
-
-    Parameters
-    ----------
-    launch : Launch
-    core : SessionCore
-        Core of the owner.
-
-    Attributes
-    ----------
-    inner : SessionCore
-        Core of the sub-session.
-    """
+    """A sub-session, as seen by its owner, whose core is `core`; that of the sub-session is `inner`."""
 
     charged: ClassVar[Charged] = "at launch"
     cost_description: ClassVar[str] = (
@@ -72,22 +60,8 @@ def sub_session_request(
 ) -> LaunchRequest:
     """The launch of a sub-session.
 
-    Parameters
-    ----------
-    core : SessionCore
-        Core of the session that gives a part of its budget.
-    known : Launch, optional
-        The earlier launch of that name.
-    name : object
-    filter_ : str, optional
-        The sub-session's filter.
-    **amounts
-        The budget, as one of several arguments: see `single_budget_argument` and `budget_argument`.
-
-    Raises
-    ------
-    RequestError, InvalidValueError, BudgetExceeded
-        As for these and `filter_of_sub_session`.
+    `core` is that of the session that gives a part of its budget, `known` the earlier launch of that name.  `amounts`
+    are those of `single_budget_argument`.
     """
     account, argument = core.account, single_budget_argument(**amounts)
     if argument == "share" and known is not None and known.kind == SUB_SESSION:
@@ -116,13 +90,7 @@ def sub_session_request(
 
 
 def single_budget_argument(**amounts: object) -> str:
-    """The name of the one argument that gives the budget.
-
-    Raises
-    ------
-    RequestError
-        None, or more than one, of the arguments is given.
-    """
+    """The name of the one argument that gives the budget."""
     names = [name for name, value in amounts.items() if value is not None]
     if len(names) != 1:
         raise RequestError(
@@ -132,25 +100,7 @@ def single_budget_argument(**amounts: object) -> str:
 
 
 def budget_argument(account: Accountant, argument: str, amount: Any) -> Budget:
-    """The budget of a sub-session.
-
-    Parameters
-    ----------
-    account : Accountant
-        Of the session that gives it.
-    argument : str
-        ``budget``, ``mu``, ``rho`` or ``share``.
-    amount : Budget or Number
-
-    Raises
-    ------
-    InvalidValueError
-        `amount` is not a budget, or a number is out of range.
-    BudgetExceeded
-        No budget remains.
-    RequestError
-        A share of a session that has no budget.
-    """
+    """The budget of a sub-session, which the session of `account` gives; see `single_budget_argument`."""
     budget, own = checked_budget(amount) if argument == "budget" else None, account.guarantee.budget
     if isinstance(own, Budget) and not own.loss and (budget is None or budget.loss):
         raise BudgetExceeded(
@@ -183,10 +133,7 @@ def budget_argument(account: Accountant, argument: str, amount: Any) -> Budget:
 def filter_of_sub_session(account: Accountant, budget: Budget, filter_: str | None) -> str:
     """The name of the sub-session's filter: the requested one, or this session's if it can enforce the budget.
 
-    Raises
-    ------
-    RequestError
-        No theorem converts the requested filter's guarantee into this filter's kind of loss.
+    A theorem must convert the requested filter's guarantee into this filter's kind of loss.
     """
     own = account.guarantee.filter_name
     name = filter_ if filter_ is not None else own if budget.epsilon is not None and own != NO_FILTER else "gdp"

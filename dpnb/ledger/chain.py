@@ -24,13 +24,7 @@ class ChainHead(NamedTuple):
 
 
 def chain_start(path: str, metadata: Mapping[str, str], parameters: Mapping[str, str]) -> ChainHead:
-    """The start of the chain.
-
-    Raises
-    ------
-    LedgerError
-        If the metadata or the parameters contain anything other than texts.
-    """
+    """The start of the chain."""
     for texts in (metadata, parameters):
         if not all(isinstance(text, str) for item in texts.items() for text in item):
             _altered(path, "the metadata is not what was written")
@@ -43,20 +37,8 @@ def verify_chain(file: SqliteFile, since: ChainHead, summaries: list[ChargeSumma
     This ensures that every charge follows all earlier ones: a file whose content was replaced, truncated or restored
     from a copy while it was in use is refused.
 
-    Parameters
-    ----------
-    file : SqliteFile
-        The file.
-    since : ChainHead
-        The last verified row.
-    summaries : list of ChargeSummary, optional
-        The summaries of the rows so far; those of the verified rows are added once all are verified, so that they need
-        not be read again.
-
-    Raises
-    ------
-    LedgerError
-        If the chain is broken.
+    `summaries` has those of the rows so far; those of the verified rows are added once all are verified, so that they
+    need not be read again.
     """
     number, previous = since
     last = file.run("SELECT id, hash FROM head")

@@ -85,12 +85,10 @@ CREATE UNIQUE INDEX events_by_request ON events (node, request_id) WHERE request
 
 @dataclass(frozen=True)
 class Charge:
-    """One row of the ledger.
+    """One row of the ledger; `id` counts them from 1, in order.
 
     Parameters
     ----------
-    id : int
-        1, 2, ... in order.
     time : str
         Time of the reservation; UTC, ISO 8601.
     kind : str
@@ -100,12 +98,10 @@ class Charge:
         Identity of the request: table version, plan and arguments.
     node : str
         The session, sub-session, part or other mechanism of the request: see :mod:`dpnb.ledger.node`.
-    table_version : str
-        Version of the table.
     query_key : str
         What is measured, equal for equal queries however they were written; for a launch, its name.
     plan, arguments : str
-        The query and the arguments of the request, as written; JSON, or empty for a launch.
+        As written; JSON, or empty for a launch.
     total_loss : GDP
         Total loss of the query with this answer, including earlier observations.
     loss : Loss
@@ -118,21 +114,19 @@ class Charge:
         Ids of the rows whose measurements the answer combines, including this one.
     status : str
         ``reserved``, ``released`` or ``failed``.
-    measurement : Measurement or None
-        The released values.
+    measurement, result : Measurement or None, mapping or None
+        What was released: values, or something that is not a measurement.
     group_keys : tuple of tuple, or None
         Keys of the released values, for partition selection.
     cell_id : str or None
         Id of the notebook cell that first made the request; None outside a notebook.
     launch : mapping or None
         Details of an event other than a query; None for a query.
-    result : mapping or None
-        What was released, if it is not a measurement.
     charged : PureGDP or None
         What a GDP filter was charged, if that is not the loss: for a pure-DP launch, in the columns `CHARGED_COLUMNS`.
         It depends on the budget that was left, so it is never computed again.
     origin : RequestOrigin or None
-        Who made the request at a service, and its id; None in a local session.
+        Who made the request at a service; None in a local session.
     """
 
     id: int
@@ -160,13 +154,7 @@ class Charge:
 
     @property
     def gdp(self) -> GDP:
-        """The loss of a measurement with Gaussian noise.
-
-        Raises
-        ------
-        LedgerError
-            If the row has another kind of loss.
-        """
+        """The loss of a measurement with Gaussian noise; a `LedgerError` for any other kind of loss."""
         if not isinstance(self.loss, GDP):
             raise LedgerError(f"ledger: row {self.id} must have the loss of Gaussian noise; got {self.loss!r}")
         return self.loss
@@ -215,26 +203,14 @@ def _charged(loss: Loss, mu_squared: str | None, epsilon: str | None) -> PureGDP
 
 
 def summary_of(stored: tuple[Any, ...]) -> ChargeSummary:
-    """The summary of a row, from its `SUMMARY_COLUMNS`; equal strings are interned.
-
-    Raises
-    ------
-    LedgerError
-        If a column contains something that a ledger does not write.
-    """
+    """The summary of a row, from its `SUMMARY_COLUMNS`; equal strings are interned."""
     number, kind, node, *_ = stored
     refuse_unknown(number, kind, node, *stored[7:10])
     return _summary_of(stored)
 
 
 def summary_of_row(values: tuple[Any, ...]) -> ChargeSummary:
-    """The summary of a row that `refuse_unknown` has not refused, from its `COLUMNS`.
-
-    Raises
-    ------
-    LedgerError
-        As for `summary_of`.
-    """
+    """The summary of a row that `refuse_unknown` has not refused, from its `COLUMNS`."""
     return _summary_of(_summary(values))
 
 
@@ -291,23 +267,8 @@ def _are_written(types: tuple[type, ...]) -> bool:
 def refuse_unknown(number: int, kind: str, node: str, *origin: str | None, path: str = "") -> None:
     """Refuse an event that only a later version of dpnb can have written.
 
-    Parameters
-    ----------
-    number : int
-        Id of the row.
-    kind : str
-        Kind of the event.
-    node : str
-        Node of the event.
-    *origin : str or None
-        Values of the columns `ORIGIN_COLUMNS`.
-    path : str, default ""
-        Path of the file, for the error.
-
-    Raises
-    ------
-    LedgerError
-        If the event has an unknown kind, a node whose losses would not be counted, or an origin of another form.
+    Its kind is unknown, the losses of its node would not be counted, or `origin`, the values of `ORIGIN_COLUMNS`, has
+    another form.
     """
     problem = _unknown(kind, node, *origin)
     if problem is not None:
@@ -328,13 +289,7 @@ def _unknown(kind: str, node: str, *origin: str | None) -> str | None:
 
 
 def charge_of(stored: Mapping[str, Any]) -> Charge:
-    """The charge of a row, from its columns.
-
-    Raises
-    ------
-    LedgerError
-        If a column contains something that a ledger does not write.
-    """
+    """The charge of a row, from its columns."""
     with refuse_unreadable(f"row {stored['id']}"):
         content = None if stored["result"] is None else _mapping(stored["result"])
         compared = stored["kind"] in (COMPARISON, SELECTION)

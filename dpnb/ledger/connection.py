@@ -20,12 +20,8 @@ STEPS_PER_BYTE = 1
 class StepLimit:
     """A limit on the work of one statement, since a damaged file can send SQLite into an endless loop.
 
-    Counting the steps also lets Python handle an interrupt, which SQLite then reports as one of its own errors.
-
-    Parameters
-    ----------
-    path : str
-        Path of the file.  There is no limit for a ledger in memory, which only this process writes.
+    Counting the steps also lets Python handle an interrupt, which SQLite then reports as one of its own errors.  There
+    is no limit for a ledger in memory, which only this process writes.
     """
 
     def __init__(self, path: str) -> None:

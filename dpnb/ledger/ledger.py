@@ -49,19 +49,9 @@ INSERT = f"INSERT INTO events ({_COLUMNS}) VALUES ({', '.join('?' * len(row.COLU
 class Ledger(NotCopyable):
     """A durable list of charges, shared by every kernel that opens the same file.
 
-    Parameters
-    ----------
-    path : str or path
-        The file, created if it does not exist.  ``":memory:"`` keeps the ledger in memory only.
-    metadata : mapping of str to str
-        The metadata: table, privacy unit, budget and filter; a file created with other metadata is refused.
-    parameters : mapping of str to str, optional
-        The parameters of a new file; an existing file keeps its own.
-
-    Raises
-    ------
-    LedgerError
-        If the file cannot be opened or written, is not a ledger, was created with other metadata, or was altered.
+    The file is created if it does not exist; ``":memory:"`` keeps the ledger in memory only.  `metadata` has table,
+    privacy unit, budget and filter: a file that was created with others is refused, as is one that was altered.
+    `parameters` are those of a new file; an existing file keeps its own.
     """
 
     _not_copied = "it is the record of a budget that is spent once; open the file again, which gives the same ledger"
@@ -87,17 +77,7 @@ class Ledger(NotCopyable):
     def read_only_copy(cls, path: str | os.PathLike[str]) -> Ledger:
         """A read-only copy in memory of the current content of a ledger, with whatever metadata it has.
 
-        The file is not changed.  Later writes of other kernels are not visible in the copy.
-
-        Parameters
-        ----------
-        path : str or path
-            Path of an existing file.
-
-        Raises
-        ------
-        LedgerError
-            If the file is missing, empty, unreadable, not a ledger, or was altered.
+        The file must exist and is not changed.  Later writes of other kernels are not visible in the copy.
         """
         ledger = object.__new__(cls)
         ledger._use(SqliteFile(path, TABLES, FORMAT, copied=True))

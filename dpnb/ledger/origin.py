@@ -21,26 +21,12 @@ _DIGEST = re.compile(r"[0-9a-f]{64}", re.ASCII)
 
 @dataclass(frozen=True)
 class RequestOrigin:
-    """Who made a request, and which one it was.
+    """Who made a request (the name of the analyst), and which one it was.
 
-    Parameters
-    ----------
-    actor : str
-        Name of the analyst, at most 200 characters.
-    id : str or None
-        The id that the client chose for the request, at most 100 characters.  In the ledger it belongs to the first row
-        that the request wrote in each node; the other rows of the request (of a batch, for example) have None.
-    digest : str or None
-        SHA-256 of the request's body, in hexadecimal; None exactly if `id` is.
-    received : datetime or None
-        When the service received the request, which is then the time of its rows; None for the time of the charge.
-    room : int or None
-        How many bytes the rows of the request may take, with their answers; None for any number.
-
-    Raises
-    ------
-    InvalidValueError
-        If one of them is not of that form.
+    `id` is what the client chose.  In the ledger it belongs to the first row that the request wrote in each node; the
+    other rows of the request (of a batch, for example) have None.  `digest` is the SHA-256 of the request's body, in
+    hexadecimal.  `received`, if it is not None, is the time of the rows, rather than that of the charge.  `room` is the
+    number of bytes that the rows of the request may take, with their answers; None for any number.
     """
 
     actor: str
@@ -79,12 +65,7 @@ def requested_by(origin: RequestOrigin) -> Iterator[None]:
 
 
 def refuse_beyond_room(size: int) -> None:
-    """Refuse a row or an answer that is larger than the request may store; call before the charge is durable.
-
-    Raises
-    ------
-    StorageExceeded
-    """
+    """Refuse a row or an answer that is larger than the request may store; call before the charge is durable."""
     origin = current_origin()
     if origin is not None and origin.room is not None and size > origin.room:
         raise StorageExceeded(

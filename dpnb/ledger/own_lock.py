@@ -13,11 +13,6 @@ class ProcessLock:
 
     A fork has only one thread.  If another thread held the lock at the moment of the fork, nothing would ever release
     it, so the process is checked before waiting for the lock.
-
-    Parameters
-    ----------
-    path : str
-        Path of the ledger that the lock guards, for the error.
     """
 
     def __init__(self, path: str) -> None:
@@ -29,14 +24,9 @@ class ProcessLock:
         return os.getpid() == self._process
 
     def checked(self) -> threading.RLock:
-        """The lock, for a `with` statement.
+        """The lock, for a `with` statement; a `LedgerError` in a fork of the process that created it.
 
         It is not acquired here: an interrupt in a method that has acquired it would leave it locked.
-
-        Raises
-        ------
-        LedgerError
-            If this is a fork of the process that created the lock.
         """
         if not self.is_own_process:
             # SQLite's locks do not survive a fork, and a ledger in memory would be spent twice.

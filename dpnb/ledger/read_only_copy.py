@@ -26,15 +26,7 @@ ATTEMPTS, PAUSE_SECONDS = 40, 0.05
 
 
 def read_only_copy(path: str) -> sqlite3.Connection:
-    """A connection to a copy in memory.
-
-    Raises
-    ------
-    LedgerError
-        If the file does not exist.
-    sqlite3.Error
-        If the file cannot be read.
-    """
+    """A connection to a copy in memory; an `sqlite3.Error` if the file cannot be read."""
     if not Path(path).is_file():
         raise LedgerError(
             f"ledger {path!r}: must be an existing file; there is none; nothing was created; give the path of the "

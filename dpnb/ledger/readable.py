@@ -8,17 +8,7 @@ from dpnb.errors import LedgerError
 
 
 class refuse_unreadable:  # noqa: N801  (a context manager; a generator would take longer than reading a row)
-    """Refuse a ledger if the block, which interprets its content, fails in any way but for want of memory.
-
-    Parameters
-    ----------
-    content : str
-        Name of what is read, for the error.
-
-    Raises
-    ------
-    LedgerError
-    """
+    """Refuse a ledger if the block, which interprets its `content`, fails in any way but for want of memory."""
 
     __slots__ = ("_content",)
 

@@ -26,22 +26,10 @@ _RANK = {"reserved": 0, "failed": 1, "released": 2}
 
 
 class ReplicaLedger(Ledger):
-    """A copy in memory of an analyst's rows of a service's ledger.
+    """A copy in memory of an analyst's rows of a service's ledger, with that ledger's metadata and parameters.
 
-    Parameters
-    ----------
-    address : str
-        Where the ledger is, in words, for the repr and for errors; also its `path`, so two copies of one ledger have
-        the same path.
-    metadata : mapping of str to str
-        The metadata of the service's ledger.
-    parameters : mapping of str to str
-        The parameters of the service's ledger.
-
-    Raises
-    ------
-    LedgerError
-        If they contain anything other than texts.
+    `address` says in words where the ledger is, for the repr and for errors.  It is also the `path`, so two copies of
+    one ledger have the same path.
     """
 
     _not_copied = "it follows the ledger of a service; connect again"
@@ -73,18 +61,8 @@ class ReplicaLedger(Ledger):
         """Add new rows, and update the status and the result of known ones, in one transaction.
 
         Rows that are known already, or in an older state, are ignored: replies and events may arrive twice and in
-        another order.
-
-        Parameters
-        ----------
-        rows : sequence of mapping
-            Column names and values, as `SharedRows` returns them.
-
-        Raises
-        ------
-        LedgerError
-            If a row is missing, is not one that a ledger may contain, or contradicts what was received before; then
-            nothing is added.
+        another order.  Nothing is added, and a `LedgerError` raised, if a row is missing, is not one that a ledger may
+        contain, or contradicts what was received before.  The rows are as `SharedRows` returns them.
         """
         with self.lock.checked():
             statuses: dict[int, str] = {}
@@ -183,13 +161,7 @@ class ReplicaLedger(Ledger):
     # --- what a copy cannot do ----------------------------------------------------------------------------------
 
     def reserve(self, **columns: Any) -> Charge:
-        """Refuse: only the service charges.
-
-        Raises
-        ------
-        LedgerError
-            Always.
-        """
+        """Refuse: only the service charges."""
         self._refuse_writing()
 
     def _finish(self, charge: Charge, status: str, result: str | None) -> NoReturn:

@@ -35,26 +35,14 @@ def close_key(launch: int) -> str:
 
 
 def renumbered_key(stored: Mapping[str, Any], number: int, node: str, closes: tuple[int, int] | None) -> str:
-    """The request key of a row after its launches were renumbered.
+    """The request key of a row after its launches were renumbered, as a session over the renumbered rows computes it.
 
-    Parameters
-    ----------
-    stored : mapping
-        The columns of the row before.
-    number : int
-        Its number afterwards.
-    node : str
-        Its node afterwards.
-    closes : tuple of int, or None
-        For a close, the launch before and afterwards.
+    `stored` are the columns of the row before, and `number` and `node` those afterwards; for a close, `closes` is the
+    launch before and afterwards.
 
-    Returns
-    -------
-    str
-        The key that a session over the renumbered rows computes for the same request.  That of a batch, and of an act
-        of the curator, cannot be computed from its row; in a renumbered node it becomes a digest that no session looks
-        up, so that the same batch is sent to the service again, which finds it.  The key before is no part of that
-        digest, since it depends on the numbers of other analysts' rows.
+    The key of a batch, and of an act of the curator, cannot be computed from its row; in a renumbered node it becomes a
+    digest that no session looks up, so that the same batch is sent to the service again, which finds it.  The key
+    before is no part of that digest, since it depends on the numbers of other analysts' rows.
     """
     key = str(stored["request_key"])
     before, after = (str(stored["node"]), 0), (node, 0)

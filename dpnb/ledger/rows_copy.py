@@ -13,22 +13,10 @@ from dpnb.ledger.ledger import INSERT, MAX_STORED, Ledger
 
 
 class RowsCopy(Ledger):
-    """A copy in memory of the first rows of a ledger, with the same hashes.
+    """A copy in memory of the first rows of a ledger (by default of all), with the same hashes.
 
     Later charges are not in it, and nothing can be charged on it.  An answer that is given while the rows are copied
     may or may not be in it.
-
-    Parameters
-    ----------
-    ledger : Ledger
-        The ledger: a file, a copy of one, or a copy of a service's rows.
-    rows : int, optional
-        The number of rows; by default all.
-
-    Raises
-    ------
-    LedgerError
-        If the ledger has fewer rows, or was altered.
     """
 
     _not_copied = "it is a copy of a ledger for one purpose; make another one"
@@ -58,13 +46,7 @@ class RowsCopy(Ledger):
             self._file.run("UPDATE head SET id = ?, hash = ?", *head)
 
     def reserve(self, **columns: Any) -> Charge:
-        """Refuse: this is a copy.
-
-        Raises
-        ------
-        LedgerError
-            Always.
-        """
+        """Refuse: this is a copy."""
         self._refuse_writing()
 
     def _finish(self, charge: Charge, status: str, result: str | None) -> NoReturn:

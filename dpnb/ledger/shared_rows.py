@@ -40,16 +40,8 @@ class SharedRows(NotCopyable):
 
     The numbers never change.  Every row of the ledger is looked at once; a call reads only the rows that it returns.
 
-    Parameters
-    ----------
-    ledger : Ledger
-        The ledger.
-    root : str, default ROOT
-        The node of the analyst; for the analyst it is the root.
-    shows_actors : bool, default False
-        Whether the rows say who made each request.
-    metadata, parameters : mapping of str to str, optional
-        What the analyst knows as the metadata and the parameters of the ledger; by default its own.
+    `root` is the node of the analyst; for the analyst it is the root.  `metadata` and `parameters` are what the analyst
+    knows as those of the ledger; by default its own.  With `shows_actors` the rows say who made each request.
     """
 
     def __init__(
@@ -119,13 +111,7 @@ class SharedRows(NotCopyable):
             return sorted((one for one in rows if one["status"] != "reserved"), key=lambda one: one["id"])
 
     def by_ids(self, ids: Iterable[int]) -> tuple[int, ...]:
-        """The numbers of rows with these ids in the ledger, in this order.
-
-        Raises
-        ------
-        LedgerError
-            If one of them is not a row that the analyst may see.
-        """
+        """The numbers of rows with these ids in the ledger, in this order; the analyst must be allowed to see them."""
         with self._ledger.lock.checked():
             self._sync()
             return tuple(map(self._number, ids))
@@ -165,18 +151,9 @@ class SharedRows(NotCopyable):
                     self._chain += bytes.fromhex(previous)
 
     def refuse_fork(self, number: int, head: str) -> None:
-        """Refuse a copy whose last row is not one of these rows.
+        """Refuse a copy whose last row, with this number and hash, is not one of these rows.
 
-        Parameters
-        ----------
-        number : int
-            Number of the last row of the copy.
-        head : str
-            Its hash; if empty, only the number is compared.
-
-        Raises
-        ------
-        LedgerReplaced
+        If `head` is empty, only the number is compared.
         """
         if number > self.count or (head and self.head(number) != head):
             raise LedgerReplaced(
@@ -187,13 +164,7 @@ class SharedRows(NotCopyable):
     # --- the analyst's references -------------------------------------------------------------------------------
 
     def launch(self, number: int) -> int:
-        """The id in the ledger of a launch.
-
-        Raises
-        ------
-        RequestError
-            If the row with this number is not a launch, or there is none.
-        """
+        """The id in the ledger of a launch."""
         with self._ledger.lock.checked():
             self._sync()
             launch = self._ids[number - 1] if 0 < number <= len(self._ids) else None
@@ -202,13 +173,7 @@ class SharedRows(NotCopyable):
             return self._ids[number - 1]
 
     def node(self, node: str) -> str:
-        """The node in the ledger of one of the analyst's nodes.
-
-        Raises
-        ------
-        RequestError
-            If there is no launch with that number.
-        """
+        """The node in the ledger of one of the analyst's nodes."""
         if node == ROOT:
             return self._root
         parent = parent_launch(node) if is_node(node) and len(node.partition(" ")[0]) < MAX_DIGITS else None

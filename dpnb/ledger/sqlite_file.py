@@ -46,21 +46,9 @@ Layout = frozenset[tuple[str, str, str, str]]
 class SqliteFile:
     """An SQLite file of dpnb, existing or new; closed when it is garbage-collected.
 
-    Parameters
-    ----------
-    path : str or path
-        The file, created if it does not exist; ``":memory:"`` keeps everything in memory only.
-    tables : str
-        The statements that create its tables and indices.
-    format_number : int
-        Version of the tables, stored in the file.
-    copied : bool, default False
-        Work on a copy in memory of the file's current content; the file must exist and is not changed.
-
-    Raises
-    ------
-    LedgerError
-        If the file cannot be opened, is not a file of dpnb, has another format, or has several names.
+    ``":memory:"`` keeps everything in memory only.  `tables` are the statements that create its tables and indices, and
+    `format_number` is the version of these, stored in the file.  With `copied`, a copy in memory of the file's current
+    content is used; the file must exist and is not changed.
     """
 
     def __init__(self, path: str | os.PathLike[str], tables: str, format_number: int, *, copied: bool = False) -> None:
@@ -216,11 +204,8 @@ class SqliteFile:
     def _identity_now(self) -> tuple[int, int] | None:
         """Device and inode of the file at the path.
 
-        Raises
-        ------
-        LedgerError
-            If the file has several names: SQLite's journal belongs to one name only, so kernels could spend the budget
-            twice.
+        A file with several names is refused: SQLite's journal belongs to one name only, so kernels could spend the
+        budget twice.
         """
         if self.path == MEMORY or self._copied:
             return None

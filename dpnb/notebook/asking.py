@@ -59,13 +59,7 @@ def _options(query: Query, account: Accountant) -> list[AskOption]:
 
 
 def ask(query: Query, mu: Number, why: str) -> str:
-    """Ask for the budget of a release; return the request in words.
-
-    Raises
-    ------
-    DpnbError
-        As for `session.request_budget`.
-    """
+    """Ask for the budget of a release; return the request in words."""
     core = query.runner
     if not isinstance(core, SessionCore):
         raise RequestError("picker: the page sent an invalid request; reload the page, and run the cell again")

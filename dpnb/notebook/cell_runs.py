@@ -30,18 +30,7 @@ def checked_cell_id(value: object) -> str | None:
 
 
 class CellRun:
-    """One run of a cell, whose id may become known later.
-
-    Parameters
-    ----------
-    cell_id : str, optional
-        Id of the cell.
-
-    Attributes
-    ----------
-    cell_id : str or None
-        None until it is known.
-    """
+    """One run of a cell, whose `cell_id` may become known later; it is None until then."""
 
     def __init__(self, cell_id: str | None = None) -> None:
         self.cell_id = cell_id

@@ -61,13 +61,7 @@ def remove(shell: Any) -> None:
 
 
 def matcher(shell: Any) -> Callable[[Any], dict[str, Any]]:
-    """The matcher of a shell: a function of IPython's completion context.
-
-    Parameters
-    ----------
-    shell : InteractiveShell
-        Its names are those of the analyst.
-    """
+    """The matcher of a shell, whose names are those of the analyst: a function of IPython's completion context."""
     from IPython.core.completer import context_matcher  # not in every version
 
     # Before the matchers that read attributes of the objects.
@@ -132,13 +126,7 @@ def _categories(column: object) -> Iterable[str]:
 
 
 def _evaluated(code: str, names: Mapping[str, Any]) -> Any:
-    """The value of an expression of dpnb's objects.
-
-    Raises
-    ------
-    Exception
-        For any other expression.
-    """
+    """The value of an expression of dpnb's objects; raises an exception of any kind for another expression."""
     value = _value(ast.parse(f"({code})", mode="eval").body, names)
     if not isinstance(value, OURS):
         raise TypeError(type(value).__name__)

@@ -12,11 +12,7 @@ from dpnb.notebook.magics import COMMANDS, OPTIONS
 def complete(shell: Any, event: Any) -> list[str]:
     """The possible completions at the cursor; for IPython's ``complete_command`` hook.
 
-    Parameters
-    ----------
-    shell : InteractiveShell
-    event : namespace
-        Has the `line` up to the cursor and the `symbol` to complete.
+    The event has the `line` up to the cursor and the `symbol` to complete.
     """
     first, *before = event.line[: len(event.line) - len(event.symbol)].split() or [""]
     arguments = [f"{name}=" for name in (*KINDS, *OPTIONS)]

@@ -37,16 +37,7 @@ def limit() -> float:
 def large_share(account: Accountant, preview: Preview, above: float | None = None) -> str | None:
     """The share of what is left that a release takes, in words; None if it needs no confirmation.
 
-    Without a budget, its loss.
-
-    Parameters
-    ----------
-    account : Accountant
-        The accountant that is charged.
-    preview : Preview
-        The preview of the release.
-    above : float, optional
-        The largest share that needs none; by default `limit`.
+    Without a budget, its loss.  The largest share that needs none is `above`; by default `limit`.
     """
     if not preview.cost or not preview.fits:
         return None  # free, or refused anyway

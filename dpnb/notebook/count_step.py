@@ -22,17 +22,8 @@ from dpnb.results.preview import Preview
 def make_step(count: Query) -> CountStep | None:
     """The release of a count: for a hundredth of what is left, or for as much again as was spent on it.
 
-    Without a budget for `FIRST_MU` instead of a hundredth.
-
-    Parameters
-    ----------
-    count : Query
-        `Query.count_needed` of the query that is shown.
-
-    Returns
-    -------
-    CountStep or None
-        None if the count cannot be released, for example because nothing is left.
+    Without a budget for `FIRST_MU` instead of a hundredth.  The count is `Query.count_needed` of the query that is
+    shown; None if it cannot be released, for example because nothing is left.
     """
     rows = "the number of rows in each group" if count.plan.group_by else "the number of rows"
     try:

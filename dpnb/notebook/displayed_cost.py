@@ -14,13 +14,5 @@ AT_MOST = "at_most"
 
 
 def with_cost(target: dict[str, str], preview: Preview) -> dict[str, str]:
-    """A target with the cost of its preview, as mu squared.
-
-    Parameters
-    ----------
-    target : dict of str to str
-        The argument of the release.
-    preview : Preview
-        Its preview, which is displayed.
-    """
+    """A target of a release with the cost of its displayed preview, as mu squared."""
     return {**target, AT_MOST: to_text(preview.cost.mu_squared)}

@@ -30,16 +30,8 @@ FileStatus = tuple[int, int, int] | None
 class LedgerWatch:
     """Calls a function when another process has changed one of the ledgers, while a page is looking.
 
-    Parameters
-    ----------
-    ledgers : callable
-        Returns the ledgers of all sessions of this process.
-    changed : callable
-        Called from the watching thread.
-    interval : float, default INTERVAL
-        Seconds between two looks, > 0.
-    lease : float, default LEASE_SECONDS
-        Seconds for which a page is believed to be looking, > 0.
+    `changed` is called from the watching thread, which looks every `interval` seconds; a page is believed to be looking
+    for `lease` seconds.
     """
 
     def __init__(

@@ -98,12 +98,7 @@ class DpnbMagics(Magics):
         return None
 
     def _refuse_large(self, query: Query, target: dict[str, Any], line: str) -> None:
-        """Refuse a release that takes much of what is left and is not confirmed.
-
-        Raises
-        ------
-        ConfirmationRequired
-        """
+        """Refuse a release that takes much of what is left and is not confirmed."""
         large = large_release(query, target, self.confirm_above)
         if large is not None:
             above = percent(self.confirm_above)
@@ -197,13 +192,7 @@ def _targets(line: str) -> list[int]:
 
 
 def _parsed(line: str) -> dict[str, ast.expr]:
-    """``within=0.2 confidence=0.9``, with or without commas, parsed into keyword arguments.
-
-    Raises
-    ------
-    RequestError
-        It cannot be parsed, or names an argument that `release` does not have.
-    """
+    """``within=0.2 confidence=0.9``, with or without commas, parsed into keyword arguments of `release`."""
     starts = [*_targets(line), len(line)]
     parts = [line[: starts[0]], *(line[a:b] for a, b in pairwise(starts))]
     text = ", ".join(part.strip().rstrip(",") for part in parts if part.strip())

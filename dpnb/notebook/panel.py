@@ -48,12 +48,8 @@ class Panel:
 
     Thread-safe; no lock is held while a snapshot is taken or sent, so that a caller may hold its own.
 
-    Parameters
-    ----------
-    open_channel
-        Opens the channel to the browser, given the function that handles its messages; returns None without a kernel.
-    interval : float, default INTERVAL
-        Seconds between two messages, > 0.
+    `open_channel` opens the channel to the browser, given the function that handles its messages; it returns None
+    without a kernel.  There are at least `interval` seconds between two messages.
     """
 
     def __init__(
@@ -85,14 +81,8 @@ class Panel:
     ) -> None:
         """Send the result of `snapshot` to the browser, now and after every `publish`.
 
-        Parameters
-        ----------
-        snapshot
-            Returns the sessions; called from any thread.
-        log : callable, optional
-            Returns rows of the whole log of a session, which a snapshot does not contain.
-        on_request : callable, optional
-            Called with every message of a browser, before it is answered.
+        `snapshot` is called from any thread.  `log` returns rows of the whole log of a session, which a snapshot does
+        not contain.  `on_request` is called with every message of a browser, before it is answered.
         """
         self._snapshot, self._log = snapshot, log
         self._on_request = on_request or (lambda request: None)

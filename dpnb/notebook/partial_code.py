@@ -17,27 +17,13 @@ PREFIXES = ("", "r", "R", "u", "U")
 
 @dataclass(frozen=True)
 class OpenString:
-    """A string that is open at the cursor.
+    """A string that is open at the cursor."""
 
-    Parameters
-    ----------
-    text : str
-        What was typed of it.
-    mark : str
-        Its quotation mark.
-    compared : str
-        The code on the left of ``==`` or ``!=``, if the string is on the right; otherwise empty.
-    owner : str
-        The code before the innermost bracket that belongs to something: the ``df`` of ``df["`` and of ``df[["``.
-    bracket : str
-        That bracket; empty if there is none.
-    """
-
-    text: str
-    mark: str
-    compared: str
-    owner: str
-    bracket: str
+    text: str  # what was typed of it
+    mark: str  # its quotation mark
+    compared: str  # code on the left of ``==`` or ``!=``, if the string is on the right; otherwise empty
+    owner: str  # code before the innermost bracket that belongs to something: ``df`` of ``df["`` and ``df[["``
+    bracket: str  # that bracket; empty if there is none
 
 
 @dataclass(frozen=True)
@@ -53,13 +39,7 @@ CodeToken = tuple[int, str, int, int]
 
 
 def at_cursor(code: str) -> OpenString | OpenAttribute | None:
-    """What is typed at the end of the code; None for anything else.
-
-    Parameters
-    ----------
-    code : str
-        The cell up to the cursor.
-    """
+    """What is typed at the end of the code, which is the cell up to the cursor; None for anything else."""
     tokens = _tokens(code)
     start = _open_string(code)
     if start is not None:

@@ -36,20 +36,9 @@ _shown: weakref.WeakSet[Picker] = weakref.WeakSet()
 class Picker(anywidget.AnyWidget):
     """The picker of one query.
 
-    Parameters
-    ----------
-    query : Query
-
-    Attributes
-    ----------
-    state : dict
-        A `PickerState` of the protocol as JSON.
-    is_stale : bool
-        Whether the budget has changed since the state was computed; the browser then requests it again when visible.
-    connection : dict or None
-        A `ConnectionSnapshot` of the protocol as JSON; None if the table is in this process.
-    progress : str
-        What a long release is doing, and for how long; empty when idle.
+    `state` is a `PickerState` of the protocol as JSON.  It `is_stale` if the budget has changed since it was computed;
+    the browser then requests it again when visible.  `connection` is a `Connection` of the protocol as JSON; None if
+    the table is in this process.  `progress` is what a long release is doing, and for how long; empty when idle.
     """
 
     _esm = widgets.asset("picker.js")
@@ -171,12 +160,7 @@ class Picker(anywidget.AnyWidget):
             raise
 
     def _refuse_large(self, query: Query, target: dict[str, Any]) -> None:
-        """Refuse a large cost that was not confirmed, since the page may show an earlier state of the budget.
-
-        Raises
-        ------
-        ConfirmationRequired
-        """
+        """Refuse a large cost that was not confirmed, since the page may show an earlier state of the budget."""
         large = large_release(query, target)
         if large is not None:
             raise ConfirmationRequired(
@@ -230,11 +214,6 @@ def _arguments(target: dict[str, Any]) -> tuple[dict[str, Any], Fraction]:
     """The requested target, which must be one that options can have, and the cost that was displayed, as mu squared.
 
     A target without a cost is that of a request that was charged before and not answered, which is free.
-
-    Raises
-    ------
-    RequestError, InvalidValueError
-        It is a different target.
     """
     displayed = target.get(AT_MOST, "0")
     match {name: amount for name, amount in target.items() if name != AT_MOST}:

@@ -151,13 +151,7 @@ Step = tuple[dict[str, str], Preview]
 
 
 def _steps(query: Query, best: Answer | None) -> list[Step]:
-    """From the cheapest target that narrows an interval to the whole remaining budget.
-
-    Raises
-    ------
-    DpnbError
-        There is no such target.
-    """
+    """From the cheapest target that narrows an interval to the whole remaining budget; `DpnbError` if there is none."""
     if not query.runner.account.guarantee.has_budget:
         return _steps_without_budget(query, best)
     last = {"share": ALL}
@@ -176,10 +170,7 @@ def _steps(query: Query, best: Answer | None) -> list[Step]:
 def _steps_without_budget(query: Query, best: Answer | None) -> list[Step]:
     """Up to `MAX_MU`, or five times what is known, in addition to what is known; every target is a mu.
 
-    Raises
-    ------
-    RequestError
-        No such target narrows an interval.
+    Raises `RequestError` if no such target narrows an interval.
     """
     known = 0.0 if best is None else best.total_loss.mu
     last = {"mu": repr(short_amount(math.hypot(known, max(MAX_MU, 5 * known)), known))}

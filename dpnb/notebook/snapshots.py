@@ -21,17 +21,7 @@ def ledgers() -> list[Ledger]:
 
 
 def log(session_id: str, start: int, max_rows: int) -> tuple[int, list[protocol.LogEntry]]:
-    """The number of requests in a session's ledger, and some of them, oldest first.
-
-    Parameters
-    ----------
-    session_id : str
-        Id of the session, as in its snapshot.
-    start : int
-        Number of requests to skip.
-    max_rows : int
-        Number of requests to return at most.
-    """
+    """The number of requests in a session's ledger, and at most `max_rows` of them from `start` on, oldest first."""
     for session in live():
         if session.id == session_id:
             requests = session._core.releases.log

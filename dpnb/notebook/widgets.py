@@ -37,10 +37,7 @@ def asset(name: str) -> Path | str:
 class Gauges(anywidget.AnyWidget):
     """The gauges of one session.
 
-    Parameters
-    ----------
-    state : dict
-        A `SessionSnapshot` of the protocol as JSON.  Its log is empty, since only the panel shows it.
+    `state` is a `SessionSnapshot` of the protocol as JSON; its log is empty, since only the panel shows it.
     """
 
     _esm = asset("gauges.js")
@@ -84,16 +81,7 @@ def gauges(session: SessionSnapshot) -> Gauges:
 def mimebundle(session: SessionSnapshot, *, text: str, html: str) -> dict[str, object]:
     """A session's gauges in every MIME type: live for widgets, and static.
 
-    Parameters
-    ----------
-    session : SessionSnapshot
-    text, html : str
-        Static output for a terminal, and for a notebook opened without a kernel.
-
-    Returns
-    -------
-    dict
-        Content by MIME type, for `_repr_mimebundle_`.
+    `text` is for a terminal, and `html` for a notebook that was opened without a kernel.
     """
     return {**live(gauges(session), "gauges"), "text/plain": text, "text/html": html}
 

@@ -45,13 +45,7 @@ def show_by(begin: Callable[[], ShowText] | None) -> None:
 
 
 class ProgressTask:
-    """A task.
-
-    Parameters
-    ----------
-    stage : Stage
-        Its first stage.
-    """
+    """A task, which begins with `stage`."""
 
     def __init__(self, stage: Stage) -> None:
         self.stage = stage
@@ -84,10 +78,7 @@ class ProgressTask:
 def work(stage: Stage) -> Iterator[ProgressTask]:
     """Run the block as a task; inside another task of the same thread, as a stage of it.
 
-    Parameters
-    ----------
-    stage : Stage
-        The stage while no inner block sets another.
+    `stage` is the one while no inner block sets another.
     """
     outer = getattr(_here, "work", None)
     if outer is not None:

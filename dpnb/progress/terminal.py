@@ -53,13 +53,7 @@ def _own(out: TextIO) -> TextStream:
 
 
 class Line:
-    """One progress line.
-
-    Parameters
-    ----------
-    out : TextStream
-        A terminal.
-    """
+    """One progress line of a terminal."""
 
     def __init__(self, out: TextStream) -> None:
         self._out, self._width = out, 0

@@ -20,19 +20,11 @@ from dpnb.wire.replies import Refused
 
 
 class ServiceCalls(NotCopyable):
-    """The service, as one session, sub-session or part uses it.
+    """The service, as one session, sub-session or part uses it; `node` is the one that pays.
 
     A call without a reply, because the connection was lost or the user interrupted it, is remembered: when the same
-    call is made again, the same request is sent with the same id, so that nothing is executed twice.
-
-    Parameters
-    ----------
-    copy : LedgerCopy
-        The copy of the ledger, to which replies add rows.
-    node : str, default ""
-        The node that pays.
-    unanswered : dict, optional
-        The requests without a reply, shared by all nodes of a session.
+    call is made again, the same request is sent with the same id, so that nothing is executed twice.  All nodes of a
+    session share these requests, `unanswered`.
     """
 
     def __init__(self, copy: LedgerCopy, node: str = "", unanswered: dict[bytes, bytes] | None = None) -> None:
@@ -46,14 +38,8 @@ class ServiceCalls(NotCopyable):
     def run(self, call: AnyCall, is_answer: Callable[[Sequence[Charge]], bool]) -> list[Charge]:
         """Have the service execute a call; return its rows, which the copy has then.
 
-        Raises
-        ------
-        ServiceUnavailable
-            The service cannot be reached; the call may have been charged.
-        ServiceError
-            The rows are not those of this call.
-        DpnbError
-            The refusal of the service, as a local session would raise it.
+        Raises the refusal of the service as a local session would; `ServiceUnavailable` if it cannot be reached, and
+        the call may have been charged; `ServiceError` if the rows are not those of this call.
         """
         self._copy.refuse_unusable()
         key = msgspec.json.encode((self._node, call), order="deterministic")

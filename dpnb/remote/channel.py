@@ -56,20 +56,13 @@ class Bearer(httpx.Auth):
 
 
 class Channel(NotCopyable):
-    """A service, as one session uses it.
+    """A service, as one session uses it; the token is sent with each request, to this origin only.
 
     A request runs in a thread, so that an interrupt of the waiting thread leaves no lock of the HTTP library acquired.
     No two threads use a connection at once, nor does one close a connection that another one reads: the number of the
     socket would be free for another socket, of which the reader could then take bytes.  A fork uses new connections.
 
-    Parameters
-    ----------
-    origin : Origin
-        The address of the service.
-    token : Credential
-        Sent with each request, to this origin only.
-    retry_seconds : float, default RETRY_SECONDS
-        Time for which a request is repeated after the connection was lost.
+    A request is repeated for `retry_seconds` after the connection was lost.
     """
 
     def __init__(self, origin: Origin, token: Credential, retry_seconds: float = RETRY_SECONDS) -> None:
@@ -83,25 +76,9 @@ class Channel(NotCopyable):
         return f"<Channel to {self.origin.text!r}>"
 
     def get(self, path: str, reply: type[T], *, retry_seconds: float | None = None, **query: str | int) -> T:
-        """The reply to a request that changes nothing.
+        """The reply to a request that changes nothing; `path` is below ``/v1``.
 
-        Parameters
-        ----------
-        path : str
-            Path below ``/v1``.
-        reply : type
-            The type of the reply.
-        retry_seconds : float, optional
-            As for `Channel`, for this request.
-        **query
-            The query of the address.
-
-        Raises
-        ------
-        ServiceUnavailable
-            The service cannot be reached.
-        DpnbError
-            The service refused the request or failed.
+        Raises `ServiceUnavailable` if the service cannot be reached, and another `DpnbError` if it refused or failed.
         """
         status, body = self._request("GET", path, None, retry_seconds, query)
         return self._decoded(status, body, reply)
@@ -109,23 +86,14 @@ class Channel(NotCopyable):
     def post(self, path: str, body: bytes) -> AnyReply:
         """The reply to a request that may charge; it is sent again, unchanged, after a lost connection.
 
-        Raises
-        ------
-        ServiceUnavailable, DpnbError
-            As for `get`, but a refusal is returned.
+        A refusal is returned; otherwise it raises what `get` raises.
         """
         status, content = self._request("POST", path, body, None, {})
         refused = None if status in (200, 401) else refused_in(content)
         return self._decoded(status, content, Done) if refused is None else refused
 
     def send(self, path: str, body: bytes, reply: type[T]) -> T:
-        """The reply to an act, which may be sent twice.
-
-        Raises
-        ------
-        ServiceUnavailable, DpnbError
-            As for `get`.
-        """
+        """The reply to an act, which may be sent twice; raises what `get` raises."""
         return self._decoded(*self._request("POST", path, body, None, {}), reply)
 
     def _decoded(self, status: int, body: bytes, reply: type[T]) -> T:
@@ -194,13 +162,6 @@ class Channel(NotCopyable):
         """The content of a reply as it was sent, up to a limit of bytes and time.
 
         It is never decompressed, since a few bytes could become more than the memory holds.
-
-        Raises
-        ------
-        ServiceError
-            The limit was exceeded.
-        httpx.ReadTimeout
-            The reply took too long.
         """
         content, deadline = bytearray(), time.monotonic() + REPLY_SECONDS
         for part in response.iter_raw():
@@ -228,14 +189,8 @@ class Channel(NotCopyable):
     def stream(self, path: str) -> Iterator[Stream]:
         """The lines of a reply that does not end, over a separate connection.
 
-        Raises
-        ------
-        ServiceUnavailable
-            The service cannot be reached; also while the lines are read.
-        AccessDenied
-            The service refused the token.
-        RequestError
-            The service does not have the table.
+        Raises `ServiceUnavailable`, also while the lines are read; `AccessDenied`; and `RequestError` if there is no
+        such table.
         """
         try:
             with (
@@ -302,13 +257,7 @@ class Stream:
         self._response, self._where = response, where
 
     def lines(self) -> Iterator[str]:
-        """The lines, as they arrive.
-
-        Raises
-        ------
-        ServiceError
-            A line is longer than any event.
-        """
+        """The lines, as they arrive; `ServiceError` if one is longer than any event."""
         rest = b""
         for part in self._response.iter_raw():
             *lines, rest = (rest + part).split(b"\n")

@@ -68,10 +68,7 @@ Command = Callable[[str, Callable[[argparse.Namespace], tuple[str, int]], int, s
 def add_commands(command: Command) -> None:
     """Add the commands to a parser.
 
-    Parameters
-    ----------
-    command : callable
-        Adds a command with its function, its exit code after a refusal, its description and a short one.
+    `command` adds one with its function, its exit code after a refusal, its description and a short one.
     """
     for name, run, about, short in (
         ("history", _history, ABOUT_HISTORY, "show who requested what of a service, without answers"),

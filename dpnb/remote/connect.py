@@ -108,12 +108,7 @@ def _opened(origin: Origin, token: Credential, name: str | None) -> RemoteSessio
 
 
 def _known_address() -> str:
-    """The address that the environment names.
-
-    Raises
-    ------
-    InvalidValueError
-    """
+    """The address that the environment names; `InvalidValueError` if it names none."""
     address = hub_address()
     if address is None:
         raise InvalidValueError(
@@ -126,22 +121,13 @@ def _known_address() -> str:
 def find_credential(origin: Origin) -> Credential | None:
     """The token of an origin: from the environment, from JupyterHub or from its file; None without one.
 
-    Raises
-    ------
-    RequestError
-        If other users could read or change the file.
+    A file that other users could read or change is refused.
     """
     return token_of_environment(origin) or hub_token(origin) or find_token(origin)
 
 
 def open_channel(origin: Origin, token: Credential) -> Channel:
-    """The connection to a service.
-
-    Raises
-    ------
-    RequestError
-        If an extra is not installed.
-    """
+    """The connection to a service; `RequestError` if an extra is not installed."""
     try:
         from dpnb.remote.channel import Channel
     except ModuleNotFoundError as error:
@@ -168,13 +154,7 @@ def _offered(channel: Channel, name: str | None) -> str:
 
 
 def checked_table(table: object) -> str:
-    """The name of a table, as an address may contain it.
-
-    Raises
-    ------
-    InvalidValueError
-        If it has other characters.
-    """
+    """The name of a table, if an address may contain it."""
     if not isinstance(table, str) or _NAME.fullmatch(table) is None or not table.strip("."):
         raise InvalidValueError(
             f"table: must be the name of a table of the service, of letters, digits, '.', '_' and '-'; got {table!r}"

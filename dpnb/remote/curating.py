@@ -22,15 +22,7 @@ if TYPE_CHECKING:
 def history(address: str, table: str) -> str:
     """Who requested what of a table, in words, oldest first; never what was answered.
 
-    Parameters
-    ----------
-    address, table : str
-        As for `dpnb.connect`.
-
-    Raises
-    ------
-    DpnbError
-        As for `dpnb.connect`; the token must have the role ``auditor``, ``curator`` or ``owner``.
+    For the roles ``auditor``, ``curator`` and ``owner``; `address` and `table` are as for `dpnb.connect`.
     """
     lines: list[str] = []
     with closing(channel_to(address)) as channel:
@@ -45,17 +37,7 @@ def history(address: str, table: str) -> str:
 def plans(address: str, table: str, row: int) -> str:
     """The whole plans of a row: what was requested, with its arguments; never what was answered.
 
-    Parameters
-    ----------
-    address, table : str
-        As for `dpnb.connect`.
-    row : int
-        Number of the row, as `history` shows it.
-
-    Raises
-    ------
-    DpnbError
-        As for `history`; or the row has no plan.
+    `row` is its number as `history` shows it; the roles are those of `history`.
     """
     with closing(channel_to(address)) as channel:
         page = channel.get(f"tables/{checked_table(table)}/plan", PlanPage, row=row)
@@ -65,17 +47,7 @@ def plans(address: str, table: str, row: int) -> str:
 def change(address: str, table: str, act: AnyAct) -> str:
     """Do an act about a table, such as freezing it, and return its state in words.
 
-    Parameters
-    ----------
-    address, table : str
-        As for `dpnb.connect`.
-    act : AnyAct
-        What to do.
-
-    Raises
-    ------
-    DpnbError
-        As for `dpnb.connect`; the token must have the role ``curator`` or ``owner``.
+    For the roles ``curator`` and ``owner``.
     """
     with closing(channel_to(address)) as channel:
         page = channel.send(f"tables/{checked_table(table)}/acts", msgspec.json.encode(act), AuditPage)

@@ -32,15 +32,7 @@ if TYPE_CHECKING:
 def requests(address: str, table: str) -> str:
     """The requests for budget of a table, the parts of its budget, and what runs or waits for the curator, in words.
 
-    Parameters
-    ----------
-    address, table : str
-        As for `dpnb.connect`.
-
-    Raises
-    ------
-    DpnbError
-        As for `dpnb.connect`; the token must have the role ``auditor``, ``curator`` or ``owner``.
+    For the roles ``auditor``, ``curator`` and ``owner``; `address` and `table` are as for `dpnb.connect`.
     """
     with closing(channel_to(address)) as channel:
         state = _state(channel, table)
@@ -64,27 +56,9 @@ def decide(
     why: str = "",
     is_confirmed: bool = False,
 ) -> str:
-    """Show a request and decide it, after a confirmation on the terminal.
+    """Show a request and decide it, after a confirmation on the terminal unless `is_confirmed`.
 
-    Parameters
-    ----------
-    address, table : str
-        As for `dpnb.connect`.
-    number : int
-        Number of the request.
-    is_approved : bool
-        Whether it is approved or declined.
-    amount, until, why
-        As for `dpnb.wire.acts.Approve`.
-    is_confirmed : bool, default False
-        Whether not to ask.
-
-    Raises
-    ------
-    InvalidValueError
-        There is no such pending request, or it was not confirmed.
-    DpnbError
-        As for `dpnb.connect`; the token must have the role ``curator`` or ``owner``.
+    For the roles ``curator`` and ``owner``; `amount`, `until` and `why` are as for `dpnb.wire.acts.Approve`.
     """
     with closing(channel_to(address)) as channel:
         state = _state(channel, table)

@@ -36,11 +36,6 @@ class ServiceConnection(NotCopyable):
 
     The thread ends with the session, or with `close`.  Where threads are impossible, as in a browser, and in a fork,
     nothing is followed: the copy is brought up to date by each request and by `refresh`.
-
-    Parameters
-    ----------
-    copy : LedgerCopy
-        The copy that is kept up to date.
     """
 
     def __init__(self, copy: LedgerCopy) -> None:

@@ -41,8 +41,6 @@ def refusal_text(reply: Refused) -> str:
 def printable(text: str) -> str:
     r"""A text of the service without characters that control a terminal.
 
-    Examples
-    --------
     >>> printable("cost\x1b[2J")
     'cost?[2J'
     """
@@ -59,16 +57,9 @@ def refused_in(body: bytes) -> Refused | None:
 
 
 def failure(where: str, status: int, body: bytes) -> DpnbError:
-    """The error of a reply that is neither an answer nor worth a retry.
+    """The error of a reply that is neither an answer nor worth a retry; `where` is the service, for its message.
 
-    Parameters
-    ----------
-    where : str
-        The service, for the message.
-    status : int
-        The status of the reply.
-    body : bytes
-        Its content, which is shown only if it is a refusal.
+    The content of the reply is shown only if it is a refusal.
     """
     if status == 401:
         return AccessDenied(

@@ -71,13 +71,8 @@ def hub_address() -> str | None:
 def hub_token(origin: Origin, *, curates: bool = False) -> HubToken | None:
     """A token that the Hub makes for the service at an address; None outside of a notebook server of JupyterHub.
 
-    Parameters
-    ----------
-    origin : Origin
-        The address of the service.  A token is made only for the one that the Hub's environment names: another address
-        could use it at the service.
-    curates : bool, default False
-        Whether the token is for what curators do.
+    It is made only for the address that the Hub's environment names: another one could use it at the service.
+    `curates` says that it is for what curators do.
     """
     if not all(os.environ.get(name) for name in (API_VARIABLE, USER_VARIABLE, TOKEN_VARIABLE)):
         return None
@@ -93,14 +88,7 @@ def hub_token(origin: Origin, *, curates: bool = False) -> HubToken | None:
 class HubToken(NotCopyable):
     """A token of the Hub's for the service, made when it is needed; it is never shown or stored.
 
-    Parameters
-    ----------
-    scopes : tuple of str
-        The scopes that it has.
-    transport : httpx.BaseTransport, optional
-        How the Hub is reached; by default over the network, without a proxy of the environment.
-    now : callable, optional
-        The clock, in seconds.
+    By default the Hub is reached over the network, without a proxy of the environment.
     """
 
     __slots__ = ("_made", "_now", "_scopes", "_transport")
@@ -122,12 +110,7 @@ class HubToken(NotCopyable):
     def header(self) -> str:
         """The value of the header ``Authorization``; makes a token if there is none that stays valid.
 
-        Raises
-        ------
-        AccessDenied
-            The Hub gives the user no such token.
-        ServiceUnavailable
-            The Hub cannot be reached.
+        Raises `AccessDenied` if the Hub gives the user no such token, `ServiceUnavailable` if it cannot be reached.
         """
         made = self._made
         if made is None or self._now() - made[0] > RENEWED_SECONDS:

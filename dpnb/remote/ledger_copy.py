@@ -13,19 +13,7 @@ from dpnb.wire.replies import Rows, Table
 
 
 class LedgerCopy(NotCopyable):
-    """A copy of the rows that an analyst may see, and how it is brought up to date.
-
-    Parameters
-    ----------
-    channel : Channel
-        The service.
-    path : str
-        Path of the table below ``/v1``.
-    table : Table
-        The table as the service described it.
-    ledger : ReplicaLedger
-        The copy.
-    """
+    """A copy of the rows that an analyst may see, and how it is brought up to date; `path` is below ``/v1``."""
 
     def __init__(self, channel: Channel, path: str, table: Table, ledger: ReplicaLedger) -> None:
         self.channel, self.path, self.ledger = channel, path, ledger
@@ -43,13 +31,7 @@ class LedgerCopy(NotCopyable):
         return self._table.version
 
     def refuse_unusable(self) -> None:
-        """Refuse to use a copy that no longer fits the service's ledger.
-
-        Raises
-        ------
-        LedgerError
-            If it does not.
-        """
+        """Raise `LedgerError` if the copy no longer fits the service's ledger."""
         if self._fault is not None:
             raise type(self._fault)(str(self._fault))
 
@@ -68,13 +50,7 @@ class LedgerCopy(NotCopyable):
         return self.ledger.pending[-MAX_PENDING:]
 
     def add(self, rows: Rows) -> bool:
-        """Add rows of a reply, and fetch those that did not fit it; return whether any row is new or has changed.
-
-        Raises
-        ------
-        DpnbError
-            If they cannot be fetched, or do not fit the copy.
-        """
+        """Add rows of a reply, and fetch those that did not fit it; return whether any row is new or has changed."""
         before = self._state()
         try:
             self.ledger.append([row.values for row in rows.rows])
@@ -85,13 +61,7 @@ class LedgerCopy(NotCopyable):
         return self._state() != before
 
     def fetch(self) -> bool:
-        """Fetch the rows that the copy does not have; return whether there are any.
-
-        Raises
-        ------
-        DpnbError
-            If they cannot be fetched, or do not fit the copy.
-        """
+        """Fetch the rows that the copy does not have; return whether there are any."""
         before, more = self._state(), True
         while more:
             last, head = self.ledger.last
@@ -108,13 +78,7 @@ class LedgerCopy(NotCopyable):
         return self._state() != before
 
     def check_table(self) -> None:
-        """Check that the service still has the table that this session was opened on.
-
-        Raises
-        ------
-        LedgerError
-            If it describes another one.
-        """
+        """Raise `LedgerError` if the service no longer has the table that this session was opened on."""
         now = self.channel.get(self.path, Table, retry_seconds=0)
         if now != self._table:
             self.refuse(

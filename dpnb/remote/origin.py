@@ -23,20 +23,13 @@ EXAMPLES = "'https://host', 'http://localhost:port' or 'unix:///path/to/socket'"
 class Origin:
     """The address of a service, to which a token belongs.
 
-    Parameters
-    ----------
-    text : str
-        The address in its normal form, such as ``https://host:8443``, ``https://host/services/dpnb`` for a service
-        behind a proxy, or ``unix:///run/dpnb.sock``.
-    url : str
-        The base of the addresses that are requested.
-    socket : str or None
-        Path of the Unix socket.
+    Its `text` is in normal form, such as ``https://host:8443``, ``https://host/services/dpnb`` for a service behind a
+    proxy, or ``unix:///run/dpnb.sock``.
     """
 
     text: str
-    url: str
-    socket: str | None = None
+    url: str  # the base of the addresses that are requested
+    socket: str | None = None  # path of the Unix socket
 
     @property
     def is_local(self) -> bool:
@@ -45,13 +38,7 @@ class Origin:
 
 
 def origin_of(address: object) -> Origin:
-    """The service at an address.
-
-    Raises
-    ------
-    InvalidValueError
-        If the address is not one of a service, or is plain HTTP to another machine.
-    """
+    """The service at an address, which must not be plain HTTP to another machine."""
     try:
         parts = urlsplit(address) if isinstance(address, str) and address.isprintable() else None
         port = None if parts is None else parts.port

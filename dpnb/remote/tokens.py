@@ -47,21 +47,9 @@ class Credential(Protocol):
 
 
 class Token(NotCopyable):
-    """An access token; it is never shown.
+    """An access token; it is never shown.  Errors name its `source`.
 
-    Parameters
-    ----------
-    text : str
-        The token.
-    source : str
-        Where it was found, for errors.
-    is_kept : bool, default False
-        Whether it is from the file of its origin.
-
-    Raises
-    ------
-    InvalidValueError
-        If it cannot be a token.
+    `is_kept` says that it is from the file of its origin.
     """
 
     __slots__ = ("_text", "is_kept", "source")
@@ -113,10 +101,7 @@ def token_file(origin: Origin) -> Path:
 def find_token(origin: Origin) -> Token | None:
     """The token of an origin, from the environment or its file; None if neither has one.
 
-    Raises
-    ------
-    RequestError
-        If other users could read or change the file.
+    A file that other users could read or change is refused.
     """
     return token_of_environment(origin) or _from_file(token_file(origin))
 
@@ -163,10 +148,7 @@ def _from_file(path: Path) -> Token | None:
 def ask_for_token(origin: Origin, *, refused: Credential | None = None) -> Token:
     """Prompt for the token of a service, instead of one that it has refused.
 
-    Raises
-    ------
-    RequestError
-        If nobody can be prompted, as in a script.
+    Raises `RequestError` if nobody can be prompted, as in a script.
     """
     if not can_prompt():
         raise RequestError(

@@ -54,13 +54,9 @@ MAX_ROWS = 200
 
 
 def act(table: OpenTable, actor: str, one: AnyAct) -> None:
-    """Do what a curator asks; in any thread, so that a request that waits in that of the table is not charged first.
+    """Do what a curator asks, in any thread, so that a request that waits in that of the table is not charged first.
 
-    Raises
-    ------
-    InvalidValueError
-        If it names a request or a part that there is not, was done before, or has a text, an amount or a time that is
-        not allowed.
+    An act that was done before is refused, and so is one about a request or a part that there is not.
     """
     core = table.session._core
     account, version = core.account, core.version

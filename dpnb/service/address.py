@@ -39,18 +39,7 @@ class Listening:
 
 
 def listen(address: SocketAddress | PortAddress) -> Listening:
-    """Open the socket of an address.
-
-    Parameters
-    ----------
-    address : SocketAddress or PortAddress
-        The address.
-
-    Raises
-    ------
-    InvalidValueError
-        If it cannot be used, or another process listens there.
-    """
+    """Open the socket of an address; `InvalidValueError` if it cannot be used, or another process listens there."""
     return _listen_on_socket(address) if isinstance(address, SocketAddress) else _listen_on_port(address)
 
 
@@ -103,13 +92,7 @@ def _make_folder(folder: Path, group: int | None) -> None:
 
 
 def _remove_stale(path: Path) -> None:
-    """Remove the socket of a service that was killed.
-
-    Raises
-    ------
-    InvalidValueError
-        If another process listens, or the path is something else.
-    """
+    """Remove the socket of a service that was killed; refuse to remove one that is in use, or anything else."""
     try:
         mode = os.lstat(path).st_mode
     except OSError:

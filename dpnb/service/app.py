@@ -106,20 +106,10 @@ MAX_ACT = 10_000
 
 @dataclass(frozen=True)
 class Rules:
-    """How requests are limited, timed and counted.
-
-    Parameters
-    ----------
-    limits : Limits
-        How much one analyst may ask.
-    has_grid : bool
-        Whether replies leave at the points of a time grid.
-    metrics : Metrics
-        The curator's figures.
-    """
+    """How requests are limited, timed and counted."""
 
     limits: Limits = field(default_factory=Limits)
-    has_grid: bool = False
+    has_grid: bool = False  # whether replies leave at the points of a time grid
     metrics: Metrics = field(default_factory=Metrics)
 
     def grid(self, table: OpenTable) -> TimeGrid | None:
@@ -132,20 +122,7 @@ class Rules:
 class ServedAnalyst(NotCopyable):
     """An analyst's session on a table, with its running requests and streams.
 
-    Parameters
-    ----------
-    table : OpenTable
-        The table.
-    session : AnalystSession
-        The session.
-    changed : callable
-        Called after every request.
-    rules : Rules
-        How requests are limited, timed and counted.
-    work : FreeWork
-        Makes the replies.
-    stored : StoredRows
-        What analysts have stored.
+    `changed` is called after every request.
     """
 
     def __init__(
@@ -173,22 +150,7 @@ class ServedAnalyst(NotCopyable):
 
 
 class ServedTable(NotCopyable):
-    """A table and the analysts who have used it.
-
-    Parameters
-    ----------
-    table : OpenTable
-        The table.
-    rules : Rules
-        How requests are limited, timed and counted.
-    work : FreeWork
-        Makes the replies.
-
-    Attributes
-    ----------
-    version : int
-        Increases with every change that this process makes.
-    """
+    """A table and the analysts who have used it; `version` increases with every change that this process makes."""
 
     def __init__(self, table: OpenTable, rules: Rules, work: FreeWork) -> None:
         self.table, self._rules, self._work, self.version = table, rules, work, 0
@@ -250,18 +212,8 @@ class ServedTable(NotCopyable):
 class Service(NotCopyable):
     """The tables and tokens of a running service; both may be replaced while it runs.
 
-    Parameters
-    ----------
-    tokens : TokenStore
-        The tokens.
-    hosts : tuple of str
-        Names that requests may be addressed to; all if empty, as on a Unix socket, which no web page can reach.
-    rules : Rules, optional
-        How requests are limited, timed and counted.
-    hub : HubIdentities, optional
-        The JupyterHub whose users may connect.
-    prefix : str
-        Path below which all routes are.
+    Requests must be addressed to one of `hosts`; to any name if it is empty, as on a Unix socket, which no web page can
+    reach.  All routes are below the path `prefix`.
     """
 
     def __init__(

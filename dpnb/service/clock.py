@@ -19,12 +19,7 @@ KEPT_SECONDS = 60
 class Clock(NotCopyable):
     """A clock that is never behind what it was, also before a restart, nor behind the time that has passed since.
 
-    Parameters
-    ----------
-    wall : callable
-        The clock of the machine, which may be set back.
-    file : Path, optional
-        Where the time is kept for the next start.
+    The clock of the machine, `wall`, may be set back; `file` keeps the time for the next start.
     """
 
     def __init__(self, wall: Callable[[], datetime], file: Path | None = None) -> None:
@@ -36,13 +31,7 @@ class Clock(NotCopyable):
                 self.reach(file.read_text("ascii"))
 
     def reach(self, stamp: str) -> None:
-        """Be at least at a time, as rows of a ledger write it.
-
-        Raises
-        ------
-        ValueError
-            If it is no time.
-        """
+        """Be at least at a time, as rows of a ledger write it; `ValueError` if it is no time."""
         time = datetime.fromisoformat(stamp).astimezone(UTC)
         with self._lock:
             self._last = max(self._last, time)

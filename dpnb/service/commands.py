@@ -17,11 +17,6 @@ def run_service(path: str, *, check_only: bool, restored: bool = False) -> tuple
     """Serve, or only check; returns the last words and the exit code.
 
     Ledgers that lack their last row are accepted only if they are said to be `restored`.
-
-    Raises
-    ------
-    DpnbError
-        If the settings, a table, a ledger or the address cannot be used, or the extra ``serve`` is not installed.
     """
     missing = [name for name in LIBRARIES if importlib.util.find_spec(name) is None]
     if missing:

@@ -75,18 +75,10 @@ LENGTH, CODING = b"content-length", b"transfer-encoding"
 
 @dataclass(frozen=True)
 class Bounds:
-    """How many connections a port accepts.
+    """How many connections a port accepts."""
 
-    Parameters
-    ----------
-    most : int
-        In all.
-    per_peer : int or None
-        From one address, or of one account of this machine; None if all come through a proxy.
-    """
-
-    most: int
-    per_peer: int | None = None
+    most: int  # in all
+    per_peer: int | None = None  # from one address, or of one account of this machine; None if all come through a proxy
 
     @property
     def behind_proxy(self) -> bool:
@@ -97,12 +89,7 @@ class Bounds:
 def most_connections(has_cockpit: bool) -> tuple[int, int]:
     """The most connections of the service and of the cockpit, from how many files the process may open.
 
-    The limit is raised as far as the process may raise it.
-
-    Raises
-    ------
-    InvalidValueError
-        If it is too small for a service.
+    The limit is raised as far as the process may raise it; `InvalidValueError` if it is then too small for a service.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, MOST_FILES)
@@ -163,17 +150,7 @@ class _GatedConfig(uvicorn.Config):
 
 
 class Gate(NotCopyable):
-    """The connections of one port.
-
-    Parameters
-    ----------
-    port : str
-        ``"service"`` or ``"cockpit"``, for the log and the metrics.
-    bounds : Bounds
-        How many there may be.
-    metrics : Metrics
-        The curator's figures.
-    """
+    """The connections of one port: ``"service"`` or ``"cockpit"``, in the log and the metrics."""
 
     def __init__(self, port: str, bounds: Bounds, metrics: Metrics) -> None:
         self.bounds = bounds
@@ -420,12 +397,7 @@ def fault_of(received: bytes, looked_at: int = 0) -> str:
     front of it may read them in another way and take a part of a body for a request.  A body in chunks is refused (it
     lets a server demand a length): chunks of one byte would keep the event loop busy without any limit of bytes.
 
-    Parameters
-    ----------
-    received : bytes
-        What was received.
-    looked_at : int
-        Bytes at its start in which an earlier call has found neither a fault nor the end.
+    In the first `looked_at` bytes, an earlier call has found neither a fault nor the end.
     """
     end = END_OF_HEAD.search(received, max(looked_at - 3, 0))
     stop = len(received) if end is None else end.end()

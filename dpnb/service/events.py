@@ -27,18 +27,10 @@ POLL_SECONDS = 1.0
 
 
 class ChangeFeed(NotCopyable):
-    """The events of one table for one analyst.
+    """The events of one table for one analyst, in at most `most` streams at once.
 
-    Parameters
-    ----------
-    count : callable
-        The event for the current state of the ledger; called in another thread.
-    foreign : callable
-        A number that changes when another process has changed the ledger.
-    most : int
-        Streams that may be open at once.
-    grid : TimeGrid or None
-        When events leave; None at once.
+    `count` returns the event for the current state of the ledger, and is called in another thread; `foreign` returns a
+    number that changes when another process has changed the ledger.  Without a grid, events leave at once.
     """
 
     def __init__(
@@ -74,13 +66,7 @@ class ChangeFeed(NotCopyable):
             woken.set()
 
     async def stream(self, is_valid: Callable[[], bool]) -> AsyncIterator[bytes]:
-        """The text of a stream, from the current state on, until the token is no longer valid.
-
-        Parameters
-        ----------
-        is_valid : callable
-            Whether the token is still valid.
-        """
+        """The text of a stream, from the current state on, until the token is no longer valid."""
         if self.is_full:  # others were opened since that was asked
             return
         woken = asyncio.Event()

@@ -32,15 +32,7 @@ T = TypeVar("T")
 
 
 class TooMuch(Exception):  # noqa: N818
-    """A person is beyond a limit.
-
-    Parameters
-    ----------
-    limit : str
-        Its name.
-    seconds : int
-        After how many seconds to try again.
-    """
+    """A person is beyond a limit, which is named, and may try again after some seconds."""
 
     def __init__(self, limit: str, seconds: int) -> None:
         super().__init__(limit)
@@ -48,15 +40,7 @@ class TooMuch(Exception):  # noqa: N818
 
 
 class FreeWork(NotCopyable):
-    """Decodes bodies and makes replies.
-
-    Parameters
-    ----------
-    limits : Limits
-        How much one person may ask.
-    metrics : Metrics
-        The curator's figures.
-    """
+    """Decodes bodies and makes replies, within the limits of each person."""
 
     def __init__(self, limits: Limits, metrics: Metrics) -> None:
         self._limits, self._metrics = limits, metrics
@@ -69,23 +53,16 @@ class FreeWork(NotCopyable):
         return self._spent.setdefault(person, CpuSeconds(self._limits.cpu_seconds_per_minute))
 
     def refuse_beyond(self, person: str) -> None:
-        """Refuse the work of a person whose CPU seconds are used up.
-
-        Raises
-        ------
-        TooMuch
-        """
+        """Raise `TooMuch` for a person whose CPU seconds are used up."""
         if seconds := self.spent(person).wait():
             self._metrics.limited("cpu_seconds_per_minute")
             raise TooMuch("cpu_seconds_per_minute", seconds)
 
     @contextmanager
     def receiving(self, person: str) -> Iterator[None]:
-        """Receive and decode a body in the block, beside a limited number of others of the person; in the event loop.
+        """Receive and decode a body in the block; in the event loop.
 
-        Raises
-        ------
-        TooMuch
+        Raises `TooMuch` if too many other bodies of the person are received or decoded at once.
         """
         if self._receiving[person] >= self._limits.running:
             self._metrics.limited("running")
@@ -99,14 +76,7 @@ class FreeWork(NotCopyable):
                 del self._receiving[person]
 
     async def decode(self, person: str, body: bytes) -> Request:
-        """The request in a body.
-
-        Raises
-        ------
-        WireError
-            It is none.
-        TooMuch
-        """
+        """The request in a body; `WireError` if it is none, `TooMuch` if the person's CPU seconds are used up."""
         if len(body) <= SMALL_BODY:
             with self.spent(person).counted():
                 return decode_request(body)

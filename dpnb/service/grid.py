@@ -41,16 +41,10 @@ def assumed_rows(core: SessionCore) -> int:
 
 
 class TimeGrid(NotCopyable):
-    """The grid of a table.
+    """The grid of a table with a public, or an assumed, number of rows.
 
-    Parameters
-    ----------
-    rows : int
-        The public number of rows, or what is assumed of it.
-    missed : callable
-        Called with the number of slots that a reply missed.
-    now, sleep : callable
-        The clock, in seconds, and how to wait; others only in tests.
+    `missed` is called with the number of slots that a reply missed.  Only tests pass another clock, in seconds, and
+    another way to wait.
     """
 
     def __init__(
@@ -75,15 +69,7 @@ class TimeGrid(NotCopyable):
         return slot
 
     async def hold(self, received: float, call: AnyCall) -> None:
-        """Wait until the reply to a request may leave that is ready now.
-
-        Parameters
-        ----------
-        received : float
-            When the request was received, by the clock of `time`.
-        call : wire call
-            What was executed.
-        """
+        """Wait until the reply that is ready now may leave; its request came at `received`, by the clock of `time`."""
         slot, missed = self.slot(call), 0
         while self.time() > _point_at(received + slot):
             slot, missed = 2 * slot, missed + 1

@@ -41,17 +41,7 @@ class _StoredHead(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class HeadFile(NotCopyable):
-    """The last row of one ledger.
-
-    Parameters
-    ----------
-    folder : Path
-        The folder of these files, created if it does not exist.
-    table : str
-        Name of the table.
-    ledger : str
-        Path of the ledger.
-    """
+    """The last row of one ledger, in a file of a folder that is created if it does not exist."""
 
     def __init__(self, folder: Path, table: str, ledger: str) -> None:
         self._ledger = os.path.realpath(ledger)
@@ -66,13 +56,7 @@ class HeadFile(NotCopyable):
         return max(filter(None, map(_read, (self.path, self._at_start))), default=None)
 
     def begin(self, head: ChainHead) -> None:
-        """Write the row with which the service starts, and wait for the disk.
-
-        Raises
-        ------
-        InvalidValueError
-            If that is not possible.
-        """
+        """Write the row with which the service starts, and wait for the disk."""
         fault = ""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -117,23 +101,8 @@ def _read(path: Path) -> ChainHead | None:
 def follow_head(session: Session, table: str, folder: Path, *, restored: bool) -> None:
     """Check that a ledger contains the last row that is known of it, and keep its last row from now on.
 
-    Parameters
-    ----------
-    session : Session
-        The session of the ledger.
-    table : str
-        Name of the table.
-    folder : Path
-        The folder of the files.
-    restored : bool
-        Whether another ledger is accepted, which is then recorded in it.
-
-    Raises
-    ------
-    LedgerError
-        If it does not contain the row, or no row is known although it has some.
-    InvalidValueError
-        If the folder cannot be used.
+    A ledger that lacks the row, or has rows although none is known, is accepted only if it is said to be `restored`,
+    which is then recorded in it.
     """
     ledger, file = session.ledger, HeadFile(folder, table, session.ledger.path)
     known = file.read()

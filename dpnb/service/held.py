@@ -23,13 +23,7 @@ MOST_NAMED = 20
 
 
 class HeldRows(NotCopyable):
-    """The charges of a table that are not answered again before the curator allows it.
-
-    Parameters
-    ----------
-    ledger : Ledger
-        The ledger, which the service has just opened.
-    """
+    """The charges of a newly opened ledger that are not answered again before the curator allows it."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger, self._ended, self._ids = ledger, set[int](), set[int]()
@@ -58,13 +52,7 @@ class HeldRows(NotCopyable):
         self._ids |= together
 
     def resume(self, row: int) -> None:
-        """Let a row be answered, with the other rows of its batch.
-
-        Raises
-        ------
-        InvalidValueError
-            If it is not held.
-        """
+        """Let a row that is held be answered, with the other rows of its batch."""
         held = [one.id for one in self.charges()]
         if row not in held:
             shown = ", ".join(map(str, held[:MOST_NAMED])) or "there are none"
@@ -72,19 +60,7 @@ class HeldRows(NotCopyable):
         self._release(row)
 
     def refuse(self, charge: Charge, number: int) -> None:
-        """Refuse to answer a charge that is held.
-
-        Parameters
-        ----------
-        charge : Charge
-            The charge.
-        number : int
-            Its number as its analyst knows it.
-
-        Raises
-        ------
-        ExecutionStopped
-        """
+        """Refuse to answer a charge that is held; `number` is that of its row, as its analyst knows it."""
         if charge.id in self._ids:
             why = "the curator ended it" if charge.id in self._ended else "the service ended before it was answered"
             raise ExecutionStopped(

@@ -67,29 +67,14 @@ class HubUser(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class _KnownToken:
-    """What the Hub said about a token, and when.
+    """What the Hub said about a token, and when."""
 
-    Parameters
-    ----------
-    time : float
-        The time, of the monotonic clock.
-    person : Identity or None
-        Whose token it is; None if it is unknown, or not accepted.
-    refusal : str
-        Why it is not accepted; empty if it is, or is unknown.
-    """
-
-    time: float
-    person: Identity | None = None
-    refusal: str = ""
+    time: float  # of the monotonic clock
+    person: Identity | None = None  # None if the token is unknown, or not accepted
+    refusal: str = ""  # why it is not accepted; empty if it is, or is unknown
 
     def result(self) -> Identity | None:
-        """Whose token it is.
-
-        Raises
-        ------
-        AccessDenied
-        """
+        """Whose token it is; `AccessDenied` if it is not accepted."""
         if self.refusal:
             raise AccessDenied(self.refusal)
         return self.person
@@ -98,14 +83,7 @@ class _KnownToken:
 class HubIdentities(NotCopyable):
     """Whose tokens the tokens of a JupyterHub are; they are not stored, only their hashes.
 
-    Parameters
-    ----------
-    settings : HubSettings
-        The Hub.
-    transport : httpx.BaseTransport, optional
-        How it is reached; by default over the network, without a proxy of the environment.
-    now : callable, optional
-        The clock, in seconds.
+    By default the Hub is reached over the network, without a proxy of the environment.
     """
 
     def __init__(
@@ -139,12 +117,8 @@ class HubIdentities(NotCopyable):
     async def find(self, token: str) -> Identity | None:
         """Whose token it is, as the Hub said within the last `CACHE_SECONDS`; None if it is unknown.
 
-        Raises
-        ------
-        AccessDenied
-            It is the token of a user, but gives no access.
-        ServiceUnavailable
-            The Hub does not reply.
+        Raises `AccessDenied` if it is the token of a user but gives no access, `ServiceUnavailable` if the Hub does not
+        reply.
         """
         key = _key(token)
         known = self._fresh(key)
@@ -191,13 +165,7 @@ class HubIdentities(NotCopyable):
         return known if known is not None and self._now() - known.time <= CACHE_SECONDS else None
 
     def ask(self, token: str) -> Identity | None:
-        """Whose token it is, as the Hub says now; waits for it.
-
-        Raises
-        ------
-        AccessDenied, ServiceUnavailable
-            As for `find`.
-        """
+        """Whose token it is, as the Hub says now; waits for it, and raises what `find` raises."""
         if TOKEN.fullmatch(token) is None:
             return None
         if self._now() < self._down_until:
@@ -238,12 +206,7 @@ class HubIdentities(NotCopyable):
         return _KnownToken(time, Identity(user.name, "curator" if is_curator else "analyst"))
 
     def _reply(self, token: str) -> HubUser | None:
-        """The Hub's reply; None if it does not know the token.
-
-        Raises
-        ------
-        ServiceUnavailable
-        """
+        """The Hub's reply; None if it does not know the token, `ServiceUnavailable` if there is no reply."""
         try:
             status, body = self._received(token)
             user = msgspec.json.decode(body, type=HubUser) if status == 200 else None

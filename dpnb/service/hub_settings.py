@@ -22,18 +22,10 @@ LONGEST_PREFIX = 200
 
 @dataclass(frozen=True)
 class HubSettings:
-    """The JupyterHub whose users may connect.
+    """The JupyterHub whose users may connect."""
 
-    Parameters
-    ----------
-    api_url : str
-        Address of the Hub's API, without a final slash.
-    service : str
-        Name under which the Hub has the service.
-    """
-
-    api_url: str
-    service: str = DEFAULT_SERVICE
+    api_url: str  # without a final slash
+    service: str = DEFAULT_SERVICE  # the name under which the Hub has the service
 
     @property
     def access_scope(self) -> str:
@@ -47,13 +39,7 @@ class HubSettings:
 
 
 def read_hub(file: TomlFile) -> HubSettings | None:
-    """Read the table ``[jupyterhub]``; None if the file has none.
-
-    Raises
-    ------
-    InvalidValueError
-        If something is invalid; the message begins with the file and the line.
-    """
+    """Read the table ``[jupyterhub]``; None if the file has none."""
     if "jupyterhub" not in file.content:
         return None
     entry = file.content["jupyterhub"]
@@ -98,13 +84,7 @@ def _fault_of(api_url: Any) -> str:
 
 
 def read_prefix(file: TomlFile) -> str:
-    """Read the key ``prefix``; empty if the file has none.
-
-    Raises
-    ------
-    InvalidValueError
-        If it is no path; the message begins with the file and the line.
-    """
+    """Read the key ``prefix``; empty if the file has none."""
     value = file.content.get("prefix", "")
     is_path = isinstance(value, str) and PREFIX.fullmatch(value) is not None and len(value) <= LONGEST_PREFIX
     if "prefix" in file.content and not is_path:

@@ -14,40 +14,18 @@ from dpnb.service.tokens import PREFIX, Identity, TokenStore
 
 
 class Identities(NotCopyable):
-    """Who has a token.
-
-    Parameters
-    ----------
-    tokens : TokenStore
-        The service's own tokens.
-    hub : HubIdentities or None
-        The JupyterHub whose users may connect.
-    """
+    """Who has a token: one of the service's own, or one of a user of JupyterHub."""
 
     def __init__(self, tokens: TokenStore, hub: HubIdentities | None = None) -> None:
         self._tokens, self._hub = tokens, hub
 
     async def find(self, token: str) -> Identity | None:
-        """Who has a token; None if it is unknown, expired or revoked.
-
-        Raises
-        ------
-        AccessDenied
-            It is the token of a user of JupyterHub, but gives no access.
-        ServiceUnavailable
-            JupyterHub does not reply.
-        """
+        """Who has a token; None if it is unknown, expired or revoked.  Raises what `HubIdentities.find` raises."""
         hub = self._hub_for(token)
         return self._tokens.identity(token) if hub is None else self._with_one_role(await hub.find(token))
 
     def confirm(self, token: str, person: Identity) -> bool:
-        """Whether a person has a token now; waits for JupyterHub.
-
-        Raises
-        ------
-        ServiceUnavailable
-            JupyterHub does not reply.
-        """
+        """Whether a person has a token now; waits for JupyterHub, raises `ServiceUnavailable` if it does not reply."""
         hub = self._hub_for(token)
         try:
             found = self._tokens.identity(token) if hub is None else self._with_one_role(hub.ask(token))
@@ -81,17 +59,7 @@ class Identities(NotCopyable):
 
 
 class Valid:
-    """Whether the token of a request is still valid.
-
-    Parameters
-    ----------
-    identities : Identities
-        Who has which token.
-    token : str
-        The token.
-    person : Identity
-        Whose it was when the request arrived.
-    """
+    """Whether the token of a request is still valid, and that of the person who had it on arrival."""
 
     def __init__(self, identities: Identities, token: str, person: Identity) -> None:
         self._identities, self._token, self._person = identities, token, person

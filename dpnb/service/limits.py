@@ -23,15 +23,7 @@ MINUTE = 60.0
 
 
 class RequestRate(NotCopyable):
-    """The requests of one analyst within the last minute.
-
-    Parameters
-    ----------
-    per_minute : int
-        The limit.
-    now : callable
-        The clock, in seconds.
-    """
+    """The requests of one analyst within the last minute."""
 
     def __init__(self, per_minute: int, now: Callable[[], float] = time.monotonic) -> None:
         self._bucket, self._now = InMemoryBucket([Rate(per_minute, Duration.MINUTE)]), now
@@ -58,13 +50,6 @@ class CpuSeconds(NotCopyable):
 
     Like all timing, what the time of free work depends on beside this, such as how busy the machine is, is outside the
     guarantee, as waiting is.
-
-    Parameters
-    ----------
-    per_minute : float
-        The limit.
-    now : callable
-        The clock, in seconds.
     """
 
     def __init__(self, per_minute: float, now: Callable[[], float] = time.monotonic) -> None:

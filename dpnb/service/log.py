@@ -66,14 +66,9 @@ def shortened(value: Any, most: int = MOST_CHARACTERS) -> Any:
 
 
 class LogFile(RotatingFileHandler, WatchedFileHandler):
-    """A file of limited size, which a tool that rotates logs may also move away.
+    """A file of at most `most` bytes, which a tool that rotates logs may also move away.
 
-    Parameters
-    ----------
-    path : Path
-        The file.
-    most : int
-        Its largest size, in bytes; as many older lines are kept in each of `OLD_FILES` files beside it.
+    As many older lines are kept in each of `OLD_FILES` files beside it.
     """
 
     def __init__(self, path: Path, most: int) -> None:
@@ -95,17 +90,7 @@ class _Lines:
 
 
 class LineLimit(logging.Filter):
-    """Limits the lines of one person or peer in a minute, and says how many were suppressed.
-
-    Parameters
-    ----------
-    handler : Handler
-        What writes the lines.
-    per_minute : int
-        The limit.
-    now : callable
-        The clock, in seconds.
-    """
+    """Limits the lines of one person or peer in a minute, and says how many were suppressed."""
 
     def __init__(self, handler: logging.Handler, per_minute: int, now: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
@@ -183,18 +168,7 @@ def log_login(event: str, **facts: Any) -> None:
 
 
 def set_up_log(path: Path | None) -> None:
-    """Write the log to a file, or to the standard error, and those of logins beside it.
-
-    Parameters
-    ----------
-    path : Path or None
-        The log file; it may be moved away by a tool that rotates logs.
-
-    Raises
-    ------
-    OSError
-        If a file cannot be written.
-    """
+    """Write the log to a file, or to the standard error, and those of logins beside it."""
     handler: logging.Handler = logging.StreamHandler(sys.stderr)
     logins = refused = handler
     if path is not None:

@@ -21,13 +21,7 @@ from dpnb.service.settings import SocketAddress
 
 
 class Metrics(NotCopyable):
-    """The figures of a service.
-
-    Attributes
-    ----------
-    registry : CollectorRegistry
-        All figures.
-    """
+    """The figures of a service; `registry` has all of them."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -128,20 +122,7 @@ class Metrics(NotCopyable):
 
 
 class MetricsServer(NotCopyable):
-    """Serves the figures on a Unix socket that its owner alone can open.
-
-    Parameters
-    ----------
-    path : Path
-        Path of the socket.
-    metrics : Metrics
-        The figures.
-
-    Raises
-    ------
-    InvalidValueError
-        If no socket can be made there.
-    """
+    """Serves the figures on a Unix socket that its owner alone can open."""
 
     def __init__(self, path: Path, metrics: Metrics) -> None:
         self._address = SocketAddress(path)

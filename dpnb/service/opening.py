@@ -45,32 +45,13 @@ LOCK_SUFFIX = "-service"
 
 
 class OpenTable(NotCopyable):
-    """A table of the service.
+    """A table of the service, whose ledger is a file that no other service uses.
 
-    Parameters
-    ----------
-    settings : TableSettings
-        Its settings.
-    session : Session
-        The session that holds table and ledger.
-    heads : Path, optional
-        The folder of the files that name the last row of each ledger; without it, no such file is kept.
-    restored : bool, default False
-        Whether a ledger that lacks that row is accepted; see `follow_head`.
+    `heads` is the folder of the files that name the last row of each ledger; without it, no such file is kept.  A
+    ledger that lacks that row is accepted only if it is said to be `restored`; see `follow_head`.
 
-    Raises
-    ------
-    LedgerError
-        If the ledger is in memory, another service uses it, or it lacks its last row.
-
-    Attributes
-    ----------
-    worker : Turns
-        One thread, which executes the requests one after the other, in turns between analysts.
-    running : RunningRequest or None
-        The request that it executes now.
-    held : HeldRows
-        The charges that are not answered again before the curator allows it.
+    The one thread of `worker` executes the requests one after the other, in turns between analysts; `running` is the
+    request that it executes now, and `held` has the charges that are not answered again before the curator allows it.
     """
 
     def __init__(
@@ -97,13 +78,7 @@ class OpenTable(NotCopyable):
             raise
 
     def divide(self, settings: TableSettings) -> None:
-        """Divide the budget as the settings say now; see `apply_division`.
-
-        Raises
-        ------
-        InvalidValueError
-            If the ledger has another division, which cannot be changed into this one.
-        """
+        """Divide the budget as the settings say now; see `apply_division`."""
         core = self.session._core
         _refuse_undivided(settings, core.account.tree)
         parts = apply_division(core.account, settings.division, core.version)
@@ -140,10 +115,6 @@ class OpenTable(NotCopyable):
         """Refuse requests of a session from before the budget was divided in another way; call in the table's thread.
 
         A request that came before may be executed afterwards.
-
-        Raises
-        ------
-        RequestError
         """
         if self._analysts.get(one.name) is not one:
             raise RequestError(
@@ -181,18 +152,9 @@ class OpenTable(NotCopyable):
 
 
 class AnalystSession(NotCopyable):
-    """The session of one analyst on a table.
+    """The session of one analyst on a table, and the rows of the ledger that the analyst may see.
 
-    Parameters
-    ----------
-    name : str
-        Name of the analyst.
-    session : BaseSession
-        The session that executes the analyst's requests.
-    rows : SharedRows
-        The rows of the ledger that the analyst may see.
-    part : Grant or None
-        The analyst's part of the budget; None if the whole budget is for all.
+    Without a part of the budget, the whole budget is for all.
     """
 
     def __init__(self, name: str, session: BaseSession, rows: SharedRows, part: Grant | None) -> None:
@@ -229,19 +191,9 @@ class AnalystSession(NotCopyable):
     def refuse_foreign(self, node: str, launch: int | None = None, name: str | None = None) -> None:
         """Refuse a request to a mechanism that another analyst launched, or a launch under the name of one.
 
-        Parameters
-        ----------
-        node : str
-            The node of the request, in the ledger.
-        launch : int, optional
-            Id of the launch that it is about.
-        name : str, optional
-            Name of the mechanism that it would launch.
-
-        Raises
-        ------
-        RequestError
-            If it belongs to another analyst, in pooled mode: in reserved mode nobody else has the node.
+        That is possible in pooled mode only: in reserved mode nobody else has the node.  The node of the request and
+        the id of the launch that it is about are those of the ledger; `name` is that of a mechanism that it would
+        launch.
         """
         tree = self.session._core.account.tree
         launches = tree.sync()
@@ -258,12 +210,7 @@ class AnalystSession(NotCopyable):
             )
 
     def refuse_revoked(self) -> None:
-        """Refuse requests of an analyst whose part of the budget, or that of their project, was revoked.
-
-        Raises
-        ------
-        ChargesStopped
-        """
+        """Refuse requests of an analyst whose part of the budget, or that of their project, was revoked."""
         if self._part is None:
             return
         tree = self.session._core.account.tree
@@ -284,20 +231,7 @@ def _known_of(ledger: Ledger, part: Grant | None) -> tuple[dict[str, str], dict[
 
 
 def open_table(settings: TableSettings, heads: Path | None = None, *, restored: bool = False) -> OpenTable:
-    """Open a table.
-
-    Parameters
-    ----------
-    settings : TableSettings
-        Its settings.
-    heads, restored
-        As for `OpenTable`.
-
-    Raises
-    ------
-    DpnbError
-        If the declaration, the table or the ledger cannot be used.
-    """
+    """Open a table; `heads` and `restored` are as for `OpenTable`."""
     session = _built(settings) if settings.builder is not None else _declared(settings)
     try:
         return OpenTable(settings, session, heads, restored=restored)
@@ -310,11 +244,6 @@ def check_table(settings: TableSettings) -> None:
     """Check the declaration of a table, on mock data, without opening table or ledger.
 
     A Python file is not run, since it opens its ledger.
-
-    Raises
-    ------
-    DpnbError
-        If the declaration is invalid.
     """
     if settings.declaration is not None:
         declared = Session.from_toml(settings.declaration, rehearse=True)

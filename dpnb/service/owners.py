@@ -25,12 +25,7 @@ def is_from(status: os.stat_result, folder: Path) -> bool:
 def give_to_owner(file: int, folder: Path) -> None:
     """Give a file that root has open to the folder's owner; any other user's files are their own.
 
-    Parameters
-    ----------
-    file : int
-        Descriptor of a file that was opened without following links.
-    folder : Path
-        The folder that contains it.
+    The file must have been opened without following links.
     """
     if os.geteuid() != 0:
         return

@@ -38,18 +38,10 @@ PART_KEYS["analyst"] = {"project": False, **PART_KEYS["project"]}
 
 @dataclass(frozen=True)
 class AmountSettings:
-    """A part of a budget, as the settings state it.
+    """A part of a budget, as the settings state it."""
 
-    Parameters
-    ----------
-    share : Fraction or None
-        The share of each component of what the part is taken from.
-    amount : PureGDP or None
-        Instead, the components.
-    """
-
-    share: Fraction | None = None
-    amount: PureGDP | None = None
+    share: Fraction | None = None  # of each component of what the part is taken from
+    amount: PureGDP | None = None  # instead, the components
 
     def of(self, outer: PureGDP) -> PureGDP:
         """The amount, taken from another one."""
@@ -60,42 +52,22 @@ class AmountSettings:
 
 @dataclass(frozen=True)
 class PartSettings:
-    """The part of one project or analyst.
-
-    Parameters
-    ----------
-    level, name : str
-        ``project`` or ``analyst``, and its name.
-    project : str or None
-        The project of an analyst.
-    ceiling, cap : AmountSettings or None
-        The ceiling, in reserved mode, and the cap.
-    place : str
-        File and line in the settings, for errors.
-    """
+    """The part of one project or analyst."""
 
     level: Level
     name: str
-    project: str | None = None
-    ceiling: AmountSettings | None = None
+    project: str | None = None  # of an analyst
+    ceiling: AmountSettings | None = None  # in reserved mode
     cap: AmountSettings | None = None
-    place: str = field(default="", compare=False)
+    place: str = field(default="", compare=False)  # file and line in the settings, for errors
 
 
 @dataclass(frozen=True)
 class DivisionSettings:
-    """How a budget is divided.
-
-    Parameters
-    ----------
-    mode : str
-        ``reserved`` or ``pooled``.
-    parts : tuple of PartSettings
-        The projects, and then the analysts; without any, every analyst may use the whole budget, in pooled mode.
-    """
+    """How a budget is divided; without parts, in pooled mode, every analyst may use the whole budget."""
 
     mode: Mode = "pooled"
-    parts: tuple[PartSettings, ...] = ()
+    parts: tuple[PartSettings, ...] = ()  # projects, and then analysts
 
     @property
     def analysts(self) -> tuple[str, ...]:
@@ -104,13 +76,7 @@ class DivisionSettings:
 
 
 def read_division(file: TomlFile, entry: dict[str, Any], at: KeyPath) -> DivisionSettings:
-    """Read the keys ``mode``, ``projects`` and ``analysts`` of a table of the settings.
-
-    Raises
-    ------
-    InvalidValueError
-        If something is invalid; the message begins with the file and the line.
-    """
+    """Read the keys ``mode``, ``projects`` and ``analysts`` of a table of the settings."""
     return _DivisionReader(file, at).division(entry)
 
 
@@ -190,27 +156,8 @@ def apply_division(account: Accountant, division: DivisionSettings, version: str
     """Write a division into the ledger, as far as it differs from what it was when it was last written.
 
     An analyst or project that the settings no longer have is revoked, and restored when they have it again.  What the
-    settings say as before is left as a curator may have changed it: a cap, an approval, a revocation.
-
-    Parameters
-    ----------
-    account : Accountant
-        The accountant of the table.
-    division : DivisionSettings
-        What the settings say.
-    version : str
-        Version of the table.
-
-    Returns
-    -------
-    dict of str to Grant
-        The analysts' parts by name.
-
-    Raises
-    ------
-    InvalidValueError
-        If the ledger has another division, or the ceilings add up to more than the budget; the message begins with the
-        file and the line.
+    settings say as before is left as a curator may have changed it: a cap, an approval, a revocation.  Returns the
+    analysts' parts by name.
     """
     if division.mode == "reserved":
         _refuse_excess(account, division)

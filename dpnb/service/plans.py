@@ -27,15 +27,7 @@ NOT_RECORDED = "This request was recorded by a version of dpnb that did not reco
 
 
 def plan_page(table: OpenTable, number: int) -> PlanPage:
-    """The plans of a row.
-
-    Raises
-    ------
-    InvalidValueError
-        If there is no such row, or it has no plan.
-    LedgerError
-        If it cannot be read.
-    """
+    """The plans of a row."""
     account = table.session._core.account
     with account.ledger.lock.checked():
         charge = next(iter(account.ledger.by_id((number,))), None)

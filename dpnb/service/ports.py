@@ -19,44 +19,22 @@ HOST_NAME = re.compile(r"[A-Za-z0-9._-]+|[0-9A-Fa-f:.]+|\[[0-9A-Fa-f:.]+\]", re.
 
 @dataclass(frozen=True)
 class Certificate:
-    """The files of a TLS certificate and its key.
-
-    Parameters
-    ----------
-    certificate, key : Path
-        The files.
-    place : str
-        File and line in the settings, for errors.
-    """
+    """The files of a TLS certificate and its key."""
 
     certificate: Path
     key: Path
-    place: str = field(default="tls", compare=False)
+    place: str = field(default="tls", compare=False)  # file and line in the settings, for errors
 
 
 @dataclass(frozen=True)
 class PortAddress:
-    """A port: with TLS, or on the loopback without.
+    """A port: with TLS, or on the loopback without."""
 
-    Parameters
-    ----------
-    host : str
-        Name or number of the address that the service listens on.
-    port : int
-        The port; 0 for a free one.
-    names : tuple of str
-        The names by which analysts address the service; requests to other names are refused.
-    tls : Certificate or None
-        None for plain HTTP, on the loopback only.
-    prefix : str
-        Path below which all routes are, for a proxy that forwards requests under it.
-    """
-
-    host: str
-    port: int
-    names: tuple[str, ...] = ()
-    tls: Certificate | None = None
-    prefix: str = ""
+    host: str  # that the service listens on
+    port: int  # 0 for a free one
+    names: tuple[str, ...] = ()  # by which analysts address the service; requests to other names are refused
+    tls: Certificate | None = None  # None for plain HTTP, on the loopback only
+    prefix: str = ""  # path below which all routes are, for a proxy that forwards requests under it
 
     @property
     def url(self) -> str:
@@ -67,25 +45,9 @@ class PortAddress:
 
 
 def read_port(file: TomlFile, at: KeyPath, entry: dict[str, Any], host: Any, port: int) -> PortAddress:
-    """Read the keys ``host``, ``port``, ``names`` and ``tls``.
+    """Read the keys ``host``, ``port``, ``names`` and ``tls`` of the table `entry`, whose key in the file is `at`.
 
-    Parameters
-    ----------
-    file : TomlFile
-        The settings.
-    at : tuple of str
-        The key of the table in the file that has them; empty for the file itself.
-    entry : dict
-        That table.
-    host : object
-        The host that it states, or the default.
-    port : int
-        The default port.
-
-    Raises
-    ------
-    InvalidValueError
-        If something is invalid; the message begins with the file and the line.
+    `host` is the one that the table states, or the default; `port` is the default only.
     """
     return _AddressReader(file, at).address(entry, host, port)
 

@@ -132,26 +132,9 @@ class _Executed:
 
 
 class RequestRunner(NotCopyable):
-    """Executes the requests of one analyst about one table.
+    """Executes the requests of one analyst about one table; `changed` is called after every request.
 
-    Parameters
-    ----------
-    table : OpenTable
-        The table.
-    analyst : AnalystSession
-        The analyst's session on it.
-    changed : callable
-        Called after every request.
-    limits : Limits
-        How much the analyst may ask.
-    metrics : Metrics
-        The curator's figures.
-    grid : TimeGrid or None
-        When replies leave; None as soon as they are ready.
-    work : FreeWork
-        Makes the replies, and counts the CPU seconds.
-    stored : StoredRows
-        What analysts have stored.
+    Replies leave at the points of `grid`; without one, as soon as they are ready.
     """
 
     def __init__(
@@ -188,16 +171,9 @@ class RequestRunner(NotCopyable):
     ) -> Outcome:
         """Execute a request, or join it, and return the reply at a point of the time grid.
 
-        Parameters
-        ----------
-        request : Request
-            The request, decoded.
-        is_valid : callable
-            Whether the analyst's token is still valid; called just before the charge, in the thread of the table.
-        last_known : callable, optional
-            The same as far as is known without waiting; called while the request waits for its turn.
-        place : callable, optional
-            Waits until the reply may be made, which is when the analyst has read enough of earlier ones.
+        Whether the analyst's token is still valid is asked of `is_valid` just before the charge, in the thread of the
+        table, and of `last_known`, which knows it without waiting, while the request waits for its turn.  `place` waits
+        until the reply may be made, which is when the analyst has read enough of earlier ones.
         """
         received = 0.0 if self._grid is None else self._grid.time()
         done = await self._run(request, is_valid, last_known or is_valid)
@@ -426,10 +402,7 @@ class RequestRunner(NotCopyable):
     async def next_rows(self, after: int, pending: tuple[int, ...], head: str) -> Rows:
         """Rows that the analyst does not have yet, at the next point of the time grid.
 
-        Raises
-        ------
-        LedgerReplaced
-            The analyst's copy has a row that the ledger does not contain.
+        Raises `LedgerReplaced` if the analyst's copy has a row that the ledger does not contain.
         """
         if self._grid is not None:
             await self._grid.next_point()

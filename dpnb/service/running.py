@@ -15,21 +15,10 @@ from dpnb.threads import ended_by
 
 
 class RunningRequest(NotCopyable):
-    """A request while it is executed.
+    """A request while it is executed; `number` counts those that the table has executed since the service started.
 
-    Parameters
-    ----------
-    number : int
-        Its number among the requests that the table has executed since the service started.
-    analyst, call, request : str
-        Who sent it, the kind of call, and the id that the client chose.
-    refuse : callable
-        Called with a charge before it is answered; refuses one that is held.
-
-    Attributes
-    ----------
-    has_read : bool
-        Whether rows were read, on which the duration depends from then on.
+    `request` is the id that the client chose.  `refuse` is called with a charge before it is answered, and refuses one
+    that is held.  `has_read` says whether rows were read, on which the duration depends from then on.
     """
 
     def __init__(self, number: int, analyst: str, call: str, request: str, refuse: Callable[[Charge], None]) -> None:
@@ -87,12 +76,7 @@ class RunningRequest(NotCopyable):
 
 
 def checked_running(running: RunningRequest | None, number: int) -> RunningRequest:
-    """The running request, if it has this number.
-
-    Raises
-    ------
-    InvalidValueError
-    """
+    """The running request, if it has this number; else `InvalidValueError`."""
     if running is None or running.number != number:
         now = "none runs" if running is None else f"number {running.number} runs"
         raise InvalidValueError(f"number: must be that of the running request; got {number}, and {now} now")

@@ -51,11 +51,6 @@ def check_service(path: Path) -> str:
     """Check the settings, the declarations and the token file, and return what would be served, in words.
 
     Neither a table nor a ledger is opened.
-
-    Raises
-    ------
-    DpnbError
-        If something is invalid.
     """
     settings = read_settings(path)
     read_tokens(settings.tokens)
@@ -76,21 +71,9 @@ def serve(
 ) -> int:
     """Serve the tables of a settings file until a signal; returns the exit code.
 
-    Parameters
-    ----------
-    path : Path
-        The settings.
-    announce : callable
-        Called with the address once the service listens.
-    announce_cockpit : callable, optional
-        Called before with the address of the curator's page, if there is one.
-    restored : bool, default False
-        Whether ledgers that lack their last row are accepted.
-
-    Raises
-    ------
-    DpnbError
-        If the settings, a table, a ledger or the address cannot be used.
+    `announce` is called with the address once the service listens, and `announce_cockpit` before that with the address
+    of the curator's page, if there is one.  Ledgers that lack their last row are accepted only if they are said to be
+    `restored`.
     """
     settings = read_settings(path)
     read_tokens(settings.tokens)

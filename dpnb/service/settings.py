@@ -44,18 +44,10 @@ LONGEST_PATH = 100
 
 @dataclass(frozen=True)
 class SocketAddress:
-    """A Unix socket, for analysts on the same machine.
+    """A Unix socket, for analysts on the same machine."""
 
-    Parameters
-    ----------
-    path : Path
-        Path of the socket, in a folder of the curator's.
-    group : int or None
-        Number of the group whose members may connect; without one only the curator's own user may.
-    """
-
-    path: Path
-    group: int | None = None
+    path: Path  # in a folder of the curator's
+    group: int | None = None  # number of the group whose members may connect; without one only the curator's own user
 
     @property
     def url(self) -> str:
@@ -67,47 +59,22 @@ class SocketAddress:
 class Limits:
     """How much one analyst may ask.
 
-    Parameters
-    ----------
-    requests_per_minute : int
-        Requests in a minute.
-    cpu_seconds_per_minute : int
-        CPU seconds in a minute for what reads no rows: decoding, requests that are refused or free, replies.
-    running : int
-        Requests about one table that run or wait at once; likewise bodies that are received and decoded.
-    streams : int
-        Open streams of events about one table.
-    wait_seconds : int
-        How long a request may wait for others before it is refused, uncharged.
-    connections : int
-        Connections from one address, or of one account of the machine, unless the service is behind a proxy; and
-        requests and streams of one analyst that are open at once.
-    stored_mb : int
-        Rows of one analyst in the ledger of one table, in millions of bytes.
-    launches_mb : int
-        Of these, rows that launched mechanisms, of which the service keeps the content in memory.
-    disk_reserve_mb : int
-        Free space of the ledger's disk below which nothing is charged, in millions of bytes.
-    query_features : int
-        Features of a row that one query or batch may sum.
-    query_memory_mb : int
-        Memory of one query or batch besides the tables, in millions of bytes.
-    answer_mb : int
-        Answers of one query or batch in the ledger, in millions of bytes.
+    `connections` limits those from one address, or of one account of the machine, unless the service is behind a proxy;
+    and the requests and streams of one analyst that are open at once.  Sizes in ``mb`` are millions of bytes.
     """
 
     requests_per_minute: int = 1200
-    cpu_seconds_per_minute: int = 60
-    running: int = 16
-    streams: int = 20
-    wait_seconds: int = 600
+    cpu_seconds_per_minute: int = 60  # of what reads no rows: decoding, refused and free requests, replies
+    running: int = 16  # requests about one table that run or wait; likewise bodies that are received and decoded
+    streams: int = 20  # of events about one table, open at once
+    wait_seconds: int = 600  # that a request may wait for others before it is refused, uncharged
     connections: int = 100
-    stored_mb: int = 100
-    launches_mb: int = 20
-    disk_reserve_mb: int = 100
-    query_features: int = 10_000
-    query_memory_mb: int = 1500
-    answer_mb: int = 50
+    stored_mb: int = 100  # rows of one analyst in the ledger of one table
+    launches_mb: int = 20  # of these, rows of launches, whose content the service keeps in memory
+    disk_reserve_mb: int = 100  # free space of the ledger's disk below which nothing is charged
+    query_features: int = 10_000  # of a row that one query or batch may sum
+    query_memory_mb: int = 1500  # of one query or batch, besides the tables
+    answer_mb: int = 50  # answers of one query or batch in the ledger
 
     @property
     def work(self) -> WorkLimits:
@@ -117,103 +84,36 @@ class Limits:
 
 @dataclass(frozen=True)
 class TableSettings:
-    """One table of the service.
+    """One table of the service."""
 
-    Parameters
-    ----------
-    name : str
-        Name under which analysts open it.
-    place : str
-        File and line in the settings, for errors.
-    declaration : Path or None
-        The curator's declaration.
-    data : dict of str to str
-        File of each table of the declaration; the name of a single one is empty.
-    builder : tuple of (Path, str) or None
-        Instead of both: a Python file, and the name of the function in it that returns a session.
-    division : DivisionSettings
-        How the budget is divided among analysts.
-    """
-
-    name: str
-    place: str = field(compare=False)
-    declaration: Path | None = None
-    data: tuple[tuple[str, str], ...] = ()
-    builder: tuple[Path, str] | None = None
+    name: str  # under which analysts open it
+    place: str = field(compare=False)  # file and line in the settings, for errors
+    declaration: Path | None = None  # the curator's
+    data: tuple[tuple[str, str], ...] = ()  # table of the declaration, and file; the name of a single table is empty
+    builder: tuple[Path, str] | None = None  # instead of both: a Python file, and its function that returns a session
     division: DivisionSettings = field(default_factory=DivisionSettings)
 
 
 @dataclass(frozen=True)
 class Settings:
-    """The settings of a service.
+    """The settings of a service."""
 
-    Parameters
-    ----------
-    path : Path
-        The file that they were read from.
-    address : SocketAddress or PortAddress
-        Where the service listens.
-    tokens : Path
-        The file of the access tokens.
-    heads : Path
-        The folder of the files that name the last row of each ledger.
-    log : Path or None
-        The log file; None for the standard error.
-    tables : dict of str to TableSettings
-        The tables by name.
-    metrics : Path or None
-        The socket of the curator's figures; None for none.
-    time_grid : bool
-        Whether replies leave at the points of a time grid.
-    limits : Limits
-        How much one analyst may ask.
-    jupyterhub : HubSettings or None
-        The JupyterHub whose users may connect; None for none.
-    cockpit : PortAddress or None
-        Where the curator's page is served; None for nowhere.
-    behind_proxy : bool
-        Whether connections come from a proxy, so that they are not limited by where they come from.
-    """
-
-    path: Path
+    path: Path  # of the settings' own file
     address: SocketAddress | PortAddress
-    tokens: Path
-    heads: Path
-    log: Path | None
+    tokens: Path  # the file of the access tokens
+    heads: Path  # the folder of the files that name the last row of each ledger
+    log: Path | None  # None for the standard error
     tables: dict[str, TableSettings]
-    metrics: Path | None = None
-    time_grid: bool = True
+    metrics: Path | None = None  # the socket of the curator's figures
+    time_grid: bool = True  # whether replies leave at the points of a time grid
     limits: Limits = field(default_factory=Limits)
     jupyterhub: HubSettings | None = None
-    cockpit: PortAddress | None = None
-    behind_proxy: bool = False
+    cockpit: PortAddress | None = None  # where the curator's page is served
+    behind_proxy: bool = False  # if so, connections are not limited by where they come from
 
 
 def read_settings(path: str | os.PathLike[str]) -> Settings:
-    r"""Read and check the settings of a service; the files that they name are not opened.
-
-    Parameters
-    ----------
-    path : str or path
-        The file.
-
-    Raises
-    ------
-    InvalidValueError
-        If the file cannot be read or something in it is invalid; the message begins with the file and the line.
-
-    Examples
-    --------
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     Path(folder, "visits.toml").touch()
-    ...     Path(folder, "visits.csv").touch()
-    ...     file = Path(folder, "curator.toml")
-    ...     size = file.write_text('[tables.visits]\ndeclaration = "visits.toml"\ndata = "visits.csv"', "utf-8")
-    ...     settings = read_settings(file)
-    >>> settings.address.path.name, list(settings.tables)
-    ('dpnb.sock', ['visits'])
-    """
+    """Read and check the settings of a service; the files that they name are not opened."""
     return _SettingsReader(read_toml(path, EXAMPLE)).settings()
 
 

@@ -23,15 +23,7 @@ CHARGED = (
 
 
 class StoredRows(NotCopyable):
-    """The bytes of the rows of each analyst, read once and then followed; call in the thread of the table.
-
-    Parameters
-    ----------
-    ledger : Ledger
-        The ledger.
-    limits : Limits
-        How much one analyst may store.
-    """
+    """The bytes of the rows of each analyst, read once and then followed; call in the thread of the table."""
 
     def __init__(self, ledger: Ledger, limits: Limits) -> None:
         self._ledger, self._limits = ledger, limits
@@ -69,11 +61,6 @@ class StoredRows(NotCopyable):
         return max(room, 0)
 
     def refuse_full_disk(self) -> None:
-        """Refuse a charge before the last free bytes of the disk are used.
-
-        Raises
-        ------
-        StorageFull
-        """
+        """Refuse a charge before the last free bytes of the disk are used."""
         if self.free < self._limits.disk_reserve_mb * MB:
             raise StorageFull(NOT_CHARGED)

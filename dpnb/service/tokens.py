@@ -46,13 +46,8 @@ ROLES: tuple[Role, ...] = get_args(Role)
 class Identity:
     """Who sends a request.
 
-    Parameters
-    ----------
-    name : str
-        Name of the person.
-    role : str
-        What they may do: an ``analyst`` asks queries; an ``auditor`` reads who asked what, and its cost, without
-        answers; a ``curator`` may also freeze tables; the ``owner`` too, and is the one who has the settings.
+    An ``analyst`` asks queries; an ``auditor`` reads who asked what, and its cost, without answers; a ``curator`` may
+    also freeze tables; the ``owner`` too, and is the one who has the settings.
     """
 
     name: str
@@ -60,25 +55,11 @@ class Identity:
 
 
 class StoredToken(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A token, as the file stores it.
+    """A token, as the file stores it."""
 
-    Parameters
-    ----------
-    name : str
-        Name of the person.
-    hash : str
-        SHA-256 of the token, in hexadecimal.
-    created : str
-        When it was made; UTC, ISO 8601.
-    expires, revoked : str or None
-        When it expires, and when it was revoked.
-    role : str
-        What the person may do.
-    """
-
-    name: str
-    hash: str
-    created: str
+    name: str  # of the person
+    hash: str  # SHA-256 of the token, in hexadecimal
+    created: str  # UTC, ISO 8601, as the next two
     expires: str | None = None
     revoked: str | None = None
     role: Role = "analyst"
@@ -95,13 +76,7 @@ class TokenFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read_tokens(path: Path) -> tuple[StoredToken, ...]:
-    """The tokens of a file; none if it does not exist.
-
-    Raises
-    ------
-    InvalidValueError
-        If the file cannot be read, or other users may change it.
-    """
+    """The tokens of a file; none if it does not exist.  A file that other users may change is refused."""
     try:
         with path.open("rb") as file:
             status = os.fstat(file.fileno())
@@ -149,21 +124,8 @@ def _not_readable(path: Path, refused: Path) -> str:
 def new_token(path: Path, name: str, expires: str | None = None, role: Role = "analyst") -> str:
     """Make a token and return it; the file keeps its hash only.
 
-    Parameters
-    ----------
-    path : Path
-        The file, created if it does not exist.
-    name : str
-        Name of the person, which the ledger records with every charge.
-    expires : str, optional
-        A date, or a period such as ``12h``, ``30d`` or ``8w``; by default never.
-    role : str, default "analyst"
-        ``"owner"``, ``"curator"``, ``"auditor"`` or ``"analyst"``; the same for all of a person's tokens.
-
-    Raises
-    ------
-    InvalidValueError
-        If an argument is invalid.
+    The ledger records `name` with every charge.  All tokens of a person have the same role.  The token expires at a
+    date, or after a period such as ``12h``, ``30d`` or ``8w``; by default never.
     """
     if not NAME.fullmatch(name) or len(name) > MAX_ACTOR:
         raise InvalidValueError(
@@ -186,13 +148,7 @@ def new_token(path: Path, name: str, expires: str | None = None, role: Role = "a
 
 
 def revoke_tokens(path: Path, name: str) -> int:
-    """Revoke all tokens of an analyst and return how many there were.
-
-    Raises
-    ------
-    InvalidValueError
-        If the analyst has no valid token.
-    """
+    """Revoke all valid tokens of an analyst, who must have one, and return how many there were."""
     with _changed(path) as tokens:
         time = now()
         valid = _valid_of(tokens, name, time)
@@ -204,19 +160,7 @@ def revoke_tokens(path: Path, name: str) -> int:
 def rotate_token(path: Path, name: str, expires: str | None = None) -> str:
     """Replace all valid tokens of a person by a new one with the same role, and return it.
 
-    Parameters
-    ----------
-    path : Path
-        The file.
-    name : str
-        Name of the person.
-    expires : str, optional
-        As for `new_token`; by default after as long as the person's last token, from its making on.
-
-    Raises
-    ------
-    InvalidValueError
-        If the person has no valid token, or the expiry is invalid.
+    It expires as for `new_token`; by default after as long as the person's last token, from its making on.
     """
     until = None if expires is None else _stamp(moment_from_text(expires, "expires", now()))
     token = PREFIX + secrets.token_urlsafe(BYTES)
@@ -235,12 +179,7 @@ def rotate_token(path: Path, name: str, expires: str | None = None) -> str:
 class TokenStore(NotCopyable):
     """The tokens of a service, read again when the file has changed.
 
-    Parameters
-    ----------
-    path : Path
-        The file.
-    clock : Clock, optional
-        By which tokens expire; by default one that begins now.
+    They expire by `clock`, by default one that begins now.
     """
 
     def __init__(self, path: Path, clock: Clock | None = None) -> None:
@@ -294,13 +233,7 @@ class TokenStore(NotCopyable):
 
 
 def _valid_of(tokens: list[StoredToken], name: str, time: datetime) -> list[int]:
-    """The places of a person's valid tokens.
-
-    Raises
-    ------
-    InvalidValueError
-        If there are none.
-    """
+    """The places of a person's valid tokens, of which there must be one."""
     valid = [place for place, one in enumerate(tokens) if one.name == name and one.is_valid(time)]
     if not valid:
         raise InvalidValueError(

@@ -23,22 +23,7 @@ SETTINGS = ""
 
 
 class Turn(Generic[T]):
-    """A piece of work that waits, runs or has ended.
-
-    Parameters
-    ----------
-    turns : Turns
-        Where it waits.
-    owner : str
-        Whose turn it takes.
-    work : callable
-        What is done, without arguments.
-
-    Attributes
-    ----------
-    future : concurrent.futures.Future
-        Its result.
-    """
+    """A piece of work that waits, runs or has ended, in the turn of its owner; `future` has its result."""
 
     def __init__(self, turns: Turns, owner: str, work: Callable[[], T]) -> None:
         self._turns, self.owner, self._work = turns, owner, work
@@ -65,15 +50,7 @@ class Turn(Generic[T]):
 
 
 class Turns(NotCopyable):
-    """Threads whose work is shared out in turns; they start when there is work.
-
-    Parameters
-    ----------
-    name : str
-        Name of the threads.
-    threads : int, default 1
-        Their number.
-    """
+    """Threads whose work is shared out in turns; they start when there is work."""
 
     def __init__(self, name: str, threads: int = 1) -> None:
         self._name, self._most, self._threads = name, threads, list[threading.Thread]()
@@ -96,13 +73,7 @@ class Turns(NotCopyable):
         return 0.0 if first is None else monotonic() - first
 
     def submit(self, owner: str, work: Callable[[], T]) -> Turn[T]:
-        """Let a piece of work wait for its owner's turn.
-
-        Raises
-        ------
-        RuntimeError
-            If it is closed.
-        """
+        """Let a piece of work wait for its owner's turn; `RuntimeError` after `close`."""
         turn = Turn(self, owner, work)
         with self._changed:
             if self._is_closed:

@@ -38,13 +38,7 @@ if TYPE_CHECKING:
 
 
 class BaseSession(Launches["SubSession", "PartSession"], Batches, BudgetRequests, Statements, DisplayedSession):
-    """The methods of a session, a sub-session and a part.
-
-    Parameters
-    ----------
-    core : SessionCore
-        Answers queries and charges the budget.
-    """
+    """The methods of a session, a sub-session and a part."""
 
     def __init__(self, core: SessionCore) -> None:
         super().__init__(core, MechanismRegistry(core, SubSession, PartSession))
@@ -293,15 +287,7 @@ class BaseSession(Launches["SubSession", "PartSession"], Batches, BudgetRequests
 
 
 class ChildSession(BaseSession):
-    """A session inside another one, with the same tables and the same ledger.
-
-    Parameters
-    ----------
-    mechanism : SessionMechanism
-        The interactive mechanism that the session belongs to.
-    core : SessionCore
-        Answers queries and charges the budget.
-    """
+    """A session inside another one, with the same tables and the same ledger."""
 
     def __init__(self, mechanism: SessionMechanism, core: SessionCore) -> None:
         super().__init__(core)

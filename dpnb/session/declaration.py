@@ -55,15 +55,9 @@ QUOTED = re.compile(r"""'[^']*'|"[^"]*\"""")
 
 @dataclass(frozen=True, repr=False)
 class Declaration(TomlFile):
-    """The content of one declaration file; for the other parameters see `TomlFile`.
+    """The content of one declaration file."""
 
-    Parameters
-    ----------
-    known : dict of str to bool
-        The allowed keys, and whether each is required.
-    """
-
-    known: dict[str, bool]
+    known: dict[str, bool]  # the allowed keys, and whether each is required
 
     @property
     def several(self) -> bool:
@@ -74,17 +68,7 @@ class Declaration(TomlFile):
     def open_session(self, make: Callable[..., T], unread: UnreadTables) -> T:
         """Create the declared session on a table.
 
-        Parameters
-        ----------
-        make : callable
-            `Session`, or a callable with the same arguments.
-        unread : UnreadTables
-            The table.
-
-        Raises
-        ------
-        SchemaError, InvalidValueError
-            If an argument is invalid; the usual message, preceded by the file and the line.
+        `make` is `Session`, or has the same arguments.  An error is the usual one, preceded by the file and the line.
         """
         arguments = self.arguments()
         if self.several and not unread.several and unread.tables[""] is not None:
@@ -104,13 +88,7 @@ class Declaration(TomlFile):
         raise self.fault(kind, keys, message) if keys else kind(message)
 
     def arguments(self) -> dict[str, Any]:
-        """The arguments of `Session`, without the table; their values are checked where they are used.
-
-        Raises
-        ------
-        SchemaError, InvalidValueError
-            If a key is unknown or missing, a placeholder is not filled in, or a column or the budget is invalid.
-        """
+        """The arguments of `Session`, without the table; their values are checked where they are used."""
         self._refuse_placeholders()
         self.refuse_keys(self.content, self.known, ())
         arguments = {**self.content, "budget": self._budget(), "schema": self._schema()}
@@ -210,20 +188,7 @@ class Declaration(TomlFile):
 
 
 def read_declaration(path: str | os.PathLike[str], session: Callable[..., Any]) -> Declaration:
-    """Read a declaration file.
-
-    Parameters
-    ----------
-    path : str or path
-        Path of the TOML file.
-    session : callable
-        `Session`; the keys of the file are its arguments except for the first.
-
-    Raises
-    ------
-    InvalidValueError
-        If the file does not exist or is not TOML.
-    """
+    """Read a declaration file; its keys are the arguments of `session` except for the first."""
     file = read_toml(path, "rand-hie.toml")
     known = dict([*_parameters(session).items()][1:])
     known.pop(NOT_STATED, None)

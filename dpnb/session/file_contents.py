@@ -32,19 +32,8 @@ BYTES = 32
 def refuse_other_contents(ledger: Ledger, version: str, digests: Mapping[str, str]) -> None:
     """Record the contents of a version's files in the ledger, or refuse other ones.
 
-    Parameters
-    ----------
-    ledger : Ledger
-        The ledger of the tables.
-    version : str
-        Their version.
-    digests : mapping of str to str
-        The digest of each table's file, as `read_tables` computes it.
-
-    Raises
-    ------
-    InvalidValueError
-        If the version was first used with other contents, or the secret is lost or can be read by others.
+    `digests` are those of each table's file, as `read_tables` computes them.  Also refused if the secret is lost or can
+    be read by others.
     """
     path = Path(f"{os.path.realpath(ledger.path)}{SUFFIX}")
     key = digest(["table_contents", version])
@@ -90,13 +79,7 @@ def _keyed(secret: bytes, digests: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _secret(path: Path, *, make: bool) -> bytes | None:
-    """The secret of a ledger, made if there is none; None if there is none and none is made.
-
-    Raises
-    ------
-    InvalidValueError
-        If it cannot be made or read, others can read it, or it is no secret.
-    """
+    """The secret of a ledger, made if there is none; None if there is none and none is made."""
     try:
         if make and not os.path.lexists(path):
             _make(path)

@@ -28,17 +28,8 @@ def mock_tables(
 ) -> dict[str, pd.DataFrame]:
     """Tables with the schemas' columns that contain no real data; the same on every call.
 
-    Parameters
-    ----------
-    schemas : dict of str to dict
-        The columns of each table.
-    units : dict of str to PrivacyUnit
-        The privacy unit of each table.  If the number of rows is not public, each unit gets 1 to ``max_rows`` rows, at
-        most 5.
-    public_size : int, optional
-        Number of units; 1,000 if it is not public.
-    public_rows : mapping of str to int, optional
-        Number of rows by table, spread evenly over the units.
+    Without a public number of units there are 1,000.  A public number of rows is spread evenly over them; otherwise
+    each unit gets 1 to ``max_rows`` rows, at most 5.
     """
     import pandas as pd  # imported when first used
 

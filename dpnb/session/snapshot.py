@@ -69,13 +69,7 @@ class HasCore(Protocol):
 
 
 def snapshot(session: HasCore) -> protocol.SessionSnapshot:
-    """The state of a session, a sub-session or a part.
-
-    Raises
-    ------
-    DpnbError
-        If the ledger cannot be read; see `unreadable_snapshot`.
-    """
+    """The state of a session, a sub-session or a part; if its ledger cannot be read, see `unreadable_snapshot`."""
     core = session._core
     account, log = core.account, core.releases.log
     filter_, odometer, comparison = account.filter, account.odometer, account.comparison

@@ -68,13 +68,7 @@ class Statements:
 
 
 def refuse_report_of_a_part(kind: str, name: str) -> NoReturn:
-    """Refuse a statement about a session inside another one.
-
-    Raises
-    ------
-    RequestError
-        Always.
-    """
+    """Refuse a statement about a session inside another one."""
     raise RequestError(
         f"report: a disclosure statement is about everything that a ledger has released; {name!r} is a {kind}, whose "
         "requests are among those of the session that it belongs to; call report() of that session"

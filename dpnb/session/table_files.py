@@ -28,33 +28,15 @@ def read_tables(
 ) -> dict[str, Any]:
     """Read data frames, by the names of their tables.
 
-    Parameters
-    ----------
-    named : mapping of str to str
-        Path of each table's file.
-    argument : str
-        Name of the command-line argument, for errors.
-    declared : PrivateTables, optional
-        What is read of text files; all columns without it.
-    digests : dict, optional
-        Receives the SHA-256 of each table's file, of the bytes that were read.
-
-    Raises
-    ------
-    SchemaError
-        If a file is missing, has another format, or cannot be read; or it is changed meanwhile, with `digests`.
+    Without `declared`, all columns of text files are read.  `argument` is that of the command line, for errors.
+    `digests` receives the SHA-256 of each table's file, of the bytes that were read; a file that changes meanwhile is
+    then refused.
     """
     return {name: _read(path, argument, declared, name, digests) for name, path in named.items()}
 
 
 def files_of(arguments: Sequence[str], schemas: Mapping[str, object], argument: str) -> dict[str, str]:
-    """The file of each declared table, from arguments ``FILE`` for a single table, ``NAME=FILE`` for several.
-
-    Raises
-    ------
-    SchemaError
-        If a table has no file or several, or a name is not that of a table.
-    """
+    """The file of each declared table, from arguments ``FILE`` for a single table, ``NAME=FILE`` for several."""
     if list(schemas) == [""]:
         if len(arguments) != 1:
             raise SchemaError(f"{argument}: there is one table; got {len(arguments)} files; give one FILE")

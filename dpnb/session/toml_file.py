@@ -26,24 +26,12 @@ NOT_STATED = "not_private_test_seed"
 
 @dataclass(frozen=True, repr=False)
 class TomlFile:
-    """The content of one file.
+    """The content of one file."""
 
-    Parameters
-    ----------
-    path : str
-        Path of the file, as the caller wrote it.
-    text : str
-        Text of the file.
-    content : dict
-        The parsed TOML.
-    lines : dict of tuple to int
-        The line number of each key.
-    """
-
-    path: str
+    path: str  # as the caller wrote it
     text: str
-    content: dict[str, Any]
-    lines: dict[KeyPath, int]
+    content: dict[str, Any]  # the parsed TOML
+    lines: dict[KeyPath, int]  # the line number of each key
 
     def locate(self, *keys: str) -> str:
         """File and line of a key; if the key is missing, of the table that should contain it."""
@@ -56,16 +44,9 @@ class TomlFile:
         return kind(f"{self.locate(*keys)}: {message}")
 
     def refuse_keys(self, entry: Mapping[str, Any], known: Mapping[str, bool], at: KeyPath) -> None:
-        """Refuse unknown keys and missing required keys.
+        """Refuse unknown keys and missing required keys of one table of the file.
 
-        Parameters
-        ----------
-        entry : mapping
-            The table of the file whose keys are checked.
-        known : mapping of str to bool
-            The allowed keys, and whether each is required.
-        at : tuple of str
-            The key of the table in the file.
+        `known` says of each allowed key whether it is required; `at` is the key of the table in the file.
         """
         listed = ", ".join(known)
         where = f" in {'.'.join(at)}" if at else ""
@@ -83,20 +64,7 @@ class TomlFile:
 
 
 def read_toml(path: str | os.PathLike[str], example: str) -> TomlFile:
-    """Read a TOML file.
-
-    Parameters
-    ----------
-    path : str or path
-        Path of the file.
-    example : str
-        A typical name, for the error.
-
-    Raises
-    ------
-    InvalidValueError
-        If the file does not exist or is not TOML.
-    """
+    """Read a TOML file; `example` is a typical name, for the error."""
     argument: object = path
     if not isinstance(argument, str | os.PathLike) or not isinstance(os.fspath(argument), str):
         raise InvalidValueError(f"path: must be the path of a TOML file; got {path!r}; for example {example!r}")

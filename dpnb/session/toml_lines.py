@@ -16,11 +16,6 @@ def lines_of(text: str) -> dict[KeyPath, int]:
     A TOML statement (a header, a key with its value, or only a comment) ends at the end of a line and can be parsed
     separately.  So lines are accumulated until `tomllib` can parse them; it knows which lines are inside a string or a
     list.
-
-    Parameters
-    ----------
-    text : str
-        Valid TOML.
     """
     lines: dict[KeyPath, int] = {}
     table: KeyPath = ()

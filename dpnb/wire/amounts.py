@@ -22,25 +22,13 @@ _FORM = re.compile(r"-?[0-9]{1,61}(?:/[0-9]{1,61})?", re.ASCII)
 
 @dataclass(frozen=True)
 class AmountRange:
-    """The amounts that a field may hold.
+    """The amounts that a field may hold."""
 
-    Parameters
-    ----------
-    least, most : Fraction
-        Smallest and largest absolute value.
-    words : str
-        The same for an error.
-    zero : bool
-        Whether 0 is also allowed.
-    negative : bool
-        Whether negative amounts are allowed.
-    """
-
-    least: Fraction
-    most: Fraction
-    words: str
-    zero: bool = False
-    negative: bool = False
+    least: Fraction  # smallest absolute value
+    most: Fraction  # largest absolute value
+    words: str  # both, for an error
+    zero: bool = False  # whether 0 is also allowed
+    negative: bool = False  # whether negative amounts are allowed
 
     def __contains__(self, amount: Fraction) -> bool:
         if not amount:
@@ -68,27 +56,7 @@ CONFIDENCE = AmountRange(Fraction(1, 10**58), 1 - Fraction(1, 10**58), "between 
 
 
 def amount_from_text(text: str, field: str, allowed: AmountRange) -> Fraction:
-    """The amount that a text states.
-
-    Parameters
-    ----------
-    text : str
-        An integer, or a fraction in lowest terms.
-    field : str
-        Name of the field, for the error.
-    allowed : AmountRange
-        The amounts that the field may hold.
-
-    Raises
-    ------
-    WireError
-        The text has another form, or the amount is out of range.
-
-    Examples
-    --------
-    >>> amount_from_text("1/10", "mu", LOSS)
-    Fraction(1, 10)
-    """
+    """The amount that a text states: an integer, or a fraction in lowest terms; `WireError` otherwise."""
     if len(text) <= 130 and _FORM.fullmatch(text):
         top, _, bottom = text.partition("/")
         denominator = int(bottom or "1")
@@ -100,21 +68,13 @@ def amount_from_text(text: str, field: str, allowed: AmountRange) -> Fraction:
 
 
 def amount_to_text(amount: Fraction, field: str, allowed: AmountRange) -> str:
-    """The text of an amount, which :func:`amount_from_text` reads.
-
-    Raises
-    ------
-    WireError
-        The amount is out of range, or too long.
-    """
+    """The text of an amount, which :func:`amount_from_text` reads; `WireError` if it is out of range, or too long."""
     return to_text(_checked(amount, field, allowed))
 
 
 def cap_to_text(cost: Fraction) -> str:
     """The text of the largest cost of a request; a cost that is too long is rounded up.
 
-    Examples
-    --------
     >>> cap_to_text(Fraction(1, 10))
     '1/10'
     >>> amount_from_text(cap_to_text(Fraction(1, 3**200)), "at_most", CAP) >= Fraction(1, 3**200)
@@ -142,18 +102,6 @@ def _bits(amount: Fraction) -> int:
 def decimal_from_text(text: str, field: str, allowed: AmountRange = PART) -> Fraction:
     """The amount that a person wrote: a decimal such as ``0.1`` or ``1e-8``, or an exact amount such as ``1/3``.
 
-    Parameters
-    ----------
-    text, field, allowed
-        As for `amount_from_text`.
-
-    Raises
-    ------
-    WireError
-        The text has another form, or the amount is out of range.
-
-    Examples
-    --------
     >>> decimal_from_text("1e-8", "discovery_delta")
     Fraction(1, 100000000)
     """

@@ -24,159 +24,73 @@ class Call(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_default
 
 
 class TargetArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """The target of a release: the fields of `dpnb._core.pricing.target.Target`, with exact amounts as text.
-
-    Parameters
-    ----------
-    kind : {"mu", "rho", "epsilon", "share", "within"}
-        Kind of target.
-    amount : str or None
-        Exact amount, as ``"1/10"``; None for a ``within=`` with labels.
-    amounts : tuple of (label, str)
-        The half-widths of single groups or statistics.
-    confidence : str
-        Confidence of the intervals, exact.
-    simultaneous, final : bool
-        As in `Query.release`.
-    groups : tuple of tuple
-        Keys of the groups to which the target applies; all groups if empty.
-    """
+    """The target of a release: the fields of `dpnb._core.pricing.target.Target`, with exact amounts as text."""
 
     kind: TargetKind
-    amount: str | None = None
-    amounts: tuple[tuple[Label, str], ...] = ()
-    confidence: str = "19/20"
+    amount: str | None = None  # exact, as ``"1/10"``; None for a ``within=`` with labels
+    amounts: tuple[tuple[Label, str], ...] = ()  # half-widths of single groups or statistics
+    confidence: str = "19/20"  # exact
     simultaneous: bool = False
     final: bool = False
-    groups: tuple[tuple[Key, ...], ...] = ()
+    groups: tuple[tuple[Key, ...], ...] = ()  # keys of those to which the target applies; all if empty
 
 
 class Release(Call, frozen=True, tag="release"):
-    """Release a query; see `dpnb._core.releases.ReleasePipeline.release`.
-
-    Parameters
-    ----------
-    plan, view
-        The query.
-    target : TargetArguments
-        The target.
-    inside : str
-        Node of the mechanism that makes the request, inside the node of the request; empty without one.
-    combined : bool
-        Whether to refuse an observation that could not be combined with earlier ones.
-    at_most : str or None
-        Largest additional loss as mu squared, exact; a release that would cost more is refused.
-    """
+    """Release a query; see `dpnb._core.releases.ReleasePipeline.release`."""
 
     plan: Plan
     view: AnyView
     target: TargetArguments
-    inside: str = ""
-    combined: bool = False
-    at_most: str | None = None
+    inside: str = ""  # node of the mechanism that makes the request, inside the node of the request
+    combined: bool = False  # whether to refuse an observation that could not be combined with earlier ones
+    at_most: str | None = None  # largest additional loss as mu squared, exact; what would cost more is refused
 
 
 class ReleaseBatch(Call, frozen=True, tag="batch"):
-    """Release a batch of queries; one target for the whole batch, or one for each query.
+    """Release a batch of queries; one target for the whole batch, or one for each query."""
 
-    Parameters
-    ----------
-    queries : tuple of (Plan, View)
-        The queries as the analyst wrote them, in order.
-    targets : tuple of TargetArguments
-        One for each query; equal ones for a loss of the whole batch.
-    at_most : str or None
-        As for `Release`.
-    """
-
-    queries: tuple[tuple[Plan, AnyView], ...]
-    targets: tuple[TargetArguments, ...]
-    at_most: str | None = None
+    queries: tuple[tuple[Plan, AnyView], ...]  # as the analyst wrote them, in order
+    targets: tuple[TargetArguments, ...]  # one for each query; equal ones for a loss of the whole batch
+    at_most: str | None = None  # as for `Release`
 
 
 class SelectGroups(Call, frozen=True, tag="select"):
-    """Select the largest groups of a count.
-
-    Parameters
-    ----------
-    plan, view
-        The count.
-    winners : int
-        Number of groups.
-    verb : str
-        The method that was called: ``top`` or ``idxmax``.
-    epsilon : str
-        The loss in pure DP, exact.
-    """
+    """Select the largest groups of a count."""
 
     plan: Plan
     view: AnyView
-    winners: int
-    verb: Literal["top", "idxmax"]
-    epsilon: str
+    winners: int  # number of groups
+    verb: Literal["top", "idxmax"]  # the method that was called
+    epsilon: str  # loss in pure DP, exact
 
 
 class LaunchMechanism(Call, frozen=True, tag="launch"):
-    """Launch an interactive mechanism; the service computes its cost and its derived values from the arguments.
+    """Launch an interactive mechanism; the service computes its cost and its derived values from the arguments."""
 
-    Parameters
-    ----------
-    mechanism : str
-        Code of the kind of mechanism, as in the ledger.
-    name : str
-        Name of the launch.
-    arguments : dict
-        The arguments as the ledger stores them.
-    """
-
-    mechanism: MechanismCode
-    name: str
-    arguments: dict[str, Any]
+    mechanism: MechanismCode  # as in the ledger
+    name: str  # of the launch
+    arguments: dict[str, Any]  # as the ledger stores them
 
 
 class CloseMechanism(Call, frozen=True, tag="close"):
-    """Close an interactive mechanism.
+    """Close an interactive mechanism."""
 
-    Parameters
-    ----------
-    launch : int
-        Id of the row that launched it.
-    """
-
-    launch: int
+    launch: int  # id of the row that launched it
 
 
 class CompareWithThreshold(Call, frozen=True, tag="compare"):
-    """Compare a count or sum with a threshold, in an above-threshold mechanism.
+    """Compare a count or sum with a threshold, in an above-threshold mechanism."""
 
-    Parameters
-    ----------
-    launch : int
-        Id of the row that launched it.
-    plan : Plan
-        The count or sum.
-    threshold : str
-        In the answer's units, exact.
-    """
-
-    launch: int
-    plan: Plan
-    threshold: str
+    launch: int  # id of the row that launched it
+    plan: Plan  # of the count or sum
+    threshold: str  # in the answer's units, exact
 
 
 class RequestBudget(Call, frozen=True, tag="request_budget"):
-    """Request a larger cap from the curator, which charges nothing; the service computes what it would cost.
-
-    Parameters
-    ----------
-    queries : tuple of (Plan, View, TargetArguments)
-        The queries that the budget is requested for.
-    why : str
-        The reason, which the curator reads.
-    """
+    """Request a larger cap from the curator, which charges nothing; the service computes what it would cost."""
 
     queries: tuple[tuple[Plan, AnyView, TargetArguments], ...]
-    why: str
+    why: str  # the curator reads it
 
 
 AnyCall = (
@@ -187,29 +101,14 @@ AnyCall = (
 class Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """One request, the body of ``POST /v1/tables/<table>/requests``.
 
-    Parameters
-    ----------
-    id : str
-        Chosen by the client, unique; a repeated request with the same id and body takes up the same charge.
-    call : Call
-        What to do.
-    node : str
-        Node of the session, sub-session or part that pays; empty for the analyst's whole session.
-    cell_id : str or None
-        Id of the notebook cell that made the request.
-    after : int
-        Number of the last row that the client has.
-    pending : tuple of int
-        Numbers of earlier rows that the client has without an answer.
-    head : str
-        Hash of the row `after` in the client's copy, which the service compares with that of its own row: see
-        `dpnb.ledger.shared_rows`.  Empty for a client that keeps no copy.
+    A repeated request with the same id and body takes up the same charge.  The service compares `head` with the hash of
+    its own row: see `dpnb.ledger.shared_rows`.
     """
 
-    id: str
+    id: str  # chosen by the client, unique
     call: AnyCall
-    node: str = ""
-    cell_id: str | None = None
-    after: int = 0
-    pending: tuple[int, ...] = ()
-    head: str = ""
+    node: str = ""  # of the session, sub-session or part that pays; empty for the analyst's whole session
+    cell_id: str | None = None  # of the notebook cell that made the request
+    after: int = 0  # number of the last row that the client has
+    pending: tuple[int, ...] = ()  # numbers of earlier rows that the client has without an answer
+    head: str = ""  # hash of the row `after` in the client's copy; empty for a client that keeps no copy

@@ -12,25 +12,11 @@ _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
 
 
 def moment_from_text(text: str, name: str, now: datetime) -> datetime:
-    """The moment that a text states, in UTC.
+    """The moment that a text states, in UTC; it must be in the future.
 
-    Parameters
-    ----------
-    text : str
-        A date with or without a time, as in ISO 8601, or a period such as ``12h``, ``30d`` or ``8w``; without a time
-        zone, in UTC.
-    name : str
-        What it is, for the error.
-    now : datetime
-        The time now.
+    A date with or without a time, as in ISO 8601, or a period such as ``12h``, ``30d`` or ``8w``; without a time zone,
+    in UTC.  Errors call it `name`.
 
-    Raises
-    ------
-    InvalidValueError
-        If it has another form, or is not in the future.
-
-    Examples
-    --------
     >>> moment_from_text("30d", "expires", datetime(2027, 1, 1, tzinfo=UTC)).date()
     datetime.date(2027, 1, 31)
     """

@@ -41,28 +41,11 @@ MAX_NAMED = 3
 class Accountant:
     """Filter and odometers of a session, a sub-session or a part, over the charges of all kernels.
 
-    Parameters
-    ----------
-    ledger : Ledger
-        The list of charges.
-    tree : BudgetTree
-        The launches of the ledger.
-    root_node : str
-        The node whose losses are counted here, including those that reach it through partitions.
-    guarantee : PrivacyGuarantee
-        The guarantee.
-    odometer : MixtureOdometer
-        The odometer in its initial state.
-    public_size : int, optional
-        Public number of units, for the odometer that needs a bound.
-    parent : Accountant, optional
-        For a part, the accountant of the session that pays.
-    part : PartRef, optional
-        For a part, its position in that session.
-    limits : tuple of Limit, default ()
-        Caps within the budget, such as those of an analyst at a service.
-    whole : Accountant, optional
-        For an analyst's part of the budget of a table, the accountant of the table.
+    Losses on `root_node` are counted, including those that reach it through partitions.  `odometer` is in its initial
+    state, and `public_size` is for the odometer that needs a bound.  For a part of a partition, `parent` is the
+    accountant of the session that pays, and `part` the position in it; for an analyst's part of the budget of a table,
+    `whole` is the accountant of the table.  `limits` are caps within the budget, such as those of an analyst at a
+    service.
     """
 
     def __init__(
@@ -100,29 +83,10 @@ class Accountant:
         *,
         individual: bool = False,
     ) -> Accountant:
-        """The accountant of a session, on a new or an existing ledger.
+        """The accountant of a session, on a new ledger or on one that was created with the same metadata.
 
-        Parameters
-        ----------
-        path : str
-            Path of the ledger.
-        budget : Budget or NoBudget
-            The total privacy budget, or that there is none.
-        metadata : mapping of str to str
-            The other metadata: table, privacy unit and schema.
-        filter_ : str, default "gdp"
-            Name of the filter that enforces the budget; without a budget, `NO_FILTER`.
-        public_size : int, optional
-            Public number of units, stored in a new ledger for the odometer that needs a bound.
-        individual : bool, default False
-            Whether each unit has its own budget.
-
-        Raises
-        ------
-        InvalidValueError
-            If the filter cannot enforce such a budget.
-        LedgerError
-            If the file was created with other metadata, is not a ledger, or cannot be used.
+        `metadata` is all but budget and filter: table, privacy unit and schema.  `public_size` is stored in a new
+        ledger.  Without a budget, `filter_` is `NO_FILTER`; under individual accounting each unit has its own budget.
         """
         guarantee = make_guarantee(filter_, budget, individual=individual)
         metadata = {**metadata, "budget": json.dumps(budget.to_json()), "filter": filter_}
@@ -135,13 +99,7 @@ class Accountant:
 
     @classmethod
     def from_ledger(cls, ledger: Ledger) -> Accountant:
-        """The accountant of the session that a ledger was created for, from the ledger alone, which is trusted.
-
-        Raises
-        ------
-        LedgerError
-            If the metadata or the parameters cannot be read.
-        """
+        """The accountant of the session that a ledger was created for, from the ledger alone, which is trusted."""
         tree = BudgetTree(ledger)
         guarantee, odometer, size = parameters_of(ledger)
         return cls(ledger, tree, ROOT, guarantee, odometer, size, limits=(Limit(ledger, tree, guarantee, ROOT, ROOT),))
@@ -463,10 +421,6 @@ class Accountant:
 
         What a unit paid for another version of the table is unknown, since its rows may be different there, so every
         unit is charged the worst case.  A function of the ledger alone; call inside its transaction.
-
-        Raises
-        ------
-        BudgetExceeded
         """
         state = self.root.sync()
         if isinstance(state.filter, WorstCaseFilter):

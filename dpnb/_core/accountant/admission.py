@@ -19,21 +19,8 @@ _HALVINGS = 20
 def admit(account: Accountant, description: str, loss: GDP, known: GDP) -> None:
     """Let the filter decide; call inside the ledger's transaction, before the charge is written.
 
-    Parameters
-    ----------
-    account : Accountant
-        The accountant that would be charged.
-    description : str
-        The query in words, for the error.
-    loss : GDP
-        The additional loss of the answer.
-    known : GDP
-        The loss already paid for this query.
-
-    Raises
-    ------
-    BudgetExceeded
-        If the loss exceeds the remaining budget; the message names the largest target that fits.
+    `loss` is that of the answer beyond `known`, which was paid for this query already.  A refusal names the largest
+    target that fits.
     """
     filter_ = account.filter
     refuse_divided(account, description)
@@ -58,18 +45,7 @@ def admit(account: Accountant, description: str, loss: GDP, known: GDP) -> None:
 def refuse_above(at_most: Fraction | None, loss: GDP, description: str) -> None:
     """Refuse a release that would cost more than the analyst was shown; call where `admit` is called.
 
-    Parameters
-    ----------
-    at_most : Fraction or None
-        The cost that was shown, as mu squared; None if none was.
-    loss : GDP
-        The additional loss of the release.
-    description : str
-        The query in words, for the error.
-
-    Raises
-    ------
-    CostIncreased
+    `at_most` is the cost that was shown, as mu squared; None if none was.
     """
     if at_most is None or loss.mu_squared <= at_most:
         return
@@ -81,19 +57,9 @@ def refuse_above(at_most: Fraction | None, loss: GDP, description: str) -> None:
 
 
 def admit_launch(account: Accountant, description: str, loss: Loss) -> Loss:
-    """Let the filter decide on a mechanism that is charged at launch; call inside the ledger's transaction.
+    """Let the filter decide on a mechanism that is charged at launch, and return the loss that the filter counts.
 
-    Returns
-    -------
-    Loss
-        What the filter counts.
-
-    Raises
-    ------
-    BudgetExceeded
-        If the loss exceeds the remaining budget.
-    RequestError
-        If the loss cannot be converted to the filter's kind of loss.
+    Call inside the ledger's transaction.
     """
     filter_ = account.filter
     refuse_divided(account, description)
@@ -119,12 +85,7 @@ def admit_launch(account: Accountant, description: str, loss: Loss) -> Loss:
 
 
 def refuse_divided(account: Accountant, description: str) -> None:
-    """Refuse to charge a budget that is divided among analysts, each of whom has a guarantee at a fixed ceiling.
-
-    Raises
-    ------
-    BudgetExceeded
-    """
+    """Refuse to charge a budget that is divided among analysts, each of whom has a guarantee at a fixed ceiling."""
     node = account.root.root_node
     if any(grant.mode == "reserved" and grant.node == node for grant in account.tree.grants().values()):
         raise BudgetExceeded(
@@ -136,21 +97,9 @@ def refuse_divided(account: Accountant, description: str) -> None:
 def refuse_beyond_limits(account: Accountant, description: str, counted: Loss) -> None:
     """Refuse what a cap does not admit, or, for a part of a table's budget, the table's filter.
 
-    Parameters
-    ----------
-    account : Accountant
-        The accountant that would be charged, whose own filter admits the loss.
-    description : str
-        The query in words, for the error.
-    counted : Loss
-        The loss as the filter counts it.
-
-    Raises
-    ------
-    BudgetExceeded
-        If it is beyond a cap.  Only under individual accounting: otherwise the filter includes the caps.
-    LedgerError
-        If it is beyond the budget of the table, which the ceilings exclude.
+    The account's own filter has admitted the loss, which is here as the filter counts it.  A cap refuses
+    (`BudgetExceeded`) only under individual accounting, since otherwise the filter includes the caps.  Beyond the
+    budget of the table, which the ceilings exclude, it is a `LedgerError`.
     """
     for limit in account.limits:
         capped = limit.filter

@@ -27,22 +27,10 @@ RequestStatus = Literal["pending", "approved", "approved in part", "declined", "
 
 @dataclass(frozen=True)
 class RequestedQuery:
-    """A query that the budget is requested for.
+    """A query that the budget is requested for, in words, with target, cost and expected error of its release.
 
-    Parameters
-    ----------
-    words : str
-        The query in words.
-    target : str
-        The target in words, such as ``within=0.5``.
-    cost : PureGDP
-        What its release would cost.
-    error : str
-        The expected error in words.
-    key : str
-        SHA-256 of the table's version, plan and arguments, by which equal requests are recognised.
-    plan, arguments : str
-        The plan and the arguments as JSON; empty in rows of earlier versions of dpnb.
+    `key` is the SHA-256 of the table's version, plan and arguments, by which equal requests are recognised.  `plan` and
+    `arguments` are JSON, empty in rows of earlier versions of dpnb.
     """
 
     words: str
@@ -58,20 +46,9 @@ class RequestedQuery:
 class Decision:
     """What the curator decided.
 
-    Parameters
-    ----------
-    actor : str
-        Who decided; empty in the copy of an analyst, who is not told in reserved mode.
-    time : str
-        When; UTC, ISO 8601.
-    act : {"approve", "decline"}
-        What was decided.
-    amount : PureGDP or None
-        What was added to the cap; None if the request was declined.
-    until : str or None
-        When an approval lapses; None if it does not.
-    why : str
-        The curator's reason, which the analyst sees.
+    `actor` is empty in the copy of an analyst, who is not told in reserved mode.  `time` and `until`, when an approval
+    lapses, are UTC, ISO 8601.  `amount` is what was added to the cap, None if the request was declined.  The analyst
+    sees `why`.
     """
 
     actor: str
@@ -83,13 +60,7 @@ class Decision:
 
     @classmethod
     def from_row(cls, charge: ChargeSummary) -> Decision:
-        """Read the row of an act.
-
-        Raises
-        ------
-        KeyError, TypeError, ValueError, DpnbError
-            If it cannot be read.
-        """
+        """Read the row of an act; KeyError, TypeError, ValueError or DpnbError if it cannot be read."""
         details = charge.launch or {}
         act, until, why = details["act"], details.get("until"), details["why"]
         amount = amount_from_json(details.get("amount"))
@@ -104,26 +75,9 @@ class Decision:
 class BudgetRequest:
     """A request of an analyst for a larger cap.
 
-    Parameters
-    ----------
-    id : int
-        Id of its row in the ledger.
-    node : str
-        Node of the analyst.
-    analyst : str
-        Who requests it; empty in the analyst's own copy of the ledger, in reserved mode.
-    part : int or None
-        Id of the row that granted the analyst's part; None in the analyst's own copy, in reserved mode.
-    time : str
-        When; UTC, ISO 8601.
-    why : str
-        The analyst's reason.
-    queries : tuple of RequestedQuery
-        What the budget is requested for.
-    total : PureGDP
-        The sum of the costs.
-    decision : Decision or None
-        What was decided; None while it is pending.
+    `id` is that of its row in the ledger, and `part` that of the row that granted the analyst's part; `time` is UTC,
+    ISO 8601.  In the analyst's own copy of the ledger, in reserved mode, `analyst` is empty and `part` None.  `total`
+    is the sum of the costs; `decision` is None while the request is pending.
     """
 
     id: int
@@ -143,13 +97,7 @@ class BudgetRequest:
         return digest(["budget request", self.analyst, self.time, self.why, shown, self.total.to_json()])
 
     def status(self, time: str) -> RequestStatus:
-        """What became of it.
-
-        Parameters
-        ----------
-        time : str
-            The time, as rows of the ledger write it.
-        """
+        """What became of it at a time, which is written as in rows of the ledger."""
         decided = self.decision
         if decided is None:
             return "pending"
@@ -161,13 +109,7 @@ class BudgetRequest:
 
     @classmethod
     def from_row(cls, charge: ChargeSummary, part: int | None) -> BudgetRequest:
-        """Read the row of a request.
-
-        Raises
-        ------
-        KeyError, TypeError, ValueError, DpnbError
-            If it cannot be read.
-        """
+        """Read the row of a request; KeyError, TypeError, ValueError or DpnbError if it cannot be read."""
         details = charge.launch or {}
         queries = requested_queries(details)
         why, total, time = _text(details["why"]), _amount(details["total"]), charge.time or ""
@@ -175,13 +117,7 @@ class BudgetRequest:
 
 
 def requested_queries(details: Mapping[str, Any]) -> tuple[RequestedQuery, ...]:
-    """The queries of a request, as the ledger stores it.
-
-    Raises
-    ------
-    KeyError, TypeError, ValueError, DpnbError
-        If they cannot be read.
-    """
+    """The queries of a request, as the ledger stores it; errors as for `BudgetRequest.from_row`."""
     return tuple(
         RequestedQuery(
             _text(one["words"]),
@@ -213,13 +149,7 @@ def plan_is_bound(query: RequestedQuery, version: str) -> bool:
 
 
 def decided_request(requests: Mapping[int, BudgetRequest], number: object) -> BudgetRequest:
-    """The request that an act decides.
-
-    Raises
-    ------
-    LedgerError
-        If there is none, or it is decided.
-    """
+    """The request that an act decides; a `LedgerError` if there is none, or it is decided."""
     request = requests.get(number) if isinstance(number, int) else None
     if request is None or request.decision is not None:
         raise LedgerError(f"ledger: an act must decide a pending request for budget; it names row {number}")

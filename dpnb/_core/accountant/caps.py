@@ -9,14 +9,9 @@ from dpnb.accounting.losses import PureGDP
 
 @dataclass(frozen=True)
 class Raise:
-    """What an approved request adds to a cap.
+    """What an approved request adds to a cap, in each component.
 
-    Parameters
-    ----------
-    amount : PureGDP
-        What it adds, in each component.
-    until : str or None
-        The time from which it no longer counts, as rows of the ledger write it; None if it does not lapse.
+    From the time `until` on, written as in rows of the ledger, it no longer counts; None if it does not lapse.
     """
 
     amount: PureGDP
@@ -25,16 +20,9 @@ class Raise:
 
 @dataclass(frozen=True)
 class Cap:
-    """A cap with the raises that were approved since it was set.
+    """A cap with the raises that were approved since it was set; setting it ends them.
 
-    Parameters
-    ----------
-    base : PureGDP or None
-        The cap that was set; None for no cap.
-    ceiling : PureGDP or None
-        The ceiling of the part, in reserved mode, which no raise exceeds.
-    raises : tuple of Raise
-        What was approved since.  Setting a cap ends them.
+    `base` is None for no cap.  `ceiling` is that of the part, in reserved mode, which no raise exceeds.
     """
 
     base: PureGDP | None
@@ -42,13 +30,9 @@ class Cap:
     raises: tuple[Raise, ...] = ()
 
     def at(self, time: str) -> PureGDP | None:
-        """The cap that holds at a time.
+        """The cap that holds at the time of a charge.
 
-        Parameters
-        ----------
-        time : str
-            The time of a charge, as its row of the ledger has it, so that everybody who reads the ledger finds the same
-            cap.
+        That is the time in the charge's row of the ledger, so that everybody who reads the ledger finds the same cap.
         """
         if self.base is None:
             return None

@@ -52,14 +52,9 @@ EPSILON_ODOMETERS = ("rogers", "basic")
 
 @dataclass(frozen=True)
 class ChargeBatch:
-    """Rows of the ledger with Gaussian noise, without a delta and outside every partition.
+    """Rows of the ledger (id and loss) with Gaussian noise, without a delta and outside every partition; at least one.
 
     In every filter and odometer such losses add up exactly, so that many of them can be counted at once.
-
-    Parameters
-    ----------
-    rows : sequence of (int, GDP)
-        Id and loss of each row; at least one row.
     """
 
     rows: Sequence[tuple[int, GDP]]
@@ -93,16 +88,8 @@ class ChargeBatch:
 class FilterState:
     """One filter after the same history.
 
-    Parameters
-    ----------
-    guarantee : PrivacyGuarantee
-        The guarantee that the filter enforces.
-    filter : filter
-        The filter after everything that it admitted, up to its first refusal.
-    parts : PartSums
-        What the parts of partitions were charged.
-    refused_at : int or None
-        Id of the row that it would have refused, or could not have counted.
+    `filter` has counted everything that it admitted up to its first refusal, and `parts` what the parts of partitions
+    were charged.  `refused_at` is the id of the row that it would have refused, or could not have counted.
     """
 
     guarantee: PrivacyGuarantee
@@ -162,23 +149,11 @@ class FilterState:
 class FilterComparison:
     """Every filter and odometer after the rows of the ledger up to number `last_id`.
 
-    Parameters
-    ----------
-    enforced : str
-        Name of the session's filter.
-    states : mapping of str to FilterState
-        The filters by their names in `FILTERS`, the enforced one first.  A filter that cannot enforce this budget is
-        absent.
-    odometers : mapping of str to Odometer
-        The odometers by name.  Their parameters follow from the guarantee, so they were fixed before the first answer.
-    last_loss : Loss or None
-        The last loss that is not zero.
-    last_id : int
-        Id of the last row.
-    gdp_parts, zcdp_parts : PartSums
-        What the parts of partitions were charged, for the odometers: in GDP, and in zCDP.
-    converted : GDP
-        The sum of the losses, each converted to GDP, of those for which a theorem allows it.
+    `states` has the filters by their names in `FILTERS`, the enforced one first; a filter that cannot enforce this
+    budget is absent.  The parameters of the odometers follow from the guarantee, so they were fixed before the first
+    answer.  `last_loss` is the last one that is not zero.  `gdp_parts` and `zcdp_parts` are what the parts of
+    partitions were charged, for the odometers.  `converted` is the sum of the losses, each converted to GDP, of those
+    for which a theorem allows it.
     """
 
     enforced: str
@@ -192,16 +167,9 @@ class FilterComparison:
 
     @classmethod
     def initial(cls, own: PrivacyGuarantee, mixture: MixtureOdometer, public_size: int | None) -> FilterComparison:
-        """The state before the first row.
+        """The state before the first row; `mixture` is the session's odometer, and the others have the same delta.
 
-        Parameters
-        ----------
-        own : PrivacyGuarantee
-            The session's guarantee.
-        mixture : MixtureOdometer
-            The session's odometer; the others have the same delta.
-        public_size : int or None
-            Public number of units when the ledger was created; Rogers' odometer needs it.
+        `public_size` is that of the ledger's creation; Rogers' odometer needs it.
         """
         states = {own.filter_name: FilterState(own, own.initial_filter)}
         # Without a budget no filter enforces anything.  Under individual accounting only the worst case is public.
@@ -333,12 +301,7 @@ def step_filter(
 ) -> tuple[tuple[AnyFilter, PartSums], Loss]:
     """A filter and the sums of parts after a loss, and the cost that the filter counted.
 
-    Raises
-    ------
-    BudgetExceeded
-        If the filter refuses the loss.
-    ConversionError
-        If the filter cannot count the loss, or not in parts.
+    A `BudgetExceeded` is the filter's refusal, a `ConversionError` that it cannot count the loss, or not in parts.
     """
     parts, cost = partition_cost(filter_, parts, path, loss)
     return (filter_.step(cost), parts), cost
@@ -347,10 +310,7 @@ def step_filter(
 def partition_cost(filter_: AnyFilter, parts: PartSums, path: Sequence[PartRef], loss: Loss) -> tuple[PartSums, Loss]:
     """The sums of parts after a loss, and its cost for the filter, whether the filter admits it or not.
 
-    Raises
-    ------
-    ConversionError
-        If the filter cannot count the loss, or not in parts.
+    A `ConversionError` means that the filter cannot count the loss, or not in parts.
     """
     if not path:
         return parts, loss

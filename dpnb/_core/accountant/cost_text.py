@@ -14,15 +14,7 @@ from dpnb.render.numbers import format_cost, format_cost_up, format_percent_up
 
 
 def cost_text(account: Accountant, loss: Loss) -> str:
-    """What a loss costs now, for example ``36.0% of the budget (mu 0.6)``.
-
-    Parameters
-    ----------
-    account : Accountant
-        The accountant that is charged.
-    loss : Loss
-        A loss that the filter can count.
-    """
+    """What a loss that the filter can count costs now, for example ``36.0% of the budget (mu 0.6)``."""
     filter_, counted = account.filter, account.guarantee.to_filter_loss(loss)
     if isinstance(filter_, GDPReserveFilter):
         counted = filter_.to_filter_loss(loss)
@@ -32,16 +24,7 @@ def cost_text(account: Accountant, loss: Loss) -> str:
 def charge_text(account: Accountant, loss: Loss, counted: Loss | None, share: float) -> str:
     """What a mechanism is charged at launch, of the budget and of the reserve for pure losses.
 
-    Parameters
-    ----------
-    account : Accountant
-        The accountant that is charged.
-    loss : Loss
-        The loss of the mechanism.
-    counted : Loss or None
-        What the filter counts, if that is not the loss.
-    share : float
-        The share of the budget.
+    `counted` is what the filter counts, if that is not the loss; `share` is the share of the budget.
     """
     if not _differs(counted, loss, account.guarantee):
         return format_cost(loss, share)
@@ -55,16 +38,7 @@ def charge_text(account: Accountant, loss: Loss, counted: Loss | None, share: fl
 
 
 def charged_words(guarantee: PrivacyGuarantee, loss: Loss, charged: Loss | None) -> str:
-    """What was charged for a loss, for example ``mu 0.1576 for epsilon 0.15``.
-
-    Parameters
-    ----------
-    guarantee : PrivacyGuarantee
-        The guarantee whose filter was charged.
-    loss : Loss
-    charged : Loss or None
-        What the filter was charged, if that is not the loss.
-    """
+    """What was charged for a loss, for example ``mu 0.1576 for epsilon 0.15``; `charged` None is the loss itself."""
     if not _differs(charged, loss, guarantee):
         return format_cost_up(loss)
     words = charged_amount(guarantee, charged)

@@ -26,28 +26,10 @@ def approve(
 ) -> BudgetRequest:
     """Approve a request, or a part of it: its analyst's cap rises, in reserved mode up to the ceiling at most.
 
-    Parameters
-    ----------
-    account : Accountant
-        The accountant of the table.
-    number : int
-        Id of the row of the request.
-    digest : str
-        What was shown: see `BudgetRequest.digest`.
-    amount : PureGDP or None
-        What is added to the cap; None for all that was requested.
-    until : datetime or None
-        When the approval lapses: from then on the cap is what it would be without it, and charges that were made stay.
-    why : str
-        A reason, which the analyst sees; it may be empty.
-    version : str
-        Version of the table.
-
-    Raises
-    ------
-    InvalidValueError
-        If there is no such request, it is decided, the digest is another one, the amount is none or more than was
-        requested, the time is past, or the analyst has no cap that could rise.
+    `account` is that of the table, `number` the id of the row of the request, and `digest` that of what the curator was
+    shown (`BudgetRequest.digest`), so that nothing else is approved.  `amount` None is all that was requested.  From
+    `until` on, the cap is what it would be without the approval, and charges that were made stay.  The analyst sees
+    `why`, which may be empty.
     """
     _refuse_text(why)
     with account.ledger.transaction():
@@ -74,18 +56,7 @@ def approve(
 
 
 def decline(account: Accountant, number: int, digest: str, why: str, *, version: str) -> BudgetRequest:
-    """Decline a request.
-
-    Parameters
-    ----------
-    account, number, digest, why, version
-        As for `approve`.
-
-    Raises
-    ------
-    InvalidValueError
-        If there is no such request, it is decided, or the digest is another one.
-    """
+    """Decline a request; for the arguments see `approve`."""
     _refuse_text(why)
     with account.ledger.transaction():
         request = _pending(account, number, digest)

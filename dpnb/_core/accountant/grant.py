@@ -39,26 +39,12 @@ LEDGER_RESTORED = "ledger_restored"
 
 @dataclass(frozen=True)
 class Grant:
-    """A part of the budget.
+    """A part of the budget, of a project or an analyst.
 
-    Parameters
-    ----------
-    id : int
-        Id of the row that made it.
-    level, name : str
-        ``project`` or ``analyst``, and its name.
-    mode : str
-        ``reserved`` or ``pooled``.
-    node : str
-        The node that it is a part of: the session's, or that of a project.
-    ceiling : PureGDP or None
-        In reserved mode the budget of the part.
-    cap : PureGDP or None
-        The limit of its charges when it was made; `BudgetTree.cap` is the current one.
-    parameters : mapping of str to str
-        The computed parameters of its filter and its odometer, in reserved mode.
-    is_revoked : bool
-        Whether it can no longer be charged.
+    `id` is that of the row that made it, and `node` the node that it is a part of: the session's, or that of a
+    project.  `ceiling` is the budget of the part, in reserved mode.  `cap` is the limit of its charges when it was
+    made; the current one is `BudgetTree.cap`.  `parameters` are the computed ones of its filter and its odometer, in
+    reserved mode.  A revoked part can no longer be charged.
     """
 
     id: int
@@ -73,13 +59,7 @@ class Grant:
 
     @property
     def budget(self) -> Budget:
-        """The ceiling as a budget.
-
-        Raises
-        ------
-        ValueError
-            If there is none, as in pooled mode.
-        """
+        """The ceiling as a budget; a `ValueError` if there is none, as in pooled mode."""
         if self.ceiling is None:
             raise ValueError(self.mode)
         return budget_of(self.ceiling)
@@ -97,13 +77,7 @@ class Grant:
 
     @classmethod
     def from_details(cls, number: int, node: str, details: Mapping[str, Any]) -> Grant:
-        """Read what `to_details` wrote.
-
-        Raises
-        ------
-        KeyError, TypeError, ValueError, DpnbError
-            If it cannot be read.
-        """
+        """Read what `to_details` wrote; KeyError, TypeError, ValueError or DpnbError if it cannot be read."""
         level, mode, name = details["grant"], details["mode"], details["name"]
         if level not in get_args(Level) or mode not in get_args(Mode) or not isinstance(name, str):
             raise ValueError
@@ -121,13 +95,7 @@ def budget_of(amount: PureGDP) -> Budget:
 
 
 def amount_from_json(stored: Any) -> PureGDP | None:
-    """An amount that a ledger stores; None if it stores none.
-
-    Raises
-    ------
-    KeyError, TypeError, ValueError, DpnbError
-        If it cannot be read.
-    """
+    """An amount that a ledger stores, or None; KeyError, TypeError, ValueError or DpnbError if it cannot be read."""
     if stored is None:
         return None
     amount = loss_from_json(stored)

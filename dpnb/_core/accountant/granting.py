@@ -21,13 +21,7 @@ MAX_WHY = 500
 
 
 def whole_of(account: Accountant) -> PureGDP:
-    """The budget of a session, as parts of it are taken from it.
-
-    Raises
-    ------
-    InvalidValueError
-        If the session has no budget, or a filter that does not add mu squared.
-    """
+    """The budget of a session, as parts of it are taken from it; its filter must add mu squared."""
     guarantee, whole = account.guarantee, account.guarantee.initial_filter.budget
     if guarantee.filter_name != "gdp" or whole is None:
         raise InvalidValueError(
@@ -49,25 +43,9 @@ def grant(
 ) -> Grant:
     """Grant a part of a budget, or find the same grant in the ledger.
 
-    Parameters
-    ----------
-    account : Accountant
-        The accountant of the session.
-    level, name : str
-        ``project`` or ``analyst``, and its name, which no other part of that level has.
-    mode : str
-        ``reserved`` or ``pooled``, the same for all parts of a ledger.
-    amount : PureGDP or None
-        The ceiling in reserved mode; in pooled mode the cap, or None for none but that of the budget.
-    version : str
-        Version of the table.
-    project : Grant, optional
-        The project that the part is taken from; by default the whole budget.
-
-    Raises
-    ------
-    InvalidValueError
-        If it differs from what the ledger has, or the ceilings would add up to more than the budget.
+    No other part of that level has the name, and all parts of a ledger have the same mode.  `amount` is the ceiling in
+    reserved mode; in pooled mode the cap, or None for none but that of the budget.  Without a project, the part is
+    taken from the whole budget.  The ceilings never add up to more than what they are taken from.
     """
     with account.ledger.transaction():
         node = ROOT if project is None else node_of(project.id)
@@ -110,22 +88,8 @@ def grant(
 def move_cap(account: Accountant, part: Grant, cap: PureGDP | None, *, version: str) -> None:
     """Move the cap of a part, unless it is there.  That ends earlier approvals of requests.
 
-    Parameters
-    ----------
-    account : Accountant
-        The accountant of the session.
-    part : Grant
-        The part.
-    cap : PureGDP or None
-        The new cap; None for none but that of the ceiling, or of the budget.
-    version : str
-        Version of the table.
-
-    Raises
-    ------
-    InvalidValueError
-        If it is above the ceiling, or is that of a project in reserved mode, within which what one analyst could be
-        charged would depend on what the others were charged.
+    `cap` None is none but that of the ceiling, or of the budget.  In reserved mode a project has no cap, since within
+    it what one analyst could be charged would depend on what the others were charged.
     """
     known = account.tree.cap_with_raises(node_of(part.id))
     if known.base == cap and not known.raises:
@@ -160,16 +124,6 @@ def follow_settings(account: Accountant, part: Grant, cap: PureGDP | None, *, ve
     """Do what the settings say about a part that they have, as far as it differs from what they said before.
 
     What a curator changed meanwhile, such as a cap or a revocation, is kept while the settings stay the same.
-
-    Parameters
-    ----------
-    account, part, cap, version
-        As for `move_cap`.
-
-    Raises
-    ------
-    InvalidValueError
-        As for `move_cap`.
     """
     said = account.tree.from_settings(part)
     if not said.is_present:
@@ -185,13 +139,7 @@ def leave_settings(account: Accountant, part: Grant, *, version: str) -> None:
 
 
 def freeze(account: Accountant, why: str, *, version: str) -> None:
-    """Refuse all further charges of the whole budget.
-
-    Raises
-    ------
-    InvalidValueError
-        If the reason, which analysts see, is empty, too long or not printable.
-    """
+    """Refuse all further charges of the whole budget, for a reason that analysts see."""
     if not why or len(why) > MAX_WHY or not why.isprintable():
         raise InvalidValueError(
             f"why: must be 1 to {MAX_WHY} printable characters, which analysts see; got another text"
@@ -209,17 +157,8 @@ def unfreeze(account: Accountant, *, version: str) -> None:
 def note_restored(account: Accountant, known: int | None, *, version: str) -> None:
     """Record that the ledger may lack charges, as after it was restored from an older copy.
 
-    In a part that is reserved for an analyst there is such a row too, without a number, since that analyst sees no
-    other rows.
-
-    Parameters
-    ----------
-    account : Accountant
-        The accountant of the table.
-    known : int or None
-        The number of a row that the ledger had and lacks; None if none is known.
-    version : str
-        Version of the table.
+    `known` is the number of a row that the ledger had and lacks, if one is known.  In a part that is reserved for an
+    analyst there is such a row too, without a number, since that analyst sees no other rows.
     """
     with account.ledger.transaction():
         write_act(account, ROOT, version, {"act": LEDGER_RESTORED, "known": known})
@@ -257,15 +196,7 @@ def _refuse_too_large(account: Accountant, level: Level, name: str, amount: Pure
 
 
 def unreserved(account: Accountant, project: Grant | None = None) -> PureGDP:
-    """What is left of a budget, or of the part of a project, for further ceilings.
-
-    Parameters
-    ----------
-    account : Accountant
-        The accountant of the session.
-    project : Grant, optional
-        The project; by default the whole budget.
-    """
+    """What is left of a budget, or of the part of a project, for further ceilings."""
     node = ROOT if project is None else node_of(project.id)
     taken = [one.ceiling for one in account.tree.grants().values() if one.node == node and one.ceiling is not None]
     left = left_of(whole_of(account), _spent_outside(account)) if project is None else _outer(account, project)
@@ -275,12 +206,7 @@ def unreserved(account: Accountant, project: Grant | None = None) -> PureGDP:
 
 
 def refuse_excess(level: Level, name: str, ceiling: PureGDP, outer: PureGDP, left: PureGDP) -> None:
-    """Refuse a ceiling that is more than what is left of what it is taken from.
-
-    Raises
-    ------
-    InvalidValueError
-    """
+    """Refuse a ceiling that is more than what is left of what it is taken from."""
     if not ceiling.within(left):
         raise InvalidValueError(
             f"{level} {name}: the ceilings must add up to at most {outer.format(up=False, with_delta=True)}; "

@@ -20,22 +20,8 @@ NOTHING = PureGDP.of(Fraction(0), Fraction(0), Fraction(0))
 class Limit(NotCopyable):
     """A cap, and what was charged of it.
 
-    Parameters
-    ----------
-    ledger : Ledger
-        The list of charges.
-    tree : BudgetTree
-        Its launches and parts.
-    guarantee : PrivacyGuarantee
-        The guarantee of the session, which says how a GDP filter counted a row.
-    node : str
-        The node whose charges are counted, including those that reach it through partitions.
-    cap_node : str
-        The node whose cap it is.
-    counts : callable, optional
-        Whether a row of the node counts; by default all rows do.
-    words : str
-        Whose cap it is, in words.
+    The charges of `node` are counted, including those that reach it through partitions, if `counts` says so of their
+    rows; the cap is that of `cap_node`, which `words` names.  `guarantee` says how a GDP filter counted a row.
     """
 
     def __init__(

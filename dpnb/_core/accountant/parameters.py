@@ -38,13 +38,7 @@ def computed_parameters(
 def stored_parameters(
     parameters: Mapping[str, str], guarantee: PrivacyGuarantee
 ) -> tuple[PrivacyGuarantee, MixtureOdometer, int | None]:
-    """The guarantee with the stored parameters, the odometer in its initial state, and the public number of units.
-
-    Raises
-    ------
-    LedgerError
-        If the parameters cannot be read.
-    """
+    """The guarantee with the stored parameters, the odometer in its initial state, and the public number of units."""
     with refuse_unreadable("the parameters"):
         restored = guarantee.with_parameters(parameters)
         gamma = Fraction(float.fromhex(parameters["odometer_gamma"]))
@@ -55,13 +49,7 @@ def stored_parameters(
 
 
 def parameters_of(ledger: Ledger) -> tuple[PrivacyGuarantee, MixtureOdometer, int | None]:
-    """The guarantee of the session that a ledger was created for, and the rest as for `stored_parameters`.
-
-    Raises
-    ------
-    LedgerError
-        If the metadata or the parameters cannot be read.
-    """
+    """The guarantee of the session that a ledger was created for, and the rest as for `stored_parameters`."""
     metadata = ledger.metadata
     with refuse_unreadable("the metadata"):
         budget = budget_from_json(json.loads(metadata["budget"]))

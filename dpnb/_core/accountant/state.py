@@ -18,23 +18,12 @@ from dpnb.errors import ConversionError
 class AccountantState:
     """Filter and odometer after the rows of the ledger up to number `last_id`.
 
-    They are one value, so that an interrupt never leaves one of them a charge ahead of the other.
+    They are one value, so that an interrupt never leaves one of them a charge ahead of the other.  `odometer` is None
+    once a mechanism was launched whose loss no time-uniform odometer can count.  `parts` and `odometer_parts` are what
+    the parts of partitions were charged, in the filter's kind of loss and in the odometer's.
 
-    Parameters
-    ----------
-    filter : filter
-        The filter.
-    odometer : MixtureOdometer or None
-        The odometer; None once a mechanism was launched whose loss no time-uniform odometer can count.
-    parts, odometer_parts : PartSums
-        What the parts of partitions were charged, in the filter's kind of loss and in the odometer's.
-    first_exclusion : int or None
-        Under individual accounting, the first row that may have excluded a unit; None while every unit certainly took
-        part in all rows.
-    by_version : mapping of str to Fraction
-        Under individual accounting, the worst-case cost of each version of the table, as mu squared.
-    last_id : int
-        Number of the last row.
+    Under individual accounting, `first_exclusion` is the first row that may have excluded a unit (None while every unit
+    certainly took part in all rows), and `by_version` the worst-case cost of each version of the table, as mu squared.
     """
 
     filter: AnyFilter

@@ -17,16 +17,9 @@ MAX_POINTS = 256
 class TimelineEntry:
     """The state after one row of the ledger.
 
-    Parameters
-    ----------
-    index : int
-        Index among the rows that are counted here; 0 before the first of them.
-    id : int
-        Id of the row; 0 before the first.
-    spent : float or None
-        Fraction of the enforced filter's budget that is spent, rounded up; None without a budget.
-    bounds : dict of str to float
-        Bounds of the time-uniform odometers that can count all losses so far, by name; empty while they pause.
+    `index` counts the rows that are counted here, and `id` is that of the row; both are 0 before the first.  `spent` is
+    the fraction of the enforced filter's budget, rounded up; None without a budget.  `bounds` are those of the
+    time-uniform odometers that can count all losses so far, by name; empty while they pause.
     """
 
     index: int
@@ -73,11 +66,7 @@ class Timeline:
 
         Their distance is a power of two, so that nearly all of them stay the same when a row is added.  If the
         odometers paused between two of them, one more point is included, where the curves are interrupted.
-
-        Parameters
-        ----------
-        max_points : int
-            At most `MAX_POINTS`.
+        `max_points` is at most `MAX_POINTS`.
         """
         points, last = _every(_stride(self._count, max_points), self._points), self._points[-1]
         return points if points[-1] is last else [*points, last]

@@ -37,22 +37,9 @@ CODES = {name: code for code, name in KINDS.items()}
 class Launch:
     """One interactive mechanism, as recorded in the ledger.
 
-    Parameters
-    ----------
-    id : int
-        Id of the row that launched it.
-    kind, name : str
-        Kind of mechanism, and its name.
-    node : str
-        The node in which it was launched.
-    version : str
-        Version of the table at the launch.
-    details : mapping
-        The ``arguments`` of the launch as written, and the ``resolved`` values that were fixed then.
-    closed_by : int or None
-        Id of the row that closed it; None if it was not closed.
-    actor : str or None
-        The analyst who launched it at a service; None in a local session.
+    `id` and `closed_by` are the ids of the rows that launched and closed it.  `node` is the one in which it was
+    launched, and `version` that of the table then.  `details` has the ``arguments`` as written, and the ``resolved``
+    values that were fixed at the launch.  `actor` is the analyst who launched it at a service; None in a local session.
     """
 
     id: int
@@ -80,28 +67,14 @@ class Launch:
 
 @dataclass(frozen=True)
 class FromSettings:
-    """What the settings of a service last said about a part, which a curator may have changed since.
-
-    Parameters
-    ----------
-    cap : PureGDP or None
-        The cap; None for none.
-    is_present : bool
-        Whether they had the part.
-    """
+    """What the settings of a service last said about a part and its cap, which a curator may have changed since."""
 
     cap: PureGDP | None
     is_present: bool = True
 
 
 class BudgetTree:
-    """The launches of all kernels in one ledger, and the parts of its budget that a service granted to analysts.
-
-    Parameters
-    ----------
-    ledger : Ledger
-        The list of charges.
-    """
+    """The launches of all kernels in one ledger, and the parts of its budget that a service granted to analysts."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
@@ -293,10 +266,6 @@ class BudgetTree:
         """Refuse new requests to a mechanism that is closed, or was launched for another version of the table.
 
         Also while the table is frozen, and in a part of the budget that was revoked.
-
-        Raises
-        ------
-        ChargesStopped, MechanismClosed
         """
         self.sync()
         origin = current_origin()

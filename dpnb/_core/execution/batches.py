@@ -36,13 +36,7 @@ from dpnb.results.observations import first_tau
 
 
 class LocalBatches(NotCopyable):
-    """Charges batches and answers them from rows of this process.
-
-    Parameters
-    ----------
-    releases : LocalReleases
-        Answers the charges.
-    """
+    """Charges batches and answers them from rows of this process."""
 
     def __init__(self, releases: LocalReleases) -> None:
         self._releases, self._pricer, self._account = releases, releases.pricer, releases.pricer.account

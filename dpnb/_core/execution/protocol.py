@@ -46,35 +46,13 @@ class RemoteCalls(Protocol):
     """The service that holds the table, as one session, sub-session or part uses it; see `dpnb.remote`."""
 
     def run(self, call: AnyCall, is_answer: Callable[[Sequence[Charge]], bool]) -> list[Charge]:
-        """Have the service execute a call.
+        """Have the service execute a call, and return its rows, which the session's ledger has now.
 
-        Parameters
-        ----------
-        call : wire call
-            What to do.
-        is_answer : callable
-            Whether rows are those of the call.
-
-        Returns
-        -------
-        list of Charge
-            The rows of the call, which the session's ledger has now.
-
-        Raises
-        ------
-        ServiceError
-            The service answered with other rows.
-        DpnbError
-            The refusal of the service, as a local session would raise it; or the service cannot be reached.
+        `is_answer` says whether rows are those of the call; a `ServiceError` if they are not.  A refusal of the service
+        is raised as a local session would raise it; a `DpnbError` also if the service cannot be reached.
         """
         ...
 
     def at(self, node: str) -> Self:
-        """The same service for a sub-session or a part.
-
-        Parameters
-        ----------
-        node : str
-            Its node in the session's ledger.
-        """
+        """The same service for a sub-session or a part, by its node in the session's ledger."""
         ...

@@ -31,12 +31,7 @@ from dpnb.wire.calls import Release, ReleaseBatch, TargetArguments, TargetKind
 class RemoteExecution:
     """Has the service charge and answer requests.
 
-    Parameters
-    ----------
-    calls : RemoteCalls
-        The service.
-    pricer : QueryPricer
-        Of the session, whose ledger is a copy, to which `calls` adds rows.
+    The session's ledger, which `pricer` reads, is a copy, to which `calls` adds rows.
     """
 
     def __init__(self, calls: RemoteCalls, pricer: QueryPricer) -> None:
@@ -119,16 +114,7 @@ def _without(arguments: dict[str, Any], name: str) -> dict[str, Any]:
 def is_row(row: Charge, kind: str, node: str, version: str, plan: Plan, arguments: dict[str, Any]) -> bool:
     """Whether a row is that of a request.
 
-    Parameters
-    ----------
-    row : Charge
-        The row.
-    kind, node, version : str
-        Kind and node of the request, and the version of the table.
-    plan : Plan
-        What was requested.
-    arguments : dict
-        The arguments, as the ledger stores them; an equal number may be written in another way.
+    The arguments are as the ledger stores them; an equal number may be written in another way.
     """
     with refuse_unreadable(f"row {row.id}"):
         return (row.kind, row.node, row.table_version) == (kind, node, version) and (

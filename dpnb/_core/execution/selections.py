@@ -35,14 +35,7 @@ from dpnb.progress import Stage, at
 class LocalSelections(NotCopyable):
     """Charges selections and answers them from rows of this process.
 
-    Parameters
-    ----------
-    pricer : QueryPricer
-        Of the session.
-    source : NoiseSource
-        Source of the random bits.
-    changed : callable
-        Called when a charge could not be answered.
+    `changed` is called when a charge could not be answered.
     """
 
     def __init__(self, pricer: QueryPricer, source: NoiseSource, changed: Callable[[], None]) -> None:

@@ -61,28 +61,11 @@ ROWS_PER_QUERY = 100
 class LoggedRequest:
     """One request.
 
-    Parameters
-    ----------
-    id : int
-        Id of the row of the ledger.
-    query : str
-        The query in words.
-    mu : float
-        What was charged to its node, rounded up; see `PrivacyGuarantee.charged_gdp`.
-    cost : str
-        What was charged to its node, in words.
-    cost_fraction : float
-        The cost for this session as a fraction of the whole budget, rounded up.
-    answer : AnswerSummary or None
-        The released answer in a few words; None if there is no answer.
-    error : str or None
-        Half-width of its intervals in words; None if there is no answer.
-    time, status : str
-        Time and status of the row.
-    cell_id : str or None
-        Id of the notebook cell that made the request: the latest one in this kernel, otherwise the first one.
-    analyst : str or None
-        Who requested it, where analysts of a service see each other's requests; otherwise None.
+    `id`, `time` and `status` are those of its row in the ledger.  `mu` and `cost` are what was charged to its node:
+    `mu` rounded up (see `PrivacyGuarantee.charged_gdp`), `cost` in words; `cost_fraction` is the cost for this session
+    as a fraction of the whole budget, rounded up.  `answer` and `error`, the half-width of its intervals in words, are
+    None without an answer.  `cell_id` is the notebook cell that made the request: the latest one in this kernel,
+    otherwise the first one.  `analyst` is who requested it, where analysts of a service see each other's requests.
     """
 
     id: int
@@ -102,17 +85,10 @@ class LoggedRequest:
 class CellCost:
     """What the requests of one notebook cell were charged, in all of its executions.
 
-    Parameters
-    ----------
-    ids : tuple of int
-        Ids of the rows that it requested, ascending.
-    loss : GDP or None
-        What their nodes were charged: mu squared adds (Smith and Thakurta 2022, Theorem 1); None if the loss of one of
-        them implies no mu.
-    cost_fraction : float
-        Their total cost for this session as a fraction of the whole budget, rounded up; NaN without a budget.
-    reserve_fraction : float
-        Their total cost as a fraction of the reserve for pure losses, rounded up; 0 without a reserve.
+    `ids` are the rows that it requested, ascending.  `loss` is what their nodes were charged: mu squared adds (Smith
+    and Thakurta 2022, Theorem 1); None if the loss of one of them implies no mu.  `cost_fraction` is their total cost
+    for this session as a fraction of the whole budget, rounded up, NaN without a budget; `reserve_fraction` the same of
+    the reserve for pure losses, 0 without a reserve.
     """
 
     ids: tuple[int, ...]
@@ -177,14 +153,7 @@ def gdp_of(loss: Loss) -> GDP | None:
 class RequestLog:
     """Every request of one ledger, and the refusals of this process.
 
-    Parameters
-    ----------
-    account : Accountant
-        The accountant of the session.
-    read_estimates : callable
-        Returns the estimates of a released answer.
-    releases : ReleaseReader
-        Reads most releases many at once.
+    `read_estimates` returns the estimates of one released answer; `releases` reads most releases many at once.
     """
 
     def __init__(

@@ -80,10 +80,7 @@ def without_answer(query: str) -> Words:
 class ReleaseReader:
     """Reads released rows whose estimates are computed cell by cell from plain measurements.
 
-    Parameters
-    ----------
-    reader_of : callable
-        Returns the estimates of a plan with these arguments, before they are given observations.
+    `reader_of` returns the estimates of a plan with these arguments, before they are given observations.
     """
 
     def __init__(self, reader_of: Callable[[str, StoredRequest], EstimateReader[CombinedObservations]]) -> None:
@@ -94,11 +91,7 @@ class ReleaseReader:
     ) -> dict[int, Words]:
         """The releases by their ids; those are missing that must be read one by one.
 
-        Parameters
-        ----------
-        rows : sequence of StoredRelease
-        by_id : callable
-            Returns rows by their ids, for the earlier observations of refined answers.
+        `by_id` returns rows by their ids, for the earlier observations of refined answers.
         """
         found: dict[int, Words] = {}
         forms: dict[tuple[str, str], _Form] = {}

@@ -23,15 +23,7 @@ from dpnb.results.selection import SelectedGroups, SelectionPreview
 
 
 class SelectionPipeline(NotCopyable):
-    """Selections of one session.
-
-    Parameters
-    ----------
-    releases : ReleasePipeline
-        The other releases, with the log of the session.
-    execution : Execution
-        Charges selections and answers them from rows.
-    """
+    """Selections of one session."""
 
     def __init__(self, releases: ReleasePipeline, execution: Execution) -> None:
         self._releases, self._execution, self._account = releases, execution, releases.account
@@ -39,14 +31,7 @@ class SelectionPipeline(NotCopyable):
     def release(self, terms: SelectionTerms, epsilon: Fraction) -> SelectedGroups:
         """Select the groups and charge epsilon; the identical request returns the recorded answer, free.
 
-        Raises
-        ------
-        BudgetExceeded
-            The loss does not fit; nothing was charged.
-        RequestError
-            Accounting is individual, or the filter cannot count pure DP.
-        ExecutionError
-            The selection failed after the charge; the same request uses the same charge.
+        After a `BudgetExceeded` nothing was charged; after an `ExecutionError` the same request uses the same charge.
         """
         with work(Stage.CHARGING):
             try:
@@ -64,13 +49,7 @@ class SelectionPipeline(NotCopyable):
         return charge
 
     def preview(self, terms: SelectionTerms, epsilon: Fraction) -> SelectionPreview:
-        """The cost and the reliability of a selection; free, and computed without the table.
-
-        Raises
-        ------
-        RequestError
-            As for `release`.
-        """
+        """The cost and the reliability of a selection; free, and computed without the table."""
         account = self._account
         loss = capped_up(PureDP(epsilon), account.filter)
         key = selection_key(account, self._releases.version, terms, epsilon)

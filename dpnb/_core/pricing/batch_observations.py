@@ -28,13 +28,7 @@ from dpnb.results.observations import EstimatedSums, Observation
 
 
 def record_of(charge: Charge) -> BatchRecord | None:
-    """The batch that a row was measured in; None for any other row.
-
-    Raises
-    ------
-    LedgerError
-        If it cannot be read.
-    """
+    """The batch that a row was measured in; None for any other row."""
     with refuse_unreadable(f"row {charge.id}"):
         return batch_of(charge)
 
@@ -48,14 +42,8 @@ def rows_of_batch(ledger: Ledger, charge: Charge, record: BatchRecord) -> list[C
 def batch_observation(query: LinearQuery, record: BatchRecord, rows: Sequence[Charge]) -> Observation:
     """The observation of a query by a batch.
 
-    Parameters
-    ----------
-    query : LinearQuery
-        The query of a row of the batch.
-    record : BatchRecord
-        The place of that row in the batch.
-    rows : sequence of Charge
-        The rows of the batch with the same aggregation, all of them answered.
+    `query` is that of a row of the batch, whose place is `record`; `rows` are those with the same aggregation, all
+    answered.
     """
     tables = [(table, row.measurement) for table, row in zip(record.tables, rows, strict=True) if row.measurement]
     sigmas = [measurement.sigma for _, measurement in tables]

@@ -16,24 +16,13 @@ class BatchRecord:
     """The place of a measured table in its batch.
 
     The rows of a batch are written in one transaction, so their ids are consecutive.
-
-    Parameters
-    ----------
-    index, count : int
-        Position of the row in the batch, and the number of rows of the batch.
-    start : int
-        Position of the first row with the same aggregation.
-    sizes : tuple of int
-        Number of keys of each level.
-    tables : tuple of tuple of int
-        The measured tables of the aggregation: the indices of their levels, in the order of their groups.
     """
 
     index: int
-    count: int
-    start: int
-    sizes: tuple[int, ...]
-    tables: tuple[Levels, ...]
+    count: int  # number of rows of the batch
+    start: int  # index of the first row with the same aggregation
+    sizes: tuple[int, ...]  # number of keys of each level
+    tables: tuple[Levels, ...]  # of the aggregation: the indices of their levels, in the order of their groups
 
     def to_json(self) -> dict[str, Any]:
         """A JSON-safe form."""
@@ -67,9 +56,6 @@ class BatchRecord:
 def batch_of(charge: Charge) -> BatchRecord | None:
     """The batch that a row was measured in; None for any other row.
 
-    Raises
-    ------
-    ValueError, KeyError, TypeError
-        The arguments are not those of a request.
+    ValueError, KeyError or TypeError if the arguments are not those of a request.
     """
     return BatchRecord.from_json(json.loads(charge.arguments).get("batch")) if '"batch"' in charge.arguments else None

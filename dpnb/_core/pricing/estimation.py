@@ -29,12 +29,8 @@ from dpnb.results.stacked import StackedObservations
 class AnswerSummary(NamedTuple):
     """An answer in a few words.
 
-    Parameters
-    ----------
-    text : str
-        A single number with its interval, otherwise how many groups and values the answer has.
-    value, low, high : float or None
-        A single number and the ends of its interval; None for any other answer.
+    `text` is a single number with its interval, otherwise how many groups and values the answer has; the numbers are
+    None unless it is a single number.
     """
 
     text: str
@@ -50,18 +46,7 @@ Observed = TypeVar("Observed", CombinedObservations, StackedObservations)
 class EstimateReader(Generic[Observed]):
     """The estimates that a request reads from the observations of its query; or those of many such requests at once.
 
-    Parameters
-    ----------
-    query : LinearQuery
-        The query.
-    request : StoredRequest
-        The arguments of the request.
-    refinement : CombinedObservations or StackedObservations
-        The observations; stacked ones are those of many answers, whose cells follow one another in all arrays.
-    keys : tuple of tuple
-        Group keys of the cells.
-    schema : dict
-        The columns of the table.
+    Stacked observations are those of many answers, whose cells follow one another in all arrays.
     """
 
     query: LinearQuery

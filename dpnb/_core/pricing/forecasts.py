@@ -46,19 +46,7 @@ ALL_UNITS = "every unit takes part, although some may be excluded"
 
 @dataclass(frozen=True)
 class ExpectedErrors:
-    """The forecasts for one query and target.
-
-    Parameters
-    ----------
-    state : QueryState
-        The query with its observations.
-    target : Target
-        The target.
-    rows : RowCounts or None
-        The known numbers of rows.
-    schema : dict
-        The columns of the table.
-    """
+    """The forecasts for one query and target; `rows` are the known numbers of rows."""
 
     state: QueryState
     target: Target
@@ -233,13 +221,7 @@ def alpha_of(alpha: Fraction, intervals: int) -> Fraction:
 def intervals_at_once(view: AnyView, count: int, simultaneous: bool) -> int:
     """The number of intervals that hold together: one, or all; see `dpnb.results.bounds` for those of a bounds finder.
 
-    Parameters
-    ----------
-    view : View
-    count : int
-        The number of numbers in the answer.
-    simultaneous : bool
-        Whether the request is for intervals that hold at once.
+    `count` is the number of numbers in the answer.
     """
     if isinstance(view, BoundsView):
         return EVENTS_PER_BIN * count

@@ -29,34 +29,14 @@ _LEAST_SQUARED, _MOST_SQUARED = MIN_AMOUNT**2, MAX_AMOUNT**2
 
 
 class QueryPricer(NotCopyable):
-    """Prices the queries of one session.
-
-    Parameters
-    ----------
-    tables : PrivateTables
-        The declared tables.
-    account : Accountant
-        The accountant that charges the queries.
-    version : str
-        Version of the tables.
-    public : PublicSizes
-        The public sizes of the data.
-    """
+    """Prices the queries of one session."""
 
     def __init__(self, tables: PrivateTables, account: Accountant, version: str, public: PublicSizes) -> None:
         self.tables, self.account, self.version = tables, account, version
         self.public = public
 
     def state(self, plan: Plan, view: AnyView, groups: Keys) -> QueryState:
-        """The current state of a query.
-
-        Raises
-        ------
-        PlanError
-            If the view cannot be computed from the measurement.
-        RequestError
-            If the query has no such group, or only some groups are requested before an observation of all groups.
-        """
+        """The current state of a query; single groups can only be requested after an observation of all groups."""
         query = self.tables.compile(plan)
         check_view(plan, view, self.tables.schema(plan.source))
         for key in groups:
@@ -96,10 +76,7 @@ class QueryPricer(NotCopyable):
     def all_observations(self, plan: Plan) -> list[Charge]:
         """Every observation of a query; those of a batch once all of its tables are answered.
 
-        Raises
-        ------
-        PlanError
-            They need more memory together than a query may: this is found before one of them is read.
+        Refused before one of them is read if they need more memory together than a query may.
         """
         ledger, identity = self.account.ledger, (self.version, self.account.root_node, query_key(plan))
         self.tables.refuse_observed(plan, ledger.count_observations(*identity))
@@ -148,13 +125,8 @@ class QueryPricer(NotCopyable):
         The cost is rounded up for a half-width, so that it is met, and down for a loss or a share, so that it is not
         exceeded; noise is calibrated to the rounded cost (`dpnb.accounting.grid`).
 
-        If a further observation might exclude units, it is not combined with earlier ones and is charged in full.
-
-        Raises
-        ------
-        RequestError
-            If such an observation is requested for some groups only, its noise scale is out of range, or as for
-            `resolve`.
+        If a further observation might exclude units, it is not combined with earlier ones and is charged in full; for
+        some groups only, it is refused.
         """
         total = self.resolve(state, target, rows)
         cost = state.missing_loss(total)
@@ -214,10 +186,6 @@ def refuse_separate_shares(
 
     An analyst who stops refining each group at a different, chosen moment can bias the total arbitrarily, and the
     intervals do not allow for that.
-
-    Raises
-    ------
-    RequestError
     """
     if isinstance(view, Proportions) and (refinement.differs_by_cell or subset is not None):
         raise RequestError(
@@ -232,12 +200,7 @@ def refuse_separate_shares(
 
 
 def refuse_after_final(state: QueryState, target: Target) -> None:
-    """Refuse a further observation after a final one, and a final observation that is not the first.
-
-    Raises
-    ------
-    RequestError
-    """
+    """Refuse a further observation after a final one, and a final observation that is not the first."""
     if state.combined.is_final:
         raise RequestError(
             f"{state.description}: was released with final=True, whose interval holds only without further "
@@ -257,12 +220,7 @@ def cell_subset(query: LinearQuery, groups: Keys) -> tuple[int, ...] | None:
 
 
 def _refuse_unusual(state: QueryState, cost: GDP) -> None:
-    """Refuse an observation whose noise scale is not a normal double, for example a tiny refinement.
-
-    Raises
-    ------
-    RequestError
-    """
+    """Refuse an observation whose noise scale is not a normal double, for example a tiny refinement."""
     if cost.mu_squared and not _LEAST_SQUARED <= cost.mu_squared <= _MOST_SQUARED:
         raise RequestError(
             f"{state.description}: the additional loss must be 0, or lie between mu=1e-100 and mu=1e100, so that noise "

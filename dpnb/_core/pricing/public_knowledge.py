@@ -57,27 +57,14 @@ USABLE_COUNT_RATIO = 2.0
 
 @dataclass(frozen=True)
 class RowCounts:
-    """The numbers of rows from which errors are computed.
+    """The numbers of rows from which errors are computed."""
 
-    Parameters
-    ----------
-    by_cell : float64 array, shape (cells,)
-        Number of rows of each group; NaN if it is not known precisely enough.
-    source : str
-        The source of the numbers, in words.
-    assumption : str or None
-        What is assumed without being released or public; None if a target may use the numbers.
-    from_query : bool
-        Whether the numbers are from earlier observations of the query itself.
-    rough : float64 array, shape (cells,), optional
-        The numbers that are precise enough for an assumed error, of more groups than `by_cell` has.
-    """
-
-    by_cell: Floats
-    source: str
+    by_cell: Floats  # NaN for a group where it is not known precisely enough
+    source: str  # in words
+    # what is assumed without being released or public; None if a target may use the numbers
     assumption: str | None = None
-    from_query: bool = False
-    rough: Floats | None = None
+    from_query: bool = False  # whether they are from earlier observations of the query itself
+    rough: Floats | None = None  # precise enough for an assumed error, of more groups than `by_cell` has
 
     @property
     def for_display(self) -> RowCounts:
@@ -91,17 +78,10 @@ class RowCounts:
 
 @dataclass(frozen=True)
 class PublicSizes:
-    """The public sizes of the data, as declared by the curator.
-
-    Parameters
-    ----------
-    units : int, optional
-        Number of privacy units.
-    rows : mapping of str to int
-        Number of rows that count, by table; the name of a single table is empty.
-    """
+    """The public sizes of the data, as declared by the curator."""
 
     units: int | None = None
+    # number of rows that count, by table; the name of a single table is empty
     rows: Mapping[str, int] = field(default_factory=dict)
 
     def of(self, query: LinearQuery, unit: PrivacyUnit) -> RowCounts | None:
@@ -163,18 +143,7 @@ def known_row_counts(
     Tried in this order: the count in earlier observations of the query itself, a released count of the column, a
     released count of rows, the public sizes; if none of them is precise enough, the first that is usable.
 
-    Parameters
-    ----------
-    query : LinearQuery
-        The query.
-    view : AnyView
-        The statistics computed from it.
-    public : PublicSizes
-        The public sizes of the data.
-    unit : PrivacyUnit
-        The privacy unit of the queried table.
-    known : callable
-        Compiles a plan and returns its observations.
+    `known` compiles a plan and returns its observations.
     """
     plan = query.plan
     needed = rows_needed(plan, view)
@@ -251,24 +220,8 @@ def refuse_unknown_error(
 ) -> NoReturn:
     """Raise an error that states what must be released before ``within=`` can be used.
 
-    Parameters
-    ----------
-    plan : Plan
-        What is measured.
-    view : AnyView
-        The statistics computed from it.
-    rows : RowCounts, optional
-        The known numbers of rows.
-    enough : bool
-        Whether knowing the number of rows would be enough.
-    n_observations : int
-        Number of observations of the query so far.
-    is_standalone : bool
-        Whether some units may be excluded from a further observation.
-
-    Raises
-    ------
-    ErrorEstimateUnavailable
+    `enough` says whether knowing the number of rows would be enough, `n_observations` how often the query was observed,
+    and `is_standalone` whether some units may be excluded from a further observation.
     """
     description = describe_plan(plan, view)
     if isinstance(plan.aggregation, Discovery):

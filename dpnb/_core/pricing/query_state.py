@@ -23,27 +23,13 @@ MIN_DELTA, MAX_DELTA_LENGTH = Fraction(1, 10**300), 1000
 
 @dataclass(frozen=True)
 class QueryState:
-    """A plan and a view with the observations so far.
+    """A plan and a view with the observations so far."""
 
-    Parameters
-    ----------
-    query : LinearQuery
-        The query of all cells.
-    measured : LinearQuery
-        The query of the cells to be measured.
-    view : AnyView
-        The statistics computed from it.
-    refinement : CombinedObservations
-        The observations that can be combined.
-    is_standalone : bool
-        Whether a new observation is not combined with earlier ones: see `QueryPricer.observations`.
-    """
-
-    query: LinearQuery
-    measured: LinearQuery
+    query: LinearQuery  # of all cells
+    measured: LinearQuery  # of the cells to be measured
     view: AnyView
-    refinement: CombinedObservations
-    is_standalone: bool = False
+    refinement: CombinedObservations  # those that can be combined
+    is_standalone: bool = False  # a new observation is not combined with earlier ones: see `QueryPricer.observations`
 
     @property
     def combined(self) -> CombinedObservations:
@@ -68,13 +54,7 @@ class QueryState:
 
     @property
     def discovery_delta(self) -> Fraction:
-        """The part of the budget's discovery_delta that a discovery uses.
-
-        Raises
-        ------
-        PlanError
-            The plan's text is not a number between `MIN_DELTA` and 1.
-        """
+        """The part of the budget's discovery_delta that a discovery uses; at least `MIN_DELTA` and below 1."""
         aggregation = self.query.plan.aggregation
         if not isinstance(aggregation, Discovery):
             return Fraction(0)

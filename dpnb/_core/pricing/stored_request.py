@@ -8,24 +8,12 @@ from dpnb.ledger import Charge, refuse_unreadable
 
 
 def plan_of(charge: Charge) -> Plan:
-    """The plan of a row.
-
-    Raises
-    ------
-    LedgerError
-        If it cannot be read.
-    """
+    """The plan of a row."""
     with refuse_unreadable(f"row {charge.id}"):
         return Plan.from_json(charge.plan)
 
 
 def request_of(charge: Charge) -> StoredRequest:
-    """The arguments of a row.
-
-    Raises
-    ------
-    LedgerError
-        If it cannot be read.
-    """
+    """The arguments of a row."""
     with refuse_unreadable(f"row {charge.id}"):
         return StoredRequest.from_json(charge.arguments)

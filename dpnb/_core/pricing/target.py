@@ -54,33 +54,15 @@ Label = Key | tuple[Key, ...]
 
 @dataclass(frozen=True)
 class Target:
-    """The target of a release, with the options of its intervals.
+    """The target of a release, with the options of its intervals."""
 
-    Parameters
-    ----------
-    kind : str
-        ``mu``, ``rho``, ``epsilon``, ``share`` or ``within``.
-    amount : Fraction or None
-        The amount as written; None for a ``within=`` with labels.
-    confidence : Fraction
-        Confidence of the intervals.
-    amounts : tuple of (label, Fraction)
-        The half-widths of single groups or statistics in ``within=``.
-    simultaneous : bool
-        Whether all intervals hold at once with that confidence.
-    final : bool
-        Whether the first observation is the only one.
-    groups : tuple of tuple
-        Keys of the groups to which the target applies; all groups if empty.
-    """
-
-    kind: str
-    amount: Fraction | None
-    confidence: Fraction
-    amounts: tuple[tuple[Label, Fraction], ...] = ()
-    simultaneous: bool = False
-    final: bool = False
-    groups: tuple[tuple[Key, ...], ...] = ()
+    kind: str  # ``mu``, ``rho``, ``epsilon``, ``share`` or ``within``
+    amount: Fraction | None  # as written; None for a ``within=`` with labels
+    confidence: Fraction  # of the intervals
+    amounts: tuple[tuple[Label, Fraction], ...] = ()  # half-widths of single groups or statistics in ``within=``
+    simultaneous: bool = False  # all intervals hold at once with that confidence
+    final: bool = False  # the first observation is the only one
+    groups: tuple[tuple[Key, ...], ...] = ()  # keys of the groups to which the target applies; all groups if empty
 
     @property
     def alpha(self) -> Fraction:
@@ -109,25 +91,15 @@ class Target:
 
 @dataclass(frozen=True)
 class StoredRequest:
-    """The arguments of a request, as stored in the ledger.
-
-    Parameters
-    ----------
-    confidence, simultaneous, groups, final
-        As in `Target`.
-    view : AnyView
-        The statistics computed from the measurement.
-    kind, amount : str, str or None
-        The target as written; the amount is None for a ``within=`` with labels.
-    """
+    """The arguments of a request, as stored in the ledger."""
 
     confidence: Fraction
     view: AnyView
     simultaneous: bool
     groups: tuple[tuple[Key, ...], ...]
     final: bool = False
-    kind: str = ""
-    amount: str | None = None
+    kind: str = ""  # of the target
+    amount: str | None = None  # as written; None for a ``within=`` with labels
 
     @staticmethod
     def from_json(text: str) -> StoredRequest:
@@ -163,16 +135,7 @@ def target_from(
     final: bool = False,
     groups: tuple[tuple[Key, ...], ...] = (),
 ) -> Target:
-    """Check the arguments of a preview or release.
-
-    Raises
-    ------
-    RequestError
-        If there is not exactly one target, a share is above 1, or the confidence is outside (0, 1).
-    InvalidValueError
-        If a number is not finite and positive, is outside 1e-100 to 1e100 (a loss or share: 1e-12 to 1e6), or is a
-        loss or share of too many digits.
-    """
+    """Check the arguments of a preview or release: exactly one target, numbers as `dpnb._core.options` allows them."""
     arguments: dict[str, Any] = {"mu": mu, "rho": rho, "epsilon": epsilon, "share": share, "within": within}
     targets = {kind: value for kind, value in arguments.items() if value is not None}
     if len(targets) != 1:
@@ -212,33 +175,16 @@ def _label(label: object) -> Label:
 
 @dataclass(frozen=True)
 class ErrorModel:
-    """The errors of a query as a function of the noise scale.
+    """The errors of a query as a function of the noise scale."""
 
-    Parameters
-    ----------
-    description : str
-        The query in words.
-    labels : list of list of tuple of Label
-        The labels in ``within=`` of each group and output; shape (groups, outputs).
-    mixed_units : bool
-        Whether the outputs have different units.
-    sensitivity_squared : int
-        Square of the sensitivity C of the measured cells.
-    current : float64 array or None
-        Current half-widths, shape (groups, outputs).
-    expected : callable
-        Returns the expected half-widths at a noise scale of the sums; None if they cannot be predicted.
-    possible : callable
-        Returns half-widths that may result at a noise scale.
-    """
-
-    description: str
-    labels: list[list[tuple[Label, ...]]]
-    mixed_units: bool
-    sensitivity_squared: int
-    current: Cells | None
+    description: str  # of the query, in words
+    labels: list[list[tuple[Label, ...]]]  # those in ``within=`` of each group and output; shape (groups, outputs)
+    mixed_units: bool  # whether the outputs have different units
+    sensitivity_squared: int  # of the measured cells
+    current: Cells | None  # half-widths, shape (groups, outputs)
+    # half-widths at a noise scale of the sums; None if they cannot be predicted
     expected: Callable[[float], Cells | None]
-    possible: Callable[[float], Iterable[Cells | None]]
+    possible: Callable[[float], Iterable[Cells | None]]  # half-widths that may result at a noise scale
 
 
 def resolve(
@@ -253,30 +199,9 @@ def resolve(
 ) -> GDP:
     """The total loss at which a query meets the target, including earlier observations.
 
-    Parameters
-    ----------
-    target : Target
-        The target.
-    description : str
-        The query in words.
-    known : GDP
-        The loss already paid for the query.
-    budget : Budget or NoBudget
-        The total budget, or that there is none.
-    remaining : callable
-        Returns the largest loss that is at most a given share of the remaining budget.
-    errors : callable
-        Returns the errors of the query; called for ``within=`` only.
-    refuse_unknown : callable
-        Raises an error about ``within=`` for an error that cannot be predicted.
-
-    Raises
-    ------
-    BudgetExceeded
-        If ``share=`` is given and no budget remains, or the budget is in pure DP.
-    RequestError
-        If ``share=`` is given and there is no budget, ``epsilon=`` is given and the budget has no delta, or no noise
-        can be calibrated to the target.
+    `known` is the loss already paid for the query; `remaining` returns the largest loss that is at most a given share
+    of the remaining budget; `errors` is called for ``within=`` only; `refuse_unknown` raises an error about ``within=``
+    for an error that cannot be predicted.
     """
     refuse_in_pure_dp(budget, description)
     if target.kind == "within":

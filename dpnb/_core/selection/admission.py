@@ -18,15 +18,7 @@ def selection_key(account: Accountant, version: str, terms: SelectionTerms, epsi
 
 
 def admit_selection(account: Accountant, version: str, terms: SelectionTerms, loss: Loss) -> Loss:
-    """What the filter counts for a selection; call in a transaction.
-
-    Raises
-    ------
-    BudgetExceeded
-        It does not fit.
-    RequestError
-        Accounting is individual, or the filter cannot count pure DP.
-    """
+    """What the filter counts for a selection; call in a transaction."""
     account.tree.refuse_ended(account.root_node, version)
     if account.individual:
         raise RequestError(

@@ -31,24 +31,12 @@ MAX_COINS = 2_000_000
 
 @dataclass(frozen=True)
 class SelectionTerms:
-    """The selection of the largest groups of a count.
+    """The selection of the largest groups of a count."""
 
-    Parameters
-    ----------
-    query : LinearQuery
-        A count of rows or of units in groups with public keys.
-    winners : int
-        Number of groups that are selected.
-    sensitivity : int
-        The most that one unit adds to one count, in integer steps.
-    is_single : bool
-        Whether one key was requested, by ``idxmax``, rather than a list.
-    """
-
-    query: LinearQuery
-    winners: int
-    sensitivity: int
-    is_single: bool
+    query: LinearQuery  # a count of rows or of units in groups with public keys
+    winners: int  # number of groups that are selected
+    sensitivity: int  # the most that one unit adds to one count, in integer steps
+    is_single: bool  # one key was requested, by ``idxmax``, rather than a list
 
     @property
     def plan(self) -> Plan:
@@ -91,13 +79,7 @@ class SelectionTerms:
         return radius * float(self._step)
 
     def epsilon_within(self, within: Number) -> Fraction:
-        """The epsilon with which no winner falls short by more than `within`, at 95%.
-
-        Raises
-        ------
-        InvalidValueError
-            It is not a number of at least 0, or an epsilon that is too large or too small would be needed.
-        """
+        """The epsilon with which no winner falls short by more than `within`, at 95%."""
         width = exact(within, name="within")
         if not 0 <= width <= 10**30:
             raise InvalidValueError(f"within: must lie between 0 and 1e30 {self.unit}; got {shown(within)}")
@@ -133,23 +115,9 @@ def counts_groups(plan: Plan, view: AnyView) -> bool:
 
 
 def selection_terms(query: LinearQuery, view: AnyView, winners: object, verb: str) -> SelectionTerms:
-    """The selection of the largest groups of a query.
+    """The selection of the largest groups of a query, which must count groups (`counts_groups`).
 
-    Parameters
-    ----------
-    query : LinearQuery
-        The compiled query.
-    view : AnyView
-        Its view; see `counts_groups`.
-    winners : object
-        Number of groups, as written by the analyst.
-    verb : str
-        ``top`` or ``idxmax``, for errors.
-
-    Raises
-    ------
-    PlanError
-        The query is not a count in groups, or there are too few or too many groups.
+    `winners` is as written by the analyst; `verb` is ``top`` or ``idxmax``, for errors.
     """
     plan, sensitivity = query.plan, query.max_count_change
     if not counts_groups(plan, view) or sensitivity is None:

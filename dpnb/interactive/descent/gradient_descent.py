@@ -42,30 +42,14 @@ CLOSED = "ended: the mechanism was closed"
 
 @dataclass(frozen=True)
 class _DescentEvent:
-    """A released step, or a released check of the prediction error.
+    """A released step, or a released check of the prediction error."""
 
-    Parameters
-    ----------
-    after : int
-        Number of steps so far, including this one.
-    paid : GDP
-        The cost of all events since the launch, including this one.
-    sources : frozenset of (int, int)
-        The measurements that it uses.
-    population : str or None
-        Description of the population, if it may not be all units.
-    check : Answer or None
-        None for a step, of which only the resulting coefficients are kept.
-    variance : float
-        Variance of the noise in each component of a step's sum of gradients.
-    """
-
-    after: int
-    paid: GDP
-    sources: frozenset[tuple[int, int]]
-    population: str | None
-    check: Answer | None
-    variance: float
+    after: int  # number of steps so far, including this one
+    paid: GDP  # cost of all events since the launch, including this one
+    sources: frozenset[tuple[int, int]]  # the measurements that it uses
+    population: str | None  # description, if it may not be all units
+    check: Answer | None  # None for a step, of which only the resulting coefficients are kept
+    variance: float  # of the noise in each component of a step's sum of gradients
 
 
 class GradientDescent(SessionMechanism):

@@ -41,20 +41,10 @@ class StoredStart(tuple[float, ...]):
 
 @dataclass(frozen=True)
 class GradientDescentParameters:
-    """Validated arguments.
+    """Validated arguments."""
 
-    Parameters
-    ----------
-    arguments : dict
-        The arguments of the analyst; equal arguments identify the same launch.
-    resolved : dict
-        Values derived from them and fixed at launch: learning rate, public number of units, and start.
-    first_step : Plan
-        Plan of the first step.
-    """
-
-    arguments: dict[str, Any]
-    resolved: dict[str, Any]
+    arguments: dict[str, Any]  # of the analyst; equal ones identify the same launch
+    resolved: dict[str, Any]  # fixed at launch: learning rate, public number of units, and start
     first_step: Plan
 
     @classmethod
@@ -70,24 +60,7 @@ class GradientDescentParameters:
     ) -> GradientDescentParameters:
         """Validate an analyst's arguments.
 
-        Parameters
-        ----------
-        rows : Plan
-            The rows of the regression.
-        model : RegressionModel
-        terms : tuple of str
-            Names of its terms.
-        schema : dict
-        limits : ContributionBounds
-            Contribution bounds of a unit.
-        public_size : int, optional
-            The session's public number of units.
-        options : mapping
-            The other arguments of `Frame.fit`.
-
-        Raises
-        ------
-        PlanError, RequestError, InvalidValueError
+        `terms` are the names of the model's terms, and `options` the other arguments of `Frame.fit`.
         """
         layout = design(model, schema)
         chains = _whole(options["chains"], "chains", MAX_CHAINS)
@@ -223,12 +196,7 @@ def descent_request(
     name: str | None,
     options: Mapping[str, Any],
 ) -> LaunchRequest:
-    """The launch of a gradient descent; for the arguments see `GradientDescentParameters.checked`.
-
-    Raises
-    ------
-    PlanError, RequestError, InvalidValueError
-    """
+    """The launch of a gradient descent; for the arguments see `GradientDescentParameters.checked`."""
     tables = core.tables
     schema, limits = tables.schema(rows.source), effective_bounds(tables.unit(rows.source), rows.contribution_bounds)
     checked = GradientDescentParameters.checked(rows, model, terms, schema, limits, core.pricer.public.units, options)

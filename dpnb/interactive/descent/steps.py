@@ -38,19 +38,10 @@ STILL = 0.99
 
 
 def stepped(coefficients: Floats, released: Floats, *, rate: float, size: float, limit: float) -> Floats:
-    """The coefficients after one step.
+    """The coefficients after one step; shape (chains, width), as `released`, the noisy sums of gradients.
 
-    Parameters
-    ----------
-    coefficients : float64 array, shape (chains, width)
-    released : float64 array, shape (chains, width)
-        The noisy sums of gradients.
-    rate : float
-        Learning rate, > 0.
-    size : float
-        A public number of units, > 0.
-    limit : float
-        Maximum absolute value of a coefficient.
+    `rate` is the learning rate, `size` a public number of units (both > 0), `limit` the maximum absolute value of a
+    coefficient.
     """
     return rounded(np.clip(coefficients - rate * (released / size), -limit, limit))
 
@@ -63,10 +54,7 @@ def rounded(coefficients: Floats) -> Floats:
 def tail_means(iterates: Sequence[Floats]) -> Floats:
     """The mean of the second half of the steps, for each chain; shape (chains, width).
 
-    Parameters
-    ----------
-    iterates : sequence of float64 arrays, shape (chains, width)
-        The start, and the coefficients after each step.
+    `iterates` are the start, and the coefficients after each step, each of this shape.
     """
     return in_order(iterates[(len(iterates) + 1) // 2 :] if len(iterates) > 1 else iterates)
 
@@ -79,14 +67,8 @@ def tail_length(steps: int) -> int:
 def is_moving(iterates: Sequence[Floats], variances: Sequence[float], *, rate: float, size: float) -> bool:
     """Whether the tail of a descent moved further than the noise explains.
 
-    Parameters
-    ----------
-    iterates : sequence of float64 arrays, shape (chains, width)
-        The start, and the coefficients after each step.
-    variances : sequence of float
-        For each step, the variance of the noise in each component of a chain's released sum of gradients.
-    rate, size : float
-        As in `stepped`.
+    `iterates` are those of `tail_means`, `rate` and `size` as in `stepped`.  `variances` has for each step the variance
+    of the noise in each component of a chain's released sum of gradients.
     """
     from scipy.special import chdtri  # imported when first used
 
@@ -116,12 +98,7 @@ def in_order(arrays: Sequence[Floats]) -> Floats:
 def is_plateau(checks: Sequence[tuple[float, float]], patience: int) -> bool:
     """Whether `patience` consecutive checks did not improve on the best before by more than their noise.
 
-    Parameters
-    ----------
-    checks : sequence of (float, float)
-        Released prediction errors with their noise scales, in order; NaN counts as no improvement.
-    patience : int
-        Number of checks, at least 1.
+    `checks` are released prediction errors with their noise scales, in order; NaN counts as no improvement.
     """
     best, stale = np.inf, 0
     for value, scale in checks:

@@ -78,19 +78,8 @@ STEPS = 2**20
 def on_lattice(total: int, sensitivity: int, threshold: Fraction) -> int:
     """The distance of a query above its threshold in lattice steps, rounded down.
 
-    Parameters
-    ----------
-    total : int
-        The exact sum; private, so never in a message.
-    sensitivity : int
-        The most that one privacy unit can change the sum, at least 1.
-    threshold : Fraction
-        In the units of the sum; an int is accepted.
-
-    Raises
-    ------
-    InvalidValueError
-        An argument is not an exact number, or the sensitivity is below 1.
+    `total` is the exact sum: private, so never in a message.  `sensitivity`, at least 1, is the most that one privacy
+    unit can change it.  `threshold` has the units of the sum, and an int is accepted.
     """
     check_query(total, sensitivity, threshold)
     top, bottom = threshold.as_integer_ratio()
@@ -104,30 +93,10 @@ def from_lattice(steps: int, sensitivity: int, threshold: Fraction) -> Fraction:
 
 @dataclass(frozen=True, slots=True)
 class AboveThresholdParameters:
-    """The public parameters of a launch, and what follows from them before any query.
+    """The public parameters of a launch, and what follows from them before any query."""
 
-    Parameters
-    ----------
-    epsilon : Fraction
-        The total cost, charged at launch.
-    max_positives : int
-        c: the maximum number of positive answers.
-    monotonic, return_values : bool
-        As for `EpsilonSplit.divide`.
-
-    Attributes
-    ----------
-    split : EpsilonSplit
-        The division of epsilon.
-
-    Raises
-    ------
-    InvalidValueError
-        A number is out of range.
-    """
-
-    epsilon: Fraction
-    max_positives: int
+    epsilon: Fraction  # the total cost, charged at launch
+    max_positives: int  # c, the maximum number of positive answers
     monotonic: bool = False
     return_values: bool = False
     split: EpsilonSplit = field(init=False, repr=False, compare=False)
@@ -160,29 +129,15 @@ class AboveThresholdParameters:
         return self.max_positives * STEPS / self.split.values if self.return_values else None
 
     def margin_steps(self, queries: int, beta: Number) -> int:
-        """The distance from the threshold at which all answers are correct at once.
+        """The distance w from the threshold, in lattice steps, at which all answers are correct at once.
 
         Answers are wrong only if |rho| exceeds w1, or some nu is beyond w2 on the one side that reverses its answer;
         beta is divided between these in proportion to the scales, and among the nu equally.  Otherwise
         D (S - T)/C >= w = w1 + w2 gives a >= w, hence a + nu >= rho, and D (S - T)/C < -w gives a < -w, hence
         a + nu < rho.  (With reals: Dwork and Roth, Theorem 3.24.)
 
-        Parameters
-        ----------
-        queries : int
-            Number of queries, 1 to 10^9.
-        beta : Number
-            The probability, in [1e-300, 1), that any answer to a query further away is wrong.
-
-        Returns
-        -------
-        int
-            w, in lattice steps.
-
-        Raises
-        ------
-        InvalidValueError
-            A number is out of range.
+        `beta`, in [1e-300, 1), is the probability that any answer to one of `queries` (1 to 10^9) further away is
+        wrong.
         """
         failure = failure_probability(beta, name="beta", example="0.05")
         rho_scale, nu_scale = self.threshold_scale, self.query_scale
@@ -198,19 +153,7 @@ class AboveThresholdParameters:
         """Half-width of a value's interval, as a multiple of the sensitivity; it fails with probability at most alpha.
 
         It holds conditionally on all answers, which do not depend on a value's noise: selection causes no bias.  One
-        lattice step is added for the floor.
-
-        Parameters
-        ----------
-        alpha : Number
-            In [1e-300, 1).
-
-        Raises
-        ------
-        InvalidValueError
-            alpha is out of range.
-        RequestError
-            The mechanism was launched without values.
+        lattice step is added for the floor.  `alpha` is in [1e-300, 1).
         """
         if self.value_scale is None:
             raise RequestError("value_half_width: needs values; launch another mechanism with return_values=True")
@@ -219,43 +162,19 @@ class AboveThresholdParameters:
 
 @dataclass(frozen=True, slots=True)
 class LaplaceComparison:
-    """The answer to one query.
-
-    Parameters
-    ----------
-    above : bool
-    value : int or None
-        For a positive answer with values: the query's lattice point with separate noise; see `from_lattice`.
-    """
+    """The answer to one query."""
 
     above: bool
+    # the query's lattice point with separate noise (see `from_lattice`), for a positive answer with values
     value: int | None = None
 
 
 class LaplaceAboveThreshold(SingleUse):
     """Compares sums with thresholds, until `max_positives` of them are above; see this module's docstring.
 
-    Parameters
-    ----------
-    epsilon : Fraction
-        The cost of all answers together; the caller charges it before launching.
-    max_positives : int
-        The maximum number of positive answers.
-    monotonic : bool
-        Whether adding a unit changes all queries in the same direction; the caller guarantees it.
-    return_values : bool
-        Whether positive answers include values.
-    source : NoiseSource
-        Source of the random bits.
-
-    Attributes
-    ----------
-    terms : AboveThresholdParameters
-
-    Raises
-    ------
-    InvalidValueError
-        A number is out of range.
+    `epsilon` is the cost of all answers together; the caller charges it before launching.  With `monotonic`, the caller
+    guarantees that adding a unit changes all queries in the same direction.  With `return_values`, positive answers
+    include values.
     """
 
     __slots__ = ("_hidden", "_query_scale", "_source", "_terms", "_used", "_value_scale")
@@ -286,23 +205,9 @@ class LaplaceAboveThreshold(SingleUse):
         return self._terms.max_positives - self._used
 
     def ask(self, total: int, *, sensitivity: int, threshold: Fraction) -> LaplaceComparison:
-        """Compare a sum with a threshold.
+        """Compare a sum with a threshold; for the arguments see `on_lattice`.
 
-        Parameters
-        ----------
-        total, sensitivity, threshold
-            As for `on_lattice`.
-
-        Returns
-        -------
-        LaplaceComparison
-
-        Raises
-        ------
-        InvalidValueError
-            As for `on_lattice`.
-        MechanismClosed
-            The mechanism is exhausted, or was launched in another process.
+        `MechanismClosed` if the mechanism is exhausted, or was launched in another process.
         """
         steps = on_lattice(total, sensitivity, threshold)
         self._check_process()
@@ -326,13 +231,7 @@ class LaplaceAboveThreshold(SingleUse):
 
 
 def check_query(total: object, sensitivity: object, threshold: object) -> None:
-    """Refuse an invalid query.  The message names the sum's type only: the sum itself is private.
-
-    Raises
-    ------
-    InvalidValueError
-        An argument is not an exact number, or the sensitivity is below 1.
-    """
+    """Refuse an invalid query.  The message names the sum's type only: the sum itself is private."""
     if isinstance(total, bool) or not isinstance(total, int):
         raise InvalidValueError(
             f"total: must be an int; got {type(total).__name__}; round the values to an integer grid first"

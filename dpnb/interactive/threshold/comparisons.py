@@ -66,15 +66,7 @@ class Comparisons(Protocol):
 
 
 class RemoteComparisons:
-    """Has the service answer, which closes a scan whose noise is used up or lost.
-
-    Parameters
-    ----------
-    calls : RemoteCalls
-        The service.
-    launch : Launch
-        The launch of the scan.
-    """
+    """Has the service answer, which closes a scan whose noise is used up or lost."""
 
     is_available, is_exhausted = True, False
 
@@ -96,17 +88,7 @@ class RemoteComparisons:
 
 
 class LocalComparisons:
-    """Answers from rows and hidden noise of this process.
-
-    Parameters
-    ----------
-    core : SessionCore
-        Core of the session that owns the scan.
-    launch : Launch
-        The launch of the scan.
-    scan : Scan
-        The scan.
-    """
+    """Answers from rows and hidden noise of this process; `core` is that of the session that owns the scan."""
 
     def __init__(self, core: SessionCore, launch: Launch, scan: Scan) -> None:
         self._core, self._launch, self._scan, self._branch = core, launch, scan, node_of(launch.id)

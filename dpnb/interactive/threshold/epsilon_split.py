@@ -15,18 +15,11 @@ MAX_COUNT = 10**9
 
 @dataclass(frozen=True, slots=True)
 class EpsilonSplit:
-    """The parts of epsilon.
+    """The parts of epsilon: of the threshold, of all positive answers together, and of all their values together."""
 
-    Parameters
-    ----------
-    threshold, positives, values : Fraction
-        The parts for the noise of the threshold (e1 in `above_threshold`), of all positive answers together (e2), and
-        of all their values together (e3; 0 without values).
-    """
-
-    threshold: Fraction
-    positives: Fraction
-    values: Fraction
+    threshold: Fraction  # e1 in `above_threshold`
+    positives: Fraction  # e2
+    values: Fraction  # e3; 0 without values
 
     @property
     def epsilon(self) -> Fraction:
@@ -37,33 +30,15 @@ class EpsilonSplit:
     def divide(
         cls, epsilon: Number, max_positives: int, *, monotonic: bool = False, return_values: bool = False
     ) -> EpsilonSplit:
-        """Divide epsilon so that the comparisons are as accurate as possible.
+        """Divide epsilon so that the comparisons are as accurate as possible; the parts sum to epsilon exactly.
 
         Between threshold and positives the ratio is 1 : (2c)^(2/3), or 1 : c^(2/3) if monotonic, which minimises the
         variance of nu - rho (Lyu, Su and Li on the allocation), the power rounded to tenths.  Values get half of
         epsilon: the noise of the comparisons and of the values is then at most twice what it would be with all of
         epsilon.
 
-        Parameters
-        ----------
-        epsilon : Number
-            Greater than 0; a float means its shortest decimal.
-        max_positives : int
-            c: the maximum number of positive answers, 1 to 10^9.
-        monotonic : bool, default False
-            Whether adding a unit changes all queries in the same direction.
-        return_values : bool, default False
-            Whether positive answers include values.
-
-        Returns
-        -------
-        EpsilonSplit
-            Its parts sum to epsilon exactly.
-
-        Raises
-        ------
-        InvalidValueError
-            A number is out of range.
+        c is `max_positives`, 1 to 10^9.  A float epsilon means its shortest decimal.  `monotonic` means that adding a
+        unit changes all queries in the same direction, `return_values` that positive answers include values.
         """
         total, count = positive(epsilon, name="epsilon"), whole_count(max_positives, "max_positives")
         decisions = total / 2 if return_values else total
@@ -73,13 +48,7 @@ class EpsilonSplit:
 
 
 def whole_count(value: object, name: str) -> int:
-    """A declared number of positive answers or queries.
-
-    Raises
-    ------
-    InvalidValueError
-        It is not an integer from 1 to 10^9.
-    """
+    """A declared number of positive answers or queries, an integer from 1 to 10^9."""
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MAX_COUNT:
         raise InvalidValueError(f"{name}: must be an integer from 1 to {MAX_COUNT:,}; got {shown(value)}")
     return value

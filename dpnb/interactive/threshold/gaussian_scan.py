@@ -23,14 +23,7 @@ __all__ = ["GaussianAboveThreshold", "GaussianComparison", "gaussian_margin"]
 
 @dataclass(frozen=True, slots=True)
 class GaussianComparison:
-    """The answer to one query, with the measurement that it is computed from.
-
-    Parameters
-    ----------
-    above : bool
-    measurement : Measurement
-        The released measurement of the sum.
-    """
+    """The answer to one query, with the released measurement of the sum that it is computed from."""
 
     above: bool
     measurement: Measurement
@@ -55,24 +48,8 @@ class GaussianAboveThreshold(SingleUse):
     of them counts ex-post losses.  Hence n is declared.  If n is large, use `LaplaceAboveThreshold`, whose cost does
     not grow with n.
 
-    Parameters
-    ----------
-    loss : GDP
-        The cost of all answers together, mu > 0; the caller charges it before launching.
-    max_queries : int
-        n: the declared number of queries, 1 to 10^9.
-    source : NoiseSource
-        Source of the random bits.
-
-    Attributes
-    ----------
-    loss : GDP
-    max_queries : int
-
-    Raises
-    ------
-    InvalidValueError
-        A number is out of range.
+    `loss` (mu > 0) is the cost of all answers together, which the caller charges before launching; n is `max_queries`,
+    1 to 10^9.
 
     References
     ----------
@@ -111,23 +88,10 @@ class GaussianAboveThreshold(SingleUse):
         return self._max_queries - self._used
 
     def ask(self, total: int, *, sensitivity: int, threshold: Fraction) -> GaussianComparison:
-        """Measure a sum and compare the noisy sum with the threshold.
+        """Measure a sum and compare the noisy sum with the threshold; for the arguments see `on_lattice`.
 
-        Parameters
-        ----------
-        total, sensitivity, threshold
-            As for `on_lattice`.
-
-        Returns
-        -------
-        GaussianComparison
-
-        Raises
-        ------
-        InvalidValueError
-            As for `on_lattice`, or the noise scale would exceed the range of doubles.
-        MechanismClosed
-            The mechanism is exhausted, or was launched in another process.
+        `MechanismClosed` if the mechanism is exhausted, or was launched in another process; an `InvalidValueError` also
+        if the noise scale would exceed the range of doubles.
         """
         check_query(total, sensitivity, threshold)
         sigma = sigma_for(sensitivity**2 * self._max_queries, self._loss)
@@ -146,18 +110,7 @@ class GaussianAboveThreshold(SingleUse):
 def gaussian_margin(loss: GDP, max_queries: int, beta: Number) -> float:
     """The |S - T|/C at which all answers are correct at once with probability at least 1 - beta.
 
-    Parameters
-    ----------
-    loss : GDP
-    max_queries : int
-        As for `GaussianAboveThreshold`.
-    beta : Number
-        In [1e-300, 1).
-
-    Raises
-    ------
-    InvalidValueError
-        A number is out of range.
+    `beta` is in [1e-300, 1).
     """
     each = 2 * failure_probability(beta, name="beta", example="0.05") / whole_count(max_queries, "max_queries")
     sigma = sigma_for(max_queries, loss)

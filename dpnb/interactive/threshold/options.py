@@ -28,24 +28,12 @@ Core = LaplaceAboveThreshold | GaussianAboveThreshold
 
 @dataclass(frozen=True)
 class ThresholdScanParameters:
-    """The parameters with which a stream of comparisons is launched.
+    """The parameters with which a stream of comparisons is launched."""
 
-    Parameters
-    ----------
-    threshold : Fraction
-        In the answers' units.
-    laplace : AboveThresholdParameters or None
-        None for Gaussian noise.
-    loss : Loss
-        What is charged at launch.
-    max_queries : int or None
-        Declared number of queries, for Gaussian noise.
-    """
-
-    threshold: Fraction
-    laplace: AboveThresholdParameters | None
-    loss: Loss
-    max_queries: int | None = None
+    threshold: Fraction  # in the answers' units
+    laplace: AboveThresholdParameters | None  # None for Gaussian noise
+    loss: Loss  # charged at launch
+    max_queries: int | None = None  # declared number, for Gaussian noise
 
     def to_json(self) -> dict[str, Any]:
         """The parameters as the ledger stores them; equal parameters are stored equally."""
@@ -103,15 +91,7 @@ def terms_from(
     mu: Number | None,
     max_queries: int | None,
 ) -> ThresholdScanParameters:
-    """The parameters, validated.
-
-    Raises
-    ------
-    RequestError
-        Neither or both kinds of noise are requested.
-    InvalidValueError
-        A number is out of range.
-    """
+    """The parameters, validated: exactly one kind of noise."""
     checked = checked_threshold(threshold)
     if (epsilon is None) == (mu is None) or (mu is None) != (max_queries is None):
         raise RequestError(
@@ -138,13 +118,7 @@ def _whole(value: object, name: str) -> int:
 
 
 def checked_threshold(threshold: Number) -> Fraction:
-    """A threshold in the range of doubles.
-
-    Raises
-    ------
-    InvalidValueError
-        It is not a number, or beyond the range of doubles.
-    """
+    """A threshold in the range of doubles."""
     checked = exact(threshold, name="threshold")
     if abs(checked) > Fraction(sys.float_info.max):
         raise InvalidValueError("threshold: must be within the range of doubles; got a number beyond it")

@@ -53,13 +53,7 @@ MAX_HORIZONTAL_NAMES = 30
 
 
 def draw(estimates: Estimates, history: bool) -> go.Figure:
-    """The figure of an answer, or of its history.
-
-    Raises
-    ------
-    RequestError
-        `estimates` has no history.
-    """
+    """The figure of an answer, or of its history; `RequestError` if there is no history."""
     if history:
         return fan(estimates.history)
     return _drawn(estimates) if len(estimates.keys) <= MAX_GROUPS else _drawn(_first(estimates), len(estimates.keys))
@@ -93,23 +87,12 @@ class PlotPanel:
 
 @dataclass(frozen=True)
 class Arrangement:
-    """The arrangement of the numbers in a figure.
-
-    Parameters
-    ----------
-    panels : list of PlotPanel
-    along : str
-        Label of the axis that has the groups.
-    by : str
-        Label of the hues.
-    kind : str
-        ``groups``, ``statistics`` (whose values have no common scale) or ``quantiles``.
-    """
+    """The arrangement of the numbers in a figure."""
 
     panels: list[PlotPanel]
-    along: str
-    by: str = ""
-    kind: str = "groups"
+    along: str  # label of the axis that has the groups
+    by: str = ""  # label of the hues
+    kind: str = "groups"  # ``groups``, ``statistics`` (whose values have no common scale) or ``quantiles``
 
 
 # --- arrangement of the numbers ------------------------------------------------------------------------------------

@@ -24,13 +24,7 @@ MARK = 9
 
 @dataclass(frozen=True)
 class PlotValues:
-    """Estimates, intervals and hover texts as lists.
-
-    Parameters
-    ----------
-    value, low, high : list of float
-    hover : list of str
-    """
+    """Estimates, intervals and hover texts as lists."""
 
     value: list[float]
     low: list[float]
@@ -64,18 +58,11 @@ def hover_text(estimates: Estimates, label: str, value: str, interval: str) -> s
 
 @dataclass(frozen=True)
 class AxisRange:
-    """The range of an axis of values.
-
-    Parameters
-    ----------
-    low, high : float
-    known : bool
-        Whether any of the numbers is finite.
-    """
+    """The range of an axis of values."""
 
     low: float
     high: float
-    known: bool = True
+    known: bool = True  # whether any of the numbers is finite
 
     @classmethod
     def around(cls, numbers: Iterable[PlotValues], *, zero: bool) -> Self:
@@ -105,28 +92,14 @@ class AxisRange:
 
 @dataclass(frozen=True)
 class PlotSeries:
-    """Numbers in one hue.
-
-    Parameters
-    ----------
-    name : str
-    positions : list of str or float
-        Positions on the other axis.
-    rows : list of int
-        Indices of the answer's numbers.
-    hue : int
-    bars : bool
-        Drawn as bars from 0, for counts and sums.
-    line : bool
-        Joined by a line.
-    """
+    """Numbers in one hue."""
 
     name: str
-    positions: Sequence[str | float]
-    rows: list[int]
+    positions: Sequence[str | float]  # on the other axis
+    rows: list[int]  # indices of the answer's numbers
     hue: int = 0
-    bars: bool = False
-    line: bool = False
+    bars: bool = False  # drawn as bars from 0, for counts and sums
+    line: bool = False  # joined by a line
 
 
 def add_series(
@@ -140,23 +113,10 @@ def add_series(
     legend: bool,
     incomplete: bool,
 ) -> None:
-    """Draw a series into a panel.
+    """Draw a series with its numbers into a panel, whose row and column in `cell` count from 1.
 
-    Parameters
-    ----------
-    figure : Figure
-    cell : (int, int)
-        Row and column of the panel, from 1.
-    series : PlotSeries
-    numbers : PlotValues
-        The numbers of the series.
-    span : AxisRange
-    upright : bool
-        Whether the axis of values is vertical.
-    legend : bool
-        Whether this series is shown in the legend.
-    incomplete : bool
-        Whether any number of the figure is unknown or has an unbounded interval.
+    The axis of values is vertical if `upright`; `incomplete` says that a number of the figure is unknown or has an
+    unbounded interval.
     """
     hue = HUES[series.hue]
     low = [span.within(end, -math.inf) for end in numbers.low]

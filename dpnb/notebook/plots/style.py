@@ -121,21 +121,12 @@ def notes_of(estimates: Estimates) -> list[str]:
 
 @dataclass(frozen=True)
 class PlotLayout:
-    """The number and size of panels, in pixels.
-
-    Parameters
-    ----------
-    rows, cols : int
-    panel : int
-        Height of a panel.
-    gap : int
-        Gap between rows of panels.
-    """
+    """The number and size of panels, in pixels."""
 
     rows: int = 1
     cols: int = 1
-    panel: int = 320
-    gap: int = 0
+    panel: int = 320  # height of a panel
+    gap: int = 0  # between rows of panels
 
     @property
     def height(self) -> int:

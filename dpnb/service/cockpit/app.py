@@ -80,15 +80,7 @@ RouteHandler = Callable[[HttpRequest, Sender], Any]
 
 
 class Cockpit(NotCopyable):
-    """The curator's page of a running service.
-
-    Parameters
-    ----------
-    service : Service
-        The service.
-    origins : Origins
-        The names under which the page is served.
-    """
+    """The curator's page of a running service, served under the names of `origins`."""
 
     def __init__(self, service: Service, origins: Origins) -> None:
         self._service, self._origins = service, origins

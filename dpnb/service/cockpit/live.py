@@ -18,10 +18,7 @@ MOST_STREAMS = 50
 class Live(NotCopyable):
     """The streams of all open pages.
 
-    Parameters
-    ----------
-    state : callable
-        A text that changes with anything that the page shows; called in another thread.
+    `state` returns a text that changes with anything that the page shows, and is called in another thread.
     """
 
     def __init__(self, state: Callable[[], str]) -> None:

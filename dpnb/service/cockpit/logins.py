@@ -28,36 +28,16 @@ MOST_LOGINS = 200
 
 @dataclass(frozen=True)
 class LoggedIn:
-    """A login.
+    """A login."""
 
-    Parameters
-    ----------
-    token : str
-        Hash of the token.
-    csrf : str
-        Hash of the value that the page sends.
-    ends : datetime
-        When it ends.
-    """
-
-    token: str
-    csrf: str
+    token: str  # its hash
+    csrf: str  # hash of the value that the page sends
     ends: datetime
 
 
 @dataclass(frozen=True)
 class NewLogin:
-    """A new login, before its secrets are sent.
-
-    Parameters
-    ----------
-    person : Identity
-        Who has logged in.
-    cookie, csrf : str
-        The secrets.
-    ends : datetime
-        When it ends.
-    """
+    """A new login, before its secrets, `cookie` and `csrf`, are sent."""
 
     person: Identity
     cookie: str
@@ -66,13 +46,7 @@ class NewLogin:
 
 
 class Logins(NotCopyable):
-    """The current logins.
-
-    Parameters
-    ----------
-    store : TokenStore
-        The tokens of the service.
-    """
+    """The current logins."""
 
     def __init__(self, store: TokenStore) -> None:
         self._store = store
@@ -81,10 +55,7 @@ class Logins(NotCopyable):
     def begin(self, token: str) -> NewLogin | Identity | None:
         """Begin a login: always with new secrets, so that nobody can choose them for another.
 
-        Returns
-        -------
-        NewLogin, Identity or None
-            The login; the person if their role has no access; None if the token is not valid.
+        Returns the person if their role has no access, and None if the token is not valid.
         """
         hashed = hash_of(token[:LONGEST_TOKEN])
         person = self._store.identity_of_hash(hashed)

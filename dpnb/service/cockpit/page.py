@@ -28,13 +28,7 @@ DOCUMENT = """<!doctype html>
 
 
 def read_static(name: str) -> bytes:
-    """The content of a built file.
-
-    Raises
-    ------
-    InvalidValueError
-        If it was not built.
-    """
+    """The content of a built file; `InvalidValueError` if it was not built."""
     try:
         return (STATIC / name).read_bytes()
     except OSError:

@@ -42,18 +42,10 @@ HEADERS = {
 
 @dataclass(frozen=True)
 class Origins:
-    """The names of the cockpit.
+    """The names of the cockpit."""
 
-    Parameters
-    ----------
-    names : tuple of str
-        The host names, without a port.
-    is_secure : bool
-        Whether it is served with TLS.
-    """
-
-    names: tuple[str, ...]
-    is_secure: bool = False
+    names: tuple[str, ...]  # host names, without a port
+    is_secure: bool = False  # whether it is served with TLS
 
     def refusal(self, method: str, headers: Headers) -> str:
         """Why a request is refused; empty if it is accepted."""
@@ -78,15 +70,7 @@ def _without_port(host: str) -> str:
 
 
 class Protected:
-    """An application behind the protections.
-
-    Parameters
-    ----------
-    app : ASGI application
-        The application.
-    origins : Origins
-        The names under which it is served.
-    """
+    """An application behind the protections, served under the names of `origins`."""
 
     def __init__(self, app: ASGIApp, origins: Origins) -> None:
         self._app, self._origins = app, origins

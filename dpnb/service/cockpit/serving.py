@@ -19,28 +19,9 @@ from dpnb.service.ports import PortAddress
 
 
 class CockpitServer(uvicorn.Server):
-    """Serves the cockpit while the service runs.
+    """Serves the cockpit while the service runs, on at most `most` connections, which are apart from those of analysts.
 
-    Parameters
-    ----------
-    service : Service
-        The service.
-    address : PortAddress
-        Where it listens.
-    most : int
-        Connections that it accepts; they are apart from those of analysts.
-    metrics : Metrics
-        The curator's figures.
-
-    Raises
-    ------
-    InvalidValueError
-        If the address cannot be used, or the page was not built.
-
-    Attributes
-    ----------
-    url : str
-        The address that a curator opens.
+    `url` is the address that a curator opens.
     """
 
     def __init__(self, service: Service, address: PortAddress, most: int, metrics: Metrics) -> None:

@@ -34,22 +34,7 @@ UNUSED_VERSION = ""
 
 
 def report_of_ledger(ledger: Ledger, scope: StatementScope = WHOLE, *, answers: bool = False) -> Report:
-    """The disclosure statement of all rows that a ledger has now.
-
-    Parameters
-    ----------
-    ledger : Ledger
-        A ledger, or a copy of the rows that one analyst may see.
-    scope : StatementScope
-        Whose rows they are.
-    answers : bool, default False
-        Whether to include the released answers.
-
-    Raises
-    ------
-    LedgerError
-        If the ledger cannot be read, or was altered.
-    """
+    """The disclosure statement of all rows that a ledger, or a copy of one analyst's rows of it, has now."""
     with closing(RowsCopy(ledger)) as rows:
         return build(rows, scope, written_now(), answers=answers)
 
@@ -63,19 +48,7 @@ def written_now() -> Written:
 
 
 def build(rows: Ledger, scope: StatementScope, written: Written, *, answers: bool) -> Report:
-    """The statement of exactly these rows.
-
-    Parameters
-    ----------
-    rows : Ledger
-        A ledger that does not change meanwhile.
-    scope : StatementScope
-        Whose rows they are.
-    written : Written
-        When and by which program it is written.
-    answers : bool
-        Whether to include the released answers.
-    """
+    """The statement of exactly these rows, which do not change meanwhile; `written` says when and by which program."""
     metadata = LedgerMetadata.from_dict(rows.metadata, rows.path)
     account = Accountant.from_ledger(rows)
     notice = with_limit(metadata.notice, account.budget)
@@ -145,21 +118,9 @@ def part_of(ledger: Ledger, analyst: str) -> Grant | None:
 
 @contextmanager
 def rows_for(ledger: Ledger, scope: StatementScope, count: int | None = None) -> Iterator[Ledger | None]:
-    """The rows of a ledger that a statement is about, as the session of its analyst has them.
+    """The rows of a whole ledger that a statement is about, as the session of its analyst has them.
 
-    Parameters
-    ----------
-    ledger : Ledger
-        The whole ledger.
-    scope : StatementScope
-        Whose rows.
-    count : int, optional
-        The number of rows; by default all.
-
-    Yields
-    ------
-    Ledger or None
-        The rows; None if there are fewer, or no part is reserved for the analyst.
+    `count` is their number, by default all; None if there are fewer, or no part is reserved for the analyst.
     """
     if not scope.is_copy:
         fits = count is None or 0 <= count <= ledger.count

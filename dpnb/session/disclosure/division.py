@@ -34,18 +34,10 @@ UNDIVIDED = ("All requests are charged to one budget.",)
 
 @dataclass(frozen=True)
 class StatementScope:
-    """Whose rows a statement is about.
+    """Whose rows a statement is about."""
 
-    Parameters
-    ----------
-    is_copy : bool, default False
-        Whether they are the rows that an analyst of a service may see, rather than the whole ledger.
-    analyst : str, optional
-        The analyst, if a part of the budget is reserved for them.
-    """
-
-    is_copy: bool = False
-    analyst: str | None = None
+    is_copy: bool = False  # the rows that an analyst of a service may see, not the whole ledger
+    analyst: str | None = None  # if a part of the budget is reserved for them
 
 
 WHOLE = StatementScope()

@@ -95,23 +95,13 @@ def _implied(account: Accountant) -> Implied | None:
 
 
 def outcome_with_unit(guarantee: Guarantee, without: float) -> float | None:
-    """A bound on the probability of an outcome from a table with a unit, rounded up.
+    """A bound on the probability of an outcome from a table with a unit, rounded up; None if nothing but 1 is known.
 
     What the filter enforces decides how it is computed, so that the whole of a budget and its parts are comparable: in
     Gaussian differential privacy from the trade-off curve, which admits less than the epsilon and delta that it
     implies.  The approximate part of weight d adds at most d: the curve is concave and 0 at 0.
 
-    Parameters
-    ----------
-    guarantee : Guarantee
-        The guarantee.
-    without : float
-        The probability of the outcome from the table without the unit.
-
-    Returns
-    -------
-    float or None
-        Below 1; None if nothing else is known.
+    `without` is the probability of the outcome from the table without the unit.
     """
     from scipy.special import ndtr, ndtri  # imported when first used
 

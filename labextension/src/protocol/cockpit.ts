@@ -41,7 +41,9 @@ export interface IBudgetPart {
   name: string;
   /** The project of an analyst. */
   project: string | null;
+  /** In words; null where there is none. */
   ceiling: string | null;
+  /** In words; null where there is none. */
   cap: string | null;
   /** The cap as it is now, or the ceiling or budget where there is no cap; to fill the fields of a dialog with. */
   limit: IAmount;
@@ -74,6 +76,7 @@ export interface IAskedBudget {
   id: number;
   analyst: string;
   time: string;
+  /** The reason of the analyst. */
   why: string;
   queries: IAskedQuery[];
   /** What it costs, in words. */
@@ -95,6 +98,7 @@ export interface IExecutedRequest {
   /** What the act that ends it names. */
   number: number;
   analyst: string;
+  /** The kind of call. */
   call: string;
   /** For how long it has been executed. */
   seconds: number;
@@ -108,13 +112,16 @@ export interface IHeldCharge {
   time: string;
   words: string;
   cost: string;
+  /** Why it waits. */
   why: string;
 }
 
 /** A table of the service. */
 export interface ICockpitTable {
   name: string;
+  /** In words. */
   privacy_unit: string;
+  /** In words. */
   guarantee: string;
   /** Warning that the answers are not real or not private, or that there is no budget. */
   notice: string | null;
@@ -125,7 +132,9 @@ export interface ICockpitTable {
   /** Why it is frozen. */
   frozen: string | null;
   gauges: IGauge[];
+  /** In words. */
   spent: string;
+  /** In words. */
   spent_loss: string;
   /** Rows of its ledger. */
   n_rows: number;
@@ -159,7 +168,9 @@ export interface ITokenHolder {
 export interface IServiceState {
   /** ISO 8601, UTC. */
   time: string;
+  /** Of the reader. */
   name: string;
+  /** Of the reader. */
   role: string;
   /** Whether the reader may do more than read. */
   may_act: boolean;

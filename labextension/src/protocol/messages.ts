@@ -87,7 +87,7 @@ export interface IReleaseOption {
   confirmed: boolean;
 }
 
-/** A picker requests the release of the count after which its expected errors are known. */
+/** A picker requests the release of the count that its expected errors depend on; fields as in `ReleaseOption`. */
 export interface IReleaseCount {
   method: 'release_count';
   target: Record<string, unknown>;

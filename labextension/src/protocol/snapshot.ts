@@ -117,6 +117,7 @@ export interface ILogEntry {
   cost_fraction: string | null;
   /** The released answer in words: a number with its interval, or how many groups there are; null without an answer. */
   estimate: string | null;
+  /** The number; null, as are the ends of its interval, unless the answer is one number, and if they are not finite. */
   value: number | null;
   low: number | null;
   high: number | null;
