@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
-from html import escape
 from typing import Any, Protocol, Unpack, overload
 
 from dpnb._core.accountant.accountant import Accountant
@@ -27,6 +26,7 @@ from dpnb.copying import NotCopyable, safe_repr
 from dpnb.errors import DpnbError, PlanError, RequestError
 from dpnb.render.page import with_timestamp
 from dpnb.results.answer import Answer
+from dpnb.results.display import to_html
 from dpnb.results.estimates.outputs import outputs_of
 from dpnb.results.explanation import Explanation
 from dpnb.results.preview import Preview, Previews
@@ -371,17 +371,18 @@ class Query(SelectionMethods, NotCopyable):
         return self.runner.explain(self.plan, self.view)
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        printer.text(repr(self) if cycle else self._static(Previews.__repr__, str))
+        printer.text(repr(self) if cycle else str(self._static()))
 
     def _repr_html_(self) -> str:
         """The preview without arguments, for front ends without widgets."""
-        return with_timestamp(self._static(Previews._repr_html_, escape))
+        return with_timestamp(to_html(self._static()))
 
-    def _static(self, render: Callable[[Previews], str], render_error: Callable[[str], str]) -> str:
+    def _static(self) -> Previews | DpnbError:
+        """The preview without arguments."""
         try:
-            return render(self.preview())
+            return self.preview()
         except DpnbError as error:  # displaying a query never raises
-            return render_error(str(error))
+            return error
 
     @safe_repr
     def __repr__(self) -> str:

@@ -112,7 +112,7 @@ class Gate(NotCopyable):
 
     def listening(self, opened: socket.socket) -> socket.socket:
         """The same socket, which accepts only what the gate lets in."""
-        return _Listening(self, opened)
+        return _ListeningSocket(self, opened)
 
     def stop(self) -> None:
         """Give what is unfinished a limited time."""
@@ -228,7 +228,7 @@ class Gate(NotCopyable):
             self._sweep_later()
 
 
-class _Listening(socket.socket):
+class _ListeningSocket(socket.socket):
     """A socket that accepts what its gate lets in, and closes the others at once."""
 
     def __init__(self, gate: Gate, opened: socket.socket) -> None:

@@ -40,7 +40,7 @@ from dpnb.session.declaration import read_declaration
 from dpnb.session.file_contents import refuse_other_contents
 from dpnb.session.session import Session
 from dpnb.session.table_files import read_tables
-from dpnb.wire.calls import AnyCall, CloseMechanism, Compare, LaunchMechanism, Release
+from dpnb.wire.calls import AnyCall, CloseMechanism, CompareWithThreshold, LaunchMechanism, Release
 from dpnb.wire.replies import Table
 
 LOCK_SUFFIX = "-service"
@@ -196,7 +196,7 @@ class AnalystSession(NotCopyable):
         match call:
             case Release(inside=inside) if inside:
                 return msgspec.structs.replace(call, inside=self.rows.node(inside))
-            case CloseMechanism() | Compare():
+            case CloseMechanism() | CompareWithThreshold():
                 return msgspec.structs.replace(call, launch=self.rows.launch(call.launch))
             case _:
                 return call
@@ -219,7 +219,7 @@ class AnalystSession(NotCopyable):
         match call:
             case Release(inside=inside) if inside:
                 self._refuse_foreign(inside)
-            case CloseMechanism() | Compare():
+            case CloseMechanism() | CompareWithThreshold():
                 self._refuse_foreign(node, launch=call.launch)
             case LaunchMechanism():
                 self._refuse_foreign(node, name=call.name)

@@ -10,7 +10,7 @@ from typing import Any
 from dpnb.errors import DpnbError, InvalidValueError
 from dpnb.service.hosts import is_loopback
 from dpnb.session.toml_file import TomlFile
-from dpnb.session.toml_lines import Keys
+from dpnb.session.toml_lines import KeyPath
 
 TLS_KEYS = dict.fromkeys(("certificate", "key"), True)
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]", "::1")
@@ -50,16 +50,16 @@ class PortAddress:
         return (*self.names, *(LOOPBACK_NAMES if is_loopback(self.host) else (self.host,)))
 
 
-def read_port(file: TomlFile, at: Keys, entry: dict[str, Any], host: Any, port: int) -> PortAddress:
+def read_port(file: TomlFile, at: KeyPath, entry: dict[str, Any], host: Any, port: int) -> PortAddress:
     """Read the keys ``host``, ``port``, ``names`` and ``tls`` of the table `entry`, whose key in the file is `at`.
 
     `host` is the one that the table states, or the default; `port` is the default only.
     """
-    return _Reader(file, at).address(entry, host, port)
+    return _AddressReader(file, at).address(entry, host, port)
 
 
-class _Reader:
-    def __init__(self, file: TomlFile, at: Keys) -> None:
+class _AddressReader:
+    def __init__(self, file: TomlFile, at: KeyPath) -> None:
         self._file, self._at = file, at
 
     def address(self, entry: dict[str, Any], host: Any, default_port: int) -> PortAddress:

@@ -30,14 +30,14 @@ from dpnb.ledger import Ledger
 from dpnb.results.schema import TableSchema, TablesSchema
 from dpnb.session.batches import Batches
 from dpnb.session.budget_requests import BudgetRequests
-from dpnb.session.displayed import Displayed
+from dpnb.session.displayed import DisplayedSession
 from dpnb.session.statements import Statements, refuse_report_of_a_part
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-class BaseSession(Launches["SubSession", "PartSession"], Batches, BudgetRequests, Statements, Displayed):
+class BaseSession(Launches["SubSession", "PartSession"], Batches, BudgetRequests, Statements, DisplayedSession):
     """The methods of a session, a sub-session and a part."""
 
     def __init__(self, core: SessionCore) -> None:

@@ -79,7 +79,7 @@ class CloseMechanism(Call, frozen=True, tag="close"):
     launch: int  # id of the row that launched it
 
 
-class Compare(Call, frozen=True, tag="compare"):
+class CompareWithThreshold(Call, frozen=True, tag="compare"):
     """Compare a count or sum with a threshold, in an above-threshold mechanism."""
 
     launch: int  # id of the row that launched it
@@ -94,7 +94,9 @@ class RequestBudget(Call, frozen=True, tag="request_budget"):
     why: str  # the curator reads it
 
 
-AnyCall = Release | ReleaseBatch | SelectGroups | LaunchMechanism | CloseMechanism | Compare | RequestBudget
+AnyCall = (
+    Release | ReleaseBatch | SelectGroups | LaunchMechanism | CloseMechanism | CompareWithThreshold | RequestBudget
+)
 
 
 class Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
-from html import escape
 from typing import ClassVar
 
 import msgspec
@@ -27,7 +26,7 @@ from dpnb.interactive.protocol import Charged
 from dpnb.ledger import node_of
 from dpnb.progress import Stage, work
 from dpnb.render.numbers import number_with_interval
-from dpnb.render.page import STYLE, with_timestamp
+from dpnb.render.sessions import mechanism_html
 from dpnb.results.answer import Answer
 from dpnb.results.fit import MOVING, FitResult, to_original_units, without_intervals
 
@@ -380,11 +379,7 @@ class GradientDescent(SessionMechanism):
         return head if not self.n_steps else f"{head}\n{self.coefficients!r}"
 
     def _repr_html_(self) -> str:
-        head = (
-            f'<div style="{STYLE}"><b>{escape(self.name)}</b> ({escape(self.kind)}, {escape(self.state)}): '
-            f"{escape(self.summary)}<div>{escape(self.cost_description)}</div></div>"
-        )
-        return with_timestamp(head + (self.coefficients._repr_html_() if self.n_steps else ""))
+        return mechanism_html(self._to_dict(), self.coefficients._repr_html_() if self.n_steps else "")
 
 
 def _check_value(answer: Answer) -> tuple[float, float]:

@@ -76,7 +76,7 @@ class Sender(NamedTuple):
     is_valid: Callable[[], bool]
 
 
-Answer = Callable[[HttpRequest, Sender], Any]
+RouteHandler = Callable[[HttpRequest, Sender], Any]
 
 
 class Cockpit(NotCopyable):
@@ -169,7 +169,7 @@ class Cockpit(NotCopyable):
         response.delete_cookie(self._cookie, path="/", httponly=True, samesite="strict", secure=self._origins.is_secure)
         return response
 
-    def _logged_in(self, answer: Answer, roles: tuple[Role, ...]) -> Callable[[HttpRequest], Any]:
+    def _logged_in(self, answer: RouteHandler, roles: tuple[Role, ...]) -> Callable[[HttpRequest], Any]:
         """A route that answers only with a login of one of the roles, which is checked with its token every time."""
 
         async def route(request: HttpRequest) -> Response:
