@@ -174,6 +174,99 @@ def test_no_module_imports_the_package_root() -> None:
     assert climbing == []
 
 
+def definitions(root: Path) -> dict[str, dict[str, list[str]]]:
+    """What each class name in a folder means, and where: classes, also nested ones, and the type aliases of modules.
+
+    Names that differ only in a leading underscore are equal, and so are aliases of the same type.  What is defined for
+    type checkers counts once.
+    """
+    found: dict[str, dict[str, list[str]]] = {}
+
+    def visit(path: Path, node: ast.AST, *, is_module: bool) -> None:
+        for child in ast.iter_child_nodes(node):
+            name = meaning = ""
+            if isinstance(child, ast.ClassDef):
+                name, meaning = child.name, f"class at {path}:{child.lineno}"
+            elif is_module and isinstance(child, ast.Assign) and isinstance(child.targets[0], ast.Name):
+                target = child.targets[0].id
+                if re.fullmatch("_*[A-Z].*[a-z].*", target) and not isinstance(child.value, ast.Call):
+                    name, meaning = target, ast.unparse(child.value)
+            if name:
+                found.setdefault(name.lstrip("_"), {}).setdefault(meaning, []).append(f"{path}:{child.lineno}")
+            if isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING":
+                visit(path, ast.Module(child.body, []), is_module=is_module)
+            else:
+                visit(path, child, is_module=is_module and isinstance(child, ast.If | ast.Try))
+
+    for path in sorted(root.rglob("*.py")):
+        visit(path.relative_to(root), ast.parse(path.read_text(encoding="utf-8")), is_module=True)
+    return found
+
+
+def ambiguous(root: Path) -> dict[str, list[str]]:
+    """The class names with several meanings, and where each is defined."""
+    return {
+        name: [place for places in meanings.values() for place in places]
+        for name, meanings in definitions(root).items()
+        if len(meanings) > 1
+    }
+
+
+HTML_TAG = re.compile(
+    r"</[a-z]|<(abbr|b|br|code|details|div|h[1-6]|li|p|pre|small|span|svg|ul)(?![\w-])", re.IGNORECASE
+)
+"""An end tag or a usual tag of HTML; not the placeholder ``<table>``, or a representation such as ``<query: ...>``."""
+
+WITH_HTML = ("render/", "notebook/", "service/cockpit/page.py", "results/display.py")
+"""Where HTML is written: layers that show values, the curator's page, and what is shown without a layer for it."""
+
+
+def strings_with_html(root: Path) -> list[str]:
+    """The lines of a folder with a string, other than a docstring, that contains an HTML tag."""
+    found = []
+    for path in sorted(root.rglob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        bare = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        strings = (node for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str))
+        lines = [node.lineno for node in strings if id(node) not in bare and HTML_TAG.search(str(node.value))]
+        found += [f"{path.relative_to(root).as_posix()}:{line}" for line in sorted(lines)]
+    return found
+
+
+def test_the_search_for_html_can_find_some(tmp_path: Path) -> None:
+    (tmp_path / "core.py").write_text(
+        '"""A module without <b>HTML</b>."""\nname = f"<query: {1}>"\nshown = f\'<div style="x">{name}</div>\'\n'
+        'end = "</SPAN>"\nlimit = "a <b"\nother = "a < b, <prepared>, <p-b>, <table>"\n'
+    )
+    assert strings_with_html(tmp_path) == ["core.py:3", "core.py:3", "core.py:4", "core.py:5"]
+
+
+def test_html_is_written_only_where_values_are_shown() -> None:
+    assert [line for line in strings_with_html(ROOT / "dpnb") if not line.startswith(WITH_HTML)] == []
+
+
+def test_the_search_for_ambiguous_names_can_find_some(tmp_path: Path) -> None:
+    first, second = tmp_path / "first.py", tmp_path / "inner" / "second.py"
+    second.parent.mkdir()
+    first.write_text(
+        "Array = list[float]\nCount = int\n\nclass Part: ...\n\ndef made():\n    class Local: ...\n\n"
+        "if TYPE_CHECKING:\n    class Query: ...\nelse:\n    Query = object\n"
+    )
+    second.write_text(
+        "Array = list[float]\nLocal = tuple[int, int]\nT = TypeVar('T')\nLimit = NewType('Limit', int)\n\n"
+        "class Outer:\n    class _Part: ...\n\nclass Count: ...\n"
+    )
+    assert ambiguous(tmp_path) == {
+        "Count": ["first.py:2", "inner/second.py:9"],
+        "Local": ["first.py:7", "inner/second.py:2"],
+        "Part": ["first.py:4", "inner/second.py:7"],
+    }
+
+
+def test_no_class_name_has_two_meanings() -> None:
+    assert ambiguous(ROOT / "dpnb") == {}
+
+
 def test_dependencies_have_lower_bounds_and_no_exact_pins() -> None:
     recipe = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     project = recipe["project"]

@@ -2,18 +2,18 @@
 
 It is total: whatever the values of a row, the result of every step is a value within its bounds, or missing.  A number
 (or date) is a value or missing, a category is a code, -1 if missing, and a condition is two masks, where it is true and
-where it is false.  A backend defines how its library represents these, and the elementary steps.
+where it is false.  A backend defines how its library represents these, and the elementary steps: see
+`dpnb._backends.protocol.EvaluationSteps`.
 """
 
 from __future__ import annotations
 
 import math
 import operator
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any
 
-from dpnb._plan.expressions.dtypes import Boolean, Categorical, Dtype, Numeric, String, Timestamp, number_of
+from dpnb._backends.protocol import B, BooleanColumn, C, Comparing, EvaluationSteps, N
+from dpnb._plan.expressions.dtypes import Boolean, Categorical, Numeric, String, Timestamp, number_of
 from dpnb._plan.expressions.nodes import (
     And,
     Apply,
@@ -46,16 +46,6 @@ from dpnb._plan.expressions.periods import index_range
 from dpnb._plan.expressions.rules import is_never_null, is_rounded, step_of
 from dpnb._plan.schema import Key, text_of
 
-B = TypeVar("B")
-"""Type of a mask."""
-N = TypeVar("N")
-"""Type of a column of numbers."""
-C = TypeVar("C")
-"""Type of a column of codes."""
-
-NumberStep = Arithmetic | Clip | Apply | Round | ExtractDatePart | Period
-Comparing = Callable[[Any, Any], Any]
-
 COMPARE: dict[str, Comparing] = {
     "==": operator.eq,
     "!=": operator.ne,
@@ -66,143 +56,8 @@ COMPARE: dict[str, Comparing] = {
 }
 
 
-class BooleanColumn(NamedTuple, Generic[B]):
-    """Where a condition is true and where it is false; in other rows it is missing."""
-
-    true: B
-    false: B
-
-
-class Evaluation(ABC, Generic[B, N, C]):
+class Evaluation(EvaluationSteps[B, N, C]):
     """The rows of one table, for the expressions of one query; each expression is computed once."""
-
-    # --- representation and elementary steps of each library ----------------------------------------------------------
-
-    @property
-    @abstractmethod
-    def everywhere(self) -> B:
-        """True for each row."""
-
-    @property
-    @abstractmethod
-    def nowhere(self) -> B:
-        """False for each row."""
-
-    @abstractmethod
-    def both(self, left: B, right: B) -> B:
-        """Where both are true; free if one is `everywhere`."""
-
-    @abstractmethod
-    def kind(self, node: Expression) -> Dtype:
-        """The type of the expression."""
-
-    @abstractmethod
-    def looked_up(self, node: Lookup) -> C:
-        """The index in `keys` of each row's key; -1 for any other key.  Level by level."""
-
-    @abstractmethod
-    def translated(self, codes: C, to: list[int]) -> C:
-        """Codes translated to those of another list; -1 stays."""
-
-    @abstractmethod
-    def _once(self, what: str, node: Expression, compute: Callable[[Any], Any]) -> Any: ...
-
-    @abstractmethod
-    def _reused(self, mask: B) -> B:
-        """A mask, materialised because it is used more than once."""
-
-    @abstractmethod
-    def _number_column(self, name: str) -> N: ...
-
-    @abstractmethod
-    def _code_column(self, name: str) -> C: ...
-
-    @abstractmethod
-    def _text_present(self, node: Expression) -> B: ...
-
-    @abstractmethod
-    def _number_present(self, numbers: N) -> B: ...
-
-    @abstractmethod
-    def _constant(self, value: float) -> N: ...
-
-    @abstractmethod
-    def _code(self, code: int) -> C: ...
-
-    @abstractmethod
-    def _numbers_of(self, condition: BooleanColumn[B]) -> N:
-        """1 where it is true, 0 where it is false."""
-
-    @abstractmethod
-    def _codes_of(self, condition: BooleanColumn[B]) -> C:
-        """1 where it is true, 0 where it is false."""
-
-    @abstractmethod
-    def _numbers_at(self, indices: C, values: Sequence[float | None]) -> N:
-        """The number at each index of a list; missing for None and for -1."""
-
-    @abstractmethod
-    def _steps_at(self, numbers: N, low: int, high: int, step: int) -> C:
-        """The number of steps above `low`; -1 above `high`."""
-
-    @abstractmethod
-    def _within(self, numbers: N, kind: Numeric) -> N:
-        """Rounded numbers, clamped to their bounds."""
-
-    @abstractmethod
-    def _step(self, node: NumberStep, number: N, other: N | None = None) -> N:
-        """The result of a step; missing where an argument is missing."""
-
-    @abstractmethod
-    def _filled(self, numbers: N, value: float) -> N: ...
-
-    @abstractmethod
-    def _chosen(self, condition: BooleanColumn[B], numbers: N, otherwise: N) -> N: ...
-
-    @abstractmethod
-    def _filled_codes(self, codes: C, code: int) -> C: ...
-
-    @abstractmethod
-    def _chosen_codes(self, condition: BooleanColumn[B], codes: C, otherwise: C) -> C: ...
-
-    @abstractmethod
-    def _bins(self, numbers: N, edges: tuple[float, ...], right: bool) -> C:
-        """The index of the bin of each number; see `Cut`."""
-
-    @abstractmethod
-    def _same(self, left: B, right: B) -> B: ...
-
-    @abstractmethod
-    def _compared_numbers(self, compare: Comparing, left: N, right: N) -> B: ...
-
-    @abstractmethod
-    def _compared_text(self, compare: Comparing, node: Expression, text: str) -> B: ...
-
-    @abstractmethod
-    def _matched_text(self, node: MatchText) -> B:
-        """Whether the text matches; the text to match is not empty."""
-
-    @abstractmethod
-    def _text_lengths(self, node: Expression, most: float) -> N:
-        """The numbers of code points of texts, at most `most`."""
-
-    @abstractmethod
-    def _texts_changed(self, node: ChangeCase) -> C:
-        """The texts in another case, as the library represents the column of a text."""
-
-    @abstractmethod
-    def _is_code(self, codes: C, wanted: list[bool]) -> B:
-        """Whether the code is one of those wanted."""
-
-    @abstractmethod
-    def _is_number(self, numbers: N, wanted: list[float]) -> B:
-        """Whether the number is one of those wanted."""
-
-    @abstractmethod
-    def _is_key(self, node: IsIn) -> B:
-        """Whether the value is in the list; for numbers, strings, categories or conditions."""
-
-    # --- common to all libraries --------------------------------------------------------------------------------------
 
     def present(self, node: Expression) -> B:
         """Where the expression is not missing."""

@@ -1,13 +1,29 @@
-"""The interface between a session and its tables, wherever their rows are."""
+"""The interfaces of a backend: of its tables for a session, and of its library for the evaluation of expressions."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import Protocol, Self
+from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
 from dpnb._backends.contribution import Integers
 from dpnb._backends.unit_vectors import Sums
 from dpnb._compile.linear import LinearQuery
+from dpnb._plan.expressions.dtypes import Dtype, Numeric
+from dpnb._plan.expressions.nodes import (
+    Apply,
+    Arithmetic,
+    ChangeCase,
+    Clip,
+    Expression,
+    ExtractDatePart,
+    IsIn,
+    Lookup,
+    MatchText,
+    Period,
+    Round,
+)
 from dpnb._plan.privacy_unit import PrivacyUnit
 from dpnb._plan.schema import Key, Schema
 from dpnb.accounting.individual import OnExhausted, UnitChargeTerms
@@ -73,3 +89,151 @@ class UnitBudgets(Protocol):
     def after_charge(self, loss: float) -> Self:
         """The unit budgets after the same charge to every unit."""
         ...
+
+
+# --- expressions ------------------------------------------------------------------------------------------------------
+
+B = TypeVar("B")
+"""Type of a mask."""
+N = TypeVar("N")
+"""Type of a column of numbers."""
+C = TypeVar("C")
+"""Type of a column of codes."""
+
+NumberStep = Arithmetic | Clip | Apply | Round | ExtractDatePart | Period
+Comparing = Callable[[Any, Any], Any]
+
+
+class BooleanColumn(NamedTuple, Generic[B]):
+    """Where a condition is true and where it is false; in other rows it is missing."""
+
+    true: B
+    false: B
+
+
+class EvaluationSteps(ABC, Generic[B, N, C]):
+    """How a library represents the rows of one table, and the elementary steps of `dpnb._backends.evaluation`."""
+
+    @property
+    @abstractmethod
+    def everywhere(self) -> B:
+        """True for each row."""
+
+    @property
+    @abstractmethod
+    def nowhere(self) -> B:
+        """False for each row."""
+
+    @abstractmethod
+    def both(self, left: B, right: B) -> B:
+        """Where both are true; free if one is `everywhere`."""
+
+    @abstractmethod
+    def kind(self, node: Expression) -> Dtype:
+        """The type of the expression."""
+
+    @abstractmethod
+    def looked_up(self, node: Lookup) -> C:
+        """The index in `keys` of each row's key; -1 for any other key.  Level by level."""
+
+    @abstractmethod
+    def translated(self, codes: C, to: list[int]) -> C:
+        """Codes translated to those of another list; -1 stays."""
+
+    @abstractmethod
+    def _once(self, what: str, node: Expression, compute: Callable[[Any], Any]) -> Any: ...
+
+    @abstractmethod
+    def _reused(self, mask: B) -> B:
+        """A mask, materialised because it is used more than once."""
+
+    @abstractmethod
+    def _number_column(self, name: str) -> N: ...
+
+    @abstractmethod
+    def _code_column(self, name: str) -> C: ...
+
+    @abstractmethod
+    def _text_present(self, node: Expression) -> B: ...
+
+    @abstractmethod
+    def _number_present(self, numbers: N) -> B: ...
+
+    @abstractmethod
+    def _constant(self, value: float) -> N: ...
+
+    @abstractmethod
+    def _code(self, code: int) -> C: ...
+
+    @abstractmethod
+    def _numbers_of(self, condition: BooleanColumn[B]) -> N:
+        """1 where it is true, 0 where it is false."""
+
+    @abstractmethod
+    def _codes_of(self, condition: BooleanColumn[B]) -> C:
+        """1 where it is true, 0 where it is false."""
+
+    @abstractmethod
+    def _numbers_at(self, indices: C, values: Sequence[float | None]) -> N:
+        """The number at each index of a list; missing for None and for -1."""
+
+    @abstractmethod
+    def _steps_at(self, numbers: N, low: int, high: int, step: int) -> C:
+        """The number of steps above `low`; -1 above `high`."""
+
+    @abstractmethod
+    def _within(self, numbers: N, kind: Numeric) -> N:
+        """Rounded numbers, clamped to their bounds."""
+
+    @abstractmethod
+    def _step(self, node: NumberStep, number: N, other: N | None = None) -> N:
+        """The result of a step; missing where an argument is missing."""
+
+    @abstractmethod
+    def _filled(self, numbers: N, value: float) -> N: ...
+
+    @abstractmethod
+    def _chosen(self, condition: BooleanColumn[B], numbers: N, otherwise: N) -> N: ...
+
+    @abstractmethod
+    def _filled_codes(self, codes: C, code: int) -> C: ...
+
+    @abstractmethod
+    def _chosen_codes(self, condition: BooleanColumn[B], codes: C, otherwise: C) -> C: ...
+
+    @abstractmethod
+    def _bins(self, numbers: N, edges: tuple[float, ...], right: bool) -> C:
+        """The index of the bin of each number; see `Cut`."""
+
+    @abstractmethod
+    def _same(self, left: B, right: B) -> B: ...
+
+    @abstractmethod
+    def _compared_numbers(self, compare: Comparing, left: N, right: N) -> B: ...
+
+    @abstractmethod
+    def _compared_text(self, compare: Comparing, node: Expression, text: str) -> B: ...
+
+    @abstractmethod
+    def _matched_text(self, node: MatchText) -> B:
+        """Whether the text matches; the text to match is not empty."""
+
+    @abstractmethod
+    def _text_lengths(self, node: Expression, most: float) -> N:
+        """The numbers of code points of texts, at most `most`."""
+
+    @abstractmethod
+    def _texts_changed(self, node: ChangeCase) -> C:
+        """The texts in another case, as the library represents the column of a text."""
+
+    @abstractmethod
+    def _is_code(self, codes: C, wanted: list[bool]) -> B:
+        """Whether the code is one of those wanted."""
+
+    @abstractmethod
+    def _is_number(self, numbers: N, wanted: list[float]) -> B:
+        """Whether the number is one of those wanted."""
+
+    @abstractmethod
+    def _is_key(self, node: IsIn) -> B:
+        """Whether the value is in the list; for numbers, strings, categories or conditions."""

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from html import escape
 from typing import Any, ClassVar
 
 from dpnb._core.batches import BatchPipeline
-from dpnb._core.query import PICKER_MUS, PICKER_STEPS, Query
+from dpnb._core.pricing.target import KINDS, proposed_targets
+from dpnb._core.query import Query
 from dpnb._plan.unreleased import Unreleased
 from dpnb.accounting.exact import Number
 from dpnb.copying import NotCopyable, safe_repr
 from dpnb.errors import DpnbError, RequestError
 from dpnb.results.batch import BatchAnswer, BatchPreview
-from dpnb.results.display import to_html, to_text
+from dpnb.results.display import to_html
 
 Within = Number | Mapping[Any, Number] | Sequence[Number | Mapping[Any, Number]]
 """A half-width for all queries, or a list with one for each."""
-
-KINDS = ("mu", "rho", "epsilon", "share", "within")
 
 
 class PlannedQueries(Unreleased, NotCopyable):
@@ -95,8 +93,8 @@ class PlannedQueries(Unreleased, NotCopyable):
         """
         given = {"mu": mu, "rho": rho, "epsilon": epsilon, "share": share, "within": within}
         if all(value is None for value in given.values()) and not any(name in self._target for name in KINDS):
-            has_budget = self.queries[0].runner.account.guarantee.has_budget
-            given = {"share": PICKER_STEPS[1]} if has_budget else {"mu": PICKER_MUS[1]}
+            kind, amounts = proposed_targets(has_budget=self.queries[0].runner.account.guarantee.has_budget)
+            given = {kind: amounts[1]}
         return self._pipeline.preview(
             self._planned, **self._arguments(given, confidence=confidence, simultaneous=simultaneous, final=final)
         )
@@ -114,21 +112,19 @@ class PlannedQueries(Unreleased, NotCopyable):
         planned = {name: value for name, value in self._target.items() if not (given and name in KINDS)}
         return {**planned, **given, **{name: value for name, value in options.items() if value is not None}}
 
-    def _static(self) -> BatchPreview | str:
+    def _static(self) -> BatchPreview | DpnbError:
         """The preview without arguments."""
         try:
             return self.preview()
         except DpnbError as error:  # displaying a batch never raises
-            return str(error)
+            return error
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        shown = None if cycle else self._static()
-        printer.text(repr(self) if shown is None else shown if isinstance(shown, str) else to_text(shown))
+        printer.text(repr(self) if cycle else str(self._static()))
 
     def _repr_html_(self) -> str:
         """The preview, for front ends without widgets."""
-        shown = self._static()
-        return escape(shown) if isinstance(shown, str) else to_html(shown)
+        return to_html(self._static())
 
     @safe_repr
     def __repr__(self) -> str:

@@ -2,35 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
-from html import escape
-from typing import Any, Protocol, TypedDict, Unpack, overload
+from typing import Any, Protocol, Unpack, overload
 
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.batches import BatchPipeline
 from dpnb._core.connection import Connection
 from dpnb._core.largest_groups.methods import SelectionMethods, SelectionRunner
-from dpnb._core.pricing.target import KINDS, StoredRequest
+from dpnb._core.pricing.target import (
+    KINDS,
+    PreviewOptions,
+    PreviewTarget,
+    PreviewTargets,
+    StoredRequest,
+    proposed_targets,
+)
 from dpnb._plan.measurements import AnyView, PlainView
 from dpnb._plan.plan import Plan, describe_plan
-from dpnb.accounting.exact import Number, exact, from_text
+from dpnb.accounting.exact import Number
 from dpnb.copying import NotCopyable, safe_repr
 from dpnb.errors import DpnbError, PlanError, RequestError
 from dpnb.render.page import with_timestamp
 from dpnb.results.answer import Answer
+from dpnb.results.display import to_html
 from dpnb.results.estimates.outputs import outputs_of
 from dpnb.results.explanation import Explanation
 from dpnb.results.preview import Preview, Previews
-
-CONFIDENCE = exact(0.95)
-
-PICKER_STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
-"""The shares of the remaining budget that a preview without arguments shows."""
-
-PICKER_MUS = (0.02, 0.05, 0.1, 0.2, 0.5)
-"""What it shows without a budget, of which there are no shares."""
 
 
 class QueryRunner(SelectionRunner, Protocol):
@@ -71,35 +70,6 @@ class QueryRunner(SelectionRunner, Protocol):
         ...
 
 
-class PreviewOptions(TypedDict, total=False):
-    """The arguments of a preview other than its target, for the overloads of `Query.preview`."""
-
-    confidence: Number
-    simultaneous: bool
-    final: bool
-    groups: object
-
-
-class PreviewTarget(PreviewOptions, total=False):
-    """One target."""
-
-    mu: Number | None
-    rho: Number | None
-    epsilon: Number | None
-    share: Number | None
-    within: Number | Mapping[Any, Number] | None
-
-
-class PreviewTargets(PreviewOptions, total=False):
-    """Several amounts of one target."""
-
-    mu: Sequence[Number]
-    rho: Sequence[Number]
-    epsilon: Sequence[Number]
-    share: Sequence[Number]
-    within: Sequence[Number | Mapping[Any, Number]]
-
-
 class Query(SelectionMethods, NotCopyable):
     """A query of a session.  Free until it is released.
 
@@ -132,6 +102,7 @@ class Query(SelectionMethods, NotCopyable):
 
     __slots__ = ("is_two_way", "plan", "runner", "view")
 
+    runner: QueryRunner
     _released_type = Answer
 
     def __init__(self, plan: Plan, view: AnyView, runner: QueryRunner, *, is_two_way: bool = False) -> None:
@@ -144,10 +115,6 @@ class Query(SelectionMethods, NotCopyable):
     def description(self) -> str:
         """The query in words."""
         return describe_plan(self.plan, self.view)
-
-    @property
-    def _selections(self) -> SelectionRunner:
-        return self.runner
 
     def _query_words(self) -> str:
         return self.description
@@ -220,24 +187,15 @@ class Query(SelectionMethods, NotCopyable):
         if len(lists) > 1:
             raise RequestError(f"preview: one target may be a list; got {' and '.join(lists)}")
         if not any(target.get(kind) is not None for kind in KINDS):
-            kind, amounts = self._proposed
+            kind, amounts = proposed_targets(has_budget=self.runner.account.guarantee.has_budget)
             lists, target = [kind], {**target, kind: amounts}
         if not lists:
             return self.runner.preview(self.plan, self.view, **target)
         amounts = target.pop(lists[0])
         if not amounts:
             raise RequestError(f"preview: {lists[0]} must name at least one amount; got an empty list")
-        return self._previews(lists[0], amounts, **target)
-
-    @property
-    def _proposed(self) -> tuple[str, Sequence[float]]:
-        """The kind and the amounts of the targets that are shown where none is given."""
-        return ("share", PICKER_STEPS) if self.runner.account.guarantee.has_budget else ("mu", PICKER_MUS)
-
-    def _previews(self, kind: str, amounts: Sequence[Any], **target: Any) -> Previews:
-        return Previews(
-            tuple(self.runner.preview(self.plan, self.view, **{**target, kind: amount}) for amount in amounts)
-        )
+        requests = ({**target, lists[0]: amount} for amount in amounts)
+        return Previews(tuple(self.runner.preview(self.plan, self.view, **one) for one in requests))
 
     def release(
         self,
@@ -368,17 +326,8 @@ class Query(SelectionMethods, NotCopyable):
 
         Each target is a dict of arguments of `release`, for example ``{"mu": Fraction(1, 5)}``.
         """
-        requests = [request for request in self.runner.unanswered(self.plan, self.view) if request.amount]
-        return [
-            {
-                request.kind: from_text(request.amount or "0"),
-                **({} if request.confidence == CONFIDENCE else {"confidence": request.confidence}),
-                **({"simultaneous": True} if request.simultaneous else {}),
-                **({"final": True} if request.final else {}),
-                **({"groups": list(request.groups)} if request.groups else {}),
-            }
-            for request in requests
-        ]
+        requests = self.runner.unanswered(self.plan, self.view)
+        return [request.to_arguments() for request in requests if request.amount]
 
     @property
     def count_needed(self) -> Query | None:
@@ -422,17 +371,18 @@ class Query(SelectionMethods, NotCopyable):
         return self.runner.explain(self.plan, self.view)
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        printer.text(repr(self) if cycle else self._static(Previews.__repr__, str))
+        printer.text(repr(self) if cycle else str(self._static()))
 
     def _repr_html_(self) -> str:
         """The preview without arguments, for front ends without widgets."""
-        return with_timestamp(self._static(Previews._repr_html_, escape))
+        return with_timestamp(to_html(self._static()))
 
-    def _static(self, render: Callable[[Previews], str], render_error: Callable[[str], str]) -> str:
+    def _static(self) -> Previews | DpnbError:
+        """The preview without arguments."""
         try:
-            return render(self._previews(*self._proposed))
+            return self.preview()
         except DpnbError as error:  # displaying a query never raises
-            return render_error(str(error))
+            return error
 
     @safe_repr
     def __repr__(self) -> str:

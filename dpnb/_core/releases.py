@@ -39,7 +39,7 @@ from dpnb.progress import Stage, at, work
 from dpnb.results.answer import Answer
 from dpnb.results.bounds import BoundsAnswer
 from dpnb.results.estimates.noisy import IntervalArrays
-from dpnb.results.estimates.outputs import Table, dates_of
+from dpnb.results.estimates.outputs import TableLayout, dates_of
 from dpnb.results.observations import CombinedObservations, Observation
 
 SOME_EXCLUDED = (
@@ -229,7 +229,7 @@ class ReleasePipeline(NotCopyable):
             total_loss=total_loss,
             n_observations=len(refinement.observations),
             time=time,
-            origin=_Origin(self, query, request, charges),
+            origin=_PipelineReference(self, query, request, charges),
         )
 
     def _reader(
@@ -248,7 +248,7 @@ class ReleasePipeline(NotCopyable):
         return SOME_EXCLUDED if first is not None and any(charge.id >= first for charge in charges) else None
 
 
-def _anytime_arrays(reader: EstimateReader[CombinedObservations], table: Table | None) -> IntervalArrays:
+def _anytime_arrays(reader: EstimateReader[CombinedObservations], table: TableLayout | None) -> IntervalArrays:
     return reader.anytime_arrays if table is None else table.arranged(reader.anytime_arrays)
 
 
@@ -257,7 +257,7 @@ def _compiled(tables: PrivateTables, plan: str) -> LinearQuery:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class _Origin(NotCopyable):
+class _PipelineReference(NotCopyable):
     """The reference from an answer to its session, which a copied answer does not have."""
 
     releases: ReleasePipeline

@@ -66,7 +66,7 @@ class UnitChargeRecord:
 
 
 @dataclass(frozen=True, repr=False)
-class _State(NotCopyable):
+class _UnitBudgetState(NotCopyable):
     """The unit budgets after the rows up to `last_id`; one value, so that an interrupt cannot split it."""
 
     unit_budgets: UnitBudgets
@@ -78,7 +78,7 @@ class IndividualAccounting(NotCopyable):
 
     def __init__(self, tables: PrivateTables, account: Accountant, version: str, on_exhausted: OnExhausted) -> None:
         self._tables, self._account, self._version, self._mode = tables, account, version, on_exhausted
-        self._state: _State | None = None
+        self._state: _UnitBudgetState | None = None
         self.lock = ProcessLock(account.ledger.path)
         """Held from a charge to its answer, so that rows are answered in the order in which they were charged."""
 
@@ -105,7 +105,7 @@ class IndividualAccounting(NotCopyable):
         unit_budgets = self._fresh().unit_budgets
         if not isinstance(unit_budgets, MemoryUnitBudgets):  # a statement reads the tables from files
             raise TypeError(type(unit_budgets).__name__)
-        state, rows = _State(replace(unit_budgets, watched=unit)), []
+        state, rows = _UnitBudgetState(replace(unit_budgets, watched=unit)), []
         for charge in self._account.ledger.charges():
             before = state.unit_budgets.spent_by(unit)  # type: ignore[attr-defined]
             state, _, is_measured = self._after(state, charge, None)
@@ -133,15 +133,15 @@ class IndividualAccounting(NotCopyable):
             self._state = state
             return answered
 
-    def _fresh(self) -> _State:
+    def _fresh(self) -> _UnitBudgetState:
         filter_ = self._account.guarantee.initial_filter
         if not isinstance(filter_, WorstCaseFilter):  # it is one under individual accounting
             raise TypeError(type(filter_).__name__)
-        return _State(self._tables.opened.unit_budgets(filter_.unit_budget, self._mode))
+        return _UnitBudgetState(self._tables.opened.unit_budgets(filter_.unit_budget, self._mode))
 
     def _after(
-        self, state: _State, charge: Charge, query: LinearQuery | None
-    ) -> tuple[_State, Sums | Groups | None, bool]:
+        self, state: _UnitBudgetState, charge: Charge, query: LinearQuery | None
+    ) -> tuple[_UnitBudgetState, Sums | Groups | None, bool]:
         """The unit budgets after a row, its exact sums or groups, and whether it was measured at all."""
         if not charge.loss or not self._account.includes(charge.node):
             return replace(state, last_id=charge.id), None, False
@@ -155,13 +155,13 @@ class IndividualAccounting(NotCopyable):
                     charge.sigma, compiled.l2_sensitivity_squared, certainly, in_part, compiled.norm_step
                 )
                 answered, unit_budgets = state.unit_budgets.after_query(compiled, terms)
-                return _State(unit_budgets, charge.id), answered, True
+                return _UnitBudgetState(unit_budgets, charge.id), answered, True
             except Exception:
                 if query is not None:
                     raise
             # An earlier row that cannot be measured here, and was answered elsewhere or not at all: no unit paid more
             # for it than the worst case, and it must not block later rows.
-        return _State(state.unit_budgets.after_charge(binary_up(worst)), charge.id), None, False
+        return _UnitBudgetState(state.unit_budgets.after_charge(binary_up(worst)), charge.id), None, False
 
     def _compiled(self, charge: Charge) -> LinearQuery:
         plan = plan_of(charge)

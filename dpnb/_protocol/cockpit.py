@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpnb._protocol.snapshot import Gauge
-from dpnb._protocol.types import Count, Proportion, Record
+from dpnb._protocol.types import NonNegative, Proportion, Record
 
 
 class Login(Record, frozen=True):
@@ -18,7 +18,7 @@ class Login(Record, frozen=True):
 class Moment(Record, frozen=True):
     """The state of a budget after a row of the ledger."""
 
-    id: Count  # Number of the row.
+    id: NonNegative  # Number of the row.
     time: str  # ISO 8601, UTC.
     spent: Proportion | None  # Fraction of the budget that was spent, rounded up; None without a budget.
     text: str  # The row in words.
@@ -61,7 +61,7 @@ class AskedQuery(Record, frozen=True):
 class AskedBudget(Record, frozen=True):
     """A request for budget."""
 
-    id: Count  # Number of its row in the ledger.
+    id: NonNegative  # Number of its row in the ledger.
     analyst: str
     time: str
     why: str  # The reason of the analyst.
@@ -77,16 +77,16 @@ class AskedBudget(Record, frozen=True):
 class ExecutedRequest(Record, frozen=True):
     """The request that a table executes."""
 
-    number: Count  # What the act that ends it names.
+    number: NonNegative  # What the act that ends it names.
     analyst: str
     call: str  # The kind of call.
-    seconds: Count  # For how long it has been executed.
+    seconds: NonNegative  # For how long it has been executed.
 
 
 class HeldCharge(Record, frozen=True):
     """A charge that is not answered again before a curator allows it."""
 
-    row: Count  # Number of its row in the ledger.
+    row: NonNegative  # Number of its row in the ledger.
     analyst: str
     time: str
     words: str
@@ -107,12 +107,12 @@ class CockpitTable(Record, frozen=True):
     gauges: list[Gauge]
     spent: str  # In words.
     spent_loss: str  # In words.
-    n_rows: Count  # Rows of its ledger.
+    n_rows: NonNegative  # Rows of its ledger.
     moments: list[Moment]  # Oldest first; thinned.
     parts: list[BudgetPart]  # Each project is followed by its analysts.
     requests: list[AskedBudget]  # Pending ones first.
     running: ExecutedRequest | None  # What is executed now, if for some time.
-    waiting: Count  # Requests that wait for their turn.
+    waiting: NonNegative  # Requests that wait for their turn.
     held: list[HeldCharge]
     fault: str | None  # Why the ledger cannot be read; then the other fields are empty.
 
@@ -141,7 +141,7 @@ class ServiceState(Record, frozen=True):
 class LoggedRow(Record, frozen=True):
     """A row of the ledger, without its answer."""
 
-    id: Count
+    id: NonNegative
     time: str
     kind: str
     status: str

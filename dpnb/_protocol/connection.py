@@ -10,7 +10,7 @@ OUT_OF_DATE: Final = "out-of-date"
 """Id of the explanation of a `connection` that is not current."""
 
 
-class Connection(Record, frozen=True):
+class ConnectionSnapshot(Record, frozen=True):
     """The connection of a session to the service that has its table."""
 
     where: str  # Where the table is, in words, for example "on the curator's server, https://dp.example.org".

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from dpnb._protocol.snapshot import LogEntry
-from dpnb._protocol.types import Count, Record
+from dpnb._protocol.types import NonNegative, Record
 
 TARGET: Final = "dpnb.snapshot"
 """The comm target under which the browser finds a kernel process."""
@@ -23,8 +23,8 @@ class LogChunk(Record, frozen=True):
     version: Literal[11]  # Version of the snapshot.
     process_id: str  # As in the snapshot.
     session: str  # Id of the session.
-    start: Count  # Number of rows of the log before these.
-    total: Count  # Number of rows of the log.
+    start: NonNegative  # Number of rows of the log before these.
+    total: NonNegative  # Number of rows of the log.
     rows: list[LogEntry]  # Oldest first.
 
 
@@ -32,7 +32,7 @@ class RequestSnapshot(msgspec.Struct, frozen=True, tag="request_snapshot", tag_f
     """The browser requests a broadcast of the snapshot."""
 
 
-class RequestLog(msgspec.Struct, frozen=True, tag="request_log", tag_field="method"):
+class RequestWholeLog(msgspec.Struct, frozen=True, tag="request_log", tag_field="method"):
     """The browser requests the whole log of a session."""
 
     session: str  # Id of the session.
@@ -73,7 +73,7 @@ class Refresh(msgspec.Struct, frozen=True, tag="refresh", tag_field="method"):
     """A picker requests a new state."""
 
 
-class Release(msgspec.Struct, frozen=True, tag="release", tag_field="method"):
+class ReleaseOption(msgspec.Struct, frozen=True, tag="release", tag_field="method"):
     """A picker requests a release."""
 
     # The target of an option; any other target is refused in the picker's state, as is one that costs more now than was
@@ -84,7 +84,7 @@ class Release(msgspec.Struct, frozen=True, tag="release", tag_field="method"):
 
 
 class ReleaseCount(msgspec.Struct, frozen=True, tag="release_count", tag_field="method"):
-    """A picker requests the release of the count after which its expected errors are known; fields as in `Release`."""
+    """A picker requests the release of the count that its expected errors depend on; fields as in `ReleaseOption`."""
 
     target: dict[str, Any]
     id: str
@@ -96,11 +96,11 @@ class AskCurator(msgspec.Struct, frozen=True, tag="ask_curator", tag_field="meth
 
     target: dict[str, Any]  # The target of an option of `Ask`; any other is refused in the picker's state.
     why: str  # The reason.
-    id: str  # As in `Release`.
+    id: str  # As in `ReleaseOption`.
 
 
-PanelRequest = RequestSnapshot | RequestLog | FollowLedgers | CellScheduled | CellStarted | CellEnded | Reconnect
+PanelRequest = RequestSnapshot | RequestWholeLog | FollowLedgers | CellScheduled | CellStarted | CellEnded | Reconnect
 """What the Lab extension sends to the kernel."""
 
-PickerRequest = Refresh | Release | ReleaseCount | AskCurator | Reconnect
+PickerRequest = Refresh | ReleaseOption | ReleaseCount | AskCurator | Reconnect
 """What a picker sends to the kernel."""

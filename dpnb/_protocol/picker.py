@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final, Literal
 
-from dpnb._protocol.types import Count, Proportion, Record
+from dpnb._protocol.types import NonNegative, Proportion, Record
 
 VERSION: Final = 5
 """Of the picker's state; raised when a field is renamed, removed or changes its meaning."""
@@ -40,7 +40,7 @@ class Preset(Record, frozen=True):
     label: str
     meaning: str
     error: str  # The expected error in few words, without what it assumes.
-    option: Count  # Index of the option.
+    option: NonNegative  # Index of the option.
 
 
 class CountStep(Record, frozen=True):
@@ -80,8 +80,8 @@ class Ask(Record, frozen=True):
     """What an analyst can ask the curator of a service for."""
 
     options: list[AskOption]  # From the cheapest to the most precise; at least one.
-    start: Count  # Index of the option that is selected at first.
-    max_characters: Count  # Of the reason.
+    start: NonNegative  # Index of the option that is selected at first.
+    max_characters: NonNegative  # Of the reason.
 
 
 class RenderedAnswer(Record, frozen=True):
@@ -109,7 +109,7 @@ class PickerState(Record, frozen=True):
     # From the cheapest to the whole remaining budget; empty when nothing remains. Without a budget, up to a fixed loss.
     options: list[Option]
     presets: list[Preset]
-    start: Count  # Index of the option that is selected at first.
+    start: NonNegative  # Index of the option that is selected at first.
     facts: list[str]  # Facts that apply to every option.
     # The count to release first; None if the expected errors are known, or if a count is not enough.
     count_step: CountStep | None

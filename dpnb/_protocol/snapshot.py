@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Final, Literal
 
-from dpnb._protocol.connection import Connection
-from dpnb._protocol.timeline import Timeline
-from dpnb._protocol.types import Count, Proportion, Record
+from dpnb._protocol.connection import ConnectionSnapshot
+from dpnb._protocol.timeline import TimelineChart
+from dpnb._protocol.types import NonNegative, Proportion, Record
 
 VERSION: Final = 11
 """Of the snapshot; raised when a field is renamed, removed or changes its meaning."""
@@ -39,7 +39,7 @@ class Gauge(Record, frozen=True):
     description: str  # A full sentence, for hovering and for screen readers.
 
 
-class Filter(Record, frozen=True):
+class FilterReading(Record, frozen=True):
     """The budget that would remain under one filter after the same history."""
 
     id: str  # Stable name, unique within a session.
@@ -50,7 +50,7 @@ class Filter(Record, frozen=True):
     description: str  # A full sentence, for hovering and for screen readers.
 
 
-class Odometer(Record, frozen=True):
+class OdometerReading(Record, frozen=True):
     """What one odometer reports about the loss so far."""
 
     id: str  # Stable name, unique within a session.
@@ -99,7 +99,7 @@ class NextStep(Record, frozen=True):
 class LogEntry(Record, frozen=True):
     """One request of the ledger."""
 
-    id: Count
+    id: NonNegative
     query: str  # In words.
     cost: str  # In words, for example "mu 0.05".
     mu: float  # The cost as a number, to sort by.
@@ -117,7 +117,7 @@ class LogEntry(Record, frozen=True):
     cell_id: str | None  # Id of the notebook cell that made the request; None when none did.
 
 
-class CellCost(Record, frozen=True):
+class CellBadge(Record, frozen=True):
     """What one notebook cell cost."""
 
     cell_id: str
@@ -128,7 +128,7 @@ class CellCost(Record, frozen=True):
 class Refusal(Record, frozen=True):
     """A request that was refused; nothing was charged for it."""
 
-    id: Count
+    id: NonNegative
     query: str  # In words.
     message: str
     explanation: str  # Id of the explanation.
@@ -136,10 +136,10 @@ class Refusal(Record, frozen=True):
     cell_id: str | None  # Id of the notebook cell that made the request; None when none did.
 
 
-class BudgetRequest(Record, frozen=True):
+class BudgetRequestEntry(Record, frozen=True):
     """A request to the curator of a service for a larger cap."""
 
-    id: Count
+    id: NonNegative
     queries: list[str]  # The queries in words, with target and expected error.
     cost: str  # What they cost together.
     why: str  # The analyst's reason.
@@ -150,7 +150,7 @@ class BudgetRequest(Record, frozen=True):
     analyst: str | None  # Who requests it, where analysts share a budget; None otherwise.
 
 
-class Explanation(Record, frozen=True):
+class ExplanationText(Record, frozen=True):
     """The explanation of a refusal or a warning."""
 
     id: str  # Stable name, used in links.
@@ -158,7 +158,7 @@ class Explanation(Record, frozen=True):
     text: str
 
 
-class Session(Record, frozen=True):
+class SessionSnapshot(Record, frozen=True):
     """The public state of one session."""
 
     id: str
@@ -168,13 +168,13 @@ class Session(Record, frozen=True):
     # Warning that the answers are not real or not private, or that there is no budget; None otherwise.
     notice: str | None
     notice_explanation: str | None  # Id of the explanation of `notice`; None when there is no notice.
-    connection: Connection | None  # None if the table is in the kernel.
+    connection: ConnectionSnapshot | None  # None if the table is in the kernel.
     guarantee: str  # In words.
     headlines: list[Headline]  # The first replaces a selected headline that is absent.
     filter: str  # Id of the filter that is enforced; "none" without a budget.
     gauges: list[Gauge]
-    filters: list[Filter]
-    odometers: list[Odometer]
+    filters: list[FilterReading]
+    odometers: list[OdometerReading]
     odometers_paused: str | None  # Why the time-uniform odometers pause; None while they do not.
     participation: str | None  # Which units take part, under individual accounting; None under worst-case accounting.
     mechanisms: list[Mechanism]  # In display order, except that open mechanisms come first.
@@ -184,12 +184,12 @@ class Session(Record, frozen=True):
     spent_loss: str
     ledger: str  # Name of the ledger's file.
     next_steps: list[NextStep]  # Empty as soon as something was released.
-    timeline: Timeline
-    n_requests: Count  # Number of requests in the ledger; `log` may contain only the newest of them.
+    timeline: TimelineChart
+    n_requests: NonNegative  # Number of requests in the ledger; `log` may contain only the newest of them.
     log: list[LogEntry]  # Newest first.
-    cell_costs: list[CellCost]  # Cells that cost nothing are left out.
+    cell_costs: list[CellBadge]  # Cells that cost nothing are left out.
     refusals: list[Refusal]  # Newest first.
-    budget_requests: list[BudgetRequest]  # Newest first.
+    budget_requests: list[BudgetRequestEntry]  # Newest first.
 
 
 class Snapshot(Record, frozen=True):
@@ -197,7 +197,7 @@ class Snapshot(Record, frozen=True):
 
     version: Literal[11]  # Version of the protocol; the browser displays no other.
     process_id: str  # Opaque id; a different value means that the kernel process was replaced.
-    seq: Count  # Increases with every message of one process.
+    seq: NonNegative  # Increases with every message of one process.
     time: str  # ISO 8601, UTC.
-    sessions: list[Session]  # The most recently used first.
-    explanations: list[Explanation]  # Of refusals and warnings.
+    sessions: list[SessionSnapshot]  # The most recently used first.
+    explanations: list[ExplanationText]  # Of refusals and warnings.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpnb._protocol.types import Count, Proportion, Record
+from dpnb._protocol.types import NonNegative, Proportion, Record
 
 
 class BudgetAxis(Record, frozen=True):
@@ -31,13 +31,13 @@ class Curve(Record, frozen=True):
 class TimelinePoint(Record, frozen=True):
     """The state of a session at one moment."""
 
-    id: Count  # Number of the last request before this moment; 0 is before the first request.
+    id: NonNegative  # Number of the last request before this moment; 0 is before the first request.
     spent: Proportion | None  # Fraction of the budget that was spent; None without a budget, for all points.
     bounds: list[float | None]  # What each curve reported, in the order of the curves; None where it reported nothing.
     text: str  # The request in words.
 
 
-class Timeline(Record, frozen=True):
+class TimelineChart(Record, frozen=True):
     """The budget and the odometers from request to request; thinned by the kernel, so not every request has a point."""
 
     budget: BudgetAxis

@@ -9,7 +9,7 @@ import msgspec
 Proportion = Annotated[float, msgspec.Meta(ge=0, le=1)]
 """A fraction between 0 and 1."""
 
-Count = Annotated[int, msgspec.Meta(ge=0)]
+NonNegative = Annotated[int, msgspec.Meta(ge=0)]
 """A count, or a number that identifies an item."""
 
 

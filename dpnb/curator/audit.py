@@ -23,7 +23,7 @@ from dpnb.accounting.individual import WorstCaseFilter
 from dpnb.accounting.losses import PureGDP
 from dpnb.accounting.partition_cost import PartRef
 from dpnb.copying import NotCopyable
-from dpnb.curator.audit_scopes import Scope, components_of, guarantee_of
+from dpnb.curator.audit_scopes import AuditScope, components_of, guarantee_of
 from dpnb.errors import DpnbError
 from dpnb.ledger import ROOT, ChargeSummary, Ledger, node_of, parent_launch
 from dpnb.ledger.charge import ACT, BUDGET_REQUEST, CLOSE, GRANT, LAUNCH, TABLE_FILES
@@ -89,9 +89,9 @@ class _Replay(NotCopyable):
         if self._individual:
             self._notes.append("What each unit has paid depends on the rows; deltas and caps are audited.")
         self._adds = limit is not None
-        self._sums = {ROOT: Scope("table", "its budget", limit, is_per_unit=self._individual)}
+        self._sums = {ROOT: AuditScope("table", "its budget", limit, is_per_unit=self._individual)}
         self._caps: dict[str, Cap] = {}
-        self._sub_sessions: dict[int, tuple[Scope, PrivacyGuarantee]] = {}
+        self._sub_sessions: dict[int, tuple[AuditScope, PrivacyGuarantee]] = {}
         self._part_names: dict[int, set[str]] = {}
         self._requests: dict[int, BudgetRequest] = {}
         self._times, self._seen = ledger.times(), RowTimes()
@@ -176,7 +176,7 @@ class _Replay(NotCopyable):
             self._problem(charge, "grants a part of the part of an analyst")
         self._grants[grant.id] = grant
         node, words = node_of(grant.id), f"{grant.level} {grant.name}"
-        self._sums[node] = Scope(words, "its ceiling", grant.ceiling, is_per_unit=self._individual)
+        self._sums[node] = AuditScope(words, "its ceiling", grant.ceiling, is_per_unit=self._individual)
         self._caps[node] = Cap(grant.cap, grant.ceiling)
 
     def _act(self, charge: ChargeSummary) -> None:
@@ -291,7 +291,7 @@ class _Replay(NotCopyable):
         guarantee = guarantee_of(launch)
         budget = guarantee.initial_filter.budget
         limit = as_amount(budget) if self._adds and budget is not None else None
-        self._sub_sessions[launch.id] = Scope(f"sub-session {launch.name!r}", "its budget", limit), guarantee
+        self._sub_sessions[launch.id] = AuditScope(f"sub-session {launch.name!r}", "its budget", limit), guarantee
         if limit is not None and not limit.within(components_of(charge.loss)):
             self._problem(charge, "launched a sub-session with a larger budget than its loss")
 

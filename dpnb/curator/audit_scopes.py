@@ -21,7 +21,7 @@ ROUNDING = 1 + Fraction(1, 2**40)
 COMPONENTS = ("mu squared", "delta", "epsilon in pure DP")
 
 
-class Scope:
+class AuditScope:
     """The charges of one scope, in three components; `name` and `limit_name` name it and its limit in sentences.
 
     If `is_per_unit`, each unit has the limit's mu squared for itself, so that the sum says nothing.

@@ -10,7 +10,7 @@ from dpnb.errors import InvalidValueError
 from dpnb.ledger import Ledger
 from dpnb.results.report import Report
 from dpnb.session.disclosure.building import build, part_of, rows_for, written_now
-from dpnb.session.disclosure.division import WHOLE, Scope
+from dpnb.session.disclosure.division import WHOLE, StatementScope
 
 Format = Literal["html", "json"]
 
@@ -27,7 +27,7 @@ def report_of(path: str, analyst: str | None = None, *, answers: bool = False) -
                 f"--analyst: must be an analyst for whom a part of the budget is reserved; got {analyst!r}; leave it "
                 "out for the statement of the whole ledger, which is the only one in pooled mode or without parts"
             )
-        scope = WHOLE if analyst is None else Scope(is_copy=True, analyst=analyst)
+        scope = WHOLE if analyst is None else StatementScope(is_copy=True, analyst=analyst)
         with rows_for(ledger, scope) as rows:
             if rows is None:  # never: all rows that there are
                 raise InvalidValueError(f"ledger {path!r}: has no such rows")

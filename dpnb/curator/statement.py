@@ -31,7 +31,7 @@ from dpnb._core.unit_budgets import IndividualAccounting, Participation, UnitCha
 from dpnb._plan.plan import describe_plan
 from dpnb.accounting.individual import OnExhausted, UnitTracker
 from dpnb.curator.kernel import refuse_in_kernel
-from dpnb.curator.unit_name import NUMBER, UnitType, names_unit
+from dpnb.curator.unit_name import NUMBER, UnitNameType, names_unit
 from dpnb.errors import StatementError
 from dpnb.ledger import Charge, Ledger
 from dpnb.session.table_files import files_of, read_tables
@@ -99,7 +99,7 @@ def statement(
     unit: str,
     *,
     version: str | None = None,
-    unit_type: UnitType | None = None,
+    unit_type: UnitNameType | None = None,
 ) -> Statement:
     """Compute what one unit has been charged; nothing is charged and nothing is written.
 
@@ -163,7 +163,7 @@ def _version(version: str | None, charges: list[Charge]) -> str:
     return version if version is not None else versions[0] if versions else FIRST_VERSION
 
 
-def _number(unit: str, unit_type: UnitType | None, frames: Mapping[str, Any], tables: PrivateTables) -> int:
+def _number(unit: str, unit_type: UnitNameType | None, frames: Mapping[str, Any], tables: PrivateTables) -> int:
     """The unit's number in the prepared tables."""
     column = next(iter(tables.units.values())).column
     if column is None:

@@ -15,12 +15,12 @@ from typing import Any, Literal
 from dpnb._backends.memory.prepare.times import time_name
 from dpnb._plan.schema import plain
 
-UnitType = Literal["text", "number", "time"]
+UnitNameType = Literal["text", "number", "time"]
 
 NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?")
 
 
-def names_unit(name: str, unit_type: UnitType | None = None) -> Callable[[Any], bool]:
+def names_unit(name: str, unit_type: UnitNameType | None = None) -> Callable[[Any], bool]:
     """A predicate: whether a value of the privacy unit's column is the one that was typed.
 
     What was typed may be a text, a number, a date or a point in time; `unit_type` is needed if it is ambiguous.

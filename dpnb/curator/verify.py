@@ -20,9 +20,9 @@ from dpnb.errors import InvalidValueError, printable
 from dpnb.ledger import Ledger
 from dpnb.render.report_page import DATA
 from dpnb.results.report import Report
-from dpnb.results.report_parts import Release
+from dpnb.results.report_parts import ReportedRelease
 from dpnb.session.disclosure.building import build, rows_for, written_now
-from dpnb.session.disclosure.division import Scope
+from dpnb.session.disclosure.division import StatementScope
 
 MAX_BYTES = 200_000_000
 """The largest statement that is read."""
@@ -65,7 +65,7 @@ def verify(report: str, ledger: str) -> Verification:
 def compare(stated: Report, whole: Ledger) -> Verification:
     """Compare a statement with the one that follows from a ledger."""
     source = stated.source
-    scope = Scope(source.rows_of == "copy", stated.subject.analyst)
+    scope = StatementScope(source.rows_of == "copy", stated.subject.analyst)
     if scope.analyst is not None and not scope.is_copy:
         return Verification(source.rows, ("source.rows_of: is not that of a statement about one analyst",), ())
     with rows_for(whole, scope, source.rows) as rows:
@@ -81,7 +81,7 @@ def compare(stated: Report, whole: Ledger) -> Verification:
     )
 
 
-def _later(whole: Ledger, scope: Scope) -> int:
+def _later(whole: Ledger, scope: StatementScope) -> int:
     """The number of rows now."""
     with rows_for(whole, scope) as rows:
         return 0 if rows is None else rows.count
@@ -100,7 +100,7 @@ def _as_then(stated: Report, computed: Report) -> tuple[Report, int]:
     # A table of a batch has no estimate before all of the batch are answered.
     unknown = {one.row for one in stated.releases if one.kind == "release" and one.error is None}
 
-    def then(one: Release) -> Release:
+    def then(one: ReportedRelease) -> ReportedRelease:
         if one.row in answered:
             return msgspec.structs.replace(one, status=pending[one.row].status, error=None, answer=None)
         return msgspec.structs.replace(one, error=None, answer=None) if one.row in unknown else one

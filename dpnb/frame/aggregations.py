@@ -1,4 +1,4 @@
-"""Aggregations of a column that result in one number, or in one for each quantile."""
+"""Aggregations of a column that result in one number, in one for each quantile, or in a description."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from dpnb._plan.measurements import (
 from dpnb._plan.plan import GroupLevel
 from dpnb._plan.schema import Key
 from dpnb.errors import PlanError
-from dpnb.frame.coerce import Ddof, aggregation_for, as_number, checked_ddof, quantile_levels
+from dpnb.frame.coerce import EXTREMES, Ddof, aggregation_for, as_number, checked_ddof, description_of, quantile_levels
 from dpnb.frame.column_expr import ColumnExpr
 from dpnb.frame.column_methods import ColumnMethods
 from dpnb.frame.named_operators import NamedOperators
@@ -344,3 +344,25 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
         """
         other = as_number(self._column(denominator, "ratio"), self._view.schema)
         return self._query(Ratio(self._number(), other))
+
+    def describe(self, **options: object) -> Query:
+        """Count, mean, `std` and quartiles in one charge: half for the moments, half for the quantiles.
+
+        Parameters
+        ----------
+        **options
+            Arguments of pandas, with the values that change nothing here.
+
+        Examples
+        --------
+        >>> df["age"].describe().description
+        'description of age'
+        """
+        check_options("describe", options, self._examples(), "percentiles", "include", "exclude")
+        return self._query(*description_of(self._number()))
+
+    def _agg_node(self, verb: object) -> Expression:
+        """The column as the argument of an aggregation: a count takes any column, a quantile also dates."""
+        if verb == "count":
+            return self._node
+        return self._ordered() if verb in EXTREMES else self._number()

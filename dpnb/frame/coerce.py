@@ -14,7 +14,7 @@ from dpnb._plan.description import title_of_description
 from dpnb._plan.expressions.dtypes import OPEN_END, Boolean, Categorical
 from dpnb._plan.expressions.nodes import AsNumber, Cut, Expression, Literal
 from dpnb._plan.expressions.rules import dtype_of
-from dpnb._plan.expressions.text import words
+from dpnb._plan.expressions.text import as_operand, words
 from dpnb._plan.measurements import (
     ColumnsView,
     Count,
@@ -35,10 +35,13 @@ from dpnb._plan.measurements import (
 )
 from dpnb._plan.schema import Key, Schema, plain, whole_number
 from dpnb._plan.suggestions import did_you_mean
-from dpnb.errors import PlanError
+from dpnb.errors import PlanError, UnsupportedError
 
 EXTREMES = {"min": 0.0, "median": 0.5, "max": 1.0}
 OF_MOMENTS = ("var", "std")
+
+SPECIAL = frozenset(".^$*+?{}[]\\|()")
+"""Characters with a meaning in a regular expression."""
 
 Ddof = TypingLiteral[0, 1]
 
@@ -105,6 +108,44 @@ def quantile_levels(q: object) -> tuple[float, ...]:
     if not levels or not all(0 <= level <= 1 for level in levels) or len(set(levels)) != len(levels):
         raise PlanError(f"quantile: levels must differ and lie from 0 to 1; got {q!r}; 0.5 is the median")
     return levels
+
+
+def text_argument(value: object, method: str) -> str:
+    """An argument of a method of ``.str`` that is a text."""
+    text = constant(value, method) if isinstance(value, str) else None
+    if not isinstance(text, str):
+        raise PlanError(f".str.{method}: takes a text; got {value!r}")
+    return text
+
+
+def text_arguments(value: object, method: str) -> list[str]:
+    """An argument that is a text, or a tuple of several."""
+    several = value if isinstance(value, tuple) and value else [value]
+    return [text_argument(one, method) for one in several]
+
+
+def literal_text(value: object, method: str, node: Expression, *, regex: object, flags: object = 0) -> str:
+    """A text that a method of ``.str`` of a column is to find literally."""
+    text = text_argument(value, method)
+    special = sorted(SPECIAL & set(text))
+    if regex is False or not (special or flags):
+        return text
+    parts = [part for part in text.split("|") if part]
+    written = f"{as_operand(node)}.str.{method}"
+    remedy = f"write {written}({text!r}, regex=False) for this text literally"
+    if method == "contains" and len(parts) > 1 and not any(SPECIAL & set(part) for part in parts):
+        remedy = f"write {' | '.join(f'{written}({part!r})' for part in parts)}"
+    raise UnsupportedError(
+        f"{words(node)}.str.{method}({text!r}): is a regular expression, and only literal texts are found; {remedy}"
+    )
+
+
+def position(value: object) -> int | None:
+    """A position in a text; None for none."""
+    index = whole_number(value)
+    if index is None and value is not None:
+        raise PlanError(f".str[...]: takes whole numbers; got {value!r}")
+    return index
 
 
 # --- the columns of agg ----------------------------------------------------------------------------------------------

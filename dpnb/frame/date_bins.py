@@ -1,20 +1,72 @@
-"""Bins of dates between public edges, for `dpnb.cut`."""
+"""`dpnb.cut`: bins of numbers or dates between public edges."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Set
 from itertools import pairwise
+from typing import TypeVar
 
-from dpnb._plan.constants import constant, listed
+from dpnb._plan.constants import constant, flag, listed
 from dpnb._plan.expressions.dtypes import Timestamp, date_literal
 from dpnb._plan.expressions.nodes import Cut, Expression, Literal
 from dpnb._plan.expressions.periods import date_constant
+from dpnb._plan.expressions.rules import dtype_of, numeric_dtype_of
 from dpnb._plan.expressions.text import iso_text
 from dpnb._plan.schema import Key, whole_number
 from dpnb.errors import PlanError
+from dpnb.frame.coerce import as_number, number_bins
+from dpnb.frame.column_expr import ColumnExpr
+from dpnb.frame.options import check_options
+
+C = TypeVar("C", bound=ColumnExpr)
 
 MAX_BINS = 100_000
+
+
+def cut(x: C, bins: object, right: bool = True, labels: object = None, **options: object) -> C:
+    """Sort numbers or dates into bins between public edges, like `pandas.cut`; the bins can be groups.
+
+    Parameters
+    ----------
+    x : column
+        A numeric column, or dates.
+    bins : list of float or dates, or int
+        Ascending edges, of which the first and last may be infinite for numbers; or the number of bins of equal width
+        between the column's bounds.  Values outside the edges are in no bin.
+    right : bool, default True
+        Whether a bin includes its upper edge (and the first bin its lower edge too) rather than its lower edge.
+    labels : list, optional
+        Names of the bins; by default the intervals as strings.
+    **options
+        Arguments of pandas, with the values that change nothing here, such as ``include_lowest=True``.
+
+    Raises
+    ------
+    PlanError
+        `x` is neither numeric nor a date, the edges do not ascend, or there is not one label for each bin.
+
+    Examples
+    --------
+    >>> import dpnb
+    >>> session = dpnb.Session.rehearse(
+    ...     name="people",
+    ...     budget=dpnb.Budget(epsilon=1, delta=1e-6),
+    ...     schema={"age": dpnb.Bounded(0, 100)},
+    ... )
+    >>> dpnb.cut(session.frame["age"], [0, 18, 65, 100])
+    <private column: cut(age, [0, 18, 65, 100])>
+    """
+    if not isinstance(x, ColumnExpr):
+        raise PlanError(f"cut: takes a column of a private table; got {type(x).__name__}; pandas.cut takes public data")
+    known = ("retbins", "precision", "include_lowest", "duplicates", "ordered")
+    check_options("cut", options, x._examples(), *known)
+    kind = dtype_of(x._node, x._view.schema)
+    if isinstance(kind, Timestamp):
+        return x._new(date_bins(x._node, bins, labels, flag(right, "right"), kind))
+    node = as_number(x._node, x._view.schema)
+    bounds = numeric_dtype_of(node, x._view.schema, "cut")
+    return x._new(number_bins(node, bins, labels, flag(right, "right"), bounds.low, bounds.high))
 
 
 def date_bins(node: Expression, edges: object, labels: object, right: bool, kind: Timestamp) -> Cut:

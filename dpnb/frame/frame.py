@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from dpnb._core.query import Query
 from dpnb._plan.expressions.nodes import Expression
@@ -18,11 +17,11 @@ from dpnb.frame.column_expr import ColumnExpr, filtered, node_of
 from dpnb.frame.columnwise import ColumnwiseAggregations
 from dpnb.frame.groupby import Aggregated, AggregationSpec, aggregation_query
 from dpnb.frame.grouping import Grouping
-from dpnb.frame.lookup import looked_up
+from dpnb.frame.lookup import Joins
 from dpnb.frame.numpy_functions import NumpyFunctions
 from dpnb.frame.options import AGGREGATION, PandasOptions, check_options
 from dpnb.frame.pipe import applied
-from dpnb.frame.query_text import parsed
+from dpnb.frame.query_text import TextQueries
 from dpnb.frame.regressions import Regressions
 from dpnb.frame.remedies import REMEDIES
 from dpnb.frame.selection import Loc
@@ -30,7 +29,7 @@ from dpnb.frame.series import Series
 from dpnb.frame.unit_column import UnitColumn
 
 
-class Frame(ColumnwiseAggregations, Regressions, Grouping, NumpyFunctions):
+class Frame(ColumnwiseAggregations, Regressions, Grouping, Joins, TextQueries, NumpyFunctions):
     """A view of the private table, used like a pandas DataFrame.  Every method returns a new view or a query.
 
     A column is ``frame["age"]``, or ``frame.age`` unless a method has this name.  ``frame["new"] = expression`` adds a
@@ -174,51 +173,6 @@ class Frame(ColumnwiseAggregations, Regressions, Grouping, NumpyFunctions):
         """Rows by a condition and columns by name: ``loc[condition]``, ``loc[condition, "x"]``, ``loc[:, ["x"]]``."""
         return Loc(self)
 
-    def query(self, expr: str, **options: object) -> Frame:
-        """The rows for which a condition is true, written as text; the same view as ``df[condition]``.
-
-        The text is parsed and translated, never evaluated: names are columns (in backticks if they are not
-        identifiers), joined with constants by comparisons, arithmetic, ``and``, ``or``, ``not`` and ``in [...]``.
-
-        Parameters
-        ----------
-        expr : str
-            The condition.
-        **options
-            Arguments of pandas, with the values that change nothing here.
-
-        Raises
-        ------
-        PlanError
-            The text is not such a condition, or names a variable by ``@``.
-
-        Examples
-        --------
-        >>> df.query("age > 65 and plan == 'free'")
-        <private table: age, cost, plan, admitted, note where (age > 65) & (plan == 'free')>
-        """
-        check_options("query", options, self._examples(), "inplace", "engine")
-        return Frame(filtered(self._view, parsed(expr, self._view, "query")))
-
-    def eval(self, expr: str, **options: object) -> Series:
-        """An expression of columns, written as text as for `query`.
-
-        Parameters
-        ----------
-        expr : str
-            The expression.
-        **options
-            Arguments of pandas, with the values that change nothing here.
-
-        Examples
-        --------
-        >>> df.eval("cost / 12")
-        <private column: cost / 12>
-        """
-        check_options("eval", options, self._examples(), "inplace", "engine")
-        column = parsed(expr, self._view, "eval")
-        return Series(column._view, column._node)
-
     def assign(self, **columns: Any) -> Frame:
         """Add columns: expressions of columns, constants, or functions of the view that return one, as in pandas.
 
@@ -313,57 +267,6 @@ class Frame(ColumnwiseAggregations, Regressions, Grouping, NumpyFunctions):
             norm=max_norm_per_unit,
         )
         return self._with(limits=self._view.limits.tightened(limits))
-
-    def merge(
-        self,
-        right: Any,
-        on: str | list[str] | None = None,
-        how: Literal["inner", "left"] = "inner",
-        suffixes: tuple[str, str] = ("_x", "_y"),
-        **options: object,
-    ) -> Frame:
-        """Join with another table of the session on the privacy unit, or with a public table.
-
-        Parameters
-        ----------
-        right : view or data frame
-            A view of another table of the session: the result has every pair of rows that one unit has in both.  A
-            table, or a part of it, can occur in a join only once, and the ``max_rows_per_unit`` of the tables may allow
-            a unit at most 10,000 pairs.  Or a public table with one row for each key: its other columns are added, with
-            bounds and categories taken from it.
-        on : str or list of str
-            The privacy unit, or the key columns; required.
-        how : {"inner", "left"}, default "inner"
-            ``"left"`` is for public tables only.
-        suffixes : pair of str, default ("_x", "_y")
-            Appended to the names of columns that both tables have.
-        **options
-            Arguments of pandas, with the values that change nothing here.
-
-        Raises
-        ------
-        PlanError
-            The join is not of one of these kinds, would join a table with itself, or the keys of the public table
-            are not unique.
-
-        Examples
-        --------
-        >>> import pandas as pd
-        >>> prices = pd.DataFrame({"plan": ["free", "paid"], "price": [0, 90]})
-        >>> df.merge(prices, on="plan").columns
-        ['age', 'cost', 'plan', 'admitted', 'note', 'price']
-        """
-        known = ("left_on", "right_on", "left_index", "right_index", "sort", "copy", "indicator", "validate")
-        check_options("merge", options, self._examples(), *known)
-        pair: Any = suffixes
-        if not isinstance(pair, tuple | list) or [type(suffix) for suffix in pair] != [str, str]:
-            raise PlanError(f"merge: suffixes must be two strings, such as ('_x', '_y'); got {pair!r}")
-        suffixes = (pair[0], pair[1])
-        view = self._view
-        if isinstance(right, Frame):
-            return Frame(view.joined(right._view, on, how, suffixes))
-        columns, key_matches = looked_up(right, on, how, view.columns, suffixes, view.schema)
-        return Frame(replace(view if key_matches is None else view.filtered(key_matches), assigned=columns))
 
     # --- aggregations ------------------------------------------------------------------------------------------
 

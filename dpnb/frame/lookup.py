@@ -1,10 +1,13 @@
-"""A join with a public table whose keys are unique: each of its columns becomes an expression of the key."""
+"""Joins: with another table of the session, and with a public table whose keys are unique.
+
+Each column of a public table becomes an expression of the key.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal, Self
 
 from narwhals.dependencies import is_into_dataframe
 
@@ -14,8 +17,67 @@ from dpnb._plan.expressions.nodes import Expression, IsNull, Lookup, Not
 from dpnb._plan.expressions.rules import dtype_of
 from dpnb._plan.schema import Key, Schema, plain, text_of
 from dpnb.errors import PlanError
+from dpnb.frame.layout import ColumnLayout
+from dpnb.frame.options import check_options
 
 MAX_ROWS = 100_000
+
+
+class Joins(ColumnLayout):
+    """The method of a frame that joins it with another table."""
+
+    __slots__ = ()
+
+    def merge(
+        self,
+        right: Any,
+        on: str | list[str] | None = None,
+        how: Literal["inner", "left"] = "inner",
+        suffixes: tuple[str, str] = ("_x", "_y"),
+        **options: object,
+    ) -> Self:
+        """Join with another table of the session on the privacy unit, or with a public table.
+
+        Parameters
+        ----------
+        right : view or data frame
+            A view of another table of the session: the result has every pair of rows that one unit has in both.  A
+            table, or a part of it, can occur in a join only once, and the ``max_rows_per_unit`` of the tables may allow
+            a unit at most 10,000 pairs.  Or a public table with one row for each key: its other columns are added, with
+            bounds and categories taken from it.
+        on : str or list of str
+            The privacy unit, or the key columns; required.
+        how : {"inner", "left"}, default "inner"
+            ``"left"`` is for public tables only.
+        suffixes : pair of str, default ("_x", "_y")
+            Appended to the names of columns that both tables have.
+        **options
+            Arguments of pandas, with the values that change nothing here.
+
+        Raises
+        ------
+        PlanError
+            The join is not of one of these kinds, would join a table with itself, or the keys of the public table
+            are not unique.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> prices = pd.DataFrame({"plan": ["free", "paid"], "price": [0, 90]})
+        >>> df.merge(prices, on="plan").columns
+        ['age', 'cost', 'plan', 'admitted', 'note', 'price']
+        """
+        known = ("left_on", "right_on", "left_index", "right_index", "sort", "copy", "indicator", "validate")
+        check_options("merge", options, self._examples(), *known)
+        pair: Any = suffixes
+        if not isinstance(pair, tuple | list) or [type(suffix) for suffix in pair] != [str, str]:
+            raise PlanError(f"merge: suffixes must be two strings, such as ('_x', '_y'); got {pair!r}")
+        suffixes = (pair[0], pair[1])
+        view = self._view
+        if isinstance(right, Joins):
+            return type(self)(view.joined(right._view, on, how, suffixes))
+        columns, key_matches = looked_up(right, on, how, view.columns, suffixes, view.schema)
+        return self._of(view if key_matches is None else view.filtered(key_matches), columns)
 
 
 def looked_up(

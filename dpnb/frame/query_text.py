@@ -11,12 +11,14 @@ import ast
 import operator
 import warnings
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Self
 
 from dpnb._plan.schema import Key
 from dpnb.errors import PlanError
-from dpnb.frame.column_expr import ColumnExpr
+from dpnb.frame.column_expr import ColumnExpr, filtered
 from dpnb.frame.examples import examples
+from dpnb.frame.layout import ColumnLayout
+from dpnb.frame.options import check_options
 from dpnb.frame.series import Series
 from dpnb.frame.view import TableView
 
@@ -51,6 +53,57 @@ _ACCESSORS: dict[str, tuple[str, ...]] = {
     "dt": ("year", "quarter", "month", "day", "dayofyear", "dayofweek", "weekday", "hour", "minute", "days"),
     "str": ("startswith", "endswith", "contains", "lower", "upper", "len"),
 }
+
+
+class TextQueries(ColumnLayout):
+    """The methods of a frame that take a condition or an expression as text."""
+
+    __slots__ = ()
+
+    def query(self, expr: str, **options: object) -> Self:
+        """The rows for which a condition is true, written as text; the same view as ``df[condition]``.
+
+        The text is parsed and translated, never evaluated: names are columns (in backticks if they are not
+        identifiers), joined with constants by comparisons, arithmetic, ``and``, ``or``, ``not`` and ``in [...]``.
+
+        Parameters
+        ----------
+        expr : str
+            The condition.
+        **options
+            Arguments of pandas, with the values that change nothing here.
+
+        Raises
+        ------
+        PlanError
+            The text is not such a condition, or names a variable by ``@``.
+
+        Examples
+        --------
+        >>> df.query("age > 65 and plan == 'free'")
+        <private table: age, cost, plan, admitted, note where (age > 65) & (plan == 'free')>
+        """
+        check_options("query", options, self._examples(), "inplace", "engine")
+        return type(self)(filtered(self._view, parsed(expr, self._view, "query")))
+
+    def eval(self, expr: str, **options: object) -> Series:
+        """An expression of columns, written as text as for `query`.
+
+        Parameters
+        ----------
+        expr : str
+            The expression.
+        **options
+            Arguments of pandas, with the values that change nothing here.
+
+        Examples
+        --------
+        >>> df.eval("cost / 12")
+        <private column: cost / 12>
+        """
+        check_options("eval", options, self._examples(), "inplace", "engine")
+        column = parsed(expr, self._view, "eval")
+        return Series(column._view, column._node)
 
 
 def parsed(text: object, view: TableView, verb: str) -> ColumnExpr:

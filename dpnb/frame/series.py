@@ -4,51 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from typing import Any, NoReturn, Self, TypeVar, Unpack
+from typing import Any, NoReturn, Self, Unpack
 
 from dpnb._core.query import Query
 from dpnb._plan.constants import flag
-from dpnb._plan.expressions.dtypes import Timestamp
 from dpnb._plan.expressions.nodes import Expression
-from dpnb._plan.expressions.rules import dtype_of, numeric_dtype_of
 from dpnb._plan.expressions.text import words
-from dpnb._plan.measurements import (
-    AnyView,
-    Count,
-    Measured,
-    PlainView,
-    Proportions,
-)
+from dpnb._plan.measurements import AnyView, Count, Measured, PlainView, Proportions
 from dpnb._plan.plan import GroupLevel
 from dpnb._plan.schema import Key
 from dpnb.copying import safe_repr
 from dpnb.errors import PlanError, UnsupportedError
-from dpnb.frame.aggregations import Aggregations
-from dpnb.frame.bounds import BoundsQuery, bounds_query
-from dpnb.frame.coerce import (
-    EXTREMES,
-    aggregation_for,
-    as_number,
-    description_of,
-    joint_aggregation,
-    number_bins,
-)
+from dpnb.frame.coerce import aggregation_for, joint_aggregation
 from dpnb.frame.column_expr import ColumnExpr, filtered, groups_of
-from dpnb.frame.date_bins import date_bins
+from dpnb.frame.date_bins import cut
 from dpnb.frame.examples import examples, own_words
 from dpnb.frame.options import AGGREGATION, GROUPING, NO_DEFAULT, GroupOptions, check_options
 from dpnb.frame.pipe import applied
-from dpnb.frame.plot import Plot
+from dpnb.frame.plot import Histograms
 from dpnb.frame.public_keys import public_keys
 from dpnb.frame.remedies import REMEDIES
 from dpnb.frame.shares import shares_within
 from dpnb.frame.verbs import is_unknown_function, verb_name, verb_names
 from dpnb.frame.view import TableView
 
-C = TypeVar("C", bound=ColumnExpr)
 
-
-class Series(Aggregations):
+class Series(Histograms):
     """One column of a view, or an expression of its columns.
 
     Examples
@@ -110,94 +91,6 @@ class Series(Aggregations):
         listed = public_keys(self._view, by, keys)
         return self._query(Count(), Proportions() if flag(normalize, "normalize") else PlainView(), by, listed)
 
-    def histogram(self, bins: object = 10) -> Query:
-        """Rows in bins of equal width between the bounds, or between given edges; a bin includes its lower edge.
-
-        Parameters
-        ----------
-        bins : int, or list of float or dates, default 10
-            Number of bins of equal width between the column's bounds; or ascending edges.
-
-        Examples
-        --------
-        >>> df["age"].histogram(bins=[0, 18, 65, 100]).description
-        'count of rows by cut(age, [0, 18, 65, 100])'
-        """
-        edges = cut(self, bins, right=False)
-        return self._query(Count(), by=(GroupLevel(words(self._node), edges._node),))
-
-    def find_bounds(self) -> BoundsQuery:
-        """Narrow bounds for a column whose declared bounds are wide, from one noisy histogram.
-
-        The rows are counted in public bins of 1, 2 and 5 times each power of ten inside the column's bounds.  The
-        answer has the smallest range of bins that are above the noise as its `bounds`, and displays it as
-        ``dpnb.Bounded(low, high)`` and as ``.clip(low, high)``, to copy into a schema or a query.  With the request's
-        ``confidence``, two statements hold together: every bin that is above the noise has rows, and at most the
-        displayed number of rows lie outside the bounds.  At any usual mu the outliers of a single unit are not above
-        the noise, so by design the range does not extend to them.
-
-        Raises
-        ------
-        PlanError
-            The column is not a number, or its bounds lie within one bin.
-
-        Examples
-        --------
-        >>> import dpnb
-        >>> session = dpnb.Session.rehearse(
-        ...     name="people",
-        ...     budget=dpnb.Budget(epsilon=1, delta=1e-6),
-        ...     schema={"wage": dpnb.Bounded(-1e9, 1e9)},
-        ... )
-        >>> query = session.frame["wage"].find_bounds()
-        >>> query.description
-        'bounds of wage'
-        >>> answer = query.release(share=0.1)
-        >>> bounds = answer.bounds or dpnb.Bounded(-1e9, 1e9)
-        >>> session.frame["wage"].clip(bounds.low, bounds.high).mean().preview(share=0.1).fits
-        True
-        """
-        return bounds_query(self._view, self._node)
-
-    def hist(self, bins: object = 10, **drawing: object) -> Query:
-        """The same as `histogram`; its answer has a `plot`.  Arguments of pandas for the drawing have no effect.
-
-        Parameters
-        ----------
-        bins : int, or list of float or dates, default 10
-            Number of bins of equal width between the column's bounds; or ascending edges.
-        **drawing
-            Arguments of pandas for the drawing, which have no effect.
-
-        Examples
-        --------
-        >>> df["age"].hist(bins=5).description
-        'count of rows by cut(age, [0, 20, 40, 60, 80, 100])'
-        """
-        del drawing
-        return self.histogram(bins)
-
-    @property
-    def plot(self) -> Plot:
-        """``plot.hist(bins=20)`` is `histogram`; anything else is drawn from a released answer."""
-        return Plot(self._description(), self._examples(), self.histogram)
-
-    def describe(self, **options: object) -> Query:
-        """Count, mean, `std` and quartiles in one charge: half for the moments, half for the quantiles.
-
-        Parameters
-        ----------
-        **options
-            Arguments of pandas, with the values that change nothing here.
-
-        Examples
-        --------
-        >>> df["age"].describe().description
-        'description of age'
-        """
-        check_options("describe", options, self._examples(), "percentiles", "include", "exclude")
-        return self._query(*description_of(self._number()))
-
     def agg(self, func: object = None, **named: object) -> Query:
         """One aggregation by name, or several in one charge, as in ``agg(["mean", "std"])`` or ``agg(m="mean")``.
 
@@ -243,12 +136,6 @@ class Series(Aggregations):
         )
         built: Query = applied(func, self, (), {}, Query, refusal)
         return built
-
-    def _agg_node(self, verb: object) -> Expression:
-        """The column as the argument of an aggregation: a count takes any column, a quantile also dates."""
-        if verb == "count":
-            return self._node
-        return self._ordered() if verb in EXTREMES else self._number()
 
     def map(
         self, func: object = NO_DEFAULT, na_action: object = None, *, arg: object = NO_DEFAULT, **options: object
@@ -500,48 +387,3 @@ class GroupedExpression(GroupedSeries):
 
     def _new(self, node: Expression) -> Any:
         return type(self)(self._view, node, self._by, self._keys)
-
-
-def cut(x: C, bins: object, right: bool = True, labels: object = None, **options: object) -> C:
-    """Sort numbers or dates into bins between public edges, like `pandas.cut`; the bins can be groups.
-
-    Parameters
-    ----------
-    x : column
-        A numeric column, or dates.
-    bins : list of float or dates, or int
-        Ascending edges, of which the first and last may be infinite for numbers; or the number of bins of equal width
-        between the column's bounds.  Values outside the edges are in no bin.
-    right : bool, default True
-        Whether a bin includes its upper edge (and the first bin its lower edge too) rather than its lower edge.
-    labels : list, optional
-        Names of the bins; by default the intervals as strings.
-    **options
-        Arguments of pandas, with the values that change nothing here, such as ``include_lowest=True``.
-
-    Raises
-    ------
-    PlanError
-        `x` is neither numeric nor a date, the edges do not ascend, or there is not one label for each bin.
-
-    Examples
-    --------
-    >>> import dpnb
-    >>> session = dpnb.Session.rehearse(
-    ...     name="people",
-    ...     budget=dpnb.Budget(epsilon=1, delta=1e-6),
-    ...     schema={"age": dpnb.Bounded(0, 100)},
-    ... )
-    >>> dpnb.cut(session.frame["age"], [0, 18, 65, 100])
-    <private column: cut(age, [0, 18, 65, 100])>
-    """
-    if not isinstance(x, ColumnExpr):
-        raise PlanError(f"cut: takes a column of a private table; got {type(x).__name__}; pandas.cut takes public data")
-    known = ("retbins", "precision", "include_lowest", "duplicates", "ordered")
-    check_options("cut", options, x._examples(), *known)
-    kind = dtype_of(x._node, x._view.schema)
-    if isinstance(kind, Timestamp):
-        return x._new(date_bins(x._node, bins, labels, flag(right, "right"), kind))
-    node = as_number(x._node, x._view.schema)
-    bounds = numeric_dtype_of(node, x._view.schema, "cut")
-    return x._new(number_bins(node, bins, labels, flag(right, "right"), bounds.low, bounds.high))

@@ -10,27 +10,25 @@ a character that has a meaning there is refused unless ``regex=False``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable
+from typing import Generic, TypeVar
 
-from dpnb._plan.constants import constant, flag
+from dpnb._plan.constants import flag
 from dpnb._plan.expressions.choices import RELATIONS
 from dpnb._plan.expressions.dtypes import Categorical, String, described
 from dpnb._plan.expressions.letters import Case, changed_case
 from dpnb._plan.expressions.nodes import ChangeCase, Expression, FillNull, IsIn, MatchText, Or, TextLength, TextRelation
 from dpnb._plan.expressions.rules import dtype_of
-from dpnb._plan.expressions.text import as_operand, operand, words
+from dpnb._plan.expressions.text import operand, words
 from dpnb._plan.schema import Key, Schema, whole_number
 from dpnb.errors import PlanError, UnsupportedError
+from dpnb.frame.coerce import literal_text, position, text_argument, text_arguments
 from dpnb.frame.recoding import is_null, recoded
 from dpnb.frame.unsupported import UnsupportedOperations
 
 Slice = slice
 C = TypeVar("C")
 """The column that a method returns."""
-
-SPECIAL = frozenset(".^$*+?{}[]\\|()")
-"""Characters with a meaning in a regular expression."""
 
 
 class TextMethods(UnsupportedOperations, Generic[C]):
@@ -202,7 +200,7 @@ class TextMethods(UnsupportedOperations, Generic[C]):
         >>> df["plan"].str.slice(0, 1).unique()
         ['f', 'p']
         """
-        part = Slice(*(_index(index) for index in (start, stop, step)))
+        part = Slice(*(position(index) for index in (start, stop, step)))
         if part.step == 0:
             raise PlanError(f"{self._description()}: the step of a slice must not be 0")
         bounds = [("" if index is None else str(index)) for index in (part.start, part.stop, part.step)]
@@ -221,7 +219,7 @@ class TextMethods(UnsupportedOperations, Generic[C]):
         >>> df["plan"].str.get(0).unique()
         ['f', 'p']
         """
-        at = _index(i)
+        at = position(i)
         if at is None:
             raise PlanError(f"{self._description()}: takes a whole number or a slice; got {i!r}")
         return self._category(f"[{at}]", lambda text: text[at] if -len(text) <= at < len(text) else None)
@@ -260,11 +258,8 @@ class TextMethods(UnsupportedOperations, Generic[C]):
         >>> df["plan"].str.replace("free", "none", regex=False).unique()
         ['none', 'paid']
         """
-        old, new, most = (
-            self._literal(pat, "replace", regex=regex, flags=flags),
-            _text(repl, "replace"),
-            whole_number(n),
-        )
+        old, new = literal_text(pat, "replace", self._text, regex=regex, flags=flags), text_argument(repl, "replace")
+        most = whole_number(n)
         if most is None or case is not None:
             raise PlanError(f"{self._description()}.replace: n must be a whole number, and case is not offered")
         return self._category(f"replace({old!r}, {new!r})", lambda text: text.replace(old, new, most))
@@ -298,7 +293,7 @@ class TextMethods(UnsupportedOperations, Generic[C]):
         >>> df["plan"].str.startswith("f")
         <condition: plan.isin(['free'])>
         """
-        return self._match("startswith", [_text(one, "startswith") for one in _several(pat)], na)
+        return self._match("startswith", text_arguments(pat, "startswith"), na)
 
     def endswith(self, pat: str | tuple[str, ...], na: object = None) -> C:
         """Whether the text ends with another one, or with one of several; `na` as for `contains`.
@@ -315,7 +310,7 @@ class TextMethods(UnsupportedOperations, Generic[C]):
         >>> df["plan"].str.endswith("e")
         <condition: plan.isin(['free'])>
         """
-        return self._match("endswith", [_text(one, "endswith") for one in _several(pat)], na)
+        return self._match("endswith", text_arguments(pat, "endswith"), na)
 
     def contains(self, pat: str, case: bool = True, flags: int = 0, na: object = None, regex: bool | None = None) -> C:
         """Whether the text contains a literal one.
@@ -344,7 +339,7 @@ class TextMethods(UnsupportedOperations, Generic[C]):
         >>> df["note"].str.contains("flu", regex=False)
         <condition: note.str.contains('flu')>
         """
-        text = self._literal(pat, "contains", regex=regex, flags=flags)
+        text = literal_text(pat, "contains", self._text, regex=regex, flags=flags)
         return self._match("contains", [text], na, fold=not flag(case, "contains: case"))
 
     # --- construction ------------------------------------------------------------------------------------------
@@ -355,7 +350,7 @@ class TextMethods(UnsupportedOperations, Generic[C]):
         return self._category(f"{case}()", change)
 
     def _stripped(self, name: str, strip: Callable[[str, str | None], str], to_strip: object) -> C:
-        letters = None if to_strip is None else _text(to_strip, name)
+        letters = None if to_strip is None else text_argument(to_strip, name)
         shown = "" if letters is None else repr(letters)
         return self._category(f"{name}({shown})", lambda text: strip(text, letters))
 
@@ -389,39 +384,3 @@ class TextMethods(UnsupportedOperations, Generic[C]):
         categories = [value for value in values if isinstance(value, str)]
         matching = [value for value in categories if any(related(change(value), change(text)) for text in texts)]
         return IsIn(self._text, tuple(matching))
-
-    def _literal(self, pat: object, method: str, *, regex: object, flags: object = 0) -> str:
-        """A text that is to be found literally."""
-        text = _text(pat, method)
-        special = sorted(SPECIAL & set(text))
-        if regex is False or not (special or flags):
-            return text
-        parts = [part for part in text.split("|") if part]
-        written = f"{as_operand(self._text)}.str.{method}"
-        remedy = f"write {written}({text!r}, regex=False) for this text literally"
-        if method == "contains" and len(parts) > 1 and not any(SPECIAL & set(part) for part in parts):
-            remedy = f"write {' | '.join(f'{written}({part!r})' for part in parts)}"
-        raise UnsupportedError(
-            f"{self._description()}.{method}({text!r}): is a regular expression, and only literal texts are found; "
-            f"{remedy}"
-        )
-
-
-def _several(pat: object) -> Iterable[Any]:
-    if isinstance(pat, tuple) and pat:
-        return pat
-    return [pat]
-
-
-def _text(value: object, method: str) -> str:
-    text = constant(value, method) if isinstance(value, str) else None
-    if not isinstance(text, str):
-        raise PlanError(f".str.{method}: takes a text; got {value!r}")
-    return text
-
-
-def _index(value: object) -> int | None:
-    index = whole_number(value)
-    if index is None and value is not None:
-        raise PlanError(f".str[...]: takes whole numbers; got {value!r}")
-    return index

@@ -28,7 +28,7 @@ from dpnb.ledger.node import is_node
 from dpnb.wire.calls import (
     AnyCall,
     CloseMechanism,
-    Compare,
+    CompareWithThreshold,
     LaunchMechanism,
     Release,
     ReleaseBatch,
@@ -57,7 +57,7 @@ def execute_call(mechanisms: Registry, call: AnyCall) -> tuple[int, ...]:
             return (_launch(mechanisms, call).id,)
         case CloseMechanism():
             return _close(mechanisms, call)
-        case Compare():
+        case CompareWithThreshold():
             return _compare(mechanisms, call)
         case RequestBudget():
             return _request_budget(mechanisms.core, call)
@@ -112,7 +112,7 @@ def _close(mechanisms: Registry, call: CloseMechanism) -> tuple[int, ...]:
     return ()
 
 
-def _compare(mechanisms: Registry, call: Compare) -> tuple[int, ...]:
+def _compare(mechanisms: Registry, call: CompareWithThreshold) -> tuple[int, ...]:
     core, scan = mechanisms.core, mechanisms.by_id(call.launch)
     if not isinstance(scan, ThresholdScan):
         raise RequestError(f"compare: needs a launch of the kind {ABOVE_THRESHOLD!r}; got the kind {scan.kind!r}")

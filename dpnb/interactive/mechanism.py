@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from html import escape
 from typing import Any, ClassVar
 
 from dpnb._core.accountant.cost_text import charge_text
@@ -19,7 +18,8 @@ from dpnb.interactive.closing import close_launch
 from dpnb.interactive.protocol import Charged, MechanismState
 from dpnb.ledger import MEMORY, Ledger
 from dpnb.render.numbers import format_cost
-from dpnb.render.page import STYLE, text_or_error, with_timestamp
+from dpnb.render.page import text_or_error
+from dpnb.render.sessions import mechanism_html
 
 
 class SessionMechanism(NotCopyable, ABC):
@@ -127,12 +127,7 @@ class SessionMechanism(NotCopyable, ABC):
         printer.text(repr(self) if cycle else text_or_error(self))
 
     def _repr_html_(self) -> str:
-        rows = "".join(f"<li>{escape(part['name'])}: {escape(part['text'])}</li>" for part in self.parts)
-        part_list = f"<ul>{rows}</ul>" if rows else ""
-        return with_timestamp(
-            f'<div style="{STYLE}"><b>{escape(self.name)}</b> ({escape(self.kind)}, {escape(self.state)}): '
-            f"{escape(self.summary)}{part_list}<div>{escape(self.cost_description)}</div></div>"
-        )
+        return mechanism_html(self._to_dict())
 
 
 def own_query(query: object, branch: str, ledger: Ledger) -> tuple[Plan, AnyView]:

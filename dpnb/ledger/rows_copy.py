@@ -9,7 +9,8 @@ from dpnb.ledger import charge as row
 from dpnb.ledger.chain import ChainHead
 from dpnb.ledger.charge import Charge
 from dpnb.ledger.connection import MEMORY
-from dpnb.ledger.ledger import INSERT, MAX_STORED, Ledger
+from dpnb.ledger.ledger import INSERT, Ledger
+from dpnb.ledger.queries import MAX_STORED
 
 
 class RowsCopy(Ledger):

@@ -18,13 +18,13 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from dpnb._protocol.messages import TARGET, LogChunk, PanelRequest, RequestLog, RequestSnapshot
-from dpnb._protocol.snapshot import VERSION, Explanation, LogEntry, Session, Snapshot
+from dpnb._protocol.messages import TARGET, LogChunk, PanelRequest, RequestSnapshot, RequestWholeLog
+from dpnb._protocol.snapshot import VERSION, ExplanationText, LogEntry, SessionSnapshot, Snapshot
 from dpnb.errors import DpnbError
 from dpnb.render.explanations import EXPLANATIONS
 from dpnb.threads import ThreadTask
 
-Sessions = list[Session]
+Sessions = list[SessionSnapshot]
 """Snapshots of sessions, most recently used first."""
 
 Log = Callable[[str, int, int], tuple[int, list[LogEntry]]]
@@ -32,7 +32,7 @@ Log = Callable[[str, int, int], tuple[int, list[LogEntry]]]
 
 Send = Callable[[dict[str, object]], None]
 
-EXPLAINED = [Explanation(explained.id, explained.title, explained.full_text) for explained in EXPLANATIONS]
+EXPLAINED = [ExplanationText(explained.id, explained.title, explained.full_text) for explained in EXPLANATIONS]
 
 LOG_ROWS = 500
 """Number of rows in one message of a whole log."""
@@ -135,7 +135,7 @@ class Panel:
         match request:
             case RequestSnapshot():
                 self.publish()
-            case RequestLog(session=session):
+            case RequestWholeLog(session=session):
                 self._send_log(session)
 
     def _send_log(self, session: str) -> None:

@@ -34,7 +34,7 @@ class OpenAttribute:
     text: str
 
 
-Token = tuple[int, str, int, int]
+CodeToken = tuple[int, str, int, int]
 """Type, text, and where it begins and ends in the code."""
 
 
@@ -54,12 +54,12 @@ def at_cursor(code: str) -> OpenString | OpenAttribute | None:
     return OpenAttribute(owner, name) if owner else None
 
 
-def _tokens(code: str) -> list[Token]:
+def _tokens(code: str) -> list[CodeToken]:
     """The tokens, as far as the code has any; spaces and comments omitted."""
     starts = [0]
     for line in code.splitlines(keepends=True):
         starts.append(starts[-1] + len(line))
-    found: list[Token] = []
+    found: list[CodeToken] = []
     skipped = (tokenize.COMMENT, tokenize.NL, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER, tokenize.ENCODING)
     try:
         for token in tokenize.generate_tokens(io.StringIO(code).readline):
@@ -100,7 +100,7 @@ def _open_string(code: str) -> int | None:
     return start
 
 
-def _string(code: str, tokens: list[Token], start: int) -> OpenString | None:
+def _string(code: str, tokens: list[CodeToken], start: int) -> OpenString | None:
     begun = code[start:]
     prefix = begun[: len(begun) - len(begun.lstrip("rRuUbBfFtT"))]
     mark = next((one for one in MARKS if begun.startswith(one, len(prefix))), "")
@@ -116,7 +116,7 @@ def _string(code: str, tokens: list[Token], start: int) -> OpenString | None:
     return OpenString(text, mark, "", owner, bracket)
 
 
-def _owner(code: str, tokens: list[Token]) -> tuple[str, str]:
+def _owner(code: str, tokens: list[CodeToken]) -> tuple[str, str]:
     """The code before the innermost open bracket that belongs to something, and that bracket."""
     still_open: list[int] = []
     for index, (_, text, _, _) in enumerate(tokens):
@@ -131,7 +131,7 @@ def _owner(code: str, tokens: list[Token]) -> tuple[str, str]:
     return "", ""
 
 
-def _primary(code: str, tokens: list[Token]) -> str:
+def _primary(code: str, tokens: list[CodeToken]) -> str:
     """The name, with its attributes, calls and subscripts, that the tokens end with; empty for anything else."""
     index = len(tokens) - 1
     while index >= 0:

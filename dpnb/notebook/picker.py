@@ -18,7 +18,7 @@ import traitlets
 from IPython.display import DisplayHandle, display
 
 from dpnb._core.query import Query
-from dpnb._protocol.messages import AskCurator, PickerRequest, Reconnect, Refresh, Release, ReleaseCount
+from dpnb._protocol.messages import AskCurator, PickerRequest, Reconnect, Refresh, ReleaseCount, ReleaseOption
 from dpnb.accounting.exact import exact, from_text
 from dpnb.errors import ConfirmationRequired, DpnbError, RequestError
 from dpnb.notebook import asking, cell_context, count_step, panel, picker_state, progress_line, snapshots, widgets
@@ -106,7 +106,7 @@ class Picker(anywidget.AnyWidget):
                     self._renew()
                 case Reconnect():
                     snapshots.reconnect()
-                case Release() as request:
+                case ReleaseOption() as request:
                     self._release(request)
                 case ReleaseCount() as request:
                     self._release_count(request)
@@ -116,7 +116,7 @@ class Picker(anywidget.AnyWidget):
     def _show_progress(self, text: str, done: bool) -> None:
         self.progress = "" if done else text
 
-    def _release(self, request: Release) -> None:
+    def _release(self, request: ReleaseOption) -> None:
         """Release with the target of an option, and replace the picker by the answer."""
         answer = self._answer(self._query, request)
         if answer is not None:
@@ -143,7 +143,7 @@ class Picker(anywidget.AnyWidget):
         else:
             self._renew(asked=asked, completed_request=request.id)
 
-    def _answer(self, query: Query | None, request: Release | ReleaseCount) -> Answer | None:
+    def _answer(self, query: Query | None, request: ReleaseOption | ReleaseCount) -> Answer | None:
         """The answer to a request; None after a refusal, which is shown."""
         try:
             if query is None:

@@ -38,12 +38,12 @@ def reconnect() -> None:
         connection.refresh()
 
 
-def sessions() -> list[protocol.Session]:
+def sessions() -> list[protocol.SessionSnapshot]:
     """One snapshot for each session, most recently used first; an unreadable session does not hide the others."""
     return [_snapshot(session) for session in live()]
 
 
-def _snapshot(session: BaseSession) -> protocol.Session:
+def _snapshot(session: BaseSession) -> protocol.SessionSnapshot:
     try:
         return snapshot.snapshot(session)
     except DpnbError as error:

@@ -13,7 +13,7 @@ import msgspec
 import traitlets
 
 from dpnb._protocol.messages import PanelRequest, Reconnect
-from dpnb._protocol.snapshot import Session
+from dpnb._protocol.snapshot import SessionSnapshot
 from dpnb.notebook import cell_context, panel, snapshots
 
 _STATIC = Path(__file__).parent / "static"
@@ -37,7 +37,7 @@ def asset(name: str) -> Path | str:
 class Gauges(anywidget.AnyWidget):
     """The gauges of one session.
 
-    `state` is a `Session` of the protocol as JSON; its log is empty, since only the panel shows it.
+    `state` is a `SessionSnapshot` of the protocol as JSON; its log is empty, since only the panel shows it.
     """
 
     _esm = asset("gauges.js")
@@ -66,7 +66,7 @@ _shown: dict[str, Gauges] = {}
 """The widget of each displayed session; every display of it is a view of the same state."""
 
 
-def gauges(session: Session) -> Gauges:
+def gauges(session: SessionSnapshot) -> Gauges:
     """Return the updated live gauges of a session; every flush of the panel updates them."""
     key = session.id
     widget = _shown.get(key)
@@ -78,7 +78,7 @@ def gauges(session: Session) -> Gauges:
     return widget
 
 
-def mimebundle(session: Session, *, text: str, html: str) -> dict[str, object]:
+def mimebundle(session: SessionSnapshot, *, text: str, html: str) -> dict[str, object]:
     """A session's gauges in every MIME type: live for widgets, and static.
 
     `text` is for a terminal, and `html` for a notebook that was opened without a kernel.
@@ -98,7 +98,7 @@ def live(widget: anywidget.AnyWidget, view: str) -> dict[str, object]:
     return {**others, LIVE: {"model_id": widget.model_id, "view": view}}
 
 
-def _follow(sessions: list[Session]) -> None:
+def _follow(sessions: list[SessionSnapshot]) -> None:
     """Update every displayed widget with the state that was just sent to the panel."""
     for session in sessions:
         widget = _shown.get(session.id)
@@ -106,6 +106,6 @@ def _follow(sessions: list[Session]) -> None:
             widget.state = _without_log(session)
 
 
-def _without_log(session: Session) -> dict[str, object]:
+def _without_log(session: SessionSnapshot) -> dict[str, object]:
     state: dict[str, object] = msgspec.to_builtins(msgspec.structs.replace(session, log=[]))
     return state

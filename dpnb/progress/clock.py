@@ -115,7 +115,7 @@ def at(stage: Stage) -> Iterator[None]:
         task.stage = before
 
 
-class _Clock:
+class _ProgressThread:
     """A thread that shows the progress of a task, in the context of the thread that began the task.
 
     The context matters in a notebook: it determines the cell of a display.
@@ -164,11 +164,11 @@ class _Clock:
         return True
 
 
-def _clock(watched: ProgressTask) -> _Clock | None:
+def _clock(watched: ProgressTask) -> _ProgressThread | None:
     """The clock of a task; None if there is no display."""
     begin = _show[-1] if _show else terminal.line
     show_text = _harmless(begin)
-    return None if show_text is None else _Clock(watched, show_text)
+    return None if show_text is None else _ProgressThread(watched, show_text)
 
 
 def _harmless(act: Callable[[], T]) -> T | None:

@@ -18,7 +18,7 @@ from dpnb.remote.events import ServiceConnection
 from dpnb.remote.failures import MAX_SHOWN, printable, unreadable
 from dpnb.remote.ledger_copy import LedgerCopy
 from dpnb.session.base import BaseSession
-from dpnb.session.disclosure.division import Scope
+from dpnb.session.disclosure.division import StatementScope
 from dpnb.wire.replies import Table
 
 
@@ -59,7 +59,7 @@ class RemoteSession(BaseSession):
                 raise unreadable(channel.where)
             account = account.for_analyst(part)
         self._channel, self._copy = channel, copy
-        self._rows_of = Scope(is_copy=True, analyst=table.analyst if table.mode == "reserved" else None)
+        self._rows_of = StatementScope(is_copy=True, analyst=table.analyst if table.mode == "reserved" else None)
         self._connection = ServiceConnection(copy)
         tables = metadata.tables.arranged(table.columns)
         tables.engine = printable(table.engine[:MAX_SHOWN])

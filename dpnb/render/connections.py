@@ -14,7 +14,7 @@ DIMMED = "filter:grayscale(1);opacity:.75"
 """Style of figures that are out of date: without colour, and still readable."""
 
 
-class State(Protocol):
+class ConnectionState(Protocol):
     """A connection, or its record in a snapshot."""
 
     @property
@@ -27,7 +27,7 @@ class State(Protocol):
     def text(self) -> str: ...  # noqa: D102
 
 
-def connection_lines(connection: State | None) -> list[str]:
+def connection_lines(connection: ConnectionState | None) -> list[str]:
     """Where the table is, and its state; nothing for a local session."""
     if connection is None:
         return []
@@ -37,7 +37,7 @@ def connection_lines(connection: State | None) -> list[str]:
     return [where, f"{_sentence(connection.text)} {LAST_KNOWN}"]
 
 
-def connection_html(connection: State | None) -> str:
+def connection_html(connection: ConnectionState | None) -> str:
     """The lines as HTML; a state that is not current stands out."""
     if connection is None:
         return ""

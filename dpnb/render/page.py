@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from html import escape
 
 from dpnb.errors import DpnbError
+from dpnb.results.display import to_html
 
 STYLE = (
     "font-family:var(--jp-ui-font-family,system-ui,sans-serif);font-size:var(--jp-ui-font-size1,13px);line-height:1.4;"
@@ -21,6 +22,12 @@ CHART_WIDTH = 220
 def with_notice(notice: str | None, lines: Iterable[str]) -> str:
     """Lines of text below a notice about the whole session, such as that of a rehearsal."""
     return "\n".join([*([notice] if notice else []), *lines])
+
+
+@to_html.register
+def error_html(error: DpnbError) -> str:
+    """The message of an error, where a value could not be computed."""
+    return escape(str(error))
 
 
 def box_html(notice: str | None, title: str, *parts: str) -> str:

@@ -13,7 +13,7 @@ from dpnb.errors import printable
 from dpnb.render.report_style import CSS, POLICY
 from dpnb.results.display import to_page
 from dpnb.results.report import Report
-from dpnb.results.report_parts import BudgetPart, Release, Table
+from dpnb.results.report_parts import ReportedPart, ReportedRelease, ReportedTable
 
 DATA = "dpnb-statement"
 """Id of the element that contains the JSON."""
@@ -145,7 +145,7 @@ def _number(number: float | None) -> str:
     return "" if number is None else display_up(number, 6)
 
 
-def _declared(table: Table) -> list[str]:
+def _declared(table: ReportedTable) -> list[str]:
     name = f" {table.name}" if table.name else ""
     rows = [(one.name, one.kind, one.values, one.outside, one.missing) for one in table.columns]
     head = ("Column", "Type", "Values", "Outside the bounds", "Counts as missing")
@@ -153,7 +153,7 @@ def _declared(table: Table) -> list[str]:
     return [f"<p>{_text(unit)}</p>", _table(f"Columns of the table{name}", head, rows)]
 
 
-def _parts(parts: tuple[BudgetPart, ...]) -> str:
+def _parts(parts: tuple[ReportedPart, ...]) -> str:
     rows = [
         (
             f"{one.level} {one.name}",
@@ -180,7 +180,7 @@ def _requests(report: Report) -> str:
     return _table("Requests, oldest first", head, rows, first="number", wide=head.index("Request"))
 
 
-def _request(one: Release, several: bool, answers: bool) -> list[str]:
+def _request(one: ReportedRelease, several: bool, answers: bool) -> list[str]:
     query = one.query if one.inside is None else f"{one.query} (inside {one.inside})"
     query += "" if one.status == "released" else f" ({one.status}: charged without an answer)"
     loss = one.loss

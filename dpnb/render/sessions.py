@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Mapping
 from html import escape
+from typing import Any
 
-from dpnb._protocol.snapshot import Gauge, Session
+from dpnb._protocol.snapshot import Gauge, SessionSnapshot
 from dpnb.accounting.odometers import OdometerKind
 from dpnb.errors import printable
 from dpnb.render.connections import DIMMED, connection_html, connection_lines
-from dpnb.render.page import FAINT, LOUD, STYLE, as_of_now, notice_html
+from dpnb.render.page import FAINT, LOUD, STYLE, as_of_now, notice_html, with_timestamp
 
 METER_WIDTH = 240
 TEXT_WIDTH = 110
@@ -24,12 +26,12 @@ NO_FILTER_NOTE = "valid at every moment; choose one in advance"
 """Of time-uniform odometers without a budget, where no filter guarantees anything."""
 
 
-def render_text(state: Session) -> str:
+def render_text(state: SessionSnapshot) -> str:
     """A session's state for a terminal; control characters from the ledger are escaped."""
     return "\n".join(map(printable, _lines(state)))
 
 
-def _lines(state: Session) -> list[str]:
+def _lines(state: SessionSnapshot) -> list[str]:
     lines = [f"dpnb session {state.name}: {state.guarantee}"]
     if state.notice:
         lines.insert(0, state.notice)
@@ -59,12 +61,12 @@ def _lines(state: Session) -> list[str]:
     return lines
 
 
-def _steps(state: Session) -> list[str]:
+def _steps(state: SessionSnapshot) -> list[str]:
     width = max(len(step.code) for step in state.next_steps)
     return [f"    {step.code:<{width}}  # {step.text}" for step in state.next_steps]
 
 
-def render_html(state: Session) -> str:
+def render_html(state: SessionSnapshot) -> str:
     """A session's state as static HTML with a timestamp, for closed notebooks and exports."""
     meters = "".join(_meter(gauge) for gauge in state.gauges)
     is_dimmed = state.connection is not None and not state.connection.is_current
@@ -78,12 +80,23 @@ def render_html(state: Session) -> str:
     )
 
 
-def _participation(state: Session) -> str:
+def mechanism_html(mechanism: Mapping[str, Any], more: str = "") -> str:
+    """An interactive mechanism, whose fields are those of `dpnb._protocol.snapshot.Mechanism`; and more HTML below."""
+    rows = "".join(f"<li>{escape(part['name'])}: {escape(part['text'])}</li>" for part in mechanism["parts"])
+    part_list = f"<ul>{rows}</ul>" if rows else ""
+    return with_timestamp(
+        f'<div style="{STYLE}"><b>{escape(mechanism["name"])}</b> ({escape(mechanism["kind"])}, '
+        f"{escape(mechanism['state'])}): {escape(mechanism['text'])}{part_list}"
+        f"<div>{escape(mechanism['description'])}</div></div>{more}"
+    )
+
+
+def _participation(state: SessionSnapshot) -> str:
     """Which units take part, under individual accounting."""
     return f"<div>{escape(state.participation)}</div>" if state.participation else ""
 
 
-def _next(state: Session) -> str:
+def _next(state: SessionSnapshot) -> str:
     """What to do first, until a query has been released."""
     items = "".join(f"<li>{escape(step.text)} <code>{escape(step.code)}</code></li>" for step in state.next_steps)
     return f"<div>What to do next:</div><ul>{items}</ul>" if items else ""
@@ -105,7 +118,7 @@ def _meter(gauge: Gauge) -> str:
     )
 
 
-def _lists(state: Session) -> str:
+def _lists(state: SessionSnapshot) -> str:
     """The filters, the odometers and the mechanisms, collapsed."""
     sections = [(EACH_FILTER, _filters(state))] if state.filters else []
     for kind in ODOMETER_NOTES:
@@ -116,11 +129,11 @@ def _lists(state: Session) -> str:
     return "".join(f"<details><summary>{escape(title)}</summary>{_table(rows)}</details>" for title, rows in sections)
 
 
-def _filters(state: Session) -> list[tuple[str, str]]:
+def _filters(state: SessionSnapshot) -> list[tuple[str, str]]:
     return [(line.label + (" (enforced)" if line.enforced else ""), line.text) for line in state.filters]
 
 
-def _odometers(state: Session, kind: OdometerKind) -> list[tuple[str, str]]:
+def _odometers(state: SessionSnapshot, kind: OdometerKind) -> list[tuple[str, str]]:
     """The odometers of one kind; while they pause, one sentence for all of them."""
     lines = [line for line in state.odometers if line.kind == kind]
     if lines and kind == "time-uniform" and state.odometers_paused:
@@ -128,12 +141,12 @@ def _odometers(state: Session, kind: OdometerKind) -> list[tuple[str, str]]:
     return [(line.label, line.description) for line in lines]
 
 
-def _note(kind: OdometerKind, state: Session) -> str:
+def _note(kind: OdometerKind, state: SessionSnapshot) -> str:
     """How the bounds of a kind of odometer may be used."""
     return NO_FILTER_NOTE if kind == "time-uniform" and not state.filters else ODOMETER_NOTES[kind]
 
 
-def _mechanisms(state: Session) -> list[tuple[str, str]]:
+def _mechanisms(state: SessionSnapshot) -> list[tuple[str, str]]:
     return [(one.name, f"{one.kind}, {one.state}: {one.text}") for one in state.mechanisms]
 
 

@@ -28,7 +28,7 @@ ORDERED = (Cut, ExtractDatePart, Period)
 """Expressions whose values have an order that is not that of their labels."""
 
 
-class Origin(Protocol):
+class SessionReference(Protocol):
     """The part of its session that an answer uses; the answer has no other reference to the session."""
 
     def refine(self, answer: Answer, **target: Any) -> Answer:
@@ -67,7 +67,7 @@ class Answer(Estimates):
     worst_case : bool
         Whether the cost is the charge of a unit that the query affects in full; other units were charged less or
         nothing.
-    origin : Origin
+    origin : SessionReference
         Reference to the session; that of a copy refuses.
 
     Examples
@@ -90,7 +90,7 @@ class Answer(Estimates):
     total_loss: GDP
     n_observations: int
     time: str
-    origin: Origin
+    origin: SessionReference
     worst_case: bool = False
 
     def refine(

@@ -10,15 +10,11 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-import numpy as np
-
-from dpnb._plan.schema import Key, plain, whole_number
+from dpnb._plan.schema import Key, plain
 from dpnb.errors import RequestError
-from dpnb.results.index import COLUMNS
+from dpnb.results.index import COLUMNS, MAX_DECIMALS, decimals_of, flag_of, level_of, order_of, row_count
 
 E = TypeVar("E")
-
-MAX_DECIMALS = 300
 
 
 class PandasMethods(Generic[E]):
@@ -173,7 +169,7 @@ class PandasMethods(Generic[E]):
         """
         _, members = self._rows("sort_values")
         values, words = self._sorting_values(by, members, "sort_values")
-        order = _order(values, _flag(ascending, "ascending"))
+        order = order_of(values, flag_of(ascending, "ascending"))
         return self._arranged(order, members, f"sorted by {words}{'' if ascending else ', largest first'}")
 
     def sort_index(self, *, level: object = None, ascending: bool = True) -> E:
@@ -197,13 +193,17 @@ class PandasMethods(Generic[E]):
         """
         labels, members = self._rows("sort_index")
         if self.names:
-            levels = range(len(self.names) - self.is_two_way) if level is None else [self._level(level, "sort_index")]
+            levels = (
+                range(len(self.names) - self.is_two_way)
+                if level is None
+                else [level_of(self.names, level, "sort_index")]
+            )
             ranks = [(at, self._ranks(at)) for at in levels]
             keys = [tuple(ranked[self.keys[own[0]][at]] for at, ranked in ranks) for own in members]
         else:
             keys = [(isinstance(label, str), label) for label in labels]
         order = sorted(range(len(labels)), key=keys.__getitem__)
-        if not _flag(ascending, "ascending"):
+        if not flag_of(ascending, "ascending"):
             order = order[::-1]
         return self._arranged(order, members, f"sorted by key{'' if ascending else ', last first'}")
 
@@ -299,9 +299,9 @@ class PandasMethods(Generic[E]):
             unknown = [label for label in decimals if label not in labels]
             if unknown:
                 raise RequestError(f"round: {unknown[0]!r} is not a statistic; {self._known_columns()}")
-            digits = [_decimals(decimals.get(label, MAX_DECIMALS)) for label in labels]
+            digits = [decimals_of(decimals.get(label, MAX_DECIMALS)) for label in labels]
             return self._rounded(digits, "rounded")
-        count = _decimals(decimals)
+        count = decimals_of(decimals)
         return self._rounded([count] * len(labels), f"rounded to {count} decimal{'' if count == 1 else 's'}")
 
     def __round__(self, decimals: int = 0) -> E:
@@ -342,7 +342,7 @@ class PandasMethods(Generic[E]):
                 f"unstack: needs groups of several levels, with one number each; got {self.description}; use .estimate "
                 "for a DataFrame with one column for each statistic"
             )
-        last = self._level(level, "unstack")
+        last = level_of(self.names, level, "unstack")
         levels = [*(at for at in range(len(self.names)) if at != last), last]
         outer = list(dict.fromkeys(tuple(key[at] for at in levels[:-1]) for key in self.keys))
         inner = list(dict.fromkeys(key[last] for key in self.keys))
@@ -377,7 +377,7 @@ class PandasMethods(Generic[E]):
 
     def _slice(self, n: object, verb: str, cut: Callable[[range, int], range], words: str) -> E:
         labels, members = self._rows(verb)
-        count = _count(n, verb)
+        count = row_count(n, verb)
         kept = cut(range(len(labels)), count)
         if not kept:
             raise RequestError(f"{verb}: must keep at least one row; got n={count} of {len(labels)} rows")
@@ -385,47 +385,10 @@ class PandasMethods(Generic[E]):
 
     def _extreme(self, n: object, columns: object, verb: str, *, ascending: bool) -> E:
         _, members = self._rows(verb)
-        count = _count(n, verb)
+        count = row_count(n, verb)
         values, words = self._sorting_values(columns, members, verb)
         if count < 1:
             raise RequestError(f"{verb}: n must be at least 1; got {count}")
-        order = _order(values, ascending)[:count]
+        order = order_of(values, ascending)[:count]
         size = "smallest" if ascending else "largest"
         return self._arranged(order, members, f"the {len(order)} {size} of {len(members)} by {words}")
-
-    def _level(self, level: object, verb: str) -> int:
-        """The index of a level by its name or number."""
-        if isinstance(level, str) and level in self.names:
-            return int(self.names.index(level))
-        number = whole_number(level)
-        if number is not None and -len(self.names) <= number < len(self.names):
-            return number % len(self.names)
-        raise RequestError(
-            f"{verb}: level must be one of {', '.join(map(repr, self.names))}, or its number; got {level!r}"
-        )
-
-
-def _order(values: list[float], ascending: bool) -> list[int]:
-    """The indices of the sorted values; equal ones keep their order, unknown ones are last."""
-    sign = 1.0 if ascending else -1.0
-    return sorted(range(len(values)), key=lambda row: (math.isnan(values[row]), sign * values[row]))
-
-
-def _count(n: object, verb: str) -> int:
-    number = whole_number(n)
-    if number is None:
-        raise RequestError(f"{verb}: n must be a whole number; got {n!r}")
-    return number
-
-
-def _decimals(decimals: object) -> int:
-    number = whole_number(decimals)
-    if number is None or abs(number) > MAX_DECIMALS:
-        raise RequestError(f"round: decimals must be a whole number up to {MAX_DECIMALS}; got {decimals!r}")
-    return number
-
-
-def _flag(value: object, name: str) -> bool:
-    if isinstance(value, bool | np.bool_):
-        return bool(value)
-    raise RequestError(f"{name}: must be True or False; got {value!r}")

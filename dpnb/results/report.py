@@ -15,17 +15,17 @@ from dpnb.results.display import Displayed, to_page
 from dpnb.results.report_parts import (
     FORMAT,
     KIND,
-    Act,
     Division,
-    Filter,
     Guarantee,
-    Mechanism,
     Readings,
-    Release,
+    ReportedAct,
+    ReportedFilter,
+    ReportedMechanism,
+    ReportedRelease,
+    ReportedTable,
     Section,
     Source,
     Subject,
-    Table,
     Unit,
     Written,
 )
@@ -56,19 +56,19 @@ class Report(Displayed, msgspec.Struct, frozen=True, forbid_unknown_fields=True)
         Who is protected, and which tables are neighbours.
     guarantee : Guarantee
         What was promised.
-    filter : Filter
+    filter : ReportedFilter
         How it is enforced, and how much was charged.
     division : Division
         How the budget is divided among analysts.
     readings : Readings
         What has been lost so far.
-    releases : tuple of Release
+    releases : tuple of ReportedRelease
         Every request that was charged.
-    mechanisms : tuple of Mechanism
+    mechanisms : tuple of ReportedMechanism
         The interactive mechanisms.
-    acts : tuple of Act
+    acts : tuple of ReportedAct
         The curator's decisions about the budget.
-    tables : tuple of Table
+    tables : tuple of ReportedTable
         The declared columns and limits.
     table_versions : tuple of str
         The versions of the table that were queried.
@@ -97,13 +97,13 @@ class Report(Displayed, msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     sections: Annotated[tuple[Section, ...], Meta(description="The statement in sentences.")]
     unit: Unit
     guarantee: Guarantee
-    filter: Filter
+    filter: ReportedFilter
     division: Division
     readings: Readings
-    releases: Annotated[tuple[Release, ...], Meta(description="Every request that was charged, oldest first.")]
-    mechanisms: Annotated[tuple[Mechanism, ...], Meta(description="The interactive mechanisms.")]
-    acts: Annotated[tuple[Act, ...], Meta(description="Requests and decisions about the budget.")]
-    tables: Annotated[tuple[Table, ...], Meta(description="The declared tables, by name.")]
+    releases: Annotated[tuple[ReportedRelease, ...], Meta(description="Every request that was charged, oldest first.")]
+    mechanisms: Annotated[tuple[ReportedMechanism, ...], Meta(description="The interactive mechanisms.")]
+    acts: Annotated[tuple[ReportedAct, ...], Meta(description="Requests and decisions about the budget.")]
+    tables: Annotated[tuple[ReportedTable, ...], Meta(description="The declared tables, by name.")]
     table_versions: Annotated[tuple[str, ...], Meta(description="The versions of the table that were queried.")]
     methods_paragraph: Annotated[str, Meta(description="A paragraph for the methods section of a paper.")]
     registry_entry: Annotated[str, Meta(description="An entry for the registry of deployments, in YAML.")]

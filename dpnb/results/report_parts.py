@@ -14,14 +14,14 @@ from dpnb._plan.schema import ColumnType
 
 KIND = "dpnb disclosure statement"
 FORMAT = 1
-"""Number of the JSON format; it rises with any change of the schema."""
+"""Number of the JSON format; it rises with any change of what the schema accepts."""
 
 TIME = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$"
 VERSION = r"^[0-9][0-9A-Za-z.+-]{0,39}$"
 """What does not follow from the ledger has a narrow form, so that no other text can be put into a statement."""
 
-Mode = Literal["not divided", "pooled", "reserved"]
-Status = Literal["released", "reserved", "failed"]
+DivisionMode = Literal["not divided", "pooled", "reserved"]
+ReleaseStatus = Literal["released", "reserved", "failed"]
 
 
 def _about(text: str) -> Meta:
@@ -83,7 +83,7 @@ class Guarantee(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     on_exhausted: Annotated[str | None, _about("Under individual accounting, what happens to a unit that cannot pay.")]
 
 
-class Filter(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ReportedFilter(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The rule that refuses a request which would exceed the budget."""
 
     name: Annotated[str, _about("Name of the filter, as in Session(filter=...); none without a budget.")]
@@ -95,7 +95,7 @@ class Filter(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     left_share: Annotated[str | None, _about("The share that is left, rounded down.")]
 
 
-class Column(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ReportedColumn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A column that queries may use, as the curator declared it."""
 
     name: Annotated[str, _about("Name of the column.")]
@@ -106,7 +106,7 @@ class Column(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     declared: Annotated[ColumnType, _about("The whole declaration.")]
 
 
-class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ReportedTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A private table: its privacy unit, the limits of one unit's contribution, and its columns."""
 
     name: Annotated[str, _about("Name of the table; empty for a single one.")]
@@ -116,7 +116,7 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     max_groups: Annotated[int | None, _about("At most this many groups of a unit count.")]
     max_rows_per_group: Annotated[int | None, _about("At most this many rows of a unit count in one group.")]
     max_norm: Annotated[float | None, _about("Norm of a unit's contribution, in multiples of the longest row.")]
-    columns: Annotated[tuple[Column, ...], _about("The declared columns, by name.")]
+    columns: Annotated[tuple[ReportedColumn, ...], _about("The declared columns, by name.")]
 
 
 class Unit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -128,7 +128,7 @@ class Unit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     public_units: Annotated[int | None, _about("The number of units, if the curator declared it to be public.")]
 
 
-class BudgetPart(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ReportedPart(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A part of the budget for a project or an analyst."""
 
     row: Annotated[int, _about("Row of the ledger that made it.")]
@@ -144,12 +144,12 @@ class BudgetPart(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Division(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How the budget is divided among analysts, and what that assumes."""
 
-    mode: Annotated[Mode, _about("Whether each analyst has a guarantee (reserved), or all share one (pooled).")]
+    mode: Annotated[DivisionMode, _about("Whether each analyst has a guarantee (reserved), or all share one (pooled).")]
     assumptions: Annotated[tuple[str, ...], _about("What follows from that, and what it assumes.")]
-    parts: Annotated[tuple[BudgetPart, ...], _about("The parts of projects and analysts.")]
+    parts: Annotated[tuple[ReportedPart, ...], _about("The parts of projects and analysts.")]
 
 
-class Release(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ReportedRelease(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A request that was charged.  A request whose answer was computed from recorded answers has no row."""
 
     row: Annotated[int, _about("Row of the ledger.")]
@@ -167,12 +167,14 @@ class Release(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     charged: Annotated[str | None, _about("What the filter was charged, if that is not the loss.")]
     share: Annotated[str | None, _about("Its share of the budget, rounded up.")]
     table_version: Annotated[str, _about("Version of the table, as the curator declared it.")]
-    status: Annotated[Status, _about("reserved: charged without an answer yet; failed: charged without an answer.")]
+    status: Annotated[
+        ReleaseStatus, _about("reserved: charged without an answer yet; failed: charged without an answer.")
+    ]
     error: Annotated[str | None, _about("Half-width of its intervals, if answers are included: it may depend on them.")]
     answer: Annotated[str | None, _about("The released answer in words, if answers are included.")]
 
 
-class Mechanism(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ReportedMechanism(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """An interactive mechanism: several answers for a loss that was charged at its launch, or as they are given."""
 
     row: Annotated[int, _about("Row of the ledger that launched it.")]
@@ -183,7 +185,7 @@ class Mechanism(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     closed_by: Annotated[int | None, _about("Row that closed it; null while it is open.")]
 
 
-class Act(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ReportedAct(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A decision of the curator's about the budget, or an analyst's request for one, which is a row of the ledger."""
 
     row: Annotated[int, _about("Row of the ledger.")]

@@ -12,8 +12,7 @@ import logging
 import math
 import re
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
 from time import monotonic
 from typing import Any
@@ -23,7 +22,6 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
-from starlette.requests import ClientDisconnect
 from starlette.requests import Request as HttpRequest
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
@@ -31,47 +29,41 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from dpnb.copying import NotCopyable
 from dpnb.errors import AccessDenied, DpnbError, InvalidValueError, LedgerReplaced, ServiceUnavailable
-from dpnb.service import connections
 from dpnb.service.acts import act, audit_page
-from dpnb.service.connections import keep_connection
-from dpnb.service.events import ChangeFeed
 from dpnb.service.failures import FailedLogins
 from dpnb.service.free_work import FreeWork, TooMuch
-from dpnb.service.grid import TimeGrid, assumed_rows
-from dpnb.service.hosts import is_loopback
+from dpnb.service.http import STOPPING_SECONDS, PiecewiseResponse, client_of, keep_connection, read_body
 from dpnb.service.hub import HubIdentities
 from dpnb.service.identities import Identities, Valid
-from dpnb.service.limits import RequestRate
+from dpnb.service.limits import (
+    FAILED_TOO_OFTEN,
+    TOO_MANY_OPEN,
+    TOO_MUCH_WORK,
+    TOO_OFTEN,
+    OpenRequests,
+    RequestRate,
+)
 from dpnb.service.log import log, log_login
-from dpnb.service.metrics import Metrics
-from dpnb.service.opening import AnalystSession, OpenTable
+from dpnb.service.opening import OpenTable
 from dpnb.service.plans import plan_page
-from dpnb.service.requests import TOO_MUCH_WORK, UNAUTHORIZED, RequestRunner
-from dpnb.service.settings import Limits
+from dpnb.service.requests import UNAUTHORIZED
+from dpnb.service.served import Rules, ServedAnalyst, ServedTable
 from dpnb.service.state import table_state
-from dpnb.service.stored import StoredRows
 from dpnb.service.tokens import LONGEST_TOKEN, ROLES, Identity, Role, TokenStore
 from dpnb.wire import VERSION
 from dpnb.wire.acts import ACTS
 from dpnb.wire.decoding import HEAD
 from dpnb.wire.errors import WireError
 from dpnb.wire.limits import MAX_BODY, MAX_INTEGER, MAX_PENDING
-from dpnb.wire.replies import Changed, Refused
+from dpnb.wire.replies import Refused
 
 BODY_SECONDS = 60.0
 """Time that a client has to send a body."""
 
-UNREAD_REPLIES = 2
-"""Replies with rows of one person that are made or written at once; others wait for them, in memory none."""
-
-PIECE = 2**16
-"""Bytes of a reply that are written at once."""
-
-MOST_SENDERS = MOST_ANALYSTS = 1000
-"""People, of the service and of one table, of whom something is kept while they send nothing."""
+MOST_SENDERS = 1000
+"""People of whom something is kept while they send nothing."""
 
 NUMBERS = re.compile(r"(?:[0-9]{1,19}(?:,[0-9]{1,19})*)?", re.ASCII)
-LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]", "::1")
 
 NO_TABLE = (
     "table: must be one that the service has now; got another; connect without table= to see which it has, or ask the "
@@ -80,19 +72,7 @@ NO_TABLE = (
 NO_ROUTE = "Not Found"
 """How Starlette describes an address without a route, such as one of another version."""
 
-TOO_OFTEN = (
-    429,
-    Refused("RequestError", "request: too many in the last minute; nothing was charged; wait, and send it again"),
-)
-TOO_MANY_OPEN = (
-    429,
-    Refused("RequestError", "request: too many are open at once; nothing was charged; wait for the other replies"),
-)
-FAILED_TOO_OFTEN = (
-    429,
-    Refused("AccessDenied", "token: must be valid; too many were not in the last minute; wait, and send it again"),
-)
-
+Answering = Callable[[HttpRequest, Identity, Valid], Awaitable[Response]]
 ANALYSTS: tuple[Role, ...] = ("analyst",)
 AUDITORS: tuple[Role, ...] = ("auditor", "curator", "owner")
 CURATORS: tuple[Role, ...] = ("curator", "owner")
@@ -102,111 +82,6 @@ NO_ACT = (
 )
 MAX_ACT = 10_000
 """Bytes of an act."""
-
-
-@dataclass(frozen=True)
-class Rules:
-    """How requests are limited, timed and counted."""
-
-    limits: Limits = field(default_factory=Limits)
-    has_grid: bool = False  # whether replies leave at the points of a time grid
-    metrics: Metrics = field(default_factory=Metrics)
-
-    def grid(self, table: OpenTable) -> TimeGrid | None:
-        """The time grid of a table."""
-        if not self.has_grid:
-            return None
-        return TimeGrid(assumed_rows(table.session._core), self.metrics.missed(table.name))
-
-
-class ServedAnalyst(NotCopyable):
-    """An analyst's session on a table, with its running requests and streams.
-
-    `changed` is called after every request.
-    """
-
-    def __init__(
-        self,
-        table: OpenTable,
-        session: AnalystSession,
-        changed: Callable[[], None],
-        rules: Rules,
-        work: FreeWork,
-        stored: StoredRows,
-    ) -> None:
-        self.session = session
-        grid = rules.grid(table)
-        self.feed = ChangeFeed(self._state, table.session.ledger.foreign_changes, rules.limits.streams, grid)
-        self.runner = RequestRunner(table, session, changed, rules.limits, rules.metrics, grid, work, stored)
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether nothing of the analyst runs, waits or is streamed."""
-        return not self.runner.running and not self.feed.streams
-
-    def _state(self) -> Changed:
-        rows = self.session.rows
-        return Changed(rows.count, rows.answered)
-
-
-class ServedTable(NotCopyable):
-    """A table and the analysts who have used it; `version` increases with every change that this process makes."""
-
-    def __init__(self, table: OpenTable, rules: Rules, work: FreeWork) -> None:
-        self.table, self._rules, self._work, self.version = table, rules, work, 0
-        table.session._core.tables.work_limits = rules.limits.work
-        self.stored = StoredRows(table.session.ledger, rules.limits)
-        self._analysts: dict[str, ServedAnalyst] = {}
-        rules.metrics.follow(
-            table.name,
-            running=lambda: sum(one.runner.running for one in list(self._analysts.values())),
-            streams=lambda: sum(one.feed.streams for one in list(self._analysts.values())),
-            left=lambda: table.session._core.account.filter.headroom,
-            executing=lambda: 0.0 if (running := table.running) is None else running.seconds,
-            waiting=lambda: table.worker.waiting,
-            age=lambda: table.worker.age,
-            held=lambda: len(table.held.charges()),
-            stored=lambda: self.stored.largest,
-            free=lambda: self.stored.free,
-        )
-        table.session._core.on_change(self._notify)
-
-    def analyst(self, name: str) -> ServedAnalyst:
-        """An analyst who may open the table; call in the event loop."""
-        session, known = self.table.for_analyst(name), self._analysts.get(name)
-        if known is not None and known.session is session:
-            return known
-        if known is not None:  # of a part from before the budget was divided in another way
-            known.feed.end()
-        for other in list(self._analysts)[: max(len(self._analysts) - MOST_ANALYSTS, 0)]:
-            if self._analysts[other].is_idle:
-                self._analysts.pop(other).feed.end()
-        served = self._analysts[name] = ServedAnalyst(
-            self.table, session, self._notify, self._rules, self._work, self.stored
-        )
-        return served
-
-    def _notify(self) -> None:
-        """Let every stream look for new rows; only those of its analyst cause an event."""
-        self.version += 1
-        for one in list(self._analysts.values()):
-            one.feed.notify()
-
-    def drop_refused(self) -> None:
-        """Refuse at once what waits of analysts who may no longer be charged; in any thread but the event loop's."""
-        for one in list(self._analysts.values()):
-            one.runner.drop_refused()
-
-    def end_revoked(self) -> None:
-        """End the sessions of analysts who may no longer open the table, or who have another part of its budget now."""
-        for name, one in list(self._analysts.items()):
-            if not self.table.may_open(name) or self.table.for_analyst(name) is not one.session:
-                self._analysts.pop(name).feed.end()
-
-    def end(self) -> None:
-        """End all streams."""
-        for one in self._analysts.values():
-            one.feed.end()
 
 
 class Service(NotCopyable):
@@ -226,7 +101,7 @@ class Service(NotCopyable):
     ) -> None:
         self.tokens, self._hosts, self._rules = tokens, hosts, rules or Rules()
         self.tables: dict[str, ServedTable] = {}
-        self._senders: OrderedDict[str, _Sender] = OrderedDict()
+        self._senders: OrderedDict[str, OpenRequests] = OrderedDict()
         self.failures = FailedLogins()
         self._stopping = math.inf
         self._work = FreeWork(self._rules.limits, self._rules.metrics)
@@ -290,7 +165,7 @@ class Service(NotCopyable):
 
     # --- authentication -----------------------------------------------------------------------------------------
 
-    def _authenticated(self, answer: Callable[[HttpRequest, Identity, Valid], Any], roles: tuple[Role, ...]) -> ASGIApp:
+    def _authenticated(self, answer: Answering, roles: tuple[Role, ...]) -> ASGIApp:
         """A route that answers only with a valid token of one of the roles."""
 
         async def route(request: HttpRequest, held: contextlib.AsyncExitStack) -> Response:
@@ -301,14 +176,14 @@ class Service(NotCopyable):
             except AccessDenied as error:
                 return self._refuse_login(request, _reply(403, Refused("AccessDenied", str(error))), str(error))
             except ServiceUnavailable as error:
-                log("jupyterhub_unavailable", logging.WARNING, client=_client(request))
+                log("jupyterhub_unavailable", logging.WARNING, client=client_of(request))
                 return _reply(503, Refused("ServiceUnavailable", str(error)))
             if person is None:
                 refusal = _reply(*UNAUTHORIZED, headers={"WWW-Authenticate": "Bearer"})
                 return self._refuse_login(request, refusal, self.tokens.fault)
             keep_connection(request.scope)
             if person.role not in roles:
-                log_login("role_refused", actor=person.name, role=person.role, client=_client(request))
+                log_login("role_refused", actor=person.name, role=person.role, client=client_of(request))
                 return _reply(403, Refused("AccessDenied", _needs(roles, person.role)))
             sender = self._sender(person.name)
             if seconds := sender.rate.wait():
@@ -322,29 +197,28 @@ class Service(NotCopyable):
             try:
                 if person.role == "analyst":  # a curator must be able to act at any time
                     self._work.refuse_beyond(person.name)
-                response: Response = await answer(request, person, Valid(self.identities, token, person))
+                return await answer(request, person, Valid(self.identities, token, person))
             except TooMuch as error:
                 return _reply(*TOO_MUCH_WORK, headers={"Retry-After": str(error.seconds)})
-            return response
 
         return _Held(route)
 
-    async def _place(self, sender: _Sender, held: contextlib.AsyncExitStack) -> None:
+    async def _place(self, sender: OpenRequests, held: contextlib.AsyncExitStack) -> None:
         """Wait until a reply with rows may be made, but not for clients that do not read once the service stops."""
         await held.enter_async_context(sender.replies)
-        if monotonic() - self._stopping > connections.STOPPING_SECONDS:
+        if monotonic() - self._stopping > STOPPING_SECONDS:
             raise HTTPException(503, "service: stops; send the request again")
 
     def _refuse_login(self, request: HttpRequest, refusal: Response, fault: str) -> Response:
         self._rules.metrics.login_refused()
-        log_login("login_refused", client=_client(request), fault=fault)
-        if seconds := self.failures.wait(_client(request) or ""):
+        log_login("login_refused", client=client_of(request), fault=fault)
+        if seconds := self.failures.wait(client_of(request) or ""):
             return _reply(*FAILED_TOO_OFTEN, headers={"Retry-After": str(seconds)})
         return refusal
 
-    def _sender(self, name: str) -> _Sender:
+    def _sender(self, name: str) -> OpenRequests:
         """What a person has sent; those who sent nothing for long are forgotten."""
-        sender = self._senders.setdefault(name, _Sender(RequestRate(self._rules.limits.requests_per_minute)))
+        sender = self._senders.setdefault(name, OpenRequests(RequestRate(self._rules.limits.requests_per_minute)))
         self._senders.move_to_end(name)
         for other in list(self._senders)[: len(self._senders) - MOST_SENDERS]:
             if not self._senders[other].open:
@@ -352,8 +226,8 @@ class Service(NotCopyable):
         return sender
 
     def _served(self, request: HttpRequest, person: Identity) -> ServedAnalyst:
-        served = self.tables.get(request.path_params["table"])
-        if served is None or not served.table.may_open(person.name):
+        served = self._any_served(request)
+        if not served.table.may_open(person.name):
             raise HTTPException(404, NO_TABLE)
         return served.analyst(person.name)
 
@@ -364,21 +238,17 @@ class Service(NotCopyable):
             raise HTTPException(404, NO_TABLE)
         return served
 
-    def _any_table(self, request: HttpRequest) -> OpenTable:
-        return self._any_served(request).table
-
     # --- routes -------------------------------------------------------------------------------------------------
 
     async def _names(self, request: HttpRequest, person: Identity, is_valid: Valid) -> Response:
-        log_login("login", actor=person.name, role=person.role, client=_client(request))
+        log_login("login", actor=person.name, role=person.role, client=client_of(request))
         sees_all = person.role in AUDITORS
-        return _reply(
-            200, sorted(name for name, one in self.tables.items() if sees_all or one.table.may_open(person.name))
-        )
+        names = [name for name, one in self.tables.items() if sees_all or one.table.may_open(person.name)]
+        return _reply(200, sorted(names))
 
     async def _table(self, request: HttpRequest, person: Identity, is_valid: Valid) -> Response:
         session = self._served(request, person).session
-        log_login("login", actor=person.name, client=_client(request), table=request.path_params["table"])
+        log_login("login", actor=person.name, client=client_of(request), table=request.path_params["table"])
         return _reply(200, await self._work.reply(person.name, lambda: session.description))
 
     async def _requests(self, request: HttpRequest, person: Identity, is_valid: Valid) -> Response:
@@ -401,7 +271,7 @@ class Service(NotCopyable):
             raise HTTPException(400, "rows: head= must be the hash of a row in hexadecimal")
         await request.state.place()
         try:
-            return _reply(200, await served.runner.next_rows(first, pending, head))
+            return _reply(200, await served.next_rows(first, pending, head))
         except LedgerReplaced as error:
             return _reply(409, Refused("LedgerReplaced", str(error)))
 
@@ -413,21 +283,21 @@ class Service(NotCopyable):
         return StreamingResponse(feed.stream(is_valid.last_known), media_type="text/event-stream", headers=headers)
 
     async def _audit(self, request: HttpRequest, person: Identity, is_valid: Valid) -> Response:
-        table, after = self._any_table(request), _numbers(request.query_params.get("after", ""))
-        log_login("audit", actor=person.name, role=person.role, client=_client(request), table=table.name)
+        table, after = self._any_served(request).table, _numbers(request.query_params.get("after", ""))
+        log_login("audit", actor=person.name, role=person.role, client=client_of(request), table=table.name)
         return _reply(200, await self._work.reply(person.name, partial(audit_page, table, after[0] if after else 0)))
 
     async def _plan(self, request: HttpRequest, person: Identity, is_valid: Valid) -> Response:
-        table, rows = self._any_table(request), _numbers(request.query_params.get("row", ""))
-        log_login("plan", actor=person.name, role=person.role, client=_client(request), table=table.name)
+        table, rows = self._any_served(request).table, _numbers(request.query_params.get("row", ""))
+        log_login("plan", actor=person.name, role=person.role, client=client_of(request), table=table.name)
         try:
             return _reply(200, await self._work.reply(person.name, partial(plan_page, table, rows[0] if rows else 0)))
         except DpnbError as error:
             return _reply(422, Refused("InvalidValueError", str(error)))
 
     async def _state(self, request: HttpRequest, person: Identity, is_valid: Valid) -> Response:
-        table = self._any_table(request)
-        log_login("state", actor=person.name, role=person.role, client=_client(request), table=table.name)
+        table = self._any_served(request).table
+        log_login("state", actor=person.name, role=person.role, client=client_of(request), table=table.name)
         return _reply(200, await self._work.reply(person.name, partial(table_state, table)))
 
     async def _act(self, request: HttpRequest, person: Identity, is_valid: Valid) -> Response:
@@ -448,34 +318,6 @@ class Service(NotCopyable):
         kind = str(type(one).__struct_config__.tag)
         log("act", actor=person.name, role=person.role, table=table.name, act=kind)
         return _reply(200, await asyncio.to_thread(audit_page, table, table.session.ledger.count))
-
-
-class _Sender:
-    """The requests of one person."""
-
-    def __init__(self, rate: RequestRate) -> None:
-        self.rate, self.open = rate, 0
-        self.replies = asyncio.Semaphore(UNREAD_REPLIES)
-
-    @contextlib.contextmanager
-    def opened(self) -> Iterator[None]:
-        """Count a request until its reply was written."""
-        self.open += 1
-        try:
-            yield
-        finally:
-            self.open -= 1
-
-
-class _Pieces(Response):
-    """A reply that is written in pieces, each when the client has read most of the one before."""
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Write the reply."""
-        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-        for start in range(0, max(len(self.body), 1), PIECE):
-            end = start + PIECE
-            await send({"type": "http.response.body", "body": self.body[start:end], "more_body": end < len(self.body)})
 
 
 class _Held:
@@ -505,25 +347,9 @@ async def _health(request: HttpRequest) -> Response:
 
 
 async def _body(request: HttpRequest) -> bytes:
-    """The body of a request, read up to the limit."""
-    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
-        raise HTTPException(415, "body: must be of the type application/json")
     if "content-encoding" in request.headers:
         raise HTTPException(415, "body: must not be compressed")
-    body = bytearray()
-    try:
-        async with asyncio.timeout(BODY_SECONDS):
-            async for part in request.stream():
-                body += part
-                if len(body) > MAX_BODY:
-                    raise HTTPException(
-                        413, f"body: must have at most {MAX_BODY:,} bytes; request fewer groups at once"
-                    )
-    except TimeoutError:
-        raise HTTPException(408, f"body: must be sent within {BODY_SECONDS:.0f} seconds") from None
-    except ClientDisconnect:
-        raise HTTPException(400, "body: must be complete; got the end of the connection") from None
-    return bytes(body)
+    return await read_body(request, MAX_BODY, BODY_SECONDS, "; request fewer groups at once")
 
 
 def _numbers(text: str) -> tuple[int, ...]:
@@ -534,7 +360,7 @@ def _numbers(text: str) -> tuple[int, ...]:
 
 
 def _reply(status: int, content: Any, headers: dict[str, str] | None = None) -> Response:
-    return _Pieces(
+    return PiecewiseResponse(
         msgspec.json.encode(content),
         status,
         {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", **(headers or {})},
@@ -553,12 +379,3 @@ async def _refused_by_http(request: HttpRequest, error: Exception) -> Response:
 async def _failed(request: HttpRequest, error: Exception) -> Response:
     """What nothing foresaw; Starlette then raises the exception again, and the log gets its type and place."""
     return _reply(500, Refused("ServiceError", "failed; the curator's log has the details"))
-
-
-def _client(request: HttpRequest) -> str | None:
-    return request.client.host if request.client is not None else None
-
-
-def allowed_hosts(host: str, names: tuple[str, ...]) -> tuple[str, ...]:
-    """The names that requests to a port may be addressed to, so that a web page cannot reach it under its own name."""
-    return (*names, *(LOOPBACK_NAMES if is_loopback(host) else (host,)))

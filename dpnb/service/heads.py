@@ -32,7 +32,7 @@ RESTORED = "--restored"
 """The option of the command line that accepts a ledger."""
 
 
-class _Stored(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _StoredHead(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The content of a file."""
 
     ledger: str
@@ -83,7 +83,7 @@ class HeadFile(NotCopyable):
     def _write(self, path: Path, head: ChainHead, *, flushed: bool) -> None:
         new = f"{path}.new"
         with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb") as file:
-            file.write(msgspec.json.encode(_Stored(self._ledger, *head)))
+            file.write(msgspec.json.encode(_StoredHead(self._ledger, *head)))
             if flushed:
                 file.flush()
                 os.fsync(file.fileno())
@@ -92,7 +92,7 @@ class HeadFile(NotCopyable):
 
 def _read(path: Path) -> ChainHead | None:
     try:
-        stored = msgspec.json.decode(path.read_bytes(), type=_Stored)
+        stored = msgspec.json.decode(path.read_bytes(), type=_StoredHead)
     except (OSError, msgspec.MsgspecError):
         return None
     return ChainHead(stored.number, stored.hash)

@@ -16,7 +16,7 @@ from dpnb.copying import NotCopyable
 from dpnb.errors import ExecutionStopped, InvalidValueError
 from dpnb.ledger import Charge, Ledger
 from dpnb.ledger.charge import ACT
-from dpnb.ledger.ledger import MAX_STORED
+from dpnb.ledger.queries import MAX_STORED
 
 MOST_NAMED = 20
 """Rows that a refusal names."""

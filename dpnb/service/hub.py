@@ -66,7 +66,7 @@ class HubUser(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True)
-class _Known:
+class _KnownToken:
     """What the Hub said about a token, and when."""
 
     time: float  # of the monotonic clock
@@ -99,7 +99,7 @@ class HubIdentities(NotCopyable):
             follow_redirects=False,
             headers={"User-Agent": "dpnb", "Accept-Encoding": "identity"},
         )
-        self._known: OrderedDict[bytes, _Known] = OrderedDict()
+        self._known: OrderedDict[bytes, _KnownToken] = OrderedDict()
         self._lock = threading.Lock()
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="dpnb-hub")
         self._again = ThreadPoolExecutor(THREADS, thread_name_prefix="dpnb-hub-again")
@@ -160,7 +160,7 @@ class HubIdentities(NotCopyable):
         finally:
             self._waiting.discard(key)
 
-    def _fresh(self, key: bytes) -> _Known | None:
+    def _fresh(self, key: bytes) -> _KnownToken | None:
         known = self._known.get(key)
         return known if known is not None and self._now() - known.time <= CACHE_SECONDS else None
 
@@ -172,36 +172,38 @@ class HubIdentities(NotCopyable):
             raise ServiceUnavailable(DOWN)
         asked = self._now()
         user = self._reply(token)
-        known = _Known(asked) if user is None else self._judged(asked, user)
+        known = _KnownToken(asked) if user is None else self._judged(asked, user)
         self._remember(_key(token), known)
         return known.result()
 
-    def _remember(self, key: bytes, known: _Known) -> None:
+    def _remember(self, key: bytes, known: _KnownToken) -> None:
         with self._lock:
             self._known[key] = known
             self._known.move_to_end(key)
             while len(self._known) > MAX_REMEMBERED:
                 self._known.popitem(last=False)
 
-    def _judged(self, time: float, user: HubUser) -> _Known:
+    def _judged(self, time: float, user: HubUser) -> _KnownToken:
         """Whether a user of the Hub may connect, and as what."""
         scope = self._settings.access_scope
         if user.kind != "user":
-            return _Known(time, refusal="token: must be that of a user of JupyterHub; it is a service's; use your own")
+            return _KnownToken(
+                time, refusal="token: must be that of a user of JupyterHub; it is a service's; use your own"
+            )
         if scope not in user.scopes:
-            return _Known(
+            return _KnownToken(
                 time,
                 refusal=f"token: must have the scope {scope!r} of JupyterHub; it does not; ask the administrator of "
                 "JupyterHub for a role with this scope, and connect again",
             )
         if NAME.fullmatch(user.name) is None or len(user.name) > MAX_NAME:
-            return _Known(
+            return _KnownToken(
                 time,
                 refusal="name: that of the user of JupyterHub must be letters, digits, '.', '_', '@' and '-', and "
                 "begin with a letter or digit; it is another; ask the administrator of JupyterHub for another name",
             )
         is_curator = self._settings.curator_scope in user.scopes
-        return _Known(time, Identity(user.name, "curator" if is_curator else "analyst"))
+        return _KnownToken(time, Identity(user.name, "curator" if is_curator else "analyst"))
 
     def _reply(self, token: str) -> HubUser | None:
         """The Hub's reply; None if it does not know the token, `ServiceUnavailable` if there is no reply."""

@@ -6,6 +6,7 @@ others did, and a limit that all share would show whether they are at work.
 
 from __future__ import annotations
 
+import asyncio
 import math
 import threading
 import time
@@ -17,9 +18,30 @@ from typing import cast
 from pyrate_limiter import Duration, InMemoryBucket, Rate, RateItem
 
 from dpnb.copying import NotCopyable
+from dpnb.wire.replies import Refused
 
 MINUTE = 60.0
 """Seconds."""
+
+UNREAD_REPLIES = 2
+"""Replies with rows of one person that are made or written at once; others wait for them, in memory none."""
+
+
+def _refusal(message: str, error: str = "RequestError") -> tuple[int, Refused]:
+    return 429, Refused(error, message)
+
+
+TOO_OFTEN = _refusal("request: too many in the last minute; nothing was charged; wait, and send it again")
+TOO_MANY_OPEN = _refusal("request: too many are open at once; nothing was charged; wait for the other replies")
+FAILED_TOO_OFTEN = _refusal(
+    "token: must be valid; too many were not in the last minute; wait, and send it again", "AccessDenied"
+)
+TOO_MANY = _refusal("request: too many run or wait at once; nothing was charged; wait for one of them")
+TOO_MUCH_WORK = _refusal(
+    "request: the requests of the last minute took too much work to decode, check or repeat; nothing was charged; "
+    "wait, and send it again"
+)
+WAITED = 503, Refused("ServiceUnavailable", "request: waited too long for others; nothing was charged; send it again")
 
 
 class RequestRate(NotCopyable):
@@ -35,6 +57,23 @@ class RequestRate(NotCopyable):
         if self._bucket.put(request):
             return 0
         return cast("int", self._bucket.waiting(request)) // 1000 + 1  # it waits for nothing
+
+
+class OpenRequests:
+    """The requests of one person."""
+
+    def __init__(self, rate: RequestRate) -> None:
+        self.rate, self.open = rate, 0
+        self.replies = asyncio.Semaphore(UNREAD_REPLIES)
+
+    @contextmanager
+    def opened(self) -> Iterator[None]:
+        """Count a request until its reply was written."""
+        self.open += 1
+        try:
+            yield
+        finally:
+            self.open -= 1
 
 
 class CpuSeconds(NotCopyable):

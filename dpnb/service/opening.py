@@ -16,6 +16,8 @@ from itertools import count
 from pathlib import Path
 from typing import IO, Any
 
+import msgspec
+
 from dpnb._core.accountant.grant import Grant
 from dpnb._core.accountant.limit import Limit
 from dpnb._core.accountant.tree import ABOVE_THRESHOLD, BudgetTree
@@ -38,6 +40,7 @@ from dpnb.session.declaration import read_declaration
 from dpnb.session.file_contents import refuse_other_contents
 from dpnb.session.session import Session
 from dpnb.session.table_files import read_tables
+from dpnb.wire.calls import AnyCall, CloseMechanism, CompareWithThreshold, LaunchMechanism, Release
 from dpnb.wire.replies import Table
 
 LOCK_SUFFIX = "-service"
@@ -188,13 +191,42 @@ class AnalystSession(NotCopyable):
             core.tables.engine,
         )
 
-    def refuse_foreign(self, node: str, launch: int | None = None, name: str | None = None) -> None:
-        """Refuse a request to a mechanism that another analyst launched, or a launch under the name of one.
+    def translated(self, call: AnyCall) -> AnyCall:
+        """The call with the ledger's own numbers of rows."""
+        match call:
+            case Release(inside=inside) if inside:
+                return msgspec.structs.replace(call, inside=self.rows.node(inside))
+            case CloseMechanism() | CompareWithThreshold():
+                return msgspec.structs.replace(call, launch=self.rows.launch(call.launch))
+            case _:
+                return call
 
-        That is possible in pooled mode only: in reserved mode nobody else has the node.  The node of the request and
-        the id of the launch that it is about are those of the ledger; `name` is that of a mechanism that it would
-        launch.
+    def refuse_other_version(self, request_id: str) -> None:
+        """Refuse a request that was charged for another version of the table: it would be charged again."""
+        charged, version = self.rows.version_of(request_id), self.session._core.version
+        if charged not in (None, version):
+            raise RequestError(
+                f"request: was charged for version {charged!r} of the table, and this is version {version!r}; nothing "
+                "more was charged; connect again, and make a new request"
+            )
+
+    def refuse_foreign(self, node: str, call: AnyCall) -> None:
+        """Refuse a call to a mechanism that another analyst launched, or a launch under the name of one.
+
+        That is possible in pooled mode only: in reserved mode nobody else has the node.  The node and the call have the
+        ledger's own numbers of rows; see `translated`.
         """
+        match call:
+            case Release(inside=inside) if inside:
+                self._refuse_foreign(inside)
+            case CloseMechanism() | CompareWithThreshold():
+                self._refuse_foreign(node, launch=call.launch)
+            case LaunchMechanism():
+                self._refuse_foreign(node, name=call.name)
+        self._refuse_foreign(node)
+
+    def _refuse_foreign(self, node: str, launch: int | None = None, name: str | None = None) -> None:
+        """Refuse the mechanism `launch`, those that contain the node, or one with this name in it."""
         tree = self.session._core.account.tree
         launches = tree.sync()
         concerned = [launches[launch]] if launch is not None and launch in launches else []

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, TypeVar, get_args
 
 from dpnb._core.accountant.accountant import Accountant
-from dpnb._core.accountant.grant import SETTINGS_ACTOR, Grant, Level, Mode
+from dpnb._core.accountant.grant import SETTINGS_ACTOR, Grant, Mode
 from dpnb._core.accountant.granting import (
     follow_settings,
     grant,
@@ -26,7 +26,8 @@ from dpnb.errors import DpnbError, InvalidValueError
 from dpnb.ledger.origin import RequestOrigin, requested_by
 from dpnb.service.tokens import MAX_NAME, NAME
 from dpnb.session.toml_file import TomlFile
-from dpnb.session.toml_lines import Keys
+from dpnb.session.toml_lines import KeyPath
+from dpnb.wire.acts import Level
 
 T = TypeVar("T")
 
@@ -36,7 +37,7 @@ PART_KEYS["analyst"] = {"project": False, **PART_KEYS["project"]}
 
 
 @dataclass(frozen=True)
-class Amount:
+class AmountSettings:
     """A part of a budget, as the settings state it."""
 
     share: Fraction | None = None  # of each component of what the part is taken from
@@ -50,23 +51,23 @@ class Amount:
 
 
 @dataclass(frozen=True)
-class Part:
+class PartSettings:
     """The part of one project or analyst."""
 
     level: Level
     name: str
     project: str | None = None  # of an analyst
-    ceiling: Amount | None = None  # in reserved mode
-    cap: Amount | None = None
+    ceiling: AmountSettings | None = None  # in reserved mode
+    cap: AmountSettings | None = None
     place: str = field(default="", compare=False)  # file and line in the settings, for errors
 
 
 @dataclass(frozen=True)
-class Division:
+class DivisionSettings:
     """How a budget is divided; without parts, in pooled mode, every analyst may use the whole budget."""
 
     mode: Mode = "pooled"
-    parts: tuple[Part, ...] = ()  # projects, and then analysts
+    parts: tuple[PartSettings, ...] = ()  # projects, and then analysts
 
     @property
     def analysts(self) -> tuple[str, ...]:
@@ -74,16 +75,16 @@ class Division:
         return tuple(one.name for one in self.parts if one.level == "analyst")
 
 
-def read_division(file: TomlFile, entry: dict[str, Any], at: Keys) -> Division:
+def read_division(file: TomlFile, entry: dict[str, Any], at: KeyPath) -> DivisionSettings:
     """Read the keys ``mode``, ``projects`` and ``analysts`` of a table of the settings."""
-    return _Reader(file, at).division(entry)
+    return _DivisionReader(file, at).division(entry)
 
 
-class _Reader:
-    def __init__(self, file: TomlFile, at: Keys) -> None:
+class _DivisionReader:
+    def __init__(self, file: TomlFile, at: KeyPath) -> None:
         self._file, self._at = file, at
 
-    def division(self, entry: dict[str, Any]) -> Division:
+    def division(self, entry: dict[str, Any]) -> DivisionSettings:
         mode = entry.get("mode", "pooled")
         if mode not in get_args(Mode):
             raise self._fault(("mode",), f"mode: must be 'reserved' or 'pooled'; got {mode!r}")
@@ -95,19 +96,19 @@ class _Reader:
                 "analysts: must be given where a budget is reserved or has projects; got none; add for example "
                 f"[{'.'.join(self._at)}.analysts.ana]",
             )
-        return Division(mode, (*projects, *analysts))
+        return DivisionSettings(mode, (*projects, *analysts))
 
     def _parts(
         self, entry: dict[str, Any], key: str, level: Level, mode: Mode, projects: tuple[str, ...]
-    ) -> tuple[Part, ...]:
+    ) -> tuple[PartSettings, ...]:
         entries = entry.get(key, {})
         if not isinstance(entries, dict) or not all(isinstance(one, dict) for one in entries.values()):
             raise self._fault((key,), f"{key}: must be a table for each {level}; got {entries!r}")
         return tuple(self._part(level, name, one, (key, name), mode, projects) for name, one in entries.items())
 
     def _part(
-        self, level: Level, name: str, entry: dict[str, Any], at: Keys, mode: Mode, projects: tuple[str, ...]
-    ) -> Part:
+        self, level: Level, name: str, entry: dict[str, Any], at: KeyPath, mode: Mode, projects: tuple[str, ...]
+    ) -> PartSettings:
         if not NAME.fullmatch(name) or len(name) > MAX_NAME:
             raise self._fault(at, f"{level}: must have a name of letters, digits, '.', '_', '@' and '-'; got {name!r}")
         self._file.refuse_keys(entry, PART_KEYS[level], (*self._at, *at))
@@ -129,9 +130,9 @@ class _Reader:
                 "what the others were charged; give the analysts caps",
             )
         ceiling, cap = (self._amount(entry[key], (*at, key)) if key in entry else None for key in ("ceiling", "cap"))
-        return Part(level, name, project, ceiling, cap, self._file.locate(*self._at, *at))
+        return PartSettings(level, name, project, ceiling, cap, self._file.locate(*self._at, *at))
 
-    def _amount(self, entry: Any, at: Keys) -> Amount:
+    def _amount(self, entry: Any, at: KeyPath) -> AmountSettings:
         example = "{ share = 0.25 } or { mu = 0.1, discovery_delta = 1e-8, pure_epsilon = 0.05 }"
         if not isinstance(entry, dict) or not entry or not (entry.keys() == {"share"} or "share" not in entry):
             raise self._fault(at, f"{at[-1]}: must be a share or amounts; got {entry!r}; for example {example}")
@@ -144,14 +145,14 @@ class _Reader:
         except DpnbError as error:
             message = str(error)
         else:
-            return Amount(numbers["share"]) if "share" in numbers else Amount(amount=amount)
+            return AmountSettings(numbers["share"]) if "share" in numbers else AmountSettings(amount=amount)
         raise self._fault(at, f"{message}; for example {example}")
 
-    def _fault(self, at: Keys, message: str) -> DpnbError:
+    def _fault(self, at: KeyPath, message: str) -> DpnbError:
         return self._file.fault(InvalidValueError, (*self._at, *at), message)
 
 
-def apply_division(account: Accountant, division: Division, version: str) -> dict[str, Grant]:
+def apply_division(account: Accountant, division: DivisionSettings, version: str) -> dict[str, Grant]:
     """Write a division into the ledger, as far as it differs from what it was when it was last written.
 
     An analyst or project that the settings no longer have is revoked, and restored when they have it again.  What the
@@ -176,7 +177,7 @@ def apply_division(account: Accountant, division: Division, version: str) -> dic
     return analysts
 
 
-def _refuse_excess(account: Accountant, division: Division) -> None:
+def _refuse_excess(account: Accountant, division: DivisionSettings) -> None:
     """Refuse ceilings that add up to too much before one of them is written, since it is fixed then.
 
     What else is wrong with a part is found when it is written.
@@ -188,7 +189,7 @@ def _refuse_excess(account: Accountant, division: Division) -> None:
         if not outer:
             outer[None], left[None] = _located(part, lambda: (whole_of(account), unreserved(account)))
         made, project = known.get((part.level, part.name)), part.project
-        ceiling = (part.ceiling or Amount()).of(outer[project])
+        ceiling = (part.ceiling or AmountSettings()).of(outer[project])
         if made is None:
             _located(part, partial(refuse_excess, part.level, part.name, ceiling, outer[project], left[project]))
             left[project] = left_of(left[project], ceiling)
@@ -197,7 +198,9 @@ def _refuse_excess(account: Accountant, division: Division) -> None:
             left[part.name] = ceiling if made is None else unreserved(account, made)
 
 
-def _granted(account: Accountant, mode: Mode, part: Part, projects: dict[str | None, Grant], version: str) -> Grant:
+def _granted(
+    account: Accountant, mode: Mode, part: PartSettings, projects: dict[str | None, Grant], version: str
+) -> Grant:
     project = projects.get(part.project)
     outer = None if project is None else project.ceiling or account.tree.from_settings(project).cap
     outer = outer or whole_of(account)
@@ -210,7 +213,7 @@ def _granted(account: Accountant, mode: Mode, part: Part, projects: dict[str | N
     return made
 
 
-def _located(part: Part, work: Callable[[], T]) -> T:
+def _located(part: PartSettings, work: Callable[[], T]) -> T:
     try:
         return work()
     except InvalidValueError as error:

@@ -10,9 +10,10 @@ from typing import Any
 from dpnb.errors import DpnbError, InvalidValueError
 from dpnb.service.hosts import is_loopback
 from dpnb.session.toml_file import TomlFile
-from dpnb.session.toml_lines import Keys
+from dpnb.session.toml_lines import KeyPath
 
 TLS_KEYS = dict.fromkeys(("certificate", "key"), True)
+LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]", "::1")
 LARGEST_PORT = 65535
 HOST_NAME = re.compile(r"[A-Za-z0-9._-]+|[0-9A-Fa-f:.]+|\[[0-9A-Fa-f:.]+\]", re.ASCII)
 
@@ -43,17 +44,22 @@ class PortAddress:
         shown = f"[{name}]" if ":" in name else name
         return f"{'http' if self.tls is None else 'https'}://{shown}:{self.port}{self.prefix}"
 
+    @property
+    def allowed_hosts(self) -> tuple[str, ...]:
+        """The names that requests may be addressed to, so that a web page cannot reach the port under its own name."""
+        return (*self.names, *(LOOPBACK_NAMES if is_loopback(self.host) else (self.host,)))
 
-def read_port(file: TomlFile, at: Keys, entry: dict[str, Any], host: Any, port: int) -> PortAddress:
+
+def read_port(file: TomlFile, at: KeyPath, entry: dict[str, Any], host: Any, port: int) -> PortAddress:
     """Read the keys ``host``, ``port``, ``names`` and ``tls`` of the table `entry`, whose key in the file is `at`.
 
     `host` is the one that the table states, or the default; `port` is the default only.
     """
-    return _Reader(file, at).address(entry, host, port)
+    return _AddressReader(file, at).address(entry, host, port)
 
 
-class _Reader:
-    def __init__(self, file: TomlFile, at: Keys) -> None:
+class _AddressReader:
+    def __init__(self, file: TomlFile, at: KeyPath) -> None:
         self._file, self._at = file, at
 
     def address(self, entry: dict[str, Any], host: Any, default_port: int) -> PortAddress:

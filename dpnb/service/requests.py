@@ -15,7 +15,6 @@ number.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import logging
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
@@ -50,6 +49,7 @@ from dpnb.ledger import Charge
 from dpnb.ledger.origin import RequestOrigin, requested_by
 from dpnb.service.free_work import FreeWork, TooMuch
 from dpnb.service.grid import TimeGrid
+from dpnb.service.limits import TOO_MANY, TOO_MUCH_WORK, WAITED
 from dpnb.service.log import log
 from dpnb.service.metrics import Metrics
 from dpnb.service.opening import AnalystSession, OpenTable
@@ -57,7 +57,7 @@ from dpnb.service.running import RunningRequest
 from dpnb.service.settings import Limits
 from dpnb.service.stored import CHARGED, NOT_CHARGED, StoredRows
 from dpnb.service.turns import Turn
-from dpnb.wire.calls import AnyCall, CloseMechanism, Compare, LaunchMechanism, Release, Request
+from dpnb.wire.calls import Request
 from dpnb.wire.errors import WireError
 from dpnb.wire.replies import AnyReply, Done, LedgerRow, Refused, Rows
 
@@ -94,21 +94,7 @@ CONFLICT = (
     409,
     Refused("RequestError", "request: the id was used before for another call; nothing was charged; use a new id"),
 )
-TOO_MANY = (
-    429,
-    Refused("RequestError", "request: too many run or wait at once; nothing was charged; wait for one of them"),
-)
-TOO_MUCH_WORK = (
-    429,
-    Refused(
-        "RequestError",
-        "request: the requests of the last minute took too much work to decode, check or repeat; nothing was charged; "
-        "wait, and send it again",
-    ),
-)
-WAITED = 503, Refused("ServiceUnavailable", "request: waited too long for others; nothing was charged; send it again")
 _cell: ContextVar[str | None] = ContextVar("cell", default=None)
-_ENCODER = msgspec.json.Encoder(order="deterministic")
 
 Outcome = tuple[int, AnyReply]
 """Status and reply."""
@@ -124,11 +110,11 @@ class _Received:
 
 @dataclass(frozen=True)
 class _Executed:
-    """What a request did, before its reply is made: ids of the ledger's rows, or a failure."""
+    """What a request did, before its reply is made: a refusal or failure, or ids of the ledger's rows."""
 
     status: int
-    ids: tuple[int, ...] = ()
     refused: Refused | None = None
+    ids: tuple[int, ...] = ()
 
 
 class RequestRunner(NotCopyable):
@@ -188,7 +174,7 @@ class RequestRunner(NotCopyable):
     async def _run(
         self, request: Request, is_valid: Callable[[], bool], last_known: Callable[[], bool]
     ) -> _Executed | Outcome:
-        digest = request_digest(request)
+        digest = request.digest()
         known = self._running.get(request.id)
         if known is None:
             if len(self._running) >= self._limits.running:
@@ -234,7 +220,7 @@ class RequestRunner(NotCopyable):
                     number = None if running is None else running.number
                     log("slow", **self._facts(request), seconds=looks * CHECK_SECONDS, running=number, waiting=waiting)
                 if not last_known():
-                    self._drop(turn, _Executed(UNAUTHORIZED[0], refused=UNAUTHORIZED[1]))
+                    self._drop(turn, _Executed(*UNAUTHORIZED))
         finally:
             del self._turns[request.id]
         self._changed()
@@ -248,7 +234,7 @@ class RequestRunner(NotCopyable):
             self._analyst.refuse_revoked()
             self._table.refuse_ended(self._analyst)
         except RequestError as error:
-            refused = _Executed(422, refused=Refused(type(error).__name__, str(error)))
+            refused = _Executed(422, Refused(type(error).__name__, str(error)))
             for turn in list(self._turns.values()):
                 self._drop(turn, refused)
 
@@ -264,12 +250,12 @@ class RequestRunner(NotCopyable):
         if started - received.monotonic > self._limits.wait_seconds:
             log("refused", **facts, refusal="waited too long")
             self._metrics.limited("wait_seconds")
-            return _Executed(WAITED[0], refused=WAITED[1])
+            return _Executed(*WAITED)
         try:
             self._work.refuse_beyond(self._analyst.name)
         except TooMuch as error:
             log("refused", **facts, refusal=error.limit)
-            return _Executed(TOO_MUCH_WORK[0], refused=TOO_MUCH_WORK[1])
+            return _Executed(*TOO_MUCH_WORK)
         cpu_started = thread_time()
         with self._table.running_request(self._analyst.name, facts["call"], request.id, self._refuse_held) as running:
             executed = self._executed(request, digest, is_valid, received.time, running)
@@ -294,17 +280,17 @@ class RequestRunner(NotCopyable):
         try:
             if not is_valid():
                 log("refused", **facts, refusal="AccessDenied")
-                return _Executed(UNAUTHORIZED[0], refused=UNAUTHORIZED[1])
+                return _Executed(*UNAUTHORIZED)
             rows.refuse_fork(request.after, request.head)
             recorded = rows.request(request.id)
             if recorded is not None and (recorded[1].actor, recorded[1].digest) != (self._analyst.name, digest):
-                return _Executed(CONFLICT[0], refused=CONFLICT[1])
-            self._refuse_other_version(request)
+                return _Executed(*CONFLICT)
+            self._analyst.refuse_other_version(request.id)
             self._analyst.refuse_revoked()
             self._table.refuse_ended(self._analyst)
             node = rows.node(request.node)
-            call = self._translated(request.call)
-            self._refuse_foreign(node, call)
+            call = self._analyst.translated(request.call)
+            self._analyst.refuse_foreign(node, call)
             room = None
             if recorded is None:
                 self._stored.refuse_full_disk()
@@ -313,52 +299,27 @@ class RequestRunner(NotCopyable):
                 ids = execute_call(self._analyst.session._mechanisms.at(node), call)
         except ServiceUnavailable as error:  # JupyterHub cannot say whether the token is still valid
             log("refused", logging.WARNING, **facts, refusal="ServiceUnavailable")
-            return _Executed(503, refused=Refused("ServiceUnavailable", str(error)))
+            return _Executed(503, Refused("ServiceUnavailable", str(error)))
         except ExecutionError as error:  # its text is one of a few constants
             log("failed", logging.ERROR, **facts, refusal="ExecutionError")
-            return _Executed(500, refused=Refused("ExecutionError", str(error)))
+            return _Executed(500, Refused("ExecutionError", str(error)))
         except StorageFull as error:
             return self._full(error, request, facts)
         except LedgerReplaced as error:  # the rows that the client lacks are not sent: its copy is of another ledger
             log("refused", logging.WARNING, **facts, refusal="LedgerReplaced")
-            return _Executed(409, refused=Refused("LedgerReplaced", str(error)))
+            return _Executed(409, Refused("LedgerReplaced", str(error)))
         except TYPED as error:
             log("refused", **facts, refusal=type(error).__name__)
-            return _Executed(422, refused=Refused(type(error).__name__, str(error)))
+            return _Executed(422, Refused(type(error).__name__, str(error)))
         except BaseException as error:  # noqa: BLE001  (whatever it is, the analyst sees a number)
             if isinstance(error, KeyboardInterrupt) and running.is_ending:
                 return self._ended(running, facts)
             return self._failed(error, facts)
         finally:
             _cell.reset(token)
-        log(
-            "done",
-            **facts,
-            rows=list(ids),
-            cost=self._costs(ids),
-            milliseconds=round(1000 * (perf_counter() - started)),
-        )
-        return _Executed(200, ids)
-
-    def _refuse_other_version(self, request: Request) -> None:
-        """Refuse a request that was charged for another version of the table: it would be charged again."""
-        charged, version = self._analyst.rows.version_of(request.id), self._analyst.session._core.version
-        if charged not in (None, version):
-            raise RequestError(
-                f"request: was charged for version {charged!r} of the table, and this is version {version!r}; nothing "
-                "more was charged; connect again, and make a new request"
-            )
-
-    def _refuse_foreign(self, node: str, call: AnyCall) -> None:
-        """Refuse a call to a mechanism of another analyst."""
-        match call:
-            case Release(inside=inside) if inside:
-                self._analyst.refuse_foreign(inside)
-            case CloseMechanism() | Compare():
-                self._analyst.refuse_foreign(node, launch=call.launch)
-            case LaunchMechanism():
-                self._analyst.refuse_foreign(node, name=call.name)
-        self._analyst.refuse_foreign(node)
+        cost = self._costs(ids)
+        log("done", **facts, rows=list(ids), cost=cost, milliseconds=round(1000 * (perf_counter() - started)))
+        return _Executed(200, ids=ids)
 
     def _full(self, error: StorageFull, request: Request, facts: dict[str, Any]) -> _Executed:
         """The refusal of a request that could not be charged, or not be answered, since the disk is full."""
@@ -367,7 +328,7 @@ class RequestRunner(NotCopyable):
             was_charged = self._analyst.rows.request(request.id) is not None
         except BaseException as unread:  # noqa: BLE001  (then nobody knows)
             return self._failed(unread, facts)
-        return _Executed(500, refused=Refused("StorageFull", CHARGED if was_charged else NOT_CHARGED))
+        return _Executed(500, Refused("StorageFull", CHARGED if was_charged else NOT_CHARGED))
 
     def _ended(self, running: RunningRequest, facts: dict[str, Any]) -> _Executed:
         """The refusal of a request that the curator has ended."""
@@ -378,13 +339,13 @@ class RequestRunner(NotCopyable):
             self._table.held.end(row)  # also if this comes before the curator's act is written
         log("ended", logging.WARNING, **facts, row=row)
         error = running.stopped(None if row is None else self._analyst.rows.by_ids((row,))[0])
-        return _Executed(422, refused=Refused(type(error).__name__, str(error)))
+        return _Executed(422, Refused(type(error).__name__, str(error)))
 
     def _failed(self, error: BaseException, facts: dict[str, Any]) -> _Executed:
         number = next(self._failures)
         log("failed", logging.ERROR, error, **facts, number=number)
         text = f"failed, number {number}; the curator's log has the details"
-        return _Executed(500, refused=Refused("ServiceError", text))
+        return _Executed(500, Refused("ServiceError", text))
 
     def _reply(self, request: Request, executed: _Executed) -> Outcome:
         try:
@@ -399,20 +360,6 @@ class RequestRunner(NotCopyable):
             failed = self._failed(error, {"table": self._table.name})
             return failed.status, failed.refused or Refused("ServiceError", "")
 
-    async def next_rows(self, after: int, pending: tuple[int, ...], head: str) -> Rows:
-        """Rows that the analyst does not have yet, at the next point of the time grid.
-
-        Raises `LedgerReplaced` if the analyst's copy has a row that the ledger does not contain.
-        """
-        if self._grid is not None:
-            await self._grid.next_point()
-
-        def shown() -> Rows:
-            self._analyst.rows.refuse_fork(after, head)
-            return self.rows(after, pending)
-
-        return await self._work.reply(self._analyst.name, shown)
-
     def rows(self, after: int, pending: tuple[int, ...]) -> Rows:
         """Rows that the analyst does not have yet."""
         shared = self._analyst.rows
@@ -421,17 +368,6 @@ class RequestRunner(NotCopyable):
         changed = shared.changed(number for number in pending if number <= after)
         rows = tuple(LedgerRow(values) for values in (*changed, *new))
         return Rows(rows, more=count > after + len(new))
-
-    def _translated(self, call: AnyCall) -> AnyCall:
-        """The call with the ledger's own numbers of rows."""
-        rows = self._analyst.rows
-        match call:
-            case Release(inside=inside) if inside:
-                return msgspec.structs.replace(call, inside=rows.node(inside))
-            case CloseMechanism() | Compare():
-                return msgspec.structs.replace(call, launch=rows.launch(call.launch))
-            case _:
-                return call
 
     # --- the log ------------------------------------------------------------------------------------------------
 
@@ -451,12 +387,3 @@ class RequestRunner(NotCopyable):
     def _conflict(self, request: Request) -> Outcome:
         log("refused", **self._facts(request), refusal="conflict")
         return CONFLICT
-
-
-def request_digest(request: Request) -> str:
-    """SHA-256 of what a request does.
-
-    Its node and call, and not which rows the client has, so that a client that has received rows meanwhile can repeat
-    it.
-    """
-    return hashlib.sha256(_ENCODER.encode([request.node, request.call])).hexdigest()

@@ -24,15 +24,17 @@ import uvicorn
 
 from dpnb.errors import DpnbError, InvalidValueError
 from dpnb.service.address import Listening, listen
-from dpnb.service.app import Rules, ServedTable, Service, allowed_hosts
+from dpnb.service.app import Service
 from dpnb.service.clock import Clock
 from dpnb.service.cockpit.serving import CockpitServer
-from dpnb.service.connections import Bounds, Gate, most_connections, server_config
+from dpnb.service.connections import Bounds, Gate, most_connections
+from dpnb.service.http import server_config
 from dpnb.service.hub import HubIdentities
 from dpnb.service.log import log, set_up_log
 from dpnb.service.metrics import Metrics, MetricsServer
 from dpnb.service.opening import OpenTable, check_table, open_table
 from dpnb.service.ports import Certificate, PortAddress
+from dpnb.service.served import Rules, ServedTable
 from dpnb.service.settings import Settings, TableSettings, read_settings
 from dpnb.service.tokens import TokenStore, now, read_tokens
 from dpnb.service.turns import SETTINGS
@@ -151,7 +153,7 @@ class _Running(uvicorn.Server):
     def __init__(self, settings: Settings, tables: list[OpenTable], listening: Listening) -> None:
         self._settings, self._tables = settings, tables
         address = settings.address
-        hosts = allowed_hosts(address.host, address.names) if isinstance(address, PortAddress) else ()
+        hosts = address.allowed_hosts if isinstance(address, PortAddress) else ()
         self._metrics = Metrics()
         rules = Rules(settings.limits, settings.time_grid, self._metrics)
         hub = None if settings.jupyterhub is None else HubIdentities(settings.jupyterhub)

@@ -18,11 +18,11 @@ from dpnb._compile.work import MB, WorkLimits
 from dpnb._core.options import checked_name
 from dpnb.errors import DpnbError, InvalidValueError
 from dpnb.service.hub_settings import HubSettings, read_hub, read_prefix
-from dpnb.service.parts import Division, read_division
+from dpnb.service.parts import DivisionSettings, read_division
 from dpnb.service.ports import PortAddress, read_port
 from dpnb.session.table_files import FORMATS, format_of
 from dpnb.session.toml_file import TomlFile, read_toml
-from dpnb.session.toml_lines import Keys
+from dpnb.session.toml_lines import KeyPath
 
 EXAMPLE = "curator.toml"
 SERVICE_KEYS = dict.fromkeys(
@@ -91,7 +91,7 @@ class TableSettings:
     declaration: Path | None = None  # the curator's
     data: tuple[tuple[str, str], ...] = ()  # table of the declaration, and file; the name of a single table is empty
     builder: tuple[Path, str] | None = None  # instead of both: a Python file, and its function that returns a session
-    division: Division = field(default_factory=Division)
+    division: DivisionSettings = field(default_factory=DivisionSettings)
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class Settings:
 
 def read_settings(path: str | os.PathLike[str]) -> Settings:
     """Read and check the settings of a service; the files that they name are not opened."""
-    return _Reader(read_toml(path, EXAMPLE)).settings()
+    return _SettingsReader(read_toml(path, EXAMPLE)).settings()
 
 
 def _state_folder() -> Path:
@@ -126,7 +126,7 @@ def _state_folder() -> Path:
     return (usual if usual.is_absolute() else Path("~/.local/state").expanduser()) / "dpnb"
 
 
-class _Reader:
+class _SettingsReader:
     """Checks the content of one file."""
 
     def __init__(self, file: TomlFile) -> None:
@@ -272,13 +272,13 @@ class _Reader:
         declaration, data = self._existing((*at, "declaration")), self._data((*at, "data"))
         return TableSettings(name, place, declaration, data, division=division)
 
-    def _data(self, at: Keys) -> tuple[tuple[str, str], ...]:
+    def _data(self, at: KeyPath) -> tuple[tuple[str, str], ...]:
         entry = self._value(at)
         if isinstance(entry, dict) and entry:
             return tuple((name, str(self._table_file((*at, name)))) for name in entry)
         return (("", str(self._table_file(at))),)
 
-    def _table_file(self, at: Keys) -> Path:
+    def _table_file(self, at: KeyPath) -> Path:
         path = self._existing(at)
         if not format_of(path):
             raise self._fault(
@@ -286,7 +286,7 @@ class _Reader:
             )
         return path
 
-    def _builder(self, at: Keys) -> tuple[Path, str]:
+    def _builder(self, at: KeyPath) -> tuple[Path, str]:
         value = self._value(at)
         file, colon, function = value.rpartition(":") if isinstance(value, str) else ("", "", "")
         if not file.endswith(".py") or not colon or not function.isidentifier():
@@ -299,25 +299,25 @@ class _Reader:
 
     # --- paths --------------------------------------------------------------------------------------------------
 
-    def _value(self, at: Keys) -> Any:
+    def _value(self, at: KeyPath) -> Any:
         value: Any = self._content
         for key in at:
             value = value[key]
         return value
 
-    def _file_of(self, at: Keys, default: str = "") -> Path:
+    def _file_of(self, at: KeyPath, default: str = "") -> Path:
         value = self._value(at) if at[-1] in self._content else default
         if not isinstance(value, str) or not value:
             raise self._fault(at, f"{'.'.join(at)}: must be the path of a file; got {value!r}; write it in quotes")
         return self._path.parent / value
 
-    def _existing(self, at: Keys) -> Path:
+    def _existing(self, at: KeyPath) -> Path:
         value = self._value(at)
         if not isinstance(value, str) or not value:
             raise self._fault(at, f"{'.'.join(at)}: must be the path of a file; got {value!r}; write it in quotes")
         return self._existing_path(at, value)
 
-    def _existing_path(self, at: Keys, value: str) -> Path:
+    def _existing_path(self, at: KeyPath, value: str) -> Path:
         path = self._path.parent / value
         if not path.exists():
             raise self._fault(
@@ -325,5 +325,5 @@ class _Reader:
             )
         return path
 
-    def _fault(self, at: Keys, message: str) -> DpnbError:
+    def _fault(self, at: KeyPath, message: str) -> DpnbError:
         return self._file.fault(InvalidValueError, at, message)

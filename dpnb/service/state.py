@@ -25,7 +25,7 @@ from dpnb.wire.acts import (
     Components,
     HeldState,
     PartState,
-    QueryState,
+    RequestedQueryState,
     RequestState,
     RunningState,
     TableState,
@@ -123,7 +123,7 @@ def _request(account: Accountant, one: BudgetRequest) -> RequestState:
         time=one.time,
         why=printable(one.why),
         queries=tuple(
-            QueryState(
+            RequestedQueryState(
                 printable(query.words), printable(query.target), query.cost.format(up=True), printable(query.error)
             )
             for query in one.queries

@@ -54,7 +54,7 @@ class Identity:
     role: Role
 
 
-class Token(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class StoredToken(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A token, as the file stores it."""
 
     name: str  # of the person
@@ -72,10 +72,10 @@ class Token(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class TokenFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The content of the file."""
 
-    tokens: tuple[Token, ...] = ()
+    tokens: tuple[StoredToken, ...] = ()
 
 
-def read_tokens(path: Path) -> tuple[Token, ...]:
+def read_tokens(path: Path) -> tuple[StoredToken, ...]:
     """The tokens of a file; none if it does not exist.  A file that other users may change is refused."""
     try:
         with path.open("rb") as file:
@@ -143,7 +143,7 @@ def new_token(path: Path, name: str, expires: str | None = None, role: Role = "a
                 f"role: {name!r} has a valid token with the role {other!r}, and a person has one role; got {role!r}; "
                 "revoke it first"
             )
-        tokens.append(Token(name, hash_of(token), _stamp(now()), until, role=role))
+        tokens.append(StoredToken(name, hash_of(token), _stamp(now()), until, role=role))
     return token
 
 
@@ -172,7 +172,7 @@ def rotate_token(path: Path, name: str, expires: str | None = None) -> str:
             until = _stamp(time + (datetime.fromisoformat(last.expires) - datetime.fromisoformat(last.created)))
         for place in valid:
             tokens[place] = msgspec.structs.replace(tokens[place], revoked=_stamp(time))
-        tokens.append(Token(name, hash_of(token), _stamp(time), until, role=last.role))
+        tokens.append(StoredToken(name, hash_of(token), _stamp(time), until, role=last.role))
     return token
 
 
@@ -184,7 +184,7 @@ class TokenStore(NotCopyable):
 
     def __init__(self, path: Path, clock: Clock | None = None) -> None:
         self._path, self.clock = path, clock or Clock(lambda: now())
-        self._read: tuple[tuple[int, ...] | None, tuple[Token, ...]] = (None, ())
+        self._read: tuple[tuple[int, ...] | None, tuple[StoredToken, ...]] = (None, ())
         self.fault = ""
         """Why the file cannot be used, for the curator's log; empty if it can."""
 
@@ -208,7 +208,7 @@ class TokenStore(NotCopyable):
         time = self.clock.now()
         return next((one.role for one in self._tokens() if one.name == name and one.is_valid(time)), None)
 
-    def holders(self) -> tuple[Token, ...]:
+    def holders(self) -> tuple[StoredToken, ...]:
         """The last valid token of each person, by name."""
         time = self.clock.now()
         return tuple(sorted({one.name: one for one in self._tokens() if one.is_valid(time)}.values(), key=_name_of))
@@ -217,7 +217,7 @@ class TokenStore(NotCopyable):
         """Replace a person's tokens by a new one; see `rotate_token`."""
         return rotate_token(self._path, name)
 
-    def _tokens(self) -> tuple[Token, ...]:
+    def _tokens(self) -> tuple[StoredToken, ...]:
         try:
             status = os.stat(self._path)
             version = (status.st_ino, status.st_mtime_ns, status.st_ctime_ns, status.st_size)
@@ -232,7 +232,7 @@ class TokenStore(NotCopyable):
         return self._read[1]
 
 
-def _valid_of(tokens: list[Token], name: str, time: datetime) -> list[int]:
+def _valid_of(tokens: list[StoredToken], name: str, time: datetime) -> list[int]:
     """The places of a person's valid tokens, of which there must be one."""
     valid = [place for place, one in enumerate(tokens) if one.name == name and one.is_valid(time)]
     if not valid:
@@ -243,7 +243,7 @@ def _valid_of(tokens: list[Token], name: str, time: datetime) -> list[int]:
 
 
 @contextmanager
-def _changed(path: Path) -> Iterator[list[Token]]:
+def _changed(path: Path) -> Iterator[list[StoredToken]]:
     """The tokens of a file, written back when the block ends; another command waits meanwhile."""
     try:
         make_folder(path.parent)
@@ -272,7 +272,7 @@ def _changed(path: Path) -> Iterator[list[Token]]:
                 raise
 
 
-def _name_of(token: Token) -> str:
+def _name_of(token: StoredToken) -> str:
     return token.name
 
 

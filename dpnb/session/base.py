@@ -30,14 +30,14 @@ from dpnb.ledger import Ledger
 from dpnb.results.schema import TableSchema, TablesSchema
 from dpnb.session.batches import Batches
 from dpnb.session.budget_requests import BudgetRequests
-from dpnb.session.displayed import Displayed
+from dpnb.session.displayed import DisplayedSession
 from dpnb.session.statements import Statements, refuse_report_of_a_part
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-class BaseSession(Launches["SubSession", "PartSession"], Batches, BudgetRequests, Statements, Displayed):
+class BaseSession(Launches["SubSession", "PartSession"], Batches, BudgetRequests, Statements, DisplayedSession):
     """The methods of a session, a sub-session and a part."""
 
     def __init__(self, core: SessionCore) -> None:
@@ -87,18 +87,12 @@ class BaseSession(Launches["SubSession", "PartSession"], Batches, BudgetRequests
         With several tables, the schema of each table by its name.
         """
         core = self._core
-        public = core.pricer.public
+        known, public = core.tables, core.pricer.public
         tables = {
             name: TableSchema(
-                name,
-                dict(columns),
-                core.tables.units[name],
-                public.units,
-                public.rows.get(name),
-                core.notice,
-                core.tables.missing,
+                name, dict(columns), known.units[name], public.units, public.rows.get(name), core.notice, known.missing
             )
-            for name, columns in core.tables.schemas.items()
+            for name, columns in known.schemas.items()
         }
         if core.part is not None:
             return tables[table_of(core.part)]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dpnb._core.accountant.budget_request import BudgetRequest, Status
+from dpnb._core.accountant.budget_request import BudgetRequest, RequestStatus
+from dpnb._core.batch import Within
 from dpnb._core.core import SessionCore
 from dpnb._core.query import Query
 from dpnb._core.requesting import ask_service
@@ -17,8 +18,6 @@ from dpnb.render.tables import facts_html, facts_text
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Within = Number | Mapping[Any, Number]
 
 
 class RequestedBudget(NotCopyable):
@@ -47,7 +46,7 @@ class RequestedBudget(NotCopyable):
         return self._core.account.tree.budget_requests()[self.number]
 
     @property
-    def status(self) -> Status:
+    def status(self) -> RequestStatus:
         """``pending``, ``approved``, ``approved in part``, ``declined``, or ``lapsed`` after the end of an approval."""
         return self._request.status(self._core.account.ledger.time_in())
 
@@ -92,7 +91,7 @@ class BudgetRequests:
         self,
         *queries: Query,
         why: str,
-        within: Within | Sequence[Within] | None = None,
+        within: Within | None = None,
         mu: Number | Sequence[Number] | None = None,
         rho: Number | Sequence[Number] | None = None,
         epsilon: Number | Sequence[Number] | None = None,

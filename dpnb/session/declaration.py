@@ -40,7 +40,7 @@ from dpnb.errors import DpnbError, InvalidValueError, SchemaError
 from dpnb.ledger import MEMORY
 from dpnb.session.placeholders import PLACEHOLDER, placeholders, remedy
 from dpnb.session.toml_file import NOT_STATED, TomlFile, near, read_toml
-from dpnb.session.toml_lines import Keys
+from dpnb.session.toml_lines import KeyPath
 
 T = TypeVar("T")
 
@@ -119,10 +119,10 @@ class Declaration(TomlFile):
             for name, one in schema.items()
         }
 
-    def _columns(self, entries: dict[str, Any], at: Keys) -> dict[str, ColumnType]:
+    def _columns(self, entries: dict[str, Any], at: KeyPath) -> dict[str, ColumnType]:
         return {name: self._column(one, (*at, name)) for name, one in entries.items()}
 
-    def _column(self, entry: Any, at: Keys) -> ColumnType:
+    def _column(self, entry: Any, at: KeyPath) -> ColumnType:
         key, types = ".".join(at), ", ".join(f'"{name}"' for name in COLUMN_TYPES)
         if not isinstance(entry, dict) or "type" not in entry:
             raise self.fault(
@@ -140,7 +140,7 @@ class Declaration(TomlFile):
         column: ColumnType = self._construct(kind, known, {k: v for k, v in entry.items() if k != "type"}, at)
         return column
 
-    def _construct(self, make: Callable[..., T], known: Mapping[str, bool], entry: dict[str, Any], at: Keys) -> T:
+    def _construct(self, make: Callable[..., T], known: Mapping[str, bool], entry: dict[str, Any], at: KeyPath) -> T:
         self.refuse_keys(entry, known, at)
         try:
             return make(**entry)
@@ -169,7 +169,7 @@ class Declaration(TomlFile):
                 f"{'.'.join(first)}: still has the placeholder {PLACEHOLDER!r}; {remedy(first)}{more}",
             )
 
-    def _keys_of(self, message: str) -> Keys:
+    def _keys_of(self, message: str) -> KeyPath:
         """The key that an error is about, if its message begins with an argument or a column; otherwise ()."""
         column = COLUMN_NAME.match(message)
         if column is not None:

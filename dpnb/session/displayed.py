@@ -15,7 +15,7 @@ from dpnb.render.page import text_or_error
 from dpnb.session import snapshot
 
 
-class Displayed:
+class DisplayedSession:
     """The representations of a session: one that reads no file, and the state as the ledger has it now."""
 
     _core: SessionCore

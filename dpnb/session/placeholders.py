@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from dpnb.session.toml_lines import Keys
+from dpnb.session.toml_lines import KeyPath
 
 PLACEHOLDER = "FILL IN"
 """What ``python -m dpnb draft`` writes in place of a value that must come from knowledge outside the table."""
@@ -25,7 +25,7 @@ REMEDIES = {
 """What to write instead, by the key."""
 
 
-def placeholders(content: Mapping[str, Any], above: Keys = ()) -> Iterator[Keys]:
+def placeholders(content: Mapping[str, Any], above: KeyPath = ()) -> Iterator[KeyPath]:
     """The keys whose values are still placeholders, in the order of the file."""
     for key, value in content.items():
         if isinstance(value, Mapping):
@@ -34,7 +34,7 @@ def placeholders(content: Mapping[str, Any], above: Keys = ()) -> Iterator[Keys]
             yield (*above, key)
 
 
-def remedy(keys: Keys) -> str:
+def remedy(keys: KeyPath) -> str:
     """What to write instead of one placeholder."""
     at = next((key for key in (keys[-1], keys[0]) if key in REMEDIES), None)
     what = "the value" if at is None else REMEDIES[at]

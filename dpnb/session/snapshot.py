@@ -7,7 +7,6 @@ existence of an answer and the width of its intervals.
 from __future__ import annotations
 
 import math
-from dataclasses import asdict
 from typing import Any, Protocol
 
 from dpnb._core.accountant import participation
@@ -17,12 +16,12 @@ from dpnb._core.accountant.comparison import EPSILON_ODOMETERS, FilterComparison
 from dpnb._core.connection import Connection
 from dpnb._core.core import SessionCore
 from dpnb._core.explain import next_steps
-from dpnb._core.history.log import CellCost, LogEntry, RequestLog
+from dpnb._core.history.log import CellCost, LoggedRequest, RequestLog
 from dpnb._core.ledger_metadata import MOCK_DATA, NO_BUDGET
 from dpnb._core.pricing.estimation import AnswerSummary
 from dpnb._protocol import connection as protocol_connection
 from dpnb._protocol import snapshot as protocol
-from dpnb._protocol.timeline import BudgetAxis, Curve, OdometerAxis, Timeline, TimelinePoint
+from dpnb._protocol.timeline import BudgetAxis, Curve, OdometerAxis, TimelineChart, TimelinePoint
 from dpnb.accounting.exact import display_up
 from dpnb.accounting.guarantee import FILTERS
 from dpnb.accounting.individual import WorstCaseFilter
@@ -69,14 +68,14 @@ class HasCore(Protocol):
     def _mechanisms(self) -> Any: ...
 
 
-def snapshot(session: HasCore) -> protocol.Session:
+def snapshot(session: HasCore) -> protocol.SessionSnapshot:
     """The state of a session, a sub-session or a part; if its ledger cannot be read, see `unreadable_snapshot`."""
     core = session._core
     account, log = core.account, core.releases.log
     filter_, odometer, comparison = account.filter, account.odometer, account.comparison
     headroom, paused, spent = headroom_gauge(account), account.paused, percent_spent(filter_)
     reserve = reserve_gauge(account)
-    return protocol.Session(
+    return protocol.SessionSnapshot(
         id=core.id,
         name=core.name,
         privacy_unit=core.tables.words,
@@ -109,18 +108,18 @@ def snapshot(session: HasCore) -> protocol.Session:
             for cell_id, cost in log.cells().items()
             if cost.loss != GDP(0) or cost.reserve_fraction
         ],
-        refusals=[protocol.Refusal(**asdict(refusal)) for refusal in list(log.refusals)],
+        refusals=list(log.refusals),
         budget_requests=_budget_requests(account),
     )
 
 
-def _budget_requests(account: Accountant) -> list[protocol.BudgetRequest]:
+def _budget_requests(account: Accountant) -> list[protocol.BudgetRequestEntry]:
     """The newest requests for budget, of a whole session."""
     if account.root_node != ROOT:
         return []
     now, made = account.ledger.time_in(), list(account.tree.budget_requests().values())
     return [
-        protocol.BudgetRequest(
+        protocol.BudgetRequestEntry(
             id=one.id,
             queries=[printable(f"{query.words} at {query.target}: {query.error}") for query in one.queries],
             cost=one.total.format(up=True),
@@ -149,7 +148,7 @@ def _mechanism(*, state: str, parts: list[dict[str, Any]], **fields: str) -> pro
     return protocol.Mechanism(state=state, parts=[protocol.Part(**part) for part in parts], **fields)
 
 
-def _filter(state: FilterState, comparison: FilterComparison) -> protocol.Filter:
+def _filter(state: FilterState, comparison: FilterComparison) -> protocol.FilterReading:
     """One filter: its remaining budget, and how many queries like the last one it would still admit."""
     label, source = FILTERS[state.guarantee.filter_name]
     enforced = state.guarantee.filter_name == comparison.enforced
@@ -159,7 +158,7 @@ def _filter(state: FilterState, comparison: FilterComparison) -> protocol.Filter
     else:
         value, text = state.filter.headroom, _remaining(state, comparison)
         description = f"{source}. It {'enforces' if enforced else 'could enforce'} {state.guarantee.words}."
-    return protocol.Filter(
+    return protocol.FilterReading(
         id=state.guarantee.filter_name, label=label, enforced=enforced, value=value, text=text, description=description
     )
 
@@ -176,18 +175,20 @@ def _remaining(state: FilterState, comparison: FilterComparison) -> str:
     return f"{text}; {state.max_repetitions(comparison.last_loss):,} {more}"
 
 
-def _odometer(name: str, odometer: Odometer, paused: str | None, scope: str) -> protocol.Odometer:
+def _odometer(name: str, odometer: Odometer, paused: str | None, scope: str) -> protocol.OdometerReading:
     label, kind = ODOMETERS[name], odometer.kind
     if paused is not None and kind == "time-uniform":
-        return protocol.Odometer(id=name, label=label, kind=kind, text="paused", description=paused)
+        return protocol.OdometerReading(id=name, label=label, kind=kind, text="paused", description=paused)
     description = f"{scope}{odometer.statement()}"
-    return protocol.Odometer(id=name, label=label, kind=kind, text=odometer_reading(odometer), description=description)
+    return protocol.OdometerReading(
+        id=name, label=label, kind=kind, text=odometer_reading(odometer), description=description
+    )
 
 
-def unreadable_snapshot(session: HasCore, error: DpnbError) -> protocol.Session:
+def unreadable_snapshot(session: HasCore, error: DpnbError) -> protocol.SessionSnapshot:
     """The snapshot of a session whose ledger cannot be read: it says so, and has no figures."""
     core = session._core
-    return protocol.Session(
+    return protocol.SessionSnapshot(
         id=core.id,
         name=core.name,
         privacy_unit=core.tables.words,
@@ -208,7 +209,7 @@ def unreadable_snapshot(session: HasCore, error: DpnbError) -> protocol.Session:
         spent_loss="",
         ledger=core.account.ledger.short_name,
         next_steps=[],
-        timeline=Timeline(
+        timeline=TimelineChart(
             budget=BudgetAxis(label=BUDGET_AXIS, text=""),
             odometers=OdometerAxis(label=ODOMETER_AXIS, end=None, text=""),
             curves=[],
@@ -222,16 +223,16 @@ def unreadable_snapshot(session: HasCore, error: DpnbError) -> protocol.Session:
     )
 
 
-def connection_of(connection: Connection | None) -> protocol_connection.Connection | None:
+def connection_of(connection: Connection | None) -> protocol_connection.ConnectionSnapshot | None:
     """The state of a connection; None for a local session."""
     if connection is None:
         return None
-    return protocol_connection.Connection(
+    return protocol_connection.ConnectionSnapshot(
         where=connection.where, is_current=connection.is_current, text=connection.text
     )
 
 
-def log_entry(one: LogEntry) -> protocol.LogEntry:
+def log_entry(one: LoggedRequest) -> protocol.LogEntry:
     """One request of the log."""
     answer = one.answer or NO_ANSWER
     return protocol.LogEntry(
@@ -256,13 +257,13 @@ def _finite(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
 
 
-def _cell(cell_id: str, cost: CellCost, log: RequestLog, name: str) -> protocol.CellCost:
+def _cell(cell_id: str, cost: CellCost, log: RequestLog, name: str) -> protocol.CellBadge:
     """What the queries of one notebook cell were charged."""
     queries = "; ".join(dict.fromkeys(one.query for one in log.by_id(cost.ids[-QUERIES_NAMED:])))
     others = "; and others" if len(cost.ids) > QUERIES_NAMED else ""
     if math.isnan(cost.cost_fraction):
         text = "a loss that implies no mu" if cost.loss is None else format_cost(cost.loss, cost.cost_fraction)
-        return protocol.CellCost(
+        return protocol.CellBadge(
             cell_id=cell_id,
             text=f"{text}, no budget",
             description=f"The queries of this cell cost {text}, and {name} has no budget: {queries}{others}.",
@@ -275,7 +276,7 @@ def _cell(cell_id: str, cost: CellCost, log: RequestLog, name: str) -> protocol.
         reserve = f"{format_percent_up(cost.reserve_fraction)} of the reserve"
         share = f"{share} and {reserve}" if cost.cost_fraction else reserve
         text = f"{share} of {name}"
-    return protocol.CellCost(
+    return protocol.CellBadge(
         cell_id=cell_id,
         text=share,
         description=f"The queries of this cell cost {text}: {queries}{others}.",
@@ -302,7 +303,7 @@ def _headlines(
     return [protocol.Headline(id=name, text=text) for name, text in words.items()]
 
 
-def _timeline(account: Accountant, log: RequestLog, comparison: FilterComparison) -> Timeline:
+def _timeline(account: Accountant, log: RequestLog, comparison: FilterComparison) -> TimelineChart:
     """Budget and odometers after each request, with the limits of the guarantee."""
     points = account.timeline.thinned(POINTS_SHOWN)
     own = comparison.enforced
@@ -318,7 +319,7 @@ def _timeline(account: Accountant, log: RequestLog, comparison: FilterComparison
     if isinstance(mixture, MixtureOdometer) and account.guarantee.has_budget:
         end = full_reading(mixture, account)
     is_drawn = math.isfinite(end)
-    return Timeline(
+    return TimelineChart(
         budget=BudgetAxis(label=BUDGET_AXIS, text=""),
         odometers=OdometerAxis(
             label=ODOMETER_AXIS,
@@ -338,7 +339,7 @@ def _timeline(account: Accountant, log: RequestLog, comparison: FilterComparison
     )
 
 
-def _point_description(one: LogEntry | None) -> str:
+def _point_description(one: LoggedRequest | None) -> str:
     if one is None:
         return "before the first query"
     cost = one.cost

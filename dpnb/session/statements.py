@@ -10,7 +10,7 @@ from dpnb.errors import RequestError
 from dpnb.results.explanation import Explanation
 from dpnb.results.report import Report
 from dpnb.session.disclosure.building import report_of_ledger
-from dpnb.session.disclosure.division import WHOLE, Scope
+from dpnb.session.disclosure.division import WHOLE, StatementScope
 from dpnb.session.spending import describe_spent
 
 
@@ -20,7 +20,7 @@ class Statements:
     _core: SessionCore
     _mechanisms: Any
 
-    _rows_of: Scope = WHOLE
+    _rows_of: StatementScope = WHOLE
     """Whose rows the ledger of the session has."""
 
     def report(self, *, answers: bool = False) -> Report:

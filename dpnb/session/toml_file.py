@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from dpnb.errors import DpnbError, InvalidValueError
-from dpnb.session.toml_lines import Keys, lines_of
+from dpnb.session.toml_lines import KeyPath, lines_of
 
 ERROR_POSITION = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
 """How `tomllib` reports the position of a syntax error."""
@@ -31,7 +31,7 @@ class TomlFile:
     path: str  # as the caller wrote it
     text: str
     content: dict[str, Any]  # the parsed TOML
-    lines: dict[Keys, int]  # the line number of each key
+    lines: dict[KeyPath, int]  # the line number of each key
 
     def locate(self, *keys: str) -> str:
         """File and line of a key; if the key is missing, of the table that should contain it."""
@@ -39,11 +39,11 @@ class TomlFile:
             keys = keys[:-1]
         return f"{self.path}, line {self.lines[keys]}" if keys else self.path
 
-    def fault(self, kind: type[DpnbError], keys: Keys, message: str) -> DpnbError:
+    def fault(self, kind: type[DpnbError], keys: KeyPath, message: str) -> DpnbError:
         """An error about a key, to be raised."""
         return kind(f"{self.locate(*keys)}: {message}")
 
-    def refuse_keys(self, entry: Mapping[str, Any], known: Mapping[str, bool], at: Keys) -> None:
+    def refuse_keys(self, entry: Mapping[str, Any], known: Mapping[str, bool], at: KeyPath) -> None:
         """Refuse unknown keys and missing required keys of one table of the file.
 
         `known` says of each allowed key whether it is required; `at` is the key of the table in the file.

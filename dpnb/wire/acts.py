@@ -141,7 +141,7 @@ class PartState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     is_revoked: bool  # whether it can no longer be charged
 
 
-class QueryState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class RequestedQueryState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A query of a request for budget, in words."""
 
     words: str
@@ -157,7 +157,7 @@ class RequestState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     analyst: str
     time: str
     why: str
-    queries: tuple[QueryState, ...]
+    queries: tuple[RequestedQueryState, ...]
     total: str  # the sum of the costs, in words
     amount: Components  # the same as decimals, rounded up
     digest: str  # what a decision must name

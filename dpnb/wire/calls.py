@@ -6,6 +6,7 @@ copy of the ledger, with the same code as in a local session, and is never sent.
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any, Literal
 
 import msgspec
@@ -78,7 +79,7 @@ class CloseMechanism(Call, frozen=True, tag="close"):
     launch: int  # id of the row that launched it
 
 
-class Compare(Call, frozen=True, tag="compare"):
+class CompareWithThreshold(Call, frozen=True, tag="compare"):
     """Compare a count or sum with a threshold, in an above-threshold mechanism."""
 
     launch: int  # id of the row that launched it
@@ -93,7 +94,9 @@ class RequestBudget(Call, frozen=True, tag="request_budget"):
     why: str  # the curator reads it
 
 
-AnyCall = Release | ReleaseBatch | SelectGroups | LaunchMechanism | CloseMechanism | Compare | RequestBudget
+AnyCall = (
+    Release | ReleaseBatch | SelectGroups | LaunchMechanism | CloseMechanism | CompareWithThreshold | RequestBudget
+)
 
 
 class Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -110,3 +113,13 @@ class Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defa
     after: int = 0  # number of the last row that the client has
     pending: tuple[int, ...] = ()  # numbers of earlier rows that the client has without an answer
     head: str = ""  # hash of the row `after` in the client's copy; empty for a client that keeps no copy
+
+    def digest(self) -> str:
+        """SHA-256 of what it does: its node and call, and not which rows the client has, of which it may receive more.
+
+        So a client can repeat it.
+        """
+        return hashlib.sha256(_ENCODER.encode([self.node, self.call])).hexdigest()
+
+
+_ENCODER = msgspec.json.Encoder(order="deterministic")

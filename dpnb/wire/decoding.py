@@ -22,7 +22,7 @@ from dpnb.wire.amounts import CAP, CONFIDENCE, LOSS, THRESHOLD, WIDTH, AmountRan
 from dpnb.wire.calls import (
     AnyCall,
     CloseMechanism,
-    Compare,
+    CompareWithThreshold,
     LaunchMechanism,
     Release,
     ReleaseBatch,
@@ -236,7 +236,7 @@ def _check_call(call: AnyCall) -> None:
             _check_text(call.name, "call.name", MAX_NAME)
         case CloseMechanism():
             _check_number(call.launch, "call.launch", least=1)
-        case Compare():
+        case CompareWithThreshold():
             _check_number(call.launch, "call.launch", least=1)
             _check_amount(call.threshold, "call.threshold", THRESHOLD)
         case RequestBudget():

@@ -23,7 +23,7 @@ from dpnb.results.report import SCHEMA_FILE, Report, report_schema
 from dpnb.service.opening import AnalystSession
 from dpnb.session.base import BaseSession
 from dpnb.session.disclosure.building import report_of_ledger
-from dpnb.session.disclosure.division import Scope
+from dpnb.session.disclosure.division import StatementScope
 from dpnb.session.disclosure.figures import outcome_with_unit
 from ledger.rows import tamper
 from session.statements import Divided, opened, used
@@ -44,7 +44,7 @@ def received(divided: Divided, name: str) -> Report:
     table = AnalystSession(name, divided.analysts[name], rows, part).description
     copy = ReplicaLedger("https://example.org/clinic", table.metadata, table.parameters)
     copy.append(rows.after(0, 1000))
-    return report_of_ledger(copy, Scope(is_copy=True, analyst=name if is_reserved else None))
+    return report_of_ledger(copy, StatementScope(is_copy=True, analyst=name if is_reserved else None))
 
 
 # --- the schema -----------------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from dpnb.errors import InvalidValueError
 from dpnb.ledger import Ledger
 from dpnb.results.report import Report
 from dpnb.session.disclosure.building import report_of_ledger
-from dpnb.session.disclosure.division import Scope
+from dpnb.session.disclosure.division import StatementScope
 from ledger.rows import tamper
 from session.statements import EVERYTHING, Divided, opened, used
 
@@ -180,7 +180,7 @@ def test_no_text_can_be_put_into_what_does_not_follow_from_the_ledger(session: d
 def test_requests_of_a_notebook_cannot_be_called_those_of_a_service(session: dpnb.Session, tmp_path: Path) -> None:
     """Also in the statement that an attacker computes, of the same rows as if a service had shown them."""
     path = tmp_path / "statement.json"
-    report_of_ledger(session.ledger, Scope(is_copy=True)).save(path)
+    report_of_ledger(session.ledger, StatementScope(is_copy=True)).save(path)
     assert "through a service" not in path.read_text(encoding="utf-8")
     assert "process that also held the table" in path.read_text(encoding="utf-8")
 

@@ -10,7 +10,7 @@ import pytest
 from dpnb.notebook.asking import make_ask
 from dpnb.notebook.picker import Picker
 from dpnb.service.app import Service
-from dpnb.service.parts import Division, Part
+from dpnb.service.parts import DivisionSettings, PartSettings
 from dpnb.wire.acts import Approve
 from remote.asking import HALF, POOLED, RESERVED, asking, decide
 from service.served import open_people
@@ -75,5 +75,5 @@ def test_what_a_page_may_not_send_is_refused_in_the_picker(message: dict[str, An
 def test_nothing_is_offered_that_no_curator_could_grant() -> None:
     local = open_people(":memory:")
     assert make_ask(local.frame.count()) is None
-    with asking(Division("reserved", (Part("analyst", "ana", ceiling=HALF),))) as (session, _):
+    with asking(DivisionSettings("reserved", (PartSettings("analyst", "ana", ceiling=HALF),))) as (session, _):
         assert make_ask(session.frame.count()) is None

@@ -13,7 +13,7 @@ import pytest
 
 import dpnb
 from dpnb._core import registry
-from dpnb._protocol.connection import OUT_OF_DATE, Connection
+from dpnb._protocol.connection import OUT_OF_DATE, ConnectionSnapshot
 from dpnb.notebook import extension, panel, picker, snapshots, widgets
 from dpnb.render import sessions
 from dpnb.render.explanations import EXPLANATIONS
@@ -47,7 +47,7 @@ def connection(session: dpnb.Session) -> FakeConnection:
     return connection
 
 
-def shown(session: dpnb.Session) -> Connection | None:
+def shown(session: dpnb.Session) -> ConnectionSnapshot | None:
     return snapshot.snapshot(session).connection
 
 
@@ -81,7 +81,7 @@ def test_every_output_shows_the_state_of_the_connection(
     session: dpnb.Session, connection: FakeConnection, is_current: bool
 ) -> None:
     connection.is_current = is_current
-    assert shown(session) == Connection(connection.where, is_current, CURRENT if is_current else LOST)
+    assert shown(session) == ConnectionSnapshot(connection.where, is_current, CURRENT if is_current else LOST)
     for output in (str(session), repr(session), session._repr_html_() or ""):
         assert f"table {connection.where}" in words(output)
         assert (f"O{LOST[1:]}. All figures here are the last known." in words(output)) is not is_current
@@ -110,7 +110,7 @@ def test_session_whose_ledger_cannot_be_read_shows_its_connection(
 ) -> None:
     connection.is_current = False
     state = snapshot.unreadable_snapshot(session, dpnb.errors.LedgerError("the copy of the ledger is incomplete"))
-    assert state.connection == Connection(connection.where, False, LOST)
+    assert state.connection == ConnectionSnapshot(connection.where, False, LOST)
     assert LOST[1:] in words(sessions.render_text(state))
 
 

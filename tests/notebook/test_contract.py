@@ -15,7 +15,7 @@ from dpnb._core import registry
 from dpnb._protocol.messages import LogChunk
 from dpnb._protocol.picker import VERSION as PICKER_VERSION
 from dpnb._protocol.picker import PickerState
-from dpnb._protocol.snapshot import VERSION, Explanation, Session, Snapshot
+from dpnb._protocol.snapshot import VERSION, ExplanationText, SessionSnapshot, Snapshot
 from dpnb.notebook.panel import EXPLAINED
 from dpnb.render.explanations import EXPLANATIONS
 from dpnb.session import snapshot
@@ -31,7 +31,7 @@ def example() -> Snapshot:
 
 
 @pytest.fixture
-def shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Session:
+def shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SessionSnapshot:
     """The state of a session after a release, a refusal and launches."""
     monkeypatch.setattr(registry, "_front_end", [lambda: "a-cell"])
     session = made(tmp_path)
@@ -54,13 +54,13 @@ def made(folder: Path, **how: str) -> dpnb.Session:
     )
 
 
-def sent(session: Session) -> Session:
+def sent(session: SessionSnapshot) -> SessionSnapshot:
     """After the way to the browser and back: as JSON, which knows no infinity, with every type and range checked."""
     built = json.loads(json.dumps(msgspec.to_builtins(session), allow_nan=False))
-    return msgspec.convert(built, Session)
+    return msgspec.convert(built, SessionSnapshot)
 
 
-def test_session_follows_the_protocol(shown: Session) -> None:
+def test_session_follows_the_protocol(shown: SessionSnapshot) -> None:
     assert sent(shown) == shown
     assert all(getattr(shown, part) for part in LISTS)
     assert shown.participation is None
@@ -89,37 +89,39 @@ def test_example_has_something_of_everything(example: Snapshot) -> None:
     assert example.sessions[1].next_steps
 
 
-def test_every_point_of_the_timeline_has_a_bound_for_each_curve(shown: Session, example: Snapshot) -> None:
+def test_every_point_of_the_timeline_has_a_bound_for_each_curve(shown: SessionSnapshot, example: Snapshot) -> None:
     for session in (shown, *example.sessions):
         assert {len(point.bounds) for point in session.timeline.points} == {len(session.timeline.curves)}
 
 
-def test_next_steps_are_shown_until_something_was_asked(shown: Session, tmp_path: Path) -> None:
+def test_next_steps_are_shown_until_something_was_asked(shown: SessionSnapshot, tmp_path: Path) -> None:
     (tmp_path / "fresh").mkdir()
     assert snapshot.snapshot(made(tmp_path / "fresh")).next_steps
     assert shown.next_steps == []
 
 
-def test_every_explanation_that_is_named_is_there(shown: Session) -> None:
+def test_every_explanation_that_is_named_is_there(shown: SessionSnapshot) -> None:
     known = {explanation.id for explanation in EXPLANATIONS}
     assert {refusal.explanation for refusal in shown.refusals} <= known
     assert {"rehearsal", "not-private", "unknown", "outside"} <= known
     assert {explained.id for explained in EXPLAINED} == known
-    assert all(isinstance(explained, Explanation) for explained in EXPLAINED)
+    assert all(isinstance(explained, ExplanationText) for explained in EXPLAINED)
 
 
 @pytest.mark.parametrize("part", ["gauges", "odometers"])
-def test_kinds_that_the_browser_knows_are_the_ones_that_are_used(shown: Session, example: Snapshot, part: str) -> None:
+def test_kinds_that_the_browser_knows_are_the_ones_that_are_used(
+    shown: SessionSnapshot, example: Snapshot, part: str
+) -> None:
     assert {one.kind for one in getattr(shown, part)} == {one.kind for one in getattr(example.sessions[0], part)}
 
 
 @pytest.mark.parametrize("part", [part for part in LISTS if part != "cell_costs"])
-def test_names_are_unique_within_a_list(shown: Session, part: str) -> None:
+def test_names_are_unique_within_a_list(shown: SessionSnapshot, part: str) -> None:
     names = [one.id for one in getattr(shown, part)]
     assert len(set(names)) == len(names)
 
 
-def test_one_filter_is_enforced_and_comes_first(shown: Session) -> None:
+def test_one_filter_is_enforced_and_comes_first(shown: SessionSnapshot) -> None:
     assert [one.enforced for one in shown.filters] == [True] + [False] * (len(shown.filters) - 1)
     assert shown.filters[0].id == shown.filter
 

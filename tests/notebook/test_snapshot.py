@@ -10,7 +10,7 @@ import pytest
 
 import dpnb
 from dpnb._core import registry
-from dpnb._protocol.snapshot import Session
+from dpnb._protocol.snapshot import SessionSnapshot
 from dpnb.notebook import snapshots
 from dpnb.notebook.panel import Panel
 
@@ -39,7 +39,7 @@ def test_session_without_a_ledger_is_told_as_such_and_hides_no_other(
     assert told["healthy"].headlines[0].text == "100.0% left"
     assert told["broken"].notice.startswith("UNKNOWN: ledger")
     assert told["broken"].gauges == [], "no figure that might be wrong"
-    assert msgspec.convert(msgspec.to_builtins(told["broken"]), Session) == told["broken"]
+    assert msgspec.convert(msgspec.to_builtins(told["broken"]), SessionSnapshot) == told["broken"]
 
 
 def test_rows_of_a_log_are_told_in_parts_and_of_an_unknown_session_none(

@@ -9,32 +9,32 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from dpnb._protocol.snapshot import Session, Snapshot
+from dpnb._protocol.snapshot import SessionSnapshot, Snapshot
 from dpnb.notebook import panel, picker, widgets
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "snapshot.json"
 
 
 @pytest.fixture
-def session(request: pytest.FixtureRequest) -> Session:
+def session(request: pytest.FixtureRequest) -> SessionSnapshot:
     """The real session of the shared snapshot, under a name that no other test uses."""
     snapshot = msgspec.json.decode(FIXTURE.read_bytes(), type=Snapshot)
     return replace(snapshot.sessions[0], id=request.node.name)
 
 
-def test_gauges_hold_the_session_without_its_log(session: Session) -> None:
+def test_gauges_hold_the_session_without_its_log(session: SessionSnapshot) -> None:
     assert session.log
     assert widgets.gauges(session).state == msgspec.to_builtins(replace(session, log=[]))
 
 
-def test_session_has_one_widget_however_often_it_is_shown(session: Session) -> None:
+def test_session_has_one_widget_however_often_it_is_shown(session: SessionSnapshot) -> None:
     first = widgets.gauges(session)
     moved = replace(session, spent="mu 0.2 of 0.2117")
     assert widgets.gauges(moved) is first
     assert first.state["spent"] == "mu 0.2 of 0.2117"
 
 
-def test_gauges_follow_the_panel(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gauges_follow_the_panel(session: SessionSnapshot, monkeypatch: pytest.MonkeyPatch) -> None:
     local = panel.Panel(lambda answer: lambda message: None)
     monkeypatch.setattr(panel, "on_flush", local.on_flush)
     shown = widgets.gauges(session)
@@ -42,13 +42,13 @@ def test_gauges_follow_the_panel(session: Session, monkeypatch: pytest.MonkeyPat
     assert shown.state["spent"] == "mu 0.2 of 0.2117"
 
 
-def test_closed_gauges_are_replaced(session: Session) -> None:
+def test_closed_gauges_are_replaced(session: SessionSnapshot) -> None:
     closed = widgets.gauges(session)
     closed.close()
     assert widgets.gauges(session) is not closed
 
 
-def test_bundle_has_static_faces_beside_the_live_one(session: Session) -> None:
+def test_bundle_has_static_faces_beside_the_live_one(session: SessionSnapshot) -> None:
     bundle = widgets.mimebundle(session, text="83.3% left", html="<b>83.3% left</b>")
     assert bundle["text/plain"] == "83.3% left"
     assert bundle["text/html"] == "<b>83.3% left</b>"

@@ -16,7 +16,7 @@ import pytest
 from dpnb import progress
 from dpnb.progress import Stage, at
 from dpnb.progress import work as begin
-from dpnb.progress.clock import ProgressTask, _Clock
+from dpnb.progress.clock import ProgressTask, _ProgressThread
 from dpnb.progress.terminal import Line, line
 from threads import joined
 from waiting import LIMIT, wait_until
@@ -57,7 +57,9 @@ def onlooker() -> Iterator[Onlooker]:
 def clocks() -> list[int]:
     """Threads that show the progress of a task."""
     running = sys._current_frames().items()
-    return [one for one, frame in running if any(at.f_code is _Clock._run.__code__ for at, _ in walk_stack(frame))]
+    return [
+        one for one, frame in running if any(at.f_code is _ProgressThread._run.__code__ for at, _ in walk_stack(frame))
+    ]
 
 
 def test_short_work_tells_nothing(onlooker: Onlooker) -> None:

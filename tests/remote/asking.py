@@ -13,18 +13,20 @@ import dpnb
 from dpnb.remote import RemoteSession
 from dpnb.service.acts import act
 from dpnb.service.app import Service
-from dpnb.service.parts import Amount, Division, Part
+from dpnb.service.parts import AmountSettings, DivisionSettings, PartSettings
 from dpnb.service.tokens import new_token
 from service.running import running
 from service.served import open_people
 
-SMALL, HALF = Amount(Fraction(1, 100)), Amount(Fraction(1, 2))
-RESERVED = Division("reserved", tuple(Part("analyst", name, ceiling=HALF, cap=SMALL) for name in ("ana", "bob")))
-POOLED = Division("pooled", tuple(Part("analyst", name, cap=SMALL) for name in ("ana", "bob")))
+SMALL, HALF = AmountSettings(Fraction(1, 100)), AmountSettings(Fraction(1, 2))
+RESERVED = DivisionSettings(
+    "reserved", tuple(PartSettings("analyst", name, ceiling=HALF, cap=SMALL) for name in ("ana", "bob"))
+)
+POOLED = DivisionSettings("pooled", tuple(PartSettings("analyst", name, cap=SMALL) for name in ("ana", "bob")))
 
 
 @contextmanager
-def asking(division: Division) -> Iterator[tuple[RemoteSession, Service]]:
+def asking(division: DivisionSettings) -> Iterator[tuple[RemoteSession, Service]]:
     """Ana's session, and the service."""
     with tempfile.TemporaryDirectory(prefix="dpnb-") as short:  # paths of sockets must be short
         folder = Path(short)

@@ -24,7 +24,7 @@ from dpnb.errors import DpnbError, LedgerReplaced
 from dpnb.interactive.calls import execute_call
 from dpnb.ledger.shared_rows import SharedRows
 from dpnb.wire import replies
-from dpnb.wire.calls import CloseMechanism, Compare
+from dpnb.wire.calls import CloseMechanism, CompareWithThreshold
 from dpnb.wire.decoding import decode_request
 from dpnb.wire.replies import Changed, Done, LedgerRow, Refused, Rows, Table
 from waiting import LIMIT, wait_until
@@ -143,7 +143,7 @@ class SmallService:
         try:
             call = sent.call
             shared.refuse_fork(sent.after, sent.head)
-            if isinstance(call, CloseMechanism | Compare):
+            if isinstance(call, CloseMechanism | CompareWithThreshold):
                 call = msgspec.structs.replace(call, launch=shared.launch(call.launch))
             ids = execute_call(self.sessions[name]._mechanisms.at(shared.node(sent.node)), call)
         except LedgerReplaced as error:

@@ -18,13 +18,15 @@ import dpnb
 from dpnb.__main__ import main
 from dpnb.remote import deciding
 from dpnb.service.app import Service
-from dpnb.service.parts import Amount, Division, Part
+from dpnb.service.parts import AmountSettings, DivisionSettings, PartSettings
 from dpnb.service.tokens import new_token
 from service.running import running
 from service.served import open_people
 
-HALF, SMALL = Amount(Fraction(1, 2)), Amount(Fraction(1, 100))
-PARTS = Division("reserved", tuple(Part("analyst", name, ceiling=HALF, cap=SMALL) for name in ("ana", "bob")))
+HALF, SMALL = AmountSettings(Fraction(1, 2)), AmountSettings(Fraction(1, 100))
+PARTS = DivisionSettings(
+    "reserved", tuple(PartSettings("analyst", name, ceiling=HALF, cap=SMALL) for name in ("ana", "bob"))
+)
 pytestmark = pytest.mark.waits
 
 

@@ -6,7 +6,7 @@ import sys
 
 from dpnb.__main__ import main
 from dpnb.ledger import sqlite_file
-from dpnb.service import connections
+from dpnb.service import app, connections, http
 
 sqlite_file.SYNCHRONOUS = "OFF"  # no test of it cuts the power
 
@@ -14,5 +14,7 @@ if __name__ == "__main__":
     options = [one for one in sys.argv[2:] if one.startswith("--")]
     for setting in sys.argv[2 + len(options) :]:
         name, _, value = setting.partition("=")
-        setattr(connections, name, float(value) if "." in value else int(value))
+        for module in (app, connections, http):  # in which it is defined, and which import it
+            if hasattr(module, name):
+                setattr(module, name, float(value) if "." in value else int(value))
     sys.exit(main(["serve", *options, sys.argv[1]]))

@@ -15,14 +15,14 @@ import uvicorn
 import dpnb
 from dpnb.service.app import Service
 from dpnb.service.opening import OpenTable
-from dpnb.service.parts import Division
+from dpnb.service.parts import DivisionSettings
 from dpnb.service.settings import TableSettings
 from dpnb.service.tokens import TokenStore
 from waiting import LIMIT, wait_until
 
 
 @contextmanager
-def running(folder: Path, session: dpnb.Session, division: Division) -> Iterator[tuple[str, Service]]:
+def running(folder: Path, session: dpnb.Session, division: DivisionSettings) -> Iterator[tuple[str, Service]]:
     """A service with one table, ``people``; its address, and the service."""
     service = Service(TokenStore(folder / "tokens.json"))
     service.add(OpenTable(TableSettings("people", "here", division=division), session))

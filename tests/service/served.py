@@ -15,7 +15,7 @@ import pandas as pd
 import dpnb
 from dpnb.service.app import Service
 from dpnb.service.opening import OpenTable
-from dpnb.service.parts import Division
+from dpnb.service.parts import DivisionSettings
 from dpnb.service.settings import TableSettings
 from dpnb.service.tokens import Role, TokenStore, new_token
 from dpnb.wire.calls import AnyCall, Release, Request, TargetArguments
@@ -88,14 +88,14 @@ def run_served(
     folder: Path,
     scenario: Callable[[Served], Awaitable[None]],
     session: dpnb.Session | None = None,
-    division: Division | None = None,
+    division: DivisionSettings | None = None,
     **options: Any,
 ) -> None:
     """Run a scenario against a service."""
 
     async def run() -> None:
         service = Service(TokenStore(folder / "tokens.json"), **options)
-        settings = TableSettings("people", "here", division=division or Division())
+        settings = TableSettings("people", "here", division=division or DivisionSettings())
         service.add(OpenTable(settings, session or open_people(folder / "people.dpnb")))
         transport = httpx.ASGITransport(service.app(), raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:

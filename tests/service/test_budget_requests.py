@@ -29,22 +29,24 @@ from dpnb.ledger.shared_rows import SharedRows
 from dpnb.service import acts
 from dpnb.service import requests as service_requests
 from dpnb.service.opening import OpenTable
-from dpnb.service.parts import Amount, Division, Part
+from dpnb.service.parts import AmountSettings, DivisionSettings, PartSettings
 from dpnb.service.settings import TableSettings
 from dpnb.wire.acts import AnyAct, Approve, Components, Decline, MoveCap, Restore, Revoke
 from dpnb.wire.calls import AnyCall, LaunchMechanism, RequestBudget, TargetArguments
 from service.served import Served, content, open_people, run_served
 
-HALF, ALL = Amount(Fraction(1, 2)), Amount(Fraction(1))
-SMALL = Amount(Fraction(1, 100))
+HALF, ALL = AmountSettings(Fraction(1, 2)), AmountSettings(Fraction(1))
+SMALL = AmountSettings(Fraction(1, 100))
 STATE = "/v1/tables/people/state"
 ACTS = "/v1/tables/people/acts"
 
 
-def division(mode: Mode, cap: Amount = SMALL) -> Division:
+def division(mode: Mode, cap: AmountSettings = SMALL) -> DivisionSettings:
     if mode == "reserved":
-        return Division(mode, tuple(Part("analyst", name, ceiling=HALF, cap=cap) for name in ("ana", "bob")))
-    return Division(mode, tuple(Part("analyst", name, cap=cap) for name in ("ana", "bob")))
+        return DivisionSettings(
+            mode, tuple(PartSettings("analyst", name, ceiling=HALF, cap=cap) for name in ("ana", "bob"))
+        )
+    return DivisionSettings(mode, tuple(PartSettings("analyst", name, cap=cap) for name in ("ana", "bob")))
 
 
 class Clock(datetime):
@@ -94,7 +96,7 @@ def run(
     mode: Mode = "reserved",
     *,
     is_fine: bool = True,
-    parts: Division | None = None,
+    parts: DivisionSettings | None = None,
     **changes: Any,
 ) -> None:
     """A scenario with ana and a curator."""
@@ -227,12 +229,15 @@ def test_an_identical_pending_request_is_the_same_one(tmp_path: Path) -> None:
 
 
 def test_what_no_decision_could_grant_is_refused(tmp_path: Path) -> None:
-    cases: list[tuple[Division, str]] = [
+    cases: list[tuple[DivisionSettings, str]] = [
         (division("reserved", ALL), "your cap is at your ceiling"),
         (division("pooled", ALL), "your cap is at the budget of the table"),
-        (Division("pooled", (Part("analyst", "ana"),)), "no cap limits you below the budget"),
-        (Division("reserved", (Part("analyst", "ana", ceiling=HALF),)), "no cap limits you below your ceiling"),
-        (Division(), "no cap of its own"),
+        (DivisionSettings("pooled", (PartSettings("analyst", "ana"),)), "no cap limits you below the budget"),
+        (
+            DivisionSettings("reserved", (PartSettings("analyst", "ana", ceiling=HALF),)),
+            "no cap limits you below your ceiling",
+        ),
+        (DivisionSettings(), "no cap of its own"),
     ]
     for number, (parts, words) in enumerate(cases):
 
@@ -446,7 +451,7 @@ def test_what_a_curator_did_survives_a_restart_with_the_same_settings(mode: Mode
         tree = table.session._core.account.tree
         return {one.name: (tree.cap(node_of(one.id)), one.is_revoked) for one in tree.grants().values()}
 
-    def restarted(table: OpenTable, parts: Division) -> OpenTable:
+    def restarted(table: OpenTable, parts: DivisionSettings) -> OpenTable:
         settings = TableSettings("people", "here", division=parts)
         if again == "reload":
             table.divide(settings)
@@ -470,7 +475,7 @@ def test_what_a_curator_did_survives_a_restart_with_the_same_settings(mode: Mode
         served.table = changed
         assert caps(changed)["ana"][0] != before["ana"][0]
         assert caps(changed)["bob"][1]  # which says nothing new about who has access
-        without = Division(mode, division(mode, HALF).parts[:1])
+        without = DivisionSettings(mode, division(mode, HALF).parts[:1])
         for parts in (without, division(mode, HALF)):
             served.table = changed = await asyncio.to_thread(restarted, changed, parts)
         assert not caps(changed)["bob"][1]  # the file took bob out, and has him again

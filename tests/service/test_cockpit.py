@@ -23,7 +23,7 @@ from dpnb.service.cockpit.app import Cockpit
 from dpnb.service.cockpit.logins import Logins
 from dpnb.service.cockpit.protections import POLICY, Origins
 from dpnb.service.failures import FAILURES_PER_MINUTE
-from dpnb.service.parts import Amount, Division, Part
+from dpnb.service.parts import AmountSettings, DivisionSettings, PartSettings
 from dpnb.service.tokens import Role, new_token, revoke_tokens
 from dpnb.wire.calls import RequestBudget, TargetArguments
 from service.cockpits import ACTS, FREEZE, LOG, ORIGIN, Browser, Opened, built, run_cockpit
@@ -494,12 +494,12 @@ def test_a_ledger_that_cannot_be_read_is_a_fault_of_its_table(tmp_path: Path, mo
 
 # --- requests and parts of the budget -------------------------------------------------------------------------------
 
-PARTS = Division(
+PARTS = DivisionSettings(
     "reserved",
     (
-        Part("project", "aging", None, Amount(Fraction(1, 2))),
-        Part("analyst", "cleo", None, Amount(Fraction(1, 4))),
-        Part("analyst", "ana", "aging", Amount(Fraction(1, 2)), Amount(Fraction(1, 2))),
+        PartSettings("project", "aging", None, AmountSettings(Fraction(1, 2))),
+        PartSettings("analyst", "cleo", None, AmountSettings(Fraction(1, 4))),
+        PartSettings("analyst", "ana", "aging", AmountSettings(Fraction(1, 2)), AmountSettings(Fraction(1, 2))),
     ),
 )
 

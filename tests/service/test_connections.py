@@ -21,9 +21,10 @@ import h11
 import httpx
 import pytest
 
-from dpnb.service import connections
-from dpnb.service.connections import fault_of, most_connections
+from dpnb.service import http
+from dpnb.service.connections import most_connections
 from dpnb.service.failures import FAILURES_PER_MINUTE
+from dpnb.service.http import fault_of
 from dpnb.service.tokens import new_token
 from service.test_process import DECLARATION, HERE
 from waiting import LIMIT, wait_until
@@ -378,7 +379,7 @@ def test_chunks_of_one_byte_keep_nobody_waiting(shared: Service) -> None:
 
 def test_a_head_is_looked_at_once_however_slowly_it_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
     searched: list[int] = []
-    pattern = connections.BARE_LINE_END
+    pattern = http.BARE_LINE_END
 
     class Pattern:
         @staticmethod
@@ -386,8 +387,8 @@ def test_a_head_is_looked_at_once_however_slowly_it_arrives(monkeypatch: pytest.
             searched.append(end - start)
             return pattern.search(text, start, end)
 
-    monkeypatch.setattr(connections, "BARE_LINE_END", Pattern)
-    strict = connections._StrictConnection(h11.SERVER, connections.MOST_HEAD)
+    monkeypatch.setattr(http, "BARE_LINE_END", Pattern)
+    strict = http._StrictConnection(h11.SERVER, http.MOST_HEAD)
     head = HEALTH[:-2] + b"A: " + b"b" * 1000 + b"\r\n\r\n"
     for _ in range(2):
         for byte in head:

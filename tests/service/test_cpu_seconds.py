@@ -13,11 +13,11 @@ import dpnb
 from dpnb._core import reading
 from dpnb._core.execution import releases
 from dpnb.service import free_work, requests
-from dpnb.service.app import Rules
 from dpnb.service.limits import CpuSeconds
 from dpnb.service.metrics import Metrics
 from dpnb.service.opening import AnalystSession
 from dpnb.service.running import RunningRequest
+from dpnb.service.served import Rules
 from dpnb.service.settings import Limits
 from dpnb.wire.decoding import decode_request
 from service.served import Served, content, open_people, run_served

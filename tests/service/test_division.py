@@ -27,11 +27,11 @@ from dpnb.mechanisms import randomness
 from dpnb.service import opening
 from dpnb.service import requests as service_requests
 from dpnb.service.opening import OpenTable
-from dpnb.service.parts import Amount, Division, Part
+from dpnb.service.parts import AmountSettings, DivisionSettings, PartSettings
 from dpnb.service.settings import TableSettings
 from dpnb.wire.calls import (
     CloseMechanism,
-    Compare,
+    CompareWithThreshold,
     LaunchMechanism,
     Release,
     ReleaseBatch,
@@ -40,17 +40,17 @@ from dpnb.wire.calls import (
 )
 from service.served import Served, content, open_people, run_served
 
-HALF = Amount(Fraction(1, 2))
-ALL = Amount(Fraction(1))
+HALF = AmountSettings(Fraction(1, 2))
+ALL = AmountSettings(Fraction(1))
 SCHEMA = {"age": dpnb.Bounded(0, 100, integer=True)}
 BUDGET = dpnb.Budget(epsilon=2, delta=1e-5, discovery_delta=1e-6, pure_epsilon=0.2)
 
 
-def division(mode: Mode, ana: Amount = HALF, bob: Amount = HALF) -> Division:
+def division(mode: Mode, ana: AmountSettings = HALF, bob: AmountSettings = HALF) -> DivisionSettings:
     shares = (("ana", ana), ("bob", bob))
     if mode == "reserved":
-        return Division(mode, tuple(Part("analyst", name, ceiling=share) for name, share in shares))
-    return Division(mode, tuple(Part("analyst", name, cap=share) for name, share in shares))
+        return DivisionSettings(mode, tuple(PartSettings("analyst", name, ceiling=share) for name, share in shares))
+    return DivisionSettings(mode, tuple(PartSettings("analyst", name, cap=share) for name, share in shares))
 
 
 def seeded(ledger: Path, **changes: Any) -> dpnb.Session:
@@ -91,7 +91,7 @@ async def asks(one: Served, prefix: str) -> list[tuple[int, bytes]]:
     await post("3", Release(by_age.plan, by_age.view, TargetArguments("mu", "1/10")))
     await post("4", Release(mean.plan, mean.view, TargetArguments("within", "1/100")))  # beyond the budget
     await post("5", LAUNCHES["scan"])
-    await post("6", Compare(4, df.count().plan, "50"))
+    await post("6", CompareWithThreshold(4, df.count().plan, "50"))
     await post("7", CloseMechanism(4))
     await post("8", CloseMechanism(77))
     await post("9", LAUNCHES["sub"])
@@ -232,16 +232,19 @@ def test_controls_in_which_the_others_are_seen(tmp_path: Path, monkeypatch: pyte
 
 
 def test_ceilings_add_up_to_at_most_the_budget(tmp_path: Path) -> None:
-    def opened(one: Division) -> OpenTable:
+    def opened(one: DivisionSettings) -> OpenTable:
         return OpenTable(TableSettings("people", "here", division=one), seeded(tmp_path / "people.dpnb"))
 
     with pytest.raises(InvalidValueError, match="add up to at most"):
-        opened(division("reserved", HALF, Amount(Fraction(51, 100))))
-    few = division("reserved", Amount(Fraction(99, 100)))
+        opened(division("reserved", HALF, AmountSettings(Fraction(51, 100))))
+    few = division("reserved", AmountSettings(Fraction(99, 100)))
     with pytest.raises(InvalidValueError, match="analyst bob: the ceilings must add up"):
         opened(few)  # ana's part, which fits and is a mistake, would be fixed if it were made
     opened(division("reserved", HALF, HALF)).close()
-    for wrong, words in ((division("reserved", Amount(Fraction(1, 4))), "fixed"), (division("pooled"), "fixed")):
+    for wrong, words in (
+        (division("reserved", AmountSettings(Fraction(1, 4))), "fixed"),
+        (division("pooled"), "fixed"),
+    ):
         with pytest.raises(InvalidValueError, match=words):
             opened(wrong)
     opened(division("reserved")).close()
@@ -250,10 +253,10 @@ def test_ceilings_add_up_to_at_most_the_budget(tmp_path: Path) -> None:
 
 def test_a_project_divides_its_own_part(tmp_path: Path) -> None:
     parts = (
-        Part("project", "flu", ceiling=HALF),
-        Part("analyst", "ana", "flu", ceiling=HALF),
-        Part("analyst", "bob", "flu", ceiling=HALF),
-        Part("analyst", "eve", ceiling=HALF),
+        PartSettings("project", "flu", ceiling=HALF),
+        PartSettings("analyst", "ana", "flu", ceiling=HALF),
+        PartSettings("analyst", "bob", "flu", ceiling=HALF),
+        PartSettings("analyst", "eve", ceiling=HALF),
     )
 
     async def scenario(served: Served) -> None:
@@ -266,7 +269,7 @@ def test_a_project_divides_its_own_part(tmp_path: Path) -> None:
         assert filter_.spent.parts[0] == filter_.budget.parts[0]  # exactly all of it
 
     session = open_people(tmp_path / "people.dpnb", budget=dpnb.Budget.gdp(1))
-    run_served(tmp_path, scenario, session, Division("reserved", parts))
+    run_served(tmp_path, scenario, session, DivisionSettings("reserved", parts))
     result = audit(str(tmp_path / "people.dpnb"))
     assert result.is_fine, result.problems
     spent = {one.name: one.spent.mu_squared for one in result.sums}
@@ -295,7 +298,7 @@ def test_a_local_session_cannot_take_what_is_reserved(tmp_path: Path, monkeypatc
 
 
 def test_a_lower_cap_leaves_less_and_the_ceiling_as_it_was(tmp_path: Path) -> None:
-    quarter = Part("analyst", "ana", ceiling=HALF, cap=HALF), Part("analyst", "bob", ceiling=HALF)
+    quarter = PartSettings("analyst", "ana", ceiling=HALF, cap=HALF), PartSettings("analyst", "bob", ceiling=HALF)
 
     async def scenario(served: Served) -> None:
         mean = served.session.frame["age"].mean()
@@ -305,12 +308,12 @@ def test_a_lower_cap_leaves_less_and_the_ceiling_as_it_was(tmp_path: Path) -> No
         assert spent.parts[0] == Fraction(1, 4)
         assert (await served.post(served.count("b", mu="1/1000"))).status_code == 422
         table = served.service.tables["people"].table
-        again = Part("analyst", "ana", ceiling=HALF), Part("analyst", "bob", ceiling=HALF)
-        table.divide(TableSettings("people", "here", division=Division("reserved", again)))
+        again = PartSettings("analyst", "ana", ceiling=HALF), PartSettings("analyst", "bob", ceiling=HALF)
+        table.divide(TableSettings("people", "here", division=DivisionSettings("reserved", again)))
         assert (await served.post(served.count("c", mu="1/1000"))).status_code == 200
 
     session = open_people(tmp_path / "people.dpnb", budget=dpnb.Budget.gdp(1))
-    run_served(tmp_path, scenario, session, Division("reserved", quarter))
+    run_served(tmp_path, scenario, session, DivisionSettings("reserved", quarter))
     assert audit(str(tmp_path / "people.dpnb")).is_fine
 
 
@@ -337,10 +340,10 @@ def test_in_pooled_mode_charges_are_seen_and_answers_shared(tmp_path: Path) -> N
 
 def test_caps_limit_what_one_analyst_or_project_takes(tmp_path: Path) -> None:
     parts = (
-        Part("project", "flu", cap=HALF),
-        Part("analyst", "ana", "flu", cap=HALF),
-        Part("analyst", "bob", "flu"),
-        Part("analyst", "eve"),
+        PartSettings("project", "flu", cap=HALF),
+        PartSettings("analyst", "ana", "flu", cap=HALF),
+        PartSettings("analyst", "bob", "flu"),
+        PartSettings("analyst", "eve"),
     )
 
     async def scenario(served: Served) -> None:
@@ -356,7 +359,7 @@ def test_caps_limit_what_one_analyst_or_project_takes(tmp_path: Path) -> None:
             assert content(refused)["error"] == "BudgetExceeded"
 
     session = open_people(tmp_path / "people.dpnb", budget=dpnb.Budget.gdp(1))
-    run_served(tmp_path, scenario, session, Division("pooled", parts))
+    run_served(tmp_path, scenario, session, DivisionSettings("pooled", parts))
     assert audit(str(tmp_path / "people.dpnb")).is_fine
 
 
@@ -366,7 +369,7 @@ def test_a_launch_belongs_to_one_analyst(tmp_path: Path) -> None:
         scan = LAUNCHES["scan"]
         made = content(await served.post(served.body("a", scan)))
         (number,) = made["ids"]
-        compare = Compare(number, served.session.frame.count().plan, "50")
+        compare = CompareWithThreshold(number, served.session.frame.count().plan, "50")
         for call in (compare, CloseMechanism(number), scan):
             reply = content(await bob.post(bob.body(f"b{type(call).__name__}", call)))
             assert "another analyst" in reply["message"], reply
@@ -382,7 +385,7 @@ def test_a_launch_belongs_to_one_analyst(tmp_path: Path) -> None:
 def test_a_launch_is_charged_at_the_smallest_residual(tmp_path: Path) -> None:
     """What a pure-DP launch costs depends on what is left, which a cap makes less."""
 
-    def charged(cap: Amount, folder: Path) -> Fraction:
+    def charged(cap: AmountSettings, folder: Path) -> Fraction:
         costs: list[Fraction] = []
 
         async def scenario(served: Served) -> None:
@@ -410,7 +413,7 @@ def test_an_analyst_who_is_taken_out_of_the_settings_is_revoked_until_they_are_b
         table = served.service.tables["people"].table
         assert (await served.post(served.count("a", mu="1/50"))).status_code == 200
         whole = division(mode)
-        without = Division(mode, tuple(one for one in whole.parts if one.name != "ana"))
+        without = DivisionSettings(mode, tuple(one for one in whole.parts if one.name != "ana"))
         await asyncio.to_thread(table.divide, TableSettings("people", "here", division=without))
         assert (await served.post(served.count("b", mu="1/40"))).status_code == 404
         assert content(await served.get("/v1/tables")) == []

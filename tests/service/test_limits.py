@@ -19,10 +19,10 @@ from dpnb.remote.origin import origin_of
 from dpnb.remote.tokens import Token
 from dpnb.service import grid as grid_module
 from dpnb.service import requests as service_requests
-from dpnb.service.app import Rules
 from dpnb.service.grid import POINT, UNKNOWN_ROWS, TimeGrid, assumed_rows
 from dpnb.service.limits import RequestRate
 from dpnb.service.metrics import Metrics, MetricsServer
+from dpnb.service.served import Rules
 from dpnb.service.settings import Limits
 from dpnb.wire.calls import AnyCall, CloseMechanism, LaunchMechanism
 from service.served import Served, content, open_people, run_in_loop, run_served

@@ -29,21 +29,21 @@ from dpnb.service import heads
 from dpnb.service.acts import audit_page
 from dpnb.service.heads import HeadFile
 from dpnb.service.opening import OpenTable
-from dpnb.service.parts import Amount, Division, Part
+from dpnb.service.parts import AmountSettings, DivisionSettings, PartSettings
 from dpnb.service.settings import TableSettings, read_settings
 from dpnb.service.tokens import new_token
 from service.running import running
 from service.served import Served, content, open_people, run_served
 from waiting import LIMIT, wait_until
 
-HALF = Amount(Fraction(1, 2))
+HALF = AmountSettings(Fraction(1, 2))
 BUDGET = dpnb.Budget.gdp(1)
 MODES: tuple[Mode, ...] = ("reserved", "pooled")
 
 
-def division(mode: Mode) -> Division:
+def division(mode: Mode) -> DivisionSettings:
     limit: dict[str, Any] = {"ceiling" if mode == "reserved" else "cap": HALF}
-    return Division(mode, tuple(Part("analyst", name, **limit) for name in ("ana", "bob")))
+    return DivisionSettings(mode, tuple(PartSettings("analyst", name, **limit) for name in ("ana", "bob")))
 
 
 def opened(folder: Path) -> dpnb.Session:
@@ -173,7 +173,7 @@ class Curator:
     def __init__(self, folder: Path, mode: Mode | None = None) -> None:
         self.folder, self.ledger, self.heads = folder / "private", folder / "private" / "people.dpnb", folder / "state"
         self.folder.mkdir()
-        self.division = Division() if mode is None else division(mode)
+        self.division = DivisionSettings() if mode is None else division(mode)
 
     @contextmanager
     def started(self, *, restored: bool = False) -> Iterator[OpenTable]:

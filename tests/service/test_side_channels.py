@@ -22,9 +22,9 @@ from dpnb.ledger import ledger as ledger_module
 from dpnb.ledger.shared_rows import SharedRows
 from dpnb.service import events, opening
 from dpnb.service import requests as service_requests
-from dpnb.service.app import Rules
 from dpnb.service.opening import OpenTable
-from dpnb.service.parts import Amount, Division, Part
+from dpnb.service.parts import AmountSettings, DivisionSettings, PartSettings
+from dpnb.service.served import Rules
 from dpnb.service.settings import Limits, TableSettings
 from dpnb.wire.decoding import decode_request
 from service.served import Served, content, run_served
@@ -51,7 +51,7 @@ def test_a_ledger_in_reserved_mode_is_never_served_to_all(tmp_path: Path, monkey
         async def look(served: Served) -> None:
             await kinds_seen_by_eve(served, kinds)
 
-        run_served(tmp_path, look, seeded(tmp_path / "people.dpnb"), Division())
+        run_served(tmp_path, look, seeded(tmp_path / "people.dpnb"), DivisionSettings())
         return kinds
 
     run_served(tmp_path, ask, seeded(tmp_path / "people.dpnb"), division("reserved"))
@@ -166,7 +166,11 @@ def test_no_more_streams_than_allowed_are_opened_at_once(tmp_path: Path) -> None
 @pytest.mark.parametrize("mode", ["reserved", "pooled"])
 def test_a_project_that_is_revoked_ends_its_analysts(mode: Mode, tmp_path: Path) -> None:
     amount = {"ceiling": HALF} if mode == "reserved" else {"cap": HALF}
-    parts = Part("project", "flu", **amount), Part("analyst", "ana", "flu", **amount), Part("analyst", "bob", **amount)
+    parts = (
+        PartSettings("project", "flu", **amount),
+        PartSettings("analyst", "ana", "flu", **amount),
+        PartSettings("analyst", "bob", **amount),
+    )
 
     async def scenario(served: Served) -> None:
         account, bob = served.session._core.account, served.of("bob")
@@ -179,7 +183,7 @@ def test_a_project_that_is_revoked_ends_its_analysts(mode: Mode, tmp_path: Path)
         await asyncio.to_thread(restore, account, flu, version="1")
         assert (await served.post(served.count("a", mu="1/50"))).status_code == 200
 
-    run_served(tmp_path, scenario, seeded(tmp_path / "people.dpnb"), Division(mode, parts))
+    run_served(tmp_path, scenario, seeded(tmp_path / "people.dpnb"), DivisionSettings(mode, parts))
     assert audit(str(tmp_path / "people.dpnb")).is_fine
 
 
@@ -251,7 +255,7 @@ def test_a_division_that_is_made_while_the_service_runs_holds_for_everybody(
     mode: Mode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An attack: an analyst who used the table before keeps the whole budget, and sees what the others are answered."""
-    few = Amount(Fraction(1, 1000))
+    few = AmountSettings(Fraction(1, 1000))
 
     async def scenario(served: Served) -> None:
         bob, table = served.of("bob"), served.service.tables["people"]
@@ -273,5 +277,5 @@ def test_a_division_that_is_made_while_the_service_runs_holds_for_everybody(
             late = await old.runner.run(decode_request(served.count("e", mu="1/100")), lambda: True)
             assert late[0] == 200
 
-    run_served(tmp_path, scenario, seeded(tmp_path / "people.dpnb"), Division())
+    run_served(tmp_path, scenario, seeded(tmp_path / "people.dpnb"), DivisionSettings())
     assert audit(str(tmp_path / "people.dpnb")).is_fine

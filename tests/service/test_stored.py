@@ -14,8 +14,8 @@ import pytest
 
 import dpnb
 from dpnb.interactive.partition import partition_request
-from dpnb.service.app import Rules
-from dpnb.service.parts import Amount, Division, Part
+from dpnb.service.parts import AmountSettings, DivisionSettings, PartSettings
+from dpnb.service.served import Rules
 from dpnb.service.settings import Limits
 from dpnb.service.stored import CHARGED, MB, NOT_CHARGED, StoredRows
 from dpnb.wire.calls import LaunchMechanism, Release, TargetArguments
@@ -38,8 +38,10 @@ def launch(served: Served, number: int) -> bytes:
     return served.body(f"l{number}", LaunchMechanism("partition", f"n{number}", dict(request.stored_arguments)))
 
 
-def reserved(*names: str) -> Division:
-    return Division("reserved", {}, {name: Part(ceiling=Amount(share=None, mu="1/10")) for name in names})
+def reserved(*names: str) -> DivisionSettings:
+    return DivisionSettings(
+        "reserved", {}, {name: PartSettings(ceiling=AmountSettings(share=None, mu="1/10")) for name in names}
+    )
 
 
 def rules(**limits: Any) -> Rules:

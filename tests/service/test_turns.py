@@ -13,8 +13,8 @@ import pytest
 
 from dpnb.interactive import calls
 from dpnb.service import free_work, requests, turns
-from dpnb.service.app import Rules
 from dpnb.service.metrics import Metrics
+from dpnb.service.served import Rules
 from dpnb.service.tokens import revoke_tokens
 from dpnb.service.turns import Turns
 from dpnb.wire.decoding import decode_request

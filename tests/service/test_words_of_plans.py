@@ -28,7 +28,7 @@ from dpnb.curator.audit import audit
 from dpnb.curator.report import report_of
 from dpnb.ledger.charge import RELEASE, TABLE_FILES
 from dpnb.service import plans
-from dpnb.service.parts import Amount, Division, Part
+from dpnb.service.parts import AmountSettings, DivisionSettings, PartSettings
 from dpnb.wire.calls import AnyCall, LaunchMechanism, Release, RequestBudget, SelectGroups, TargetArguments
 from service.cockpits import Opened, built, run_cockpit
 from service.served import Served, content, run_served
@@ -129,8 +129,10 @@ def test_a_request_for_budget_is_shown_with_its_plan_which_a_decision_names(tmp_
             assert read["arguments"]["mu"] == "1/100"
         assert audit(str(tmp_path / "people.dpnb")).is_fine
 
-    half = Amount(Fraction(1, 2))
-    parts = Division("reserved", (Part("analyst", "ana", ceiling=half, cap=Amount(Fraction(1, 100))),))
+    half = AmountSettings(Fraction(1, 2))
+    parts = DivisionSettings(
+        "reserved", (PartSettings("analyst", "ana", ceiling=half, cap=AmountSettings(Fraction(1, 100))),)
+    )
     run_cockpit(tmp_path, scenario, session=session(tmp_path), division=parts)
 
 
@@ -145,8 +147,10 @@ def test_a_plan_of_another_digest_is_not_shown(tmp_path: Path, monkeypatch: pyte
         monkeypatch.setattr(budget_request, "query_digest", lambda *parts: "another")
         assert (await eve.get(path)).status_code == 422
 
-    half = Amount(Fraction(1, 2))
-    parts = Division("reserved", (Part("analyst", "ana", ceiling=half, cap=Amount(Fraction(1, 100))),))
+    half = AmountSettings(Fraction(1, 2))
+    parts = DivisionSettings(
+        "reserved", (PartSettings("analyst", "ana", ceiling=half, cap=AmountSettings(Fraction(1, 100))),)
+    )
     run_cockpit(tmp_path, scenario, session=session(tmp_path), division=parts)
 
 

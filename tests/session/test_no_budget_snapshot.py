@@ -11,7 +11,7 @@ import pytest
 
 import dpnb
 from dpnb._core.ledger_metadata import MOCK_DATA, NO_BUDGET
-from dpnb._protocol.snapshot import Session
+from dpnb._protocol.snapshot import SessionSnapshot
 from dpnb.accounting.exact import display_up
 from dpnb.accounting.odometers import MixtureOdometer
 from dpnb.ledger import MEMORY
@@ -42,11 +42,11 @@ def session() -> dpnb.Session:
 
 
 def test_example_of_the_browser_is_what_a_session_sends(session: dpnb.Session) -> None:
-    example = msgspec.json.decode(FIXTURE.read_bytes(), type=Session)
+    example = msgspec.json.decode(FIXTURE.read_bytes(), type=SessionSnapshot)
     sent = msgspec.convert(
-        json.loads(json.dumps(msgspec.to_builtins(snapshot.snapshot(session)), allow_nan=False)), Session
+        json.loads(json.dumps(msgspec.to_builtins(snapshot.snapshot(session)), allow_nan=False)), SessionSnapshot
     )
-    for field in Session.__struct_fields__:
+    for field in SessionSnapshot.__struct_fields__:
         if field not in PRIVATE:
             assert getattr(example, field) == getattr(sent, field), field
     assert [one.cost for one in example.log] == [one.cost for one in sent.log]

@@ -25,7 +25,7 @@ from dpnb.errors import LedgerError, RequestError
 from dpnb.ledger.rows_copy import RowsCopy
 from dpnb.render import report_page
 from dpnb.results.report import SCHEMA_FILE, Report
-from dpnb.results.report_parts import Release
+from dpnb.results.report_parts import ReportedRelease
 from dpnb.session.disclosure.figures import outcome_with_unit
 from session.statements import BOTH, KINDS, Divided, opened, used
 
@@ -169,7 +169,7 @@ def test_no_answer_is_in_a_statement_that_does_not_include_answers() -> None:
 def test_a_statement_without_answers_does_not_depend_on_them() -> None:
     """The error of a mean or a median is computed from noisy values."""
 
-    def released(n: int, *, answers: bool) -> list[Release]:
+    def released(n: int, *, answers: bool) -> list[ReportedRelease]:
         table = pd.DataFrame({"age": [20] * n + [80] * (100 - n)})
         session = dpnb.Session(
             table, name="t", schema={"age": dpnb.Bounded(0, 100)}, budget=dpnb.Budget.gdp(1), ledger=":memory:"

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpnb.session.toml_lines import Keys, lines_of
+from dpnb.session.toml_lines import KeyPath, lines_of
 
 KEYS = st.sampled_from(
     ["a", "b", "c", "type", "a-b", "1", "", " ", ".", "a.b", "=", "#", "[", "]", '"', "'", "\n", "é", "\x7f"]
@@ -53,14 +53,14 @@ class File:
 
     def __init__(self) -> None:
         self.lines: list[str] = []
-        self.expected: dict[Keys, int] = {}
+        self.expected: dict[KeyPath, int] = {}
 
     def write(self, statement: str) -> int:
         line = len(self.lines) + 1
         self.lines += statement.split("\n")
         return line
 
-    def note(self, path: Keys, value: Any, line: int) -> None:
+    def note(self, path: KeyPath, value: Any, line: int) -> None:
         self.expected.setdefault(path, line)
         if isinstance(value, dict):
             for name, inner in value.items():
@@ -106,9 +106,9 @@ def test_every_key_has_the_line_on_which_it_was_written(file: File) -> None:
         assert lines_of(text + "\n") == file.expected
 
 
-def by_pattern(text: str) -> dict[Keys, int]:
+def by_pattern(text: str) -> dict[KeyPath, int]:
     """A control: keys looked for line by line, as one would with a regular expression."""
-    found: dict[Keys, int] = {}
+    found: dict[KeyPath, int] = {}
     for number, line in enumerate(text.splitlines(), 1):
         name, equals, _ = line.partition("=")
         if equals:

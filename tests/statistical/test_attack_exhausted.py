@@ -34,7 +34,7 @@ from dpnb._core.execution import releases
 from dpnb._core.execution.releases import FAILED, INTERRUPTED
 from dpnb._core.history import log as log_module
 from dpnb._core.releases import ReleasePipeline
-from dpnb._core.unit_budgets import IndividualAccounting, UnitChargeRecord, _State
+from dpnb._core.unit_budgets import IndividualAccounting, UnitChargeRecord, _UnitBudgetState
 from dpnb.accounting.individual import IndividualFilter, UnitAdmission
 from dpnb.accounting.individual import admission as till_module
 from dpnb.accounting.individual import filter as filter_module
@@ -294,7 +294,7 @@ SECRETS = (
     np.ndarray,
     UnitVectors,
     IndividualFilter,
-    _State,
+    _UnitBudgetState,
     UnitAdmission,
     UnitChargeRecord,
 )

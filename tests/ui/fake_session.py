@@ -8,7 +8,7 @@ import msgspec
 from IPython.display import display
 
 import waiting  # of tests/, copied beside this file
-from dpnb._protocol.snapshot import Session
+from dpnb._protocol.snapshot import SessionSnapshot
 from dpnb.notebook import panel, widgets
 
 
@@ -65,7 +65,7 @@ class Budget:
         self.spent: list[float] = [0.0]
         panel.install(lambda: [self.session()])
 
-    def session(self) -> Session:
+    def session(self) -> SessionSnapshot:
         """The session that is shown."""
         text = f"{self.left:.1%} left"
         scale = {"end": "1 when the budget is spent", "note": "A made-up bound at every moment."}
@@ -103,7 +103,7 @@ class Budget:
             "odometers_paused": None,
             "participation": None,
         }
-        return msgspec.convert(fields, Session)
+        return msgspec.convert(fields, SessionSnapshot)
 
     def show(self) -> None:
         """Display live gauges below the cell."""

@@ -6,11 +6,14 @@ operations that libraries round differently are composed of these.  For division
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import reduce
+
 import narwhals as nw
 
 from dpnb._backends.lazy.engines.engine import Engine, toward_zero
 from dpnb._compile import grid
-from dpnb._plan.expressions.nodes import Function
+from dpnb._plan.expressions.nodes import Arithmetic, Expression, Function, Literal
 
 
 def clipped(column: nw.Expr, low: float | None, high: float | None) -> nw.Expr:
@@ -25,6 +28,45 @@ def clipped(column: nw.Expr, low: float | None, high: float | None) -> nw.Expr:
 def to_grid(column: nw.Expr, bounds: grid.BoundedRange) -> nw.Expr:
     """Numbers within the bounds in whole grid steps, toward zero; as in `dpnb._compile.grid`."""
     return toward_zero(column * 2.0 ** -grid.exponent(bounds), bounds.low)
+
+
+def computed(
+    node: Arithmetic,
+    left: nw.Expr,
+    right: nw.Expr,
+    divided: Callable[[nw.Expr, float], nw.Expr],
+    materialized: Callable[[nw.Expr], nw.Expr],
+) -> nw.Expr:
+    """``left operator right``; `divided` is `Engine.divided`, and `materialized` makes a column of the frame."""
+    match node.operator:
+        case "+":
+            return left + right
+        case "-":
+            return left - right
+        case "*":
+            return left * right
+        case "/" if isinstance(node.right, Literal):
+            return divided(left, _literal(node.right))
+        case "/":
+            return left / right
+        case "**":
+            return powered(left, _literal(node.right))
+        case _:
+            # `refuse_expression` has refused operands that are not whole, unless the divisor is 1.
+            by = _literal(node.right)
+            quotient = materialized(divided(left, by).floor())
+            return quotient if node.operator == "//" else left - quotient * by
+
+
+def bin_of(column: nw.Expr, edges: tuple[float, ...], *, right: bool) -> nw.Expr:
+    """The index of the bin of each number between the outermost edges."""
+    index = reduce(
+        lambda count, edge: count + nw.when(column > edge if right else column >= edge).then(1).otherwise(0),
+        edges,
+        nw.lit(-1),
+    )
+    at_end = (column == edges[0]) if right else (column == edges[-1])
+    return nw.when(at_end).then(nw.lit(0 if right else len(edges) - 2)).otherwise(index)
 
 
 def applied(function: Function, column: nw.Expr, engine: Engine) -> nw.Expr:
@@ -80,3 +122,9 @@ def code_of_consecutive(column: nw.Expr, first: int, last: int) -> nw.Expr:
     """The distance of integers from the first of consecutive ones; -1 for any other."""
     inside = (column >= first) & (column <= last)
     return nw.when(inside).then(column).otherwise(nw.lit(first - 1)).cast(nw.Int64) - first
+
+
+def _literal(node: Expression) -> float:
+    if not isinstance(node, Literal):  # unreachable: `dtype_of` has refused it
+        raise TypeError(type(node).__name__)
+    return float(node.value)

@@ -6,10 +6,12 @@ from collections.abc import Mapping
 
 import narwhals as nw
 
-from dpnb._backends.lazy.engines.engine import Engine, Frame
+from dpnb._backends.lazy.engines.engine import Engine, LazyFrame
 
 
-def ranked(engine: Engine, frame: Frame, contents: Mapping[str, nw.Expr], finer: Mapping[str, nw.Expr]) -> Frame:
+def ranked(
+    engine: Engine, frame: LazyFrame, contents: Mapping[str, nw.Expr], finer: Mapping[str, nw.Expr]
+) -> LazyFrame:
     """The frame with ``rank``: the rank of each row among its unit's rows, from 1.
 
     `contents` and `finer` are as for `dpnb._backends.contribution.ranks`, by the names of temporary columns.
@@ -24,19 +26,19 @@ def ranked(engine: Engine, frame: Frame, contents: Mapping[str, nw.Expr], finer:
     return frame.with_columns(rank=_number_in(["unit"], order)).select(*kept, "rank")
 
 
-def content_hashes(engine: Engine, frame: Frame, contents: Mapping[str, nw.Expr], to: str) -> Frame:
+def content_hashes(engine: Engine, frame: LazyFrame, contents: Mapping[str, nw.Expr], to: str) -> LazyFrame:
     """The frame with the hash by which `ranked` orders a row that no other row of its unit equals."""
     frame = engine.row_hash(frame.with_columns(**contents), ["name", *contents], "h_content")
     return engine.row_hash(frame.with_columns(h_equal=nw.lit(0).cast(nw.Int64)), ["h_content", "h_equal"], to)
 
 
-def first_rows(frame: Frame, max_rows: int, by: tuple[str, ...] = ("unit",)) -> Frame:
+def first_rows(frame: LazyFrame, max_rows: int, by: tuple[str, ...] = ("unit",)) -> LazyFrame:
     """The first rows by ``rank`` of each unit, or of each unit in each group."""
     frame = frame.with_columns(number=_number_in(list(by), ["rank"]))
     return frame.filter(nw.col("number") <= max_rows).drop("number")
 
 
-def first_groups(engine: Engine, frame: Frame, max_groups: int, cell: list[str]) -> Frame:
+def first_groups(engine: Engine, frame: LazyFrame, max_groups: int, cell: list[str]) -> LazyFrame:
     """The rows in the first groups of each unit, by a hash of its name and of column ``content``.
 
     The columns `cell` identify a group; they also order groups with equal hashes.

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from dpnb._backends.lazy import arithmetic
 from dpnb._backends.lazy.contribution import first_groups, first_rows
-from dpnb._backends.lazy.engines.engine import Engine, Frame, InProcessEngine
+from dpnb._backends.lazy.engines.engine import Engine, InProcessEngine, LazyFrame
 from dpnb._backends.lazy.expressions import ALWAYS, NarwhalsEvaluator
 from dpnb._backends.lazy.lazy_table import LazyTable
 from dpnb._backends.lazy.refusals import refuse_expression
@@ -91,7 +91,7 @@ class FeatureColumns:
     value: str | None
     slot: str | None
 
-    def contributing(self, frame: Frame) -> Frame:
+    def contributing(self, frame: LazyFrame) -> LazyFrame:
         """The rows that contribute."""
         return frame if self.present is None else frame.filter(nw.col(self.present))
 
@@ -109,13 +109,13 @@ class SelectedRows:
     """The rows that count, with column ``cell`` and those of the features.  A private value."""
 
     table: LazyTable
-    frame: Frame
+    frame: LazyFrame
     columns: list[FeatureColumns | None]  # of each feature; None for features that count units
     # The columns with the values of the groups, in place of ``cell``: then sums are grouped by these, and the few sums,
     # not the many rows, are given their cells.
     values: tuple[str, ...] = ()
 
-    def of_units(self, units: Frame) -> SelectedRows:
+    def of_units(self, units: LazyFrame) -> SelectedRows:
         """The rows of some units."""
         return replace(self, frame=self.frame.join(units, on="unit", how="inner"))
 
@@ -158,7 +158,7 @@ def value_columns(plan: Plan, table: LazyTable, kinds: tuple[type, ...]) -> tupl
     return tuple(table.stems[name] for name in names)
 
 
-def limited(frame: Frame, limits: ContributionBounds, table: LazyTable, cell: list[str]) -> Frame:
+def limited(frame: LazyFrame, limits: ContributionBounds, table: LazyTable, cell: list[str]) -> LazyFrame:
     """The rows within a query's bounds on rows and groups."""
     max_rows = limits.rows_below(table.max_rows)
     if max_rows is not None:
@@ -284,7 +284,7 @@ def _plain_sums(query: LinearQuery, selected: SelectedRows, features: list[Featu
     return [_placed(_whole(found, name), (query.cells, 1), found.get("cell", 0), 0) for name in columns]
 
 
-def _with_cells(plan: Plan, selected: SelectedRows, totals: Frame) -> Frame:
+def _with_cells(plan: Plan, selected: SelectedRows, totals: LazyFrame) -> LazyFrame:
     """Sums for each combination of values, with the cell of that combination; without those in no cell."""
     names = [name for name in totals.collect_schema().names() if name not in selected.values]
     rows = NarwhalsEvaluator(replace(selected.table, frame=totals), selected.table.schema)
@@ -329,7 +329,7 @@ def _parts(of: FeatureColumns, engine: Engine) -> list[nw.Expr]:
     return [high, value - high * LOW_PART]
 
 
-def grouped(engine: Engine, frame: Frame, keys: list[str], sums: dict[str, list[nw.Expr]]) -> Frame:
+def grouped(engine: Engine, frame: LazyFrame, keys: list[str], sums: dict[str, list[nw.Expr]]) -> LazyFrame:
     """Sums, or numbers of rows for an empty list, grouped by some columns or over all rows if there are none."""
     columns = {f"{name}_{index}": part for name, parts in sums.items() for index, part in enumerate(parts)}
     frame = frame.with_columns(**columns).select(*keys, *columns) if columns else frame

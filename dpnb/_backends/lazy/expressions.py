@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from typing import Any
 
 import narwhals as nw
 
-from dpnb._backends.evaluation import COMPARE, BooleanColumn, Comparing, Evaluation, NumberStep, column_name
+from dpnb._backends.evaluation import COMPARE, Evaluation, column_name
 from dpnb._backends.lazy import arithmetic, calendar
 from dpnb._backends.lazy.lazy_table import LazyTable
+from dpnb._backends.protocol import BooleanColumn, Comparing, NumberStep
 from dpnb._plan.expressions.dtypes import Boolean, Categorical, Dtype, Numeric, String
 from dpnb._plan.expressions.nodes import (
     Apply,
@@ -194,7 +194,7 @@ class NarwhalsEvaluator(Evaluation[nw.Expr, NumberColumn, nw.Expr]):
 
     def _step(self, node: NumberStep, number: NumberColumn, other: NumberColumn | None = None) -> NumberColumn:
         if isinstance(node, Arithmetic) and other is not None:
-            value = self._arithmetic(node, number.value, other.value)
+            value = arithmetic.computed(node, number.value, other.value, self.divided, self.materialized)
             return NumberColumn(value, self.both(number.present, other.present))
         return NumberColumn(self._unary_step(node, number.value), number.present)
 
@@ -211,26 +211,6 @@ class NarwhalsEvaluator(Evaluation[nw.Expr, NumberColumn, nw.Expr]):
             case Period(unit, _):
                 return self.materialized(calendar.index_of(unit, number, self._dates, self.divided))
         raise TypeError(type(node).__name__)
-
-    def _arithmetic(self, node: Arithmetic, left: nw.Expr, right: nw.Expr) -> nw.Expr:
-        match node.operator:
-            case "+":
-                return left + right
-            case "-":
-                return left - right
-            case "*":
-                return left * right
-            case "/" if isinstance(node.right, Literal):
-                return self.divided(left, _literal(node.right))
-            case "/":
-                return left / right
-            case "**":
-                return arithmetic.powered(left, _literal(node.right))
-            case _:
-                # `refuse_expression` has refused operands that are not whole, unless the divisor is 1.
-                by = _literal(node.right)
-                quotient = self.materialized(self.divided(left, by).floor())
-                return quotient if node.operator == "//" else left - quotient * by
 
     def _filled(self, numbers: NumberColumn, value: float) -> NumberColumn:
         return NumberColumn(nw.when(numbers.present).then(numbers.value).otherwise(nw.lit(value)), ALWAYS)
@@ -295,16 +275,8 @@ class NarwhalsEvaluator(Evaluation[nw.Expr, NumberColumn, nw.Expr]):
         return self._valued(codes, range(len(to)), to)
 
     def _bins(self, numbers: NumberColumn, edges: tuple[float, ...], right: bool) -> nw.Expr:
-        x = numbers.value
-        index = reduce(
-            lambda count, edge: count + nw.when(x > edge if right else x >= edge).then(1).otherwise(0),
-            edges,
-            nw.lit(-1),
-        )
-        last = len(edges) - 2
-        at_end = (x == edges[0]) if right else (x == edges[-1])
-        index = nw.when(at_end).then(nw.lit(0 if right else last)).otherwise(index)
-        inside = numbers.present & (x >= edges[0]) & (x <= edges[-1])
+        inside = numbers.present & (numbers.value >= edges[0]) & (numbers.value <= edges[-1])
+        index = arithmetic.bin_of(numbers.value, edges, right=right)
         return self.materialized(nw.when(inside).then(index).otherwise(nw.lit(-1)).cast(nw.Int64))
 
     def _steps_at(self, numbers: NumberColumn, low: int, high: int, step: int) -> nw.Expr:
@@ -418,9 +390,3 @@ class NarwhalsEvaluator(Evaluation[nw.Expr, NumberColumn, nw.Expr]):
         if isinstance(kind, String):
             return self._is_in(self.text(node.inner).value, [text_of(value) or "" for value in node.values])
         return self._is_number(self.numbers(node.inner), [float(value) for value in node.values])
-
-
-def _literal(node: Expression) -> float:
-    if not isinstance(node, Literal):  # unreachable: `dtype_of` has refused it
-        raise TypeError(type(node).__name__)
-    return float(node.value)

@@ -11,7 +11,7 @@ import narwhals as nw
 import numpy as np
 
 from dpnb._backends.contribution import MULTIPLIER, PRIME, Integers, label_hash
-from dpnb._backends.lazy.engines.engine import Frame
+from dpnb._backends.lazy.engines.engine import LazyFrame
 from dpnb._backends.lazy.execute import grouped, keep_counting, limited, value_columns
 from dpnb._backends.lazy.expressions import NarwhalsEvaluator
 from dpnb._backends.lazy.lazy_table import LazyTable
@@ -32,16 +32,16 @@ class UnitGroups:
     """The pairs of units and groups, without repetition.  A private value."""
 
     table: LazyTable
-    frame: Frame
+    frame: LazyFrame
     cell: list[str]  # the columns that identify a group
     to_keys: list[ToKey]  # convert the values of these columns to keys
     is_counted: bool = False  # the pairs have been counted already, in column ``s_0``
 
-    def of_units(self, units: Frame) -> UnitGroups:
+    def of_units(self, units: LazyFrame) -> UnitGroups:
         """The pairs of some units."""
         return replace(self, frame=self.frame.join(units, on="unit", how="inner"))
 
-    def squares(self) -> Frame:
+    def squares(self) -> LazyFrame:
         """``unit`` and ``square``, its squared norm, which is its number of groups."""
         return self.frame.group_by("unit").agg(square=nw.len()).with_columns(nw.col("square").cast(nw.Float64))
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from dpnb._backends.column_types import refuse_mixed_units
 from dpnb._backends.lazy.combine import join, part
-from dpnb._backends.lazy.engines.engine import Engine, Frame, InProcessEngine, Paths
+from dpnb._backends.lazy.engines.engine import Engine, InProcessEngine, LazyFrame, Paths
 from dpnb._backends.lazy.execute import SelectedRows, added_up, by_features, refuse_query, selected_rows
 from dpnb._backends.lazy.files import digest_of, paths_of
 from dpnb._backends.lazy.group_discovery import UnitGroups, counted, groups_of_units
@@ -267,7 +267,7 @@ class LazyUnitBudgets(NotCopyable):
     def _after_query(self, query: LinearQuery, terms: UnitChargeTerms) -> tuple[Sums | Groups, LazyUnitBudgets]:
         after: list[UnitSpending] = []
 
-        def active(squares: Frame, spent: UnitSpending) -> Frame:
+        def active(squares: LazyFrame, spent: UnitSpending) -> LazyFrame:
             units, spent_after = spent.charge(squares, terms)
             after.append(spent_after)
             return units

@@ -18,7 +18,7 @@ import narwhals as nw
 from dpnb._backends.column_types import StorageType, refuse_mismatch, storage_type_of
 from dpnb._backends.lazy import arithmetic
 from dpnb._backends.lazy.contribution import ranked
-from dpnb._backends.lazy.engines.engine import Engine, Frame
+from dpnb._backends.lazy.engines.engine import Engine, LazyFrame
 from dpnb._backends.lazy.public_tables import PublicTables
 from dpnb._compile import grid
 from dpnb._plan.category_values import values_of
@@ -41,7 +41,7 @@ class LazyTable:
     engine: Engine
     # For each column of the schema ``<stem>``: the number, the seconds, the text or the value of a category, as it is
     # in the table.  ``unit`` and ``name`` unless each row is a unit.
-    frame: Frame
+    frame: LazyFrame
     stems: dict[str, str]  # of each column of the schema
     codes: dict[str, dict[Any, int]]  # of the declared values that a column with categories can contain, by its stem
     public: PublicTables
@@ -55,7 +55,7 @@ class LazyTable:
         """The kind of the identifiers of units; None if each row is a unit."""
         return storage_type_of(self.frame.collect_schema()[UNIT]) if self.has_units else None
 
-    def prepared(self, frame: Frame, name: str) -> Frame:
+    def prepared(self, frame: LazyFrame, name: str) -> LazyFrame:
         """A frame with a column as queries use it.
 
         For numbers and times ``<stem>_value`` within the bounds, and ``<stem>_present``; likewise for texts; for
@@ -106,7 +106,7 @@ class LazyTable:
             return None
         return (nw.col(self.stems[name]), *_counting(column)) if column.low < constant < column.high else None
 
-    def with_contents(self) -> tuple[Frame, dict[str, nw.Expr], dict[str, nw.Expr]]:
+    def with_contents(self) -> tuple[LazyFrame, dict[str, nw.Expr], dict[str, nw.Expr]]:
         """The frame with all columns prepared and a unit's rows together, and a row's columns for `ranked`."""
         # If the number of rows of a unit is bounded, choosing its rows has already brought them together.
         frame = self.engine.by_unit(self.frame) if self.has_units and self.max_rows is None else self.frame

@@ -13,7 +13,7 @@ from typing import Any
 import narwhals as nw
 
 from dpnb._backends.lazy import arithmetic
-from dpnb._backends.lazy.engines.engine import Engine, Frame
+from dpnb._backends.lazy.engines.engine import Engine, LazyFrame
 
 MAX_TABLES = 32
 """Tables that are kept, the most recently used."""
@@ -24,11 +24,11 @@ class PublicTables:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._tables: OrderedDict[tuple[Any, ...], Frame] = OrderedDict()
+        self._tables: OrderedDict[tuple[Any, ...], LazyFrame] = OrderedDict()
 
     def with_values(
-        self, frame: Frame, column: str, keys: Sequence[Any], values: Sequence[Any], default: Any, to: str
-    ) -> Frame:
+        self, frame: LazyFrame, column: str, keys: Sequence[Any], values: Sequence[Any], default: Any, to: str
+    ) -> LazyFrame:
         """The frame with the value of each key of a column, as another column.
 
         The keys are distinct texts, doubles or integers, as the column contains; their values are integers or doubles.
@@ -42,7 +42,7 @@ class PublicTables:
         found = self._engine.with_matches(frame, column, self._table(frame, keys, values), to)
         return found.with_columns(nw.col(to).fill_null(default))
 
-    def _table(self, frame: Frame, keys: Sequence[Any], values: Sequence[Any]) -> Frame:
+    def _table(self, frame: LazyFrame, keys: Sequence[Any], values: Sequence[Any]) -> LazyFrame:
         name = type(keys[0]), type(values[0]), tuple(keys), tuple(values)
         table = self._tables.get(name)
         if table is None:

@@ -14,7 +14,7 @@ import numpy as np
 
 from dpnb._backends.contribution import PRIME_BITS, Integers
 from dpnb._backends.lazy.contribution import content_hashes, ranked
-from dpnb._backends.lazy.engines.engine import Engine, Frame, InProcessEngine
+from dpnb._backends.lazy.engines.engine import Engine, InProcessEngine, LazyFrame
 from dpnb._backends.lazy.lazy_table import NAME, UNIT, LazyTable
 
 HASH, LAST = "h_first", "h_last"
@@ -36,7 +36,7 @@ def with_first_rows(table: LazyTable, max_rows: int, *, keep: bool) -> LazyTable
     return replace(table, frame=engine.kept(frame) if keep else frame, max_rows=max_rows)
 
 
-def _by_rank(table: LazyTable, frame: Frame, max_rows: int) -> Frame:
+def _by_rank(table: LazyTable, frame: LazyFrame, max_rows: int) -> LazyFrame:
     columns = table.prepared_columns()
     return (
         ranked(table.engine, frame.select(*columns), *table.contents())
@@ -45,7 +45,7 @@ def _by_rank(table: LazyTable, frame: Frame, max_rows: int) -> Frame:
     )
 
 
-def _first_rows(engine: InProcessEngine, table: LazyTable, frame: Frame, max_rows: int) -> Frame:
+def _first_rows(engine: InProcessEngine, table: LazyTable, frame: LazyFrame, max_rows: int) -> LazyFrame:
     columns = table.prepared_columns()
     is_integer = frame.collect_schema()[UNIT].is_integer()
     # An integer identifies its unit; the number of a text does if no two units have the same.
@@ -64,7 +64,7 @@ def _first_rows(engine: InProcessEngine, table: LazyTable, frame: Frame, max_row
 
 
 def _last_hashes(
-    engine: InProcessEngine, frame: Frame, key: str, max_rows: int
+    engine: InProcessEngine, frame: LazyFrame, key: str, max_rows: int
 ) -> tuple[Integers, Integers, Integers, int]:
     if has_small_units(engine, frame, key):
         (sorting,) = engine.arrays(frame.select(sorting=nw.col(key) * 2**PRIME_BITS + nw.col(HASH))).values()
@@ -75,7 +75,7 @@ def _last_hashes(
     return distinct[units], last, distinct[tied], count
 
 
-def has_small_units(engine: Engine, frame: Frame, key: str) -> bool:
+def has_small_units(engine: Engine, frame: LazyFrame, key: str) -> bool:
     """Whether all units are integers from 0 to 2**32 - 1, which fit 64 bits together with a hash."""
     low, high = nw.col(key).min().fill_null(-1), nw.col(key).max().fill_null(-1)  # -1: the table is empty
     ends = engine.collected(frame.select(low=low, high=high))

@@ -12,7 +12,7 @@ from fractions import Fraction
 import narwhals as nw
 import numpy as np
 
-from dpnb._backends.lazy.engines.engine import Engine, Frame
+from dpnb._backends.lazy.engines.engine import Engine, LazyFrame
 from dpnb.accounting.individual import OnExhausted, UnitChargeTerms
 from dpnb.accounting.individual.rounding import plus_up as plus_up_in_memory
 from dpnb.accounting.individual.rounding import taken_apart
@@ -35,7 +35,7 @@ class UnitSpending:
     engine: Engine
     budget: Fraction  # of each unit, as mu squared
     drop: bool  # a unit whose budget has once been too small is excluded from all later queries
-    units: Frame | None = None  # ``unit``, ``spent``, ``inside``, of the units that some query has used
+    units: LazyFrame | None = None  # ``unit``, ``spent``, ``inside``, of the units that some query has used
     others: float = 0.0  # what each other unit has spent
 
     @classmethod
@@ -43,7 +43,7 @@ class UnitSpending:
         """The spending before any charge."""
         return cls(engine, budget, mode == "drop")
 
-    def charge(self, squares: Frame, terms: UnitChargeTerms) -> tuple[Frame, UnitSpending]:
+    def charge(self, squares: LazyFrame, terms: UnitChargeTerms) -> tuple[LazyFrame, UnitSpending]:
         """The units included in a query (``unit``), among those it uses, and the spending after it.
 
         `squares` has ``unit``, each once, and ``square``, its squared norm, rounded up.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import narwhals as nw
 
-from dpnb._backends.lazy.engines.engine import Frame
+from dpnb._backends.lazy.engines.engine import LazyFrame
 from dpnb._backends.lazy.execute import SelectedRows
 from dpnb._backends.unit_vectors import SUMMING_MARGIN
 from dpnb._compile.features import BRANCHING, TreeFeature
@@ -12,7 +12,7 @@ from dpnb._compile.linear import LinearQuery
 from dpnb.accounting.individual.admission import EXACT
 
 
-def unit_norms_squared(query: LinearQuery, selected: SelectedRows) -> Frame:
+def unit_norms_squared(query: LinearQuery, selected: SelectedRows) -> LazyFrame:
     """``unit`` and ``square`` of every unit that has a row which counts, rounded up where doubles may not be exact."""
     frame = selected.frame
     if query.cell_subset is not None:
@@ -39,7 +39,7 @@ def unit_norms_squared(query: LinearQuery, selected: SelectedRows) -> Frame:
     return total.select("unit", square=nw.col("square") * (margin + 1.0))
 
 
-def _plain_squares(query: LinearQuery, selected: SelectedRows, frame: Frame) -> Frame:
+def _plain_squares(query: LinearQuery, selected: SelectedRows, frame: LazyFrame) -> LazyFrame:
     """Squares of the features with one slot, and of those to which a unit adds one in each of its cells."""
     columns: dict[str, nw.Expr] = {}
     squares = nw.lit(0.0)

@@ -69,3 +69,9 @@ def bytes_of(result: object) -> int:
         case _ if hasattr(result, "__dataclass_fields__"):
             return sum(map(bytes_of, vars(result).values()))
     return 0
+
+
+def bytes_without_views(result: Any) -> int:
+    """Memory of a result of one block; none for a part of a column of the table."""
+    parts = result if isinstance(result, tuple) else (result,)
+    return sum(part.nbytes for part in parts if isinstance(part, np.ndarray) and part.base is None)

@@ -1,11 +1,15 @@
-"""Codes of several levels combined into one code of their cell.  Reads rows; every value in here is private."""
+"""Codes of values to look up, and of several levels as one code of their cell.  Reads rows; all of it is private."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from dpnb._plan.schema import Key
 
 
 def combined_codes(codes: list[NDArray[Any]], sizes: list[int]) -> tuple[NDArray[np.int64], int]:
@@ -33,3 +37,25 @@ def dense_codes(codes: list[NDArray[Any]]) -> NDArray[np.int64]:
         distinct, dense = np.unique(pair, return_inverse=True)
         combined = dense.reshape(-1) - int(len(distinct) > 0 and distinct[0] < 0)
     return combined
+
+
+@dataclass(frozen=True)
+class LookupKeys:
+    """Values of a key column to look up."""
+
+    code_of: Mapping[Key, int]
+    # the code for each code of the column, -1 for none; for a numeric column the code of each of `numbers`
+    table: NDArray[np.int64]
+    numbers: NDArray[np.float64] | None  # the values of a numeric column, ascending; otherwise None
+
+    def of_codes(self, codes: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
+        """The code of each row's value, by the codes of the column; -1 for other values."""
+        found: NDArray[np.int64] = self.table[codes]
+        return found
+
+    def of_numbers(self, numbers: NDArray[np.float64]) -> NDArray[np.int64]:
+        """The code of each row's number; -1 for other numbers."""
+        if self.numbers is None or not self.code_of:
+            return np.full(len(numbers), -1)
+        at = np.clip(np.searchsorted(self.numbers, numbers), 0, len(self.table) - 1)
+        return np.where(self.numbers[at] == numbers, self.table[at], -1)

@@ -6,21 +6,22 @@ two masks, where true and where false: see `dpnb._backends.evaluation`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnb._backends.evaluation import BooleanColumn, Comparing, Evaluation, NumberStep, column_name
+from dpnb._backends.evaluation import Evaluation, column_name
 from dpnb._backends.memory import working_set
-from dpnb._backends.memory.block_cache import SubexpressionCache
+from dpnb._backends.memory.block_cache import SubexpressionCache, bytes_without_views
+from dpnb._backends.memory.cell_codes import LookupKeys
 from dpnb._backends.memory.coarse import Threshold
 from dpnb._backends.memory.kernels import kernels_for
 from dpnb._backends.memory.prepare.prepared_table import PreparedTable, StringCodes
 from dpnb._backends.memory.prepare.values import Codes
+from dpnb._backends.protocol import BooleanColumn, Comparing, NumberStep
 from dpnb._plan.expressions.calendar import index_of, part_of
 from dpnb._plan.expressions.choices import RELATIONS
 from dpnb._plan.expressions.dtypes import Boolean, Categorical, Dtype, Numeric, String
@@ -189,7 +190,7 @@ class NumpyEvaluator(Evaluation[Mask, Any, Any]):
         result = self._results.get(key)
         if result is None:
             result = self._results[key] = compute(node)
-            self._kept_bytes += _bytes_of(result)
+            self._kept_bytes += bytes_without_views(result)
         return result
 
     def _reused(self, mask: Mask) -> Mask:
@@ -326,7 +327,7 @@ class NumpyEvaluator(Evaluation[Mask, Any, Any]):
             prefix = np.where((longer >= 0) & (distinct[at] == longer), at, -1)
         return index[prefix]
 
-    def _levels(self, node: Lookup) -> tuple[list[tuple[_LookupKeys, NDArray[np.int64]]], NDArray[np.int64]]:
+    def _levels(self, node: Lookup) -> tuple[list[tuple[LookupKeys, NDArray[np.int64]]], NDArray[np.int64]]:
         """For each level its keys and the distinct prefixes up to it, ascending; and the index of each full key."""
         levels = []
         prefix = np.zeros(len(node.keys), np.int64)
@@ -339,7 +340,7 @@ class NumpyEvaluator(Evaluation[Mask, Any, Any]):
         index[prefix] = np.arange(len(node.keys))
         return levels, index
 
-    def _lookup_keys(self, node: Expression, keys: tuple[Key, ...]) -> _LookupKeys:
+    def _lookup_keys(self, node: Expression, keys: tuple[Key, ...]) -> LookupKeys:
         """Some values of a key column, with codes 0, 1, ..."""
         code_of = {key: code for code, key in enumerate(dict.fromkeys(keys))}
         kind = self.kind(node)
@@ -354,21 +355,14 @@ class NumpyEvaluator(Evaluation[Mask, Any, Any]):
         elif isinstance(kind, Numeric | Boolean):
             order = sorted(code_of, key=float)
             numbers = np.array([float(value) for value in order])
-            return _LookupKeys(code_of, np.array([code_of[key] for key in order], np.int64), numbers)
+            return LookupKeys(code_of, np.array([code_of[key] for key in order], np.int64), numbers)
         else:
             raise TypeError(type(kind).__name__)
-        return _LookupKeys(code_of, np.array([*table, -1], np.int64), None)
+        return LookupKeys(code_of, np.array([*table, -1], np.int64), None)
 
-    def _key_codes(self, node: Expression, keys: _LookupKeys) -> NDArray[np.int64]:
+    def _key_codes(self, node: Expression, keys: LookupKeys) -> NDArray[np.int64]:
         """The code of each row's value; -1 for other values."""
-        if keys.numbers is None:
-            codes: Codes = self.codes(node)
-            return keys.table[codes]
-        if not keys.code_of:
-            return np.full(self.size, -1)
-        numbers = self.numbers(node)
-        at = np.clip(np.searchsorted(keys.numbers, numbers), 0, len(keys.table) - 1)
-        return np.where(keys.numbers[at] == numbers, keys.table[at], -1)
+        return keys.of_codes(self.codes(node)) if keys.numbers is None else keys.of_numbers(self.numbers(node))
 
     # --- conditions --------------------------------------------------------------------------------------------
 
@@ -402,19 +396,3 @@ class NumpyEvaluator(Evaluation[Mask, Any, Any]):
     def _is_key(self, node: IsIn) -> Mask:
         keys = self._shared.once("keys", node, lambda node: self._lookup_keys(node.inner, node.values))
         return self._key_codes(node.inner, keys) >= 0
-
-
-def _bytes_of(result: Any) -> int:
-    """Memory of a result; none for a part of a column of the table."""
-    parts = result if isinstance(result, tuple) else (result,)
-    return sum(part.nbytes for part in parts if isinstance(part, np.ndarray) and part.base is None)
-
-
-@dataclass(frozen=True)
-class _LookupKeys:
-    """Values of a key column to look up."""
-
-    code_of: Mapping[Key, int]
-    # the code for each code of the column, -1 for none; for a numeric column the code of each of `numbers`
-    table: NDArray[np.int64]
-    numbers: Floats | None  # the values of a numeric column, ascending; otherwise None

@@ -43,16 +43,14 @@ from dpnb._compile.features import (
 from dpnb._compile.linear import LinearQuery
 from dpnb._plan.expressions.nodes import Column, Expression, Lookup
 from dpnb._plan.schema import Schema
+from dpnb.accounting.individual.units import UnitIndices
 
 T = TypeVar("T")
 
 MIN_SHARE = 4
 """If rows are units, those that add nothing are left out where there are more than this many for each that does not."""
 
-Units = NDArray[np.int32] | Integers
-"""Indices of units, ascending."""
-
-Active = Callable[[Units, Floats], Mask | None]
+Active = Callable[[UnitIndices, Floats], Mask | None]
 """Maps units and their squared norms, rounded up, to a mask of active units; None if publicly all are active."""
 
 
@@ -76,7 +74,7 @@ def execute(query: LinearQuery, table: PreparedTable, schema: Schema, active: Ac
     return (weighted if query.cell_subset is None else weighted[list(query.cell_subset)]).ravel()
 
 
-def affected_units(query: LinearQuery, table: PreparedTable, schema: Schema) -> tuple[Units, Floats]:
+def affected_units(query: LinearQuery, table: PreparedTable, schema: Schema) -> tuple[UnitIndices, Floats]:
     """The units that have a row which counts, ascending, and their squared norms, rounded up."""
     if not has_fast_norms(query):
         return UnitBlocks(query, table, schema).squares()
@@ -84,7 +82,7 @@ def affected_units(query: LinearQuery, table: PreparedTable, schema: Schema) -> 
     return _squares(query, keys, rows, blocks)
 
 
-def apply_admission(active: Active, owners: Units, squares: Floats, units: int) -> Mask | None:
+def apply_admission(active: Active, owners: UnitIndices, squares: Floats, units: int) -> Mask | None:
     """Whether each of the `units` units is active; None if all are."""
     admitted = active(owners, squares)
     if admitted is None or len(admitted) == units:
@@ -122,10 +120,10 @@ class UnitBlocks:
         """The results of `use` for parts of a block; see `each_part`."""
         return each_part(self._query, self._keys, self.rows.block(block), use, chosen)
 
-    def squares(self) -> tuple[Units, Floats]:
+    def squares(self) -> tuple[UnitIndices, Floats]:
         """The units that have a row which counts, ascending, and their squared norms, rounded up."""
 
-        def squares_of(block: slice) -> tuple[Units, Floats]:
+        def squares_of(block: slice) -> tuple[UnitIndices, Floats]:
             return merge_blocks(self.each(block, lambda of: (of.owners, of.squares())))
 
         return merge_blocks(by_blocks(squares_of, self.blocks))
@@ -145,7 +143,7 @@ class UnitBlocks:
         )
 
 
-def merge_blocks(blocks: list[tuple[Units, Floats]]) -> tuple[Units, Floats]:
+def merge_blocks(blocks: list[tuple[UnitIndices, Floats]]) -> tuple[UnitIndices, Floats]:
     """The units of several blocks and their squared norms."""
     owners, squares = zip(*blocks, strict=True)
     return np.concatenate(owners), np.concatenate(squares)
@@ -172,7 +170,7 @@ def _query_blocks(
 
 def _squares(
     query: LinearQuery, keys: Lookup | None, rows: NumpyEvaluator, blocks: list[slice]
-) -> tuple[Units, Floats]:
+) -> tuple[UnitIndices, Floats]:
     if not rows.rows_are_units:
         return merge_blocks(by_blocks(lambda block: _RowBlock(query, keys, rows.block(block)).squares(), blocks))
     squares = np.concatenate(
@@ -214,11 +212,11 @@ class _RowBlock:
                 sums[:, starts[index] : starts[index + 1]] = self._unit_counts()
         return sums
 
-    def _pieces(self) -> Iterator[_Piece]:
+    def _pieces(self) -> Iterator[_RowSums]:
         start = 0
         for rows in self._rows.pieces:
             part = slice(start, start + rows.size)
-            yield _Piece(self._query, rows, None if self._cells is None else self._cells[part], self._counts[part])
+            yield _RowSums(self._query, rows, None if self._cells is None else self._cells[part], self._counts[part])
             start = part.stop
 
     def _unit_counts(self) -> Integers:
@@ -268,7 +266,7 @@ class _RowBlock:
         return values
 
 
-class _Piece:
+class _RowSums:
     """Some rows of a block, for features that are sums over rows."""
 
     def __init__(self, query: LinearQuery, rows: NumpyEvaluator, cells: NDArray[Any] | None, counts: Mask) -> None:

@@ -15,7 +15,7 @@ from dpnb._backends.memory.blocks import by_blocks, gathered
 from dpnb._backends.memory.cell_codes import dense_codes
 from dpnb._backends.memory.cell_sums import cell_sums
 from dpnb._backends.memory.evaluate import NumpyEvaluator
-from dpnb._backends.memory.execute import Active, Units, apply_admission, merge_blocks
+from dpnb._backends.memory.execute import Active, apply_admission, merge_blocks
 from dpnb._backends.memory.prepare.prepared_table import PreparedTable
 from dpnb._backends.memory.prepare.values import Codes
 from dpnb._backends.memory.row_mask import Mask, row_mask
@@ -26,6 +26,7 @@ from dpnb._plan.expressions.dtypes import Boolean, Categorical, String
 from dpnb._plan.expressions.nodes import Column, Expression
 from dpnb._plan.expressions.rules import dtype_of
 from dpnb._plan.schema import Key, Schema
+from dpnb.accounting.individual.units import UnitIndices
 
 
 def present_groups(
@@ -37,7 +38,7 @@ def present_groups(
     `active` maps units and their squared norms, which are their numbers of groups, to a mask of active units.
     """
     with np.errstate(all="ignore"):
-        groups = _UnitGroups(query, NumpyEvaluator(table, schema, rows_at_once(query)), table)
+        groups = _BlockwiseUnitGroups(query, NumpyEvaluator(table, schema, rows_at_once(query)), table)
         blocks = table.blocks_for(groups.width)
         is_active = None if active is None else apply_admission(active, *groups.affected(blocks), len(table.names))
         sizes = np.sum(by_blocks(lambda block: groups.sizes(block, is_active), blocks), axis=0)
@@ -63,14 +64,14 @@ def merged(
     return keys, np.array([sizes[key] for key in keys], np.int64)
 
 
-def affected_units(query: LinearQuery, table: PreparedTable, schema: Schema) -> tuple[Units, Floats]:
+def affected_units(query: LinearQuery, table: PreparedTable, schema: Schema) -> tuple[UnitIndices, Floats]:
     """The units that are in a group, ascending, and the number of groups of each."""
     with np.errstate(all="ignore"):
-        groups = _UnitGroups(query, NumpyEvaluator(table, schema, rows_at_once(query)), table)
+        groups = _BlockwiseUnitGroups(query, NumpyEvaluator(table, schema, rows_at_once(query)), table)
         return groups.affected(table.blocks_for(groups.width))
 
 
-class _UnitGroups:
+class _BlockwiseUnitGroups:
     """The pairs of units and groups, block by block."""
 
     def __init__(self, query: LinearQuery, rows: NumpyEvaluator, table: PreparedTable) -> None:
@@ -119,10 +120,10 @@ class _UnitGroups:
             contents = (contents * MULTIPLIER + hashes[self._ordered(codes[block])]) % PRIME
         return contents
 
-    def affected(self, blocks: list[slice]) -> tuple[Units, Floats]:
+    def affected(self, blocks: list[slice]) -> tuple[UnitIndices, Floats]:
         """The units that are in a group, ascending, and the number of groups of each."""
 
-        def units_in(block: slice) -> tuple[Units, Floats]:
+        def units_in(block: slice) -> tuple[UnitIndices, Floats]:
             units, _ = self._pairs(block)
             starts = starts_of([units])
             return units[starts], np.diff(np.r_[starts, len(units)]).astype(np.float64)

@@ -19,7 +19,7 @@ import numpy as np
 from dpnb._backends.contribution import Integers
 from dpnb._backends.memory import execute, group_discovery
 from dpnb._backends.memory.blocks import by_blocks
-from dpnb._backends.memory.execute import Active, Units, apply_admission, merge_blocks
+from dpnb._backends.memory.execute import Active, apply_admission, merge_blocks
 from dpnb._backends.memory.prepare.prepared_table import PreparedTable
 from dpnb._backends.memory.prepare.unit_ids import ShortIntegers
 from dpnb._backends.memory.working_set import KEPT_BYTES
@@ -28,6 +28,7 @@ from dpnb._compile.linear import LinearQuery
 from dpnb._plan.join import joined_name
 from dpnb._plan.plan import Join
 from dpnb._plan.schema import Key, Schema
+from dpnb.accounting.individual.units import UnitIndices
 from dpnb.progress import Stage, at
 
 PAIRS_AT_ONCE = 2**15
@@ -124,7 +125,7 @@ def groups(
     return group_discovery.merged(blocks, query, schema)
 
 
-def _decided(active: Active, blocks: Iterator[tuple[Units, Floats]], pairs: JoinedRows) -> Active | None:
+def _decided(active: Active, blocks: Iterator[tuple[UnitIndices, Floats]], pairs: JoinedRows) -> Active | None:
     """Decide once, over all blocks, which units are active; the result applies that decision to one block."""
     is_active = apply_admission(active, *merge_blocks(list(blocks)), len(pairs.names))
     return None if is_active is None else lambda owners, _: is_active[owners]

@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 from dpnb._backends.quiet import loggers, streams
 
 T = TypeVar("T")
-Work = Callable[[], T]
 
 Process = tuple[str, int]
 
@@ -20,7 +19,10 @@ _THIS = uuid.uuid4().hex
 
 
 def run_silently(
-    work: Work[T], engine: str, frames: Sequence[Any], run: Callable[[Work[T]], T] = lambda work: work()
+    work: Callable[[], T],
+    engine: str,
+    frames: Sequence[Any],
+    run: Callable[[Callable[[], T]], T] = lambda work: work(),
 ) -> T:
     """Run work on an engine, one of polars, duckdb, pyspark and dask, without showing its output.
 
@@ -115,7 +117,7 @@ def _quiet_workers() -> None:
 _clients: set[str] = set()
 
 
-def quiet_worker(client_process: Process, client_streams: set[streams.Identity]) -> None:
+def quiet_worker(client_process: Process, client_streams: set[streams.FileIdentity]) -> None:
     """Discard the output of a worker that would appear in the client's process.
 
     `client_streams` are where the standard streams of that process lead: a worker that it has started writes there too.

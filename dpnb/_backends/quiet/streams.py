@@ -21,11 +21,11 @@ from typing import Any, TextIO
 DESCRIPTORS = (1, 2)
 NAMES = ("stdout", "stderr")
 
-Identity = tuple[int, int]
+FileIdentity = tuple[int, int]
 """Device and inode, by which two processes know that they write to the same pipe, terminal or file."""
 
 
-class _Work:
+class _SilencedTask:
     """A task during which the output is discarded; `waited_for` is False if an interrupt may abandon it."""
 
     def __init__(self, waited_for: bool) -> None:
@@ -44,7 +44,7 @@ class _Sink(io.RawIOBase):
 
 _nowhere: TextIO = io.TextIOWrapper(io.BufferedWriter(_Sink()), "utf-8", "backslashreplace", write_through=True)
 _lock = threading.RLock()
-_active: weakref.WeakSet[_Work] = weakref.WeakSet()  # weak, so that an interrupt cannot leave an entry behind
+_active: weakref.WeakSet[_SilencedTask] = weakref.WeakSet()  # weak, so that an interrupt cannot leave an entry behind
 _descriptors: dict[int, int] = {}
 """Copies of the descriptors that were replaced, by their numbers."""
 _streams: dict[str, Any] = {}
@@ -59,7 +59,7 @@ def discard_output(*, waited_for: bool = True) -> Iterator[None]:
     stay replaced, but Python's own streams are restored after the interrupt; where these write to the descriptors, as
     in a terminal, both are restored.
     """
-    work = _Work(waited_for)
+    work = _SilencedTask(waited_for)
     try:
         with _lock:
             if waited_for or not _python_writes_there():
@@ -74,7 +74,7 @@ def discard_output(*, waited_for: bool = True) -> Iterator[None]:
             raise
 
 
-def identities() -> set[Identity]:
+def identities() -> set[FileIdentity]:
     """Where the standard streams of this process lead while no engine works."""
     result = set()
     with _lock:
@@ -84,7 +84,7 @@ def identities() -> set[Identity]:
     return result
 
 
-def identity(descriptor: int) -> Identity:
+def identity(descriptor: int) -> FileIdentity:
     """The identity of what a descriptor of this process leads to."""
     status = os.fstat(descriptor)
     return status.st_dev, status.st_ino
@@ -100,7 +100,7 @@ def redirect_to_null(descriptors: tuple[int, ...]) -> None:
         os.close(nowhere)
 
 
-def _end(work: _Work) -> None:
+def _end(work: _SilencedTask) -> None:
     with _lock:
         _active.discard(work)
         if not any(each.waited_for for each in _active):

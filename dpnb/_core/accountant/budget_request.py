@@ -22,7 +22,7 @@ MAX_QUERIES = 20
 MAX_PENDING = 10
 """Requests of one analyst that are not decided."""
 
-Status = Literal["pending", "approved", "approved in part", "declined", "lapsed"]
+RequestStatus = Literal["pending", "approved", "approved in part", "declined", "lapsed"]
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class BudgetRequest:
         shown = [[one.words, one.target, one.cost.to_json(), one.error, one.key] for one in self.queries]
         return digest(["budget request", self.analyst, self.time, self.why, shown, self.total.to_json()])
 
-    def status(self, time: str) -> Status:
+    def status(self, time: str) -> RequestStatus:
         """What became of it at a time, which is written as in rows of the ledger."""
         decided = self.decision
         if decided is None:

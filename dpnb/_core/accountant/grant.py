@@ -25,9 +25,9 @@ from typing import Any, Literal, get_args
 
 from dpnb.accounting.budget import Budget
 from dpnb.accounting.losses import PureGDP, loss_from_json
+from dpnb.wire.acts import Level
 
 Mode = Literal["reserved", "pooled"]
-Level = Literal["project", "analyst"]
 
 SETTINGS_ACTOR = "(settings)"
 """Who made what the settings of a service say, in the ledger; no person has such a name."""

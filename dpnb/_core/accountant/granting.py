@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpnb._core.accountant.accountant import Accountant
-from dpnb._core.accountant.grant import LEDGER_RESTORED, Grant, Level, Mode, budget_of
+from dpnb._core.accountant.grant import LEDGER_RESTORED, Grant, Mode, budget_of
 from dpnb._core.accountant.limit import Limit, as_amount, left_of
 from dpnb._core.accountant.parameters import computed_parameters
 from dpnb.accounting.guarantee import make_guarantee
@@ -14,6 +14,7 @@ from dpnb.accounting.losses import GDP, PureGDP
 from dpnb.errors import InvalidValueError
 from dpnb.ledger import ROOT, node_of
 from dpnb.ledger.charge import ACT, GRANT, digest
+from dpnb.wire.acts import Level
 
 MAX_WHY = 500
 """Characters of a reason."""

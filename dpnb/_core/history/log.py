@@ -25,6 +25,7 @@ from dpnb._core.pricing.estimation import AnswerSummary, EstimateReader
 from dpnb._core.pricing.stored_request import plan_of, request_of
 from dpnb._core.pricing.target import StoredRequest
 from dpnb._plan.plan import Plan, describe_plan
+from dpnb._protocol.snapshot import Refusal
 from dpnb.accounting.convert import convert
 from dpnb.accounting.exact import decimal_up, exact
 from dpnb.accounting.filters import GDPReserveFilter
@@ -57,7 +58,7 @@ ROWS_PER_QUERY = 100
 
 
 @dataclass(frozen=True, slots=True)
-class LogEntry:
+class LoggedRequest:
     """One request.
 
     `id`, `time` and `status` are those of its row in the ledger.  `mu` and `cost` are what was charged to its node:
@@ -78,18 +79,6 @@ class LogEntry:
     status: str
     cell_id: str | None
     analyst: str | None = None
-
-
-@dataclass(frozen=True)
-class Refusal:
-    """A request that was refused; nothing was charged."""
-
-    id: int
-    query: str
-    message: str
-    explanation: str
-    time: str
-    cell_id: str | None
 
 
 @dataclass(frozen=True)
@@ -225,11 +214,11 @@ class RequestLog:
             self._sync()
             return self._ids
 
-    def latest(self, count: int) -> list[LogEntry]:
+    def latest(self, count: int) -> list[LoggedRequest]:
         """The last `count` requests, newest first."""
         return self.by_id(reversed(self.ids[-count:]))
 
-    def by_id(self, ids: Iterable[int]) -> list[LogEntry]:
+    def by_id(self, ids: Iterable[int]) -> list[LoggedRequest]:
         """The requests with these ids, in this order."""
         ids = list(ids)
         with self._account.ledger.lock.checked():
@@ -333,10 +322,10 @@ class RequestLog:
         words = printable(query if is_query else launch_text.of(charge))
         return without_answer(words) if answer is None else (words, *answer, error)
 
-    def _entry(self, number: int, row: _Row) -> LogEntry:
+    def _entry(self, number: int, row: _Row) -> LoggedRequest:
         charge = self._account.ledger.summary(number)
         time, status, query, text, value, low, high, error = row
-        return LogEntry(
+        return LoggedRequest(
             id=number,
             query=query,
             mu=self._mu_of(charge.loss, charge.charged),

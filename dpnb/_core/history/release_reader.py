@@ -15,7 +15,7 @@ from dpnb._plan.measurements import BoundsView, Discovery, Proportions
 from dpnb._plan.plan import Plan, describe_filter, describe_unfiltered, split_filter
 from dpnb.errors import DpnbError, printable
 from dpnb.ledger.charge import StoredRelease
-from dpnb.ledger.ledger import MAX_STORED
+from dpnb.ledger.queries import MAX_STORED
 from dpnb.results.observations import CombinedObservations
 from dpnb.results.stacked import StackedObservations
 
@@ -36,7 +36,7 @@ A plain tuple of atoms, which the garbage collector does not visit: a log has ve
 """
 
 
-class _Stored(msgspec.Struct, gc=False):
+class _StoredMeasurement(msgspec.Struct, gc=False):
     """The released values of a row, as `dpnb.mechanisms.measurement` writes them."""
 
     values: list[int]
@@ -44,10 +44,10 @@ class _Stored(msgspec.Struct, gc=False):
     sigma: str
 
 
-_MEASUREMENTS = msgspec.json.Decoder(_Stored, strict=False)  # integers are stored as texts
+_MEASUREMENTS = msgspec.json.Decoder(_StoredMeasurement, strict=False)  # integers are stored as texts
 
 
-class _Answer(msgspec.Struct, frozen=True, gc=False):
+class _StoredAnswer(msgspec.Struct, frozen=True, gc=False):
     """The measurements of a row, from the first observation on."""
 
     id: int
@@ -95,7 +95,7 @@ class ReleaseReader:
         """
         found: dict[int, Words] = {}
         forms: dict[tuple[str, str], _Form] = {}
-        groups: dict[tuple[str, str, int, bool], list[_Answer]] = {}
+        groups: dict[tuple[str, str, int, bool], list[_StoredAnswer]] = {}
         others = _Observations(rows, by_id)
         for row in rows:
             try:
@@ -133,7 +133,7 @@ class ReleaseReader:
         return _Form(before, after, None, 0, 0)
 
 
-def _estimated(form: _Form, answers: Sequence[_Answer]) -> Iterator[tuple[int, Words]]:
+def _estimated(form: _Form, answers: Sequence[_StoredAnswer]) -> Iterator[tuple[int, Words]]:
     """The releases of one form with the same number of observations."""
     if form.reader is None:
         return
@@ -168,7 +168,7 @@ class _Observations:
             self._rows |= {row.id: row for row in by_id(missing[start : start + MAX_STORED])}
         self._numbers: dict[str, float] = {}
 
-    def of(self, row: StoredRelease, query: str, numbers: int) -> _Answer | None:
+    def of(self, row: StoredRelease, query: str, numbers: int) -> _StoredAnswer | None:
         """The measurements of a row; None if they are not plain measurements of all cells."""
         ids = self._combined.get(row.id)
         rows = [row] if ids is None else [self._rows[number] for number in ids]
@@ -184,7 +184,9 @@ class _Observations:
             exponents.append(stored.exponent)
             sigmas.append(self._number(stored.sigma))
         tau = rows[0].tau
-        return _Answer(row.id, query, values, exponents, tuple(sigmas), None if tau is None else self._number(tau))
+        return _StoredAnswer(
+            row.id, query, values, exponents, tuple(sigmas), None if tau is None else self._number(tau)
+        )
 
     def _number(self, text: str) -> float:
         if text not in self._numbers:

@@ -32,7 +32,7 @@ class SelectionMethods(Unreleased):
         view: AnyView
 
         @property
-        def _selections(self) -> SelectionRunner: ...
+        def runner(self) -> SelectionRunner: ...
 
     def top(self, k: int) -> LargestGroups:
         """The keys of the `k` largest groups of a count, without the counts; free until it is released.
@@ -60,7 +60,7 @@ class SelectionMethods(Unreleased):
         >>> len(largest.release(epsilon=0.1))
         1
         """
-        return self._selections.largest_groups(self.plan, self.view, k, "top")
+        return self.runner.largest_groups(self.plan, self.view, k, "top")
 
     def idxmax(self) -> LargestGroups:
         """The key of the largest group of a count, as ``top(1)``; of other queries, the largest released estimate.
@@ -79,7 +79,7 @@ class SelectionMethods(Unreleased):
         """
         if not counts_groups(self.plan, self.view):
             self._refuse(".estimate.idxmax()")
-        return self._selections.largest_groups(self.plan, self.view, 1, "idxmax")
+        return self.runner.largest_groups(self.plan, self.view, 1, "idxmax")
 
     def _alternative_words(self, name: str) -> str:
         if name in VALUES and counts_groups(self.plan, self.view):

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
-from html import escape
 from typing import Any, ClassVar, overload
 
 from dpnb._core.largest_groups.pipeline import SelectionPipeline
@@ -15,6 +13,7 @@ from dpnb.accounting.exact import Number
 from dpnb.copying import NotCopyable, safe_repr
 from dpnb.errors import DpnbError, RequestError
 from dpnb.render.page import with_timestamp
+from dpnb.results.display import to_html
 from dpnb.results.selection import SelectedGroups, SelectionPreview, SelectionPreviews
 
 PREVIEWED: tuple[Number, ...] = ("0.01", "0.02", "0.05", "0.1", "0.2", "0.5")
@@ -168,18 +167,19 @@ class LargestGroups(Unreleased, NotCopyable):
             return checked_loss(self._terms.epsilon_within(within), "epsilon")
         return checked_loss(epsilon, "epsilon")
 
-    def _static(self, render: Callable[[SelectionPreviews], str], render_error: Callable[[str], str]) -> str:
+    def _static(self) -> SelectionPreviews | DpnbError:
+        """The preview without arguments."""
         try:
-            return render(self.preview())
+            return self.preview()
         except DpnbError as error:  # displaying a query never raises
-            return render_error(str(error))
+            return error
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        printer.text(repr(self) if cycle else self._static(SelectionPreviews.__repr__, str))
+        printer.text(repr(self) if cycle else str(self._static()))
 
     def _repr_html_(self) -> str:
         """The preview without arguments."""
-        return with_timestamp(self._static(SelectionPreviews._repr_html_, escape))
+        return with_timestamp(to_html(self._static()))
 
     @safe_repr
     def __repr__(self) -> str:

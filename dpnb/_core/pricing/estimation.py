@@ -21,7 +21,7 @@ from dpnb.render.dates import dates_with_intervals
 from dpnb.render.number_columns import describe_errors, numbers_with_intervals
 from dpnb.results.estimates import IntervalArrays, estimate
 from dpnb.results.estimates.discovered_groups import GIVEN, named_groups
-from dpnb.results.estimates.outputs import Table, dates_of, outputs_of, table_of
+from dpnb.results.estimates.outputs import TableLayout, dates_of, outputs_of, table_of
 from dpnb.results.observations import CombinedObservations, Floats
 from dpnb.results.stacked import StackedObservations
 
@@ -61,7 +61,7 @@ class EstimateReader(Generic[Observed]):
         return outputs_of(self.request.view)
 
     @property
-    def table(self) -> Table | None:
+    def table(self) -> TableLayout | None:
         """The table that the numbers form; None for an answer with groups, or whose numbers form none."""
         return table_of(self.request.view) if not self.query.plan.group_by else None
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -45,11 +45,48 @@ MAX_WIDTH_RATIO = 1.2
 MAX_COST_RATIO = 1.5
 """A target is refused if it might cost more than this multiple of what is needed, which is inverse to width squared."""
 
+DEFAULT_CONFIDENCE = exact(0.95)
+
 KINDS = ("mu", "rho", "epsilon", "share", "within")
 """Kinds of targets."""
 
+PICKER_STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
+"""Shares of the remaining budget that are proposed."""
+
+PICKER_MUS = (0.02, 0.05, 0.1, 0.2, 0.5)
+"""What is proposed without a budget, of which there are no shares."""
+
 Label = Key | tuple[Key, ...]
 """A group's key (a tuple for several levels), or the name of a statistic."""
+
+
+class PreviewOptions(TypedDict, total=False):
+    """The arguments of a preview other than its target, for the overloads of `Query.preview`."""
+
+    confidence: Number
+    simultaneous: bool
+    final: bool
+    groups: object
+
+
+class PreviewTarget(PreviewOptions, total=False):
+    """One target."""
+
+    mu: Number | None
+    rho: Number | None
+    epsilon: Number | None
+    share: Number | None
+    within: Number | Mapping[Any, Number] | None
+
+
+class PreviewTargets(PreviewOptions, total=False):
+    """Several amounts of one target."""
+
+    mu: Sequence[Number]
+    rho: Sequence[Number]
+    epsilon: Sequence[Number]
+    share: Sequence[Number]
+    within: Sequence[Number | Mapping[Any, Number]]
 
 
 @dataclass(frozen=True)
@@ -105,6 +142,16 @@ class StoredRequest:
     def from_json(text: str) -> StoredRequest:
         """Read what `Target.to_json` wrote."""
         return _request_of(text)
+
+    def to_arguments(self) -> dict[str, Any]:
+        """The arguments of `dpnb.Query.release` that make this request, without those that are the defaults."""
+        return {
+            self.kind: from_text(self.amount or "0"),
+            **({} if self.confidence == DEFAULT_CONFIDENCE else {"confidence": self.confidence}),
+            **({"simultaneous": True} if self.simultaneous else {}),
+            **({"final": True} if self.final else {}),
+            **({"groups": list(self.groups)} if self.groups else {}),
+        }
 
 
 @lru_cache(maxsize=256)  # many queries have the same arguments
@@ -165,6 +212,11 @@ def target_from(
         if kind == "share" and amount > 1:
             raise RequestError(f"share: must be at most 1, the whole remaining budget; got {shown(value)}")
     return Target(kind, amount, level, amounts, bool(simultaneous), bool(final), groups)
+
+
+def proposed_targets(*, has_budget: bool) -> tuple[str, tuple[float, ...]]:
+    """The kind and the amounts of the targets that a preview without arguments shows."""
+    return ("share", PICKER_STEPS) if has_budget else ("mu", PICKER_MUS)
 
 
 def _label(label: object) -> Label:

@@ -112,7 +112,7 @@ def residue_charge(epsilon: Number, *, mu_squared: Number, pure_epsilon: Number 
 def _charge(epsilon: Fraction, budget: Fraction, reserve: Fraction) -> Fraction | None:
     if epsilon <= reserve:
         return Fraction(0)
-    state = _State(epsilon, budget, reserve)
+    state = _ChargeEquation(epsilon, budget, reserve)
     if epsilon > _LARGE or not state.is_enough(budget):
         return None
 
@@ -131,7 +131,7 @@ def _around(guess: float) -> tuple[float, float]:
 
 
 @dataclass(frozen=True)
-class _State:
+class _ChargeEquation:
     """The equation for one mechanism and one budget.
 
     Both sides are computed from 1 - delta, which is a sum of positive terms: under a large budget it is far below the

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
-from html import escape
 from typing import ClassVar
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnb._core.accountant.cost_text import cost_text
 from dpnb._core.accountant.tree import Launch
 from dpnb._core.core import SessionCore
 from dpnb._core.pricing.target import Target, target_from
@@ -21,14 +19,14 @@ from dpnb._plan.regression import LARGEST, describe_model, design
 from dpnb.accounting.exact import display_up, from_text
 from dpnb.accounting.losses import GDP, Loss
 from dpnb.errors import BudgetExceeded, MechanismClosed, RequestError, printable
-from dpnb.interactive.descent.options import steps_that_fit, total_cost
+from dpnb.interactive.descent.options import refuse_too_many
 from dpnb.interactive.descent.steps import is_moving, is_plateau, mean_iterate, stepped, tail_length, tail_means
 from dpnb.interactive.mechanism import SessionMechanism
 from dpnb.interactive.protocol import Charged
 from dpnb.ledger import node_of
 from dpnb.progress import Stage, work
 from dpnb.render.numbers import number_with_interval
-from dpnb.render.page import STYLE, with_timestamp
+from dpnb.render.sessions import mechanism_html
 from dpnb.results.answer import Answer
 from dpnb.results.fit import MOVING, FitResult, to_original_units, without_intervals
 
@@ -90,7 +88,9 @@ class GradientDescent(SessionMechanism):
 
     def __init__(self, launch: Launch, core: SessionCore) -> None:
         super().__init__(launch, core)
-        arguments = launch.details["arguments"]
+        arguments = self._arguments = launch.details["arguments"]
+        resolved = launch.details["resolved"]
+        self._scale = {"rate": resolved["learning_rate"], "size": resolved["public_size"]}
         self._rows = Plan.from_json(arguments["rows"])
         self._model = msgspec.convert(arguments["model"], RegressionModel)
         self._design = design(self._model, core.tables.schema(self._rows.source))
@@ -98,7 +98,7 @@ class GradientDescent(SessionMechanism):
         self._mu = from_text(arguments["mu"])
         self._check_mu = None if arguments["check_mu"] is None else from_text(arguments["check_mu"])
         self.max_steps = int(arguments["steps"])
-        start = np.tile(np.array(launch.details["resolved"]["start"], np.float64), (arguments["chains"], 1))
+        start = np.tile(np.array(resolved["start"], np.float64), (arguments["chains"], 1))
         self._iterates: list[NDArray[np.float64]] = [start]
         self._events: list[_DescentEvent] = []
         self._counted: set[int] = set()
@@ -185,25 +185,15 @@ class GradientDescent(SessionMechanism):
     def _refuse_too_many(self) -> None:
         """Refuse all steps together before the first, if the budget is too small for those that were not yet taken."""
         self._sync()
-        taken, every = self._steps_among(len(self._events)), self._launch.details["arguments"]["check_every"]
-        checks = [self._check_mu] if every and self._check_mu else []
-        left = self.max_steps - taken
-        if self.state != "open" or not left or self._account.individual:
-            return
-        fit = steps_that_fit(self._account, self._mu, checks[0] if checks else None, every, left, taken=taken)
-        if fit < left:
-            total = total_cost(self._mu, checks[0] if checks else None, every, left, taken=taken)
-            more, shorter = "further " if taken else "", f"steps={fit + taken:,} or " if fit else ""
-            raise BudgetExceeded(
-                f"{self.name}: its {left:,} {more}steps together cost {cost_text(self._account, total)}, more than "
-                f"what is left, which allows {fit:,}; launch it with {shorter}a smaller mu= under another "
-                "name, or take single steps with .step(); nothing was charged"
-            )
+        taken = self._steps_among(len(self._events))
+        if self.state == "open" and taken < self.max_steps and not self._account.individual:
+            terms = self._mu, self._check_mu, self._arguments["check_every"], self.max_steps - taken
+            refuse_too_many(self.name, self._account, *terms, taken=taken)
 
     def _advance(self) -> str | None:
         """Take one step; or, if there is none to take, return the reason."""
         checks = [_check_value(answer) for answer in self.model_losses.values()]
-        if is_plateau(checks, self._launch.details["arguments"]["patience"]):
+        if is_plateau(checks, self._arguments["patience"]):
             return STOPPED
         if self._due(self._at) is None:
             return FINISHED
@@ -245,7 +235,7 @@ class GradientDescent(SessionMechanism):
 
     def _is_check(self, number: int) -> bool:
         """Whether the event of this index is a check."""
-        every, n_steps = self._launch.details["arguments"]["check_every"], self._steps_among(number)
+        every, n_steps = self._arguments["check_every"], self._steps_among(number)
         return bool(every and number and n_steps % every == 0 and self._events[number - 1].check is None)
 
     def _due(self, number: int) -> tuple[Plan, AnyView, Target] | None:
@@ -257,7 +247,7 @@ class GradientDescent(SessionMechanism):
         if n_steps >= self.max_steps:
             return None
         at = tuple(tuple(chain) for chain in self._iterates[n_steps].tolist())
-        clip = self._launch.details["arguments"]["clip_norm"]
+        clip = self._arguments["clip_norm"]
         return self._of(Gradient(self._model, at, clip)), self._view, target_from(mu=self._mu)
 
     def _of(self, aggregation: Gradient | ModelLoss) -> Plan:
@@ -275,10 +265,9 @@ class GradientDescent(SessionMechanism):
                 paid = paid + answer.cost
                 self._counted.add(row)
             if not check:
-                resolved, before = self._launch.details["resolved"], self._iterates[n_steps]
+                before = self._iterates[n_steps]
                 released = answer.arrays.value.reshape(before.shape)
-                rate, size = resolved["learning_rate"], resolved["public_size"]
-                self._iterates.append(stepped(before, released, rate=rate, size=size, limit=LARGEST))
+                self._iterates.append(stepped(before, released, **self._scale, limit=LARGEST))
             event = _DescentEvent(
                 n_steps + (not check),
                 paid,
@@ -314,19 +303,15 @@ class GradientDescent(SessionMechanism):
         scale of the linear predictor; with several classes the mean over the classes is subtracted from each.  The
         first value of a category is its reference level.
         """
-        layout, resolved = self._design, self._launch.details["resolved"]
-        size = resolved["public_size"]
-        ends = tail_means(self._iterates[: self.n_steps + 1])
-        values = to_original_units(self._model.family, layout, ends)
+        layout, iterates = self._design, self._iterates[: self.n_steps + 1]
+        values = to_original_units(self._model.family, layout, tail_means(iterates))
         events = self._events[: self._at]
         sources: frozenset[tuple[int, int]] = frozenset().union(*(event.sources for event in events))
         keys = tuple((key,) for key in layout.classes) or ((),)
         chains = f"{len(values)} chain{'s' if len(values) > 1 else ''}"
         variances = [event.variance for event in events if event.check is None]
-        moving = is_moving(
-            self._iterates[: self.n_steps + 1], variances, rate=resolved["learning_rate"], size=resolved["public_size"]
-        )
-        notes = [f"after {self.n_steps} of {self.max_steps} steps, {chains}, for {size:,} units"]
+        moving = is_moving(iterates, variances, **self._scale)
+        notes = [f"after {self.n_steps} of {self.max_steps} steps, {chains}, for {self._scale['size']:,} units"]
         notes += [self.stop_reason] if self.stop_reason is not None else []
         last = tail_length(self.n_steps)
         notes += [MOVING.format(steps="step" if last == 1 else f"{last:,} steps")] if moving else []
@@ -394,11 +379,7 @@ class GradientDescent(SessionMechanism):
         return head if not self.n_steps else f"{head}\n{self.coefficients!r}"
 
     def _repr_html_(self) -> str:
-        head = (
-            f'<div style="{STYLE}"><b>{escape(self.name)}</b> ({escape(self.kind)}, {escape(self.state)}): '
-            f"{escape(self.summary)}<div>{escape(self.cost_description)}</div></div>"
-        )
-        return with_timestamp(head + (self.coefficients._repr_html_() if self.n_steps else ""))
+        return mechanism_html(self._to_dict(), self.coefficients._repr_html_() if self.n_steps else "")
 
 
 def _check_value(answer: Answer) -> tuple[float, float]:

@@ -22,7 +22,7 @@ from dpnb._plan.regression import RegressionDesign, describe_model, design
 from dpnb._plan.schema import Schema, whole_number
 from dpnb.accounting.exact import decimal_up, display_up, from_text, positive, shown, to_text
 from dpnb.accounting.losses import GDP
-from dpnb.errors import InvalidValueError, RequestError
+from dpnb.errors import BudgetExceeded, InvalidValueError, RequestError
 from dpnb.interactive.launch_request import LaunchRequest, title_of
 from dpnb.results.fit import NO_INTERVALS, start_from
 
@@ -186,6 +186,28 @@ def steps_that_fit(
         fits = total_cost(mu, check_mu, every, steps, taken=taken).mu_squared <= times * mu**2
         low, high = (steps, high) if fits else (low, steps - 1)
     return low
+
+
+def refuse_too_many(
+    name: str,
+    account: Accountant,
+    mu: Fraction,
+    check_mu: Fraction | None,
+    every: int | None,
+    steps: int,
+    *,
+    taken: int,
+) -> None:
+    """Refuse some steps of a descent after those that were taken, if the budget is too small for all of them."""
+    fit = steps_that_fit(account, mu, check_mu, every, steps, taken=taken)
+    if fit < steps:
+        total = total_cost(mu, check_mu, every, steps, taken=taken)
+        more, shorter = "further " if taken else "", f"steps={fit + taken:,} or " if fit else ""
+        raise BudgetExceeded(
+            f"{name}: its {steps:,} {more}steps together cost {cost_text(account, total)}, more than what is left, "
+            f"which allows {fit:,}; launch it with {shorter}a smaller mu= under another name, or take single steps "
+            "with .step(); nothing was charged"
+        )
 
 
 def descent_request(

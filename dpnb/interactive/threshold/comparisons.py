@@ -30,7 +30,7 @@ from dpnb.ledger import Charge, node_of
 from dpnb.ledger.charge import COMPARISON
 from dpnb.ledger.request_key import release_key
 from dpnb.progress import Stage, at
-from dpnb.wire.calls import Compare
+from dpnb.wire.calls import CompareWithThreshold
 
 FAILED = "the query failed before it was answered; nothing was released, and the mechanism can be queried again"
 
@@ -77,7 +77,7 @@ class RemoteComparisons:
         """The row of a comparison, which the service answers."""
         node, version, arguments = node_of(self._launch.id), self._launch.version, {"threshold": to_text(threshold)}
         (row,) = self._calls.run(
-            Compare(self._launch.id, plan, to_text(threshold)),
+            CompareWithThreshold(self._launch.id, plan, to_text(threshold)),
             lambda rows: (
                 len(rows) == 1
                 and is_row(rows[0], COMPARISON, node, version, plan, arguments)

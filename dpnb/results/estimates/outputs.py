@@ -68,7 +68,7 @@ def _places(view: MomentsView) -> list[tuple[int, int]]:
 
 
 @dataclass(frozen=True)
-class Table:
+class TableLayout:
     """The numbers of an ungrouped answer as a table."""
 
     name: str  # of the rows
@@ -89,15 +89,15 @@ class Table:
         return IntervalArrays(value, low, high, placed(arrays.noise_scale, 0.0), (first, second, third), whole_range)
 
 
-def table_of(view: AnyView) -> Table | None:
+def table_of(view: AnyView) -> TableLayout | None:
     """The table that the numbers of an ungrouped answer form; None if they form none."""
     match view:
         case ColumnsView(columns, _, rows, statistics) if rows and len(columns) == len(rows) * len(statistics):
             places = np.arange(len(columns)).reshape(len(rows), len(statistics))
-            return Table("column", rows, ("statistic", statistics), places)
+            return TableLayout("column", rows, ("statistic", statistics), places)
         case MomentsView(statistic) if statistic in MATRICES:
             places = np.full((len(view.labels),) * 2, -1)
             for index, (i, j) in enumerate(_places(view)):
                 places[i, j] = places[j, i] = index
-            return Table("column", view.labels, (statistic.removesuffix(" matrix"), view.labels), places)
+            return TableLayout("column", view.labels, (statistic.removesuffix(" matrix"), view.labels), places)
     return None

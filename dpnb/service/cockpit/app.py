@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 import msgspec
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect
 from starlette.requests import Request as HttpRequest
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
@@ -25,16 +24,17 @@ from dpnb._protocol.cockpit import Login, NewToken, RowPlans, ServiceState
 from dpnb.copying import NotCopyable
 from dpnb.errors import DpnbError
 from dpnb.service.acts import act
-from dpnb.service.app import CURATORS, ServedTable, Service
+from dpnb.service.app import CURATORS, Service
 from dpnb.service.cockpit.live import Live
 from dpnb.service.cockpit.logins import LIFETIME, READERS, Logins, NewLogin
 from dpnb.service.cockpit.page import DOCUMENT, read_static
 from dpnb.service.cockpit.protections import Origins, Protected
 from dpnb.service.cockpit.views import holder_view, log_view, may_rotate, table_view, version_of
-from dpnb.service.connections import keep_connection
+from dpnb.service.http import client_of, keep_connection, read_body
 from dpnb.service.limits import RequestRate
 from dpnb.service.log import log, log_login
 from dpnb.service.plans import plan_page
+from dpnb.service.served import ServedTable
 from dpnb.service.tokens import Identity, Role
 from dpnb.session.disclosure.building import report_of_ledger
 from dpnb.wire.acts import ACTS
@@ -76,7 +76,7 @@ class Sender(NamedTuple):
     is_valid: Callable[[], bool]
 
 
-Answer = Callable[[HttpRequest, Sender], Any]
+RouteHandler = Callable[[HttpRequest, Sender], Any]
 
 
 class Cockpit(NotCopyable):
@@ -138,10 +138,10 @@ class Cockpit(NotCopyable):
         if begun is None:
             return self._refuse_login(request)
         if not isinstance(begun, NewLogin):
-            log_login("role_refused", actor=begun.name, role=begun.role, client=_client(request), page="cockpit")
+            log_login("role_refused", actor=begun.name, role=begun.role, client=client_of(request), page="cockpit")
             return _refusal(403, f"The token has the role {begun.role}; this page is for {' and '.join(READERS)}.")
         person = begun.person
-        log_login("login", actor=person.name, role=person.role, client=_client(request), page="cockpit")
+        log_login("login", actor=person.name, role=person.role, client=client_of(request), page="cockpit")
         self._logins.end(request.cookies.get(self._cookie, ""))
         response = _json(Login(begun.csrf, person.name, person.role, _stamp(begun.ends)))
         response.set_cookie(
@@ -156,7 +156,7 @@ class Cockpit(NotCopyable):
         return response
 
     def _refuse_login(self, request: HttpRequest) -> Response:
-        client = _client(request)
+        client = client_of(request)
         log_login("login_refused", client=client, page="cockpit", fault=self._service.tokens.fault)
         if seconds := self._service.failures.wait(client or ""):
             return _refusal(429, "Too many failed logins; wait a minute.", {"Retry-After": str(seconds)})
@@ -164,12 +164,12 @@ class Cockpit(NotCopyable):
 
     async def _logout(self, request: HttpRequest, sender: Sender) -> Response:
         self._logins.end(request.cookies.get(self._cookie, ""))
-        log_login("logout", actor=sender.person.name, client=_client(request), page="cockpit")
+        log_login("logout", actor=sender.person.name, client=client_of(request), page="cockpit")
         response = _json({})
         response.delete_cookie(self._cookie, path="/", httponly=True, samesite="strict", secure=self._origins.is_secure)
         return response
 
-    def _logged_in(self, answer: Answer, roles: tuple[Role, ...]) -> Callable[[HttpRequest], Any]:
+    def _logged_in(self, answer: RouteHandler, roles: tuple[Role, ...]) -> Callable[[HttpRequest], Any]:
         """A route that answers only with a login of one of the roles, which is checked with its token every time."""
 
         async def route(request: HttpRequest) -> Response:
@@ -179,7 +179,9 @@ class Cockpit(NotCopyable):
                 return _refusal(401, NO_LOGIN)
             keep_connection(request.scope)
             if person.role not in roles:
-                log_login("role_refused", actor=person.name, role=person.role, client=_client(request), page="cockpit")
+                log_login(
+                    "role_refused", actor=person.name, role=person.role, client=client_of(request), page="cockpit"
+                )
                 return _refusal(403, f"A person with the role {person.role} can only read.")
             rate = self._rates.setdefault(person.name, RequestRate(REQUESTS_PER_MINUTE))
             if seconds := rate.wait():
@@ -255,14 +257,17 @@ class Cockpit(NotCopyable):
         return _json(await asyncio.to_thread(table_view, served.table))
 
     async def _rotate(self, request: HttpRequest, sender: Sender) -> Response:
-        name, person = msgspec.json.decode(await _body(request), type=Rotation).name, sender.person
+        name, person = (
+            msgspec.json.decode(await _body(request), type=Rotation).name,
+            sender.person,
+        )
         if not sender.is_valid():  # while the body was sent
             raise HTTPException(401, NO_LOGIN)
         holder = next((one for one in self._service.tokens.holders() if one.name == name), None)
         if holder is None:
             raise HTTPException(404, "There is nobody with a valid token of this name.")
         if not may_rotate(person, holder.role, name):
-            log_login("role_refused", actor=person.name, role=person.role, client=_client(request), page="cockpit")
+            log_login("role_refused", actor=person.name, role=person.role, client=client_of(request), page="cockpit")
             raise HTTPException(403, f"Only the owner can replace the token of a person with the role {holder.role}.")
         token = await asyncio.to_thread(self._service.tokens.rotate, name)
         log("token_rotated", actor=person.name, role=person.role, name=name, page="cockpit")
@@ -278,21 +283,7 @@ def _row_number(request: HttpRequest, name: str) -> int:
 
 
 async def _body(request: HttpRequest) -> bytes:
-    """The body of a request, read up to the limit."""
-    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
-        raise HTTPException(415, "body: must be of the type application/json")
-    body = bytearray()
-    try:
-        async with asyncio.timeout(BODY_SECONDS):
-            async for part in request.stream():
-                body += part
-                if len(body) > MAX_BODY:
-                    raise HTTPException(413, f"body: must have at most {MAX_BODY:,} bytes")
-    except TimeoutError:
-        raise HTTPException(408, f"body: must be sent within {BODY_SECONDS:.0f} seconds") from None
-    except ClientDisconnect:
-        raise HTTPException(400, "body: must be complete; got the end of the connection") from None
-    return bytes(body)
+    return await read_body(request, MAX_BODY, BODY_SECONDS)
 
 
 def _json(content: Any) -> Response:
@@ -318,10 +309,6 @@ async def _invalid(request: HttpRequest, error: Exception) -> Response:
     if isinstance(error, DpnbError | WireError):
         return _refusal(422, str(error))
     return _refusal(400, "body: must be one of the acts of this page; reload it")
-
-
-def _client(request: HttpRequest) -> str | None:
-    return request.client.host if request.client is not None else None
 
 
 def _stamp(time: datetime) -> str:

@@ -10,10 +10,11 @@ from dataclasses import replace
 import uvicorn
 
 from dpnb.service.address import listen
-from dpnb.service.app import Service, allowed_hosts
+from dpnb.service.app import Service
 from dpnb.service.cockpit.app import Cockpit
 from dpnb.service.cockpit.protections import Origins
-from dpnb.service.connections import Bounds, Gate, server_config
+from dpnb.service.connections import Bounds, Gate
+from dpnb.service.http import server_config
 from dpnb.service.metrics import Metrics
 from dpnb.service.ports import PortAddress
 
@@ -26,7 +27,7 @@ class CockpitServer(uvicorn.Server):
 
     def __init__(self, service: Service, address: PortAddress, most: int, metrics: Metrics) -> None:
         tls = address.tls
-        self._cockpit = Cockpit(service, Origins(allowed_hosts(address.host, address.names), tls is not None))
+        self._cockpit = Cockpit(service, Origins(address.allowed_hosts, tls is not None))
         per_peer = None if tls is None else most // 2  # without TLS it is on the loopback, where a tunnel may end
         self._gate = Gate("cockpit", Bounds(most, per_peer), metrics)
         opened = listen(address)

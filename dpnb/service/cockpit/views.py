@@ -17,11 +17,11 @@ from dpnb.ledger import node_of
 from dpnb.render.amounts import limit_words, spent_words
 from dpnb.render.numbers import format_cost_up
 from dpnb.service.acts import audit_page, words_of
-from dpnb.service.app import ServedTable
 from dpnb.service.opening import OpenTable
 from dpnb.service.plans import HAVE_PLANS
+from dpnb.service.served import ServedTable
 from dpnb.service.state import table_state
-from dpnb.service.tokens import Identity, Token
+from dpnb.service.tokens import Identity, StoredToken
 from dpnb.session.gauges import headroom_gauge, reserve_gauge
 from dpnb.session.snapshot import NO_LIMIT
 from dpnb.session.spending import describe_spent, percent_spent
@@ -233,7 +233,7 @@ def may_rotate(person: Identity, role: str, name: str) -> bool:
     return person.role == "curator" and role in ("analyst", "auditor")
 
 
-def holder_view(person: Identity, one: Token) -> protocol.TokenHolder:
+def holder_view(person: Identity, one: StoredToken) -> protocol.TokenHolder:
     """A person with a valid token, without its hash."""
     return protocol.TokenHolder(
         name=one.name,

@@ -21,7 +21,7 @@ from dpnb.ledger.shared_rows import SharedRows
 from dpnb.mechanisms.randomness import SystemNoiseSource
 from dpnb.results.report import Report
 from dpnb.results.report_parts import FORMAT, KIND, Source, Subject, Written
-from dpnb.session.disclosure.division import WHOLE, Scope, division_of
+from dpnb.session.disclosure.division import WHOLE, StatementScope, division_of
 from dpnb.session.disclosure.figures import filter_of, guarantee_of, readings_of, tables_of, unit_of
 from dpnb.session.disclosure.methods import methods_paragraph
 from dpnb.session.disclosure.registry import registry_entry
@@ -33,7 +33,7 @@ UNUSED_VERSION = ""
 """The version of the table of a core that releases nothing."""
 
 
-def report_of_ledger(ledger: Ledger, scope: Scope = WHOLE, *, answers: bool = False) -> Report:
+def report_of_ledger(ledger: Ledger, scope: StatementScope = WHOLE, *, answers: bool = False) -> Report:
     """The disclosure statement of all rows that a ledger, or a copy of one analyst's rows of it, has now."""
     with closing(RowsCopy(ledger)) as rows:
         return build(rows, scope, written_now(), answers=answers)
@@ -47,7 +47,7 @@ def written_now() -> Written:
     return Written(time, PROGRAM, version(PROGRAM))
 
 
-def build(rows: Ledger, scope: Scope, written: Written, *, answers: bool) -> Report:
+def build(rows: Ledger, scope: StatementScope, written: Written, *, answers: bool) -> Report:
     """The statement of exactly these rows, which do not change meanwhile; `written` says when and by which program."""
     metadata = LedgerMetadata.from_dict(rows.metadata, rows.path)
     account = Accountant.from_ledger(rows)
@@ -117,7 +117,7 @@ def part_of(ledger: Ledger, analyst: str) -> Grant | None:
 
 
 @contextmanager
-def rows_for(ledger: Ledger, scope: Scope, count: int | None = None) -> Iterator[Ledger | None]:
+def rows_for(ledger: Ledger, scope: StatementScope, count: int | None = None) -> Iterator[Ledger | None]:
     """The rows of a whole ledger that a statement is about, as the session of its analyst has them.
 
     `count` is their number, by default all; None if there are fewer, or no part is reserved for the analyst.

@@ -13,7 +13,7 @@ from dpnb.errors import printable
 from dpnb.ledger import ROOT, ChargeSummary, node_of
 from dpnb.ledger.charge import ACT
 from dpnb.render.numbers import format_cost_up
-from dpnb.results.report_parts import BudgetPart, Division, Mode
+from dpnb.results.report_parts import Division, DivisionMode, ReportedPart
 
 RESERVED = (
     "The ceilings of all parts add up to at most the budget, so that all analysts together are within the budget, also "
@@ -33,35 +33,35 @@ UNDIVIDED = ("All requests are charged to one budget.",)
 
 
 @dataclass(frozen=True)
-class Scope:
+class StatementScope:
     """Whose rows a statement is about."""
 
     is_copy: bool = False  # the rows that an analyst of a service may see, not the whole ledger
     analyst: str | None = None  # if a part of the budget is reserved for them
 
 
-WHOLE = Scope()
+WHOLE = StatementScope()
 """The whole ledger."""
 
 
-def division_of(account: Accountant, scope: Scope) -> Division:
+def division_of(account: Accountant, scope: StatementScope) -> Division:
     """How the budget is divided."""
     grants = account.tree.grants().values()
     if scope.analyst is not None:
         return Division("reserved", RESERVED, (_own(account, scope.analyst),))
     modes = {grant.mode for grant in grants}
-    mode: Mode = "not divided" if not modes else "reserved" if "reserved" in modes else "pooled"
+    mode: DivisionMode = "not divided" if not modes else "reserved" if "reserved" in modes else "pooled"
     assumptions = {"not divided": UNDIVIDED, "pooled": POOLED, "reserved": RESERVED}[mode]
     return Division(mode, assumptions, tuple(_part(account, grant) for grant in grants))
 
 
-def _own(account: Accountant, analyst: str) -> BudgetPart:
+def _own(account: Accountant, analyst: str) -> ReportedPart:
     """The part of an analyst whose rows alone are known: their budget is the ceiling."""
     budget = account.guarantee.budget
     ceiling = PureGDP.of(budget.loss.mu_squared, budget.loss.delta, budget.pure_epsilon)  # type: ignore[union-attr]  # a part has one
     spent = Limit(account.ledger, account.tree, account.guarantee, ROOT, ROOT).spent
     cap = _cap(account, ROOT)
-    return BudgetPart(
+    return ReportedPart(
         row=0,
         level="analyst",
         name=printable(analyst),
@@ -79,7 +79,7 @@ def _is_revoked(account: Accountant) -> bool:
     return next((act == "revoke" for act in reversed(acts) if act in ("revoke", "restore")), False)
 
 
-def _part(account: Accountant, grant: Grant) -> BudgetPart:
+def _part(account: Accountant, grant: Grant) -> ReportedPart:
     tree, cap = account.tree, _cap(account, node_of(grant.id))
     project = tree.grant_of(grant.node)
 
@@ -87,7 +87,7 @@ def _part(account: Accountant, grant: Grant) -> BudgetPart:
         return _belongs(tree, charge, grant)
 
     spent = Limit(account.ledger, tree, account.guarantee, ROOT, ROOT, counts).spent
-    return BudgetPart(
+    return ReportedPart(
         row=grant.id,
         level=grant.level,
         name=printable(grant.name),

@@ -22,7 +22,7 @@ from dpnb.accounting.individual import WorstCaseFilter
 from dpnb.errors import printable
 from dpnb.render.numbers import format_percent_down, format_percent_up
 from dpnb.render.schemas import column_words, unit_words
-from dpnb.results.report_parts import Column, Filter, Guarantee, Implied, Readings, Table, Unit
+from dpnb.results.report_parts import Guarantee, Implied, Readings, ReportedColumn, ReportedFilter, ReportedTable, Unit
 from dpnb.session.spending import describe_spent
 
 MAX_FACTOR = 1e12
@@ -121,13 +121,13 @@ def outcome_with_unit(guarantee: Guarantee, without: float) -> float | None:
     return bound if bound < 1 else None
 
 
-def filter_of(account: Accountant) -> Filter:
+def filter_of(account: Accountant) -> ReportedFilter:
     """How the guarantee is enforced, and how much was charged, without regard to caps."""
     guarantee, filter_ = account.guarantee, account.sync().filter
     spent = describe_spent(filter_, account.budget)
     if not guarantee.has_budget:
         rule = NOTHING_REFUSED.format(spent)
-        return Filter(guarantee.filter_name, "none", guarantee.filter_guarantee, rule, spent, None, None)
+        return ReportedFilter(guarantee.filter_name, "none", guarantee.filter_guarantee, rule, spent, None, None)
     label, theorem = FILTERS[guarantee.filter_name]
     if isinstance(filter_, GDPReserveFilter):
         theorem = f"{theorem}, and {RESERVE_RULE}"
@@ -136,7 +136,7 @@ def filter_of(account: Accountant) -> Filter:
     if isinstance(filter_, WorstCaseFilter):
         theorem += ", for each unit (Feldman and Zrnic 2021; Koskela, Tobaben and Honkela 2023)"
     used = decimal_up(1 - exact(filter_.headroom))
-    return Filter(
+    return ReportedFilter(
         name=guarantee.filter_name,
         label=label,
         enforces=guarantee.filter_guarantee,
@@ -163,16 +163,16 @@ def unit_of(account: Accountant, tables: PrivateTables) -> Unit:
     return Unit(printable(tables.words), NEIGHBOURS, "add or remove one unit", account.public_size)
 
 
-def tables_of(tables: PrivateTables) -> tuple[Table, ...]:
+def tables_of(tables: PrivateTables) -> tuple[ReportedTable, ...]:
     """The declared tables, by name."""
     return tuple(
         _table(name, tables.units[name], tables.schemas[name], tables.missing) for name in sorted(tables.schemas)
     )
 
 
-def _table(name: str, unit: PrivacyUnit, columns: Schema, missing: tuple[str, ...]) -> Table:
+def _table(name: str, unit: PrivacyUnit, columns: Schema, missing: tuple[str, ...]) -> ReportedTable:
     limits = unit.contribution_bounds
-    return Table(
+    return ReportedTable(
         name=printable(name),
         unit=printable(unit_words(unit)),
         unit_column=None if unit.column is None else printable(unit.column),
@@ -184,6 +184,6 @@ def _table(name: str, unit: PrivacyUnit, columns: Schema, missing: tuple[str, ..
     )
 
 
-def _column(name: str, declared: ColumnType, missing: tuple[str, ...]) -> Column:
+def _column(name: str, declared: ColumnType, missing: tuple[str, ...]) -> ReportedColumn:
     kind, values, outside, counts_as_missing = map(printable, column_words(declared, missing))
-    return Column(printable(name), kind, values, outside, counts_as_missing, declared)
+    return ReportedColumn(printable(name), kind, values, outside, counts_as_missing, declared)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dpnb._core.accountant.tree import ABOVE_THRESHOLD
 from dpnb._plan.schema import Bounded, Dates
 from dpnb.accounting.exact import display_up
-from dpnb.results.report_parts import Table
+from dpnb.results.report_parts import ReportedTable
 from dpnb.session.disclosure.sentences import Facts, is_test
 
 NAMED = 8
@@ -88,7 +88,7 @@ def _versions(facts: Facts) -> str:
     return f" (table version{'s' if len(versions) > 1 else ''} {', '.join(versions)})"
 
 
-def _bounds(tables: tuple[Table, ...]) -> str:
+def _bounds(tables: tuple[ReportedTable, ...]) -> str:
     """The bounds of the numbers and dates, of which the first ones are named."""
     bounded = [
         f"{f'{table.name}.' if table.name else ''}{column.name} {column.values}"

@@ -21,26 +21,26 @@ from dpnb.errors import PlanError, printable
 from dpnb.ledger import ROOT, Charge, parent_launch, refuse_unreadable
 from dpnb.ledger.charge import ABOUT_BUDGET, COMPARISON, LAUNCH, RELEASE, SELECTION
 from dpnb.render.numbers import format_cost_up, format_percent_up
-from dpnb.results.report_parts import Act, Mechanism, Release, Status
+from dpnb.results.report_parts import ReleaseStatus, ReportedAct, ReportedMechanism, ReportedRelease
 
 REQUESTS = (RELEASE, COMPARISON, SELECTION, LAUNCH)
 FREE = "nothing"
 
 
-def releases_of(core: SessionCore, charges: list[Charge], *, answers: bool) -> tuple[Release, ...]:
+def releases_of(core: SessionCore, charges: list[Charge], *, answers: bool) -> tuple[ReportedRelease, ...]:
     """Every request that was charged, in every part of the budget and every mechanism, oldest first."""
     charged = (charge for charge in charges if charge.kind in REQUESTS or charge.loss)
     return tuple(_release(core, charge, answers=answers) for charge in charged)
 
 
-def _release(core: SessionCore, charge: Charge, *, answers: bool) -> Release:
+def _release(core: SessionCore, charge: Charge, *, answers: bool) -> ReportedRelease:
     account = core.account
     words, error, answer = _described(core, charge)
     if not answers:  # the error of a mean or a median, and of whatever is limited to possible values, tells the answer
         error = answer = None
     is_counted = account.tree.path(charge.node, ROOT) is not None
     share = account.cost_fraction(charge.id) if is_counted else math.nan
-    return Release(
+    return ReportedRelease(
         row=charge.id,
         time=charge.time,
         kind=charge.kind,
@@ -80,8 +80,8 @@ def _described(core: SessionCore, charge: Charge) -> tuple[str, str | None, str 
     return words, None, None
 
 
-def _status(charge: Charge) -> Status:
-    statuses: tuple[Status, ...] = get_args(Status)
+def _status(charge: Charge) -> ReleaseStatus:
+    statuses: tuple[ReleaseStatus, ...] = get_args(ReleaseStatus)
     return next(one for one in statuses if one == charge.status)  # reading a row refuses any other
 
 
@@ -125,14 +125,14 @@ def _payer(tree: BudgetTree, node: str) -> int | None:
     return found
 
 
-def mechanisms_of(account: Accountant) -> tuple[Mechanism, ...]:
+def mechanisms_of(account: Accountant) -> tuple[ReportedMechanism, ...]:
     """The interactive mechanisms, in the order of their launches."""
     tree = account.tree
     return tuple(_mechanism(tree, launch) for launch in tree.sync().values())
 
 
-def _mechanism(tree: BudgetTree, launch: Launch) -> Mechanism:
-    return Mechanism(
+def _mechanism(tree: BudgetTree, launch: Launch) -> ReportedMechanism:
+    return ReportedMechanism(
         row=launch.id,
         kind=launch.kind,
         name=printable(launch.name),
@@ -142,10 +142,10 @@ def _mechanism(tree: BudgetTree, launch: Launch) -> Mechanism:
     )
 
 
-def acts_of(charges: list[Charge]) -> tuple[Act, ...]:
+def acts_of(charges: list[Charge]) -> tuple[ReportedAct, ...]:
     """The curator's decisions about the budget, and the requests for a larger cap among them."""
     return tuple(
-        Act(
+        ReportedAct(
             row=charge.id,
             time=charge.time,
             actor=None if charge.origin is None else printable(charge.origin.actor),

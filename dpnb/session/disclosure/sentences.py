@@ -9,17 +9,17 @@ from dpnb._core.history.launch_text import RESTORED
 from dpnb._core.ledger_metadata import NO_BUDGET
 from dpnb.accounting.exact import display_up, percent_up
 from dpnb.results.report_parts import (
-    Act,
     Division,
-    Filter,
     Guarantee,
-    Mechanism,
     Readings,
-    Release,
+    ReportedAct,
+    ReportedFilter,
+    ReportedMechanism,
+    ReportedRelease,
+    ReportedTable,
     Section,
     Source,
     Subject,
-    Table,
     Unit,
     Written,
 )
@@ -64,13 +64,13 @@ class Facts:
     notice: str | None
     unit: Unit
     guarantee: Guarantee
-    filter: Filter
+    filter: ReportedFilter
     division: Division
     readings: Readings
-    releases: tuple[Release, ...]
-    mechanisms: tuple[Mechanism, ...]
-    acts: tuple[Act, ...]
-    tables: tuple[Table, ...]
+    releases: tuple[ReportedRelease, ...]
+    mechanisms: tuple[ReportedMechanism, ...]
+    acts: tuple[ReportedAct, ...]
+    tables: tuple[ReportedTable, ...]
     table_versions: tuple[str, ...]
     source: Source
 

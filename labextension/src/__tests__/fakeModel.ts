@@ -2,7 +2,7 @@ import { Signal } from '@lumino/signaling';
 import { vi } from 'vitest';
 
 import type { ILog } from '../log/logStore';
-import type { ILogEntry, ISession } from '../protocol/snapshot';
+import type { ILogEntry, ISessionSnapshot } from '../protocol/snapshot';
 import type { ILedgerModel, LedgerView } from '../kernel/tokens';
 import type { ISessionActions } from '../panel/sessionActions';
 import { settle } from './fakeKernel';
@@ -41,7 +41,7 @@ export class FakeModel implements ILedgerModel {
   }
 }
 
-export const live = (sessions: ISession[] = sharedSnapshot().sessions): LedgerView => ({
+export const live = (sessions: ISessionSnapshot[] = sharedSnapshot().sessions): LedgerView => ({
   kind: 'live',
   snapshot: sharedSnapshot({ sessions })
 });
@@ -51,7 +51,7 @@ export class FakeTools implements ISessionActions {
   logs: Record<string, ILog | undefined> = {};
   cells = new Set<string>();
   readonly requestLog = vi.fn<(session: string) => void>();
-  readonly exportLog = vi.fn<(session: ISession) => void>();
+  readonly exportLog = vi.fn<(session: ISessionSnapshot) => void>();
   readonly goToCell = vi.fn<(cell: string) => void>();
   readonly reconnect = vi.fn<() => void>();
   readonly copy = vi.fn<(text: string) => void>();

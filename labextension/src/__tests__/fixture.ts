@@ -1,8 +1,8 @@
 import shared from '../../../tests/fixtures/snapshot.json';
 import noBudget from '../../../tests/fixtures/no-budget.json';
-import { isSession, isSnapshot } from '../protocol/read';
-import type { IConnection } from '../protocol/connection';
-import type { ILogEntry, ISession, ISnapshot } from '../protocol/snapshot';
+import { isSessionSnapshot, isSnapshot } from '../protocol/read';
+import type { IConnectionSnapshot } from '../protocol/connection';
+import type { ILogEntry, ISessionSnapshot, ISnapshot } from '../protocol/snapshot';
 
 /** The snapshot that Python's tests read as well; a fresh copy, so that a test may change it. */
 export function sharedSnapshot(changes: Partial<ISnapshot> = {}): ISnapshot {
@@ -14,7 +14,7 @@ export function sharedSnapshot(changes: Partial<ISnapshot> = {}): ISnapshot {
 }
 
 /** One of its sessions: 0 is real and has spent, 1 is a rehearsal. */
-export function sharedSession(index: 0 | 1 = 0, changes: Partial<ISession> = {}): ISession {
+export function sharedSession(index: 0 | 1 = 0, changes: Partial<ISessionSnapshot> = {}): ISessionSnapshot {
   const session = sharedSnapshot().sessions[index];
   if (!session) {
     throw new Error(`tests/fixtures/snapshot.json has no session ${index}`);
@@ -23,21 +23,21 @@ export function sharedSession(index: 0 | 1 = 0, changes: Partial<ISession> = {})
 }
 
 /** The state of a connection to a service. */
-export const CURRENT: IConnection = {
+export const CURRENT: IConnectionSnapshot = {
   where: 'on the curator’s server, https://dp.example.org',
   is_current: true,
   text: 'up to date'
 };
-export const LOST: IConnection = {
+export const LOST: IConnectionSnapshot = {
   ...CURRENT,
   is_current: false,
   text: 'out of date since 14:02: the service cannot be reached; reconnecting'
 };
 
 /** A session without a budget that has released two counts, as Python's tests read it. */
-export function sessionWithoutBudget(): ISession {
+export function sessionWithoutBudget(): ISessionSnapshot {
   const copy: unknown = structuredClone(noBudget);
-  if (!isSession(copy)) {
+  if (!isSessionSnapshot(copy)) {
     throw new Error('tests/fixtures/no-budget.json does not follow the contract');
   }
   return copy;

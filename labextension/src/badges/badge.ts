@@ -1,11 +1,11 @@
 import type { ICost } from './badgeMemory';
 import { button, element, setText, Views } from '../dom/dom';
 import { isOutOfDate } from '../dom/format';
-import type { IConnection } from '../protocol/connection';
+import type { IConnectionSnapshot } from '../protocol/connection';
 import { trans } from '../translation';
 
 /** A cost, whether it comes from the saved notebook instead of a live session, and the connection of that session. */
-export type BadgeLine = ICost & { isSaved: boolean; connection: IConnection | null };
+export type BadgeLine = ICost & { isSaved: boolean; connection: IConnectionSnapshot | null };
 
 /** The cost of one cell, in the left margin of the notebook: one line for each session that was charged. */
 export class Badge {

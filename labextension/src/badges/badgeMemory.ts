@@ -1,8 +1,8 @@
 import { JSONExt, type ReadonlyJSONValue } from '@lumino/coreutils';
 
 import { isFields, isText, listOf } from '../protocol/guards';
-import type { IConnection } from '../protocol/connection';
-import type { ISession } from '../protocol/snapshot';
+import type { IConnectionSnapshot } from '../protocol/connection';
+import type { ISessionSnapshot } from '../protocol/snapshot';
 
 /** Key of a cell's metadata under which its cost is saved. */
 const KEY = 'dpnb';
@@ -37,13 +37,13 @@ export interface ICellMemory {
 /** The costs of cells in live sessions. */
 export interface ICurrentCosts {
   /** The connections of the live sessions by their ids; null for a local one. */
-  sessions: ReadonlyMap<string, IConnection | null>;
+  sessions: ReadonlyMap<string, IConnectionSnapshot | null>;
   /** By id of the cell. */
   cells: ReadonlyMap<string, readonly ICost[]>;
 }
 
 /** The costs of cells in the sessions of a kernel. */
-export function currentCosts(sessions: readonly ISession[]): ICurrentCosts {
+export function currentCosts(sessions: readonly ISessionSnapshot[]): ICurrentCosts {
   const cells = new Map<string, ICost[]>();
   for (const { id, name, notice, cell_costs: costs } of sessions) {
     for (const { cell_id: cell, text, description } of costs) {

@@ -1,7 +1,7 @@
 import { moment } from './tableParts';
 import { percent } from '../dom/format';
 import type { IMoment } from '../protocol/cockpit';
-import type { ITimeline } from '../protocol/timeline';
+import type { ITimelineChart } from '../protocol/timeline';
 import { BUDGET_OVER_TIME, type IContents } from '../timeline/contents';
 import { trans } from '../translation';
 
@@ -13,7 +13,7 @@ export const SPENT_OVER_TIME: IContents = {
 };
 
 /** A timeline whose points are at their times in seconds; rows of one second are a second apart, in their order. */
-export function timelineOf(moments: readonly IMoment[]): ITimeline {
+export function timelineOf(moments: readonly IMoment[]): ITimelineChart {
   let before = -1;
   const points = moments.map(({ time, spent, text }) => {
     const seconds = Math.floor(Date.parse(time) / 1000);

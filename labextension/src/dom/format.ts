@@ -1,4 +1,4 @@
-import type { IConnection } from '../protocol/connection';
+import type { IConnectionSnapshot } from '../protocol/connection';
 import type { ISnapshot } from '../protocol/snapshot';
 import type { LedgerView } from '../kernel/tokens';
 import { trans } from '../translation';
@@ -92,4 +92,4 @@ export function newestSession(view: LedgerView): ISnapshot['sessions'][number] |
 }
 
 /** Whether the figures of a session may lack charges. */
-export const isOutOfDate = (connection: IConnection | null): boolean => connection?.is_current === false;
+export const isOutOfDate = (connection: IConnectionSnapshot | null): boolean => connection?.is_current === false;

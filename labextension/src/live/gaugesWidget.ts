@@ -2,7 +2,7 @@ import type { RenderProps } from '@anywidget/types';
 
 import { SessionView } from '../panel/sessionView';
 import type { PickerRequest } from '../protocol/messages';
-import { isSession } from '../protocol/read';
+import { isSessionSnapshot } from '../protocol/read';
 import { trans } from '../translation';
 
 interface IState {
@@ -15,7 +15,7 @@ export function renderGauges({ model, el }: RenderProps<IState>): () => void {
   const view = new SessionView(null, () => model.send({ method: 'reconnect' } satisfies PickerRequest));
   const update = (): void => {
     const session = model.get('state');
-    if (isSession(session)) {
+    if (isSessionSnapshot(session)) {
       view.update(session);
       if (view.node.parentNode !== el) {
         el.replaceChildren(view.node); // only once: an element that is inserted again loses the focus

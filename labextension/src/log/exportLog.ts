@@ -1,12 +1,15 @@
 import { csvName, download, toCsv } from './csv';
-import type { ISession } from '../protocol/snapshot';
+import type { ISessionSnapshot } from '../protocol/snapshot';
 import type { ILedgerModel } from '../kernel/tokens';
 
 /** Sessions with a pending export, which a second click does not start again. */
 const pending = new Set<string>();
 
 /** Download the whole log of a session of the active kernel; missing rows are requested first. */
-export async function exportLog(model: ILedgerModel, { id, name }: Pick<ISession, 'id' | 'name'>): Promise<void> {
+export async function exportLog(
+  model: ILedgerModel,
+  { id, name }: Pick<ISessionSnapshot, 'id' | 'name'>
+): Promise<void> {
   const key = `${model.kernelId ?? ''} ${id}`;
   if (pending.has(key)) {
     return;

@@ -2,7 +2,7 @@ import { arrange, button, element, type IView, setText } from '../dom/dom';
 import { isOrder, matches, type Order, orderNames, sorted } from './logOrder';
 import { logRow } from './logRow';
 import { RefusalsView } from '../panel/refusals';
-import type { ILogEntry, ISession } from '../protocol/snapshot';
+import type { ILogEntry, ISessionSnapshot } from '../protocol/snapshot';
 import type { ISessionActions } from '../panel/sessionActions';
 import { trans } from '../translation';
 
@@ -14,7 +14,7 @@ export const MAX_DRAWN = 50;
  *
  * Updates do not change the reader's filter and order.
  */
-export class LogView implements IView<ISession> {
+export class LogView implements IView<ISessionSnapshot> {
   readonly node = element('section', 'dpnb-log');
   private readonly _title = element('h4', 'dpnb-heading');
   private readonly _filter = element('input', 'dpnb-log-filter');
@@ -30,7 +30,7 @@ export class LogView implements IView<ISession> {
   private readonly _all = button('dpnb-log-all', '', () => this._onAll());
   private readonly _refusals: RefusalsView;
   private readonly _rows = new Map<number, IView<ILogEntry>>();
-  private _session: ISession | null = null;
+  private _session: ISessionSnapshot | null = null;
   private _order: Order = 'newest';
   private _cell: string | null = null;
   private _showsAll = false;
@@ -51,7 +51,7 @@ export class LogView implements IView<ISession> {
     this.node.append(this._list, this._empty, this._all, this._refusals.node);
   }
 
-  update(session: ISession): void {
+  update(session: ISessionSnapshot): void {
     this._session = session;
     this._refusals.update(session.refusals);
     this._draw();
@@ -124,7 +124,7 @@ export class LogView implements IView<ISession> {
     arrange(this._list, nodes);
   }
 
-  private _drawAll(session: ISession, isMore: boolean): void {
+  private _drawAll(session: ISessionSnapshot, isMore: boolean): void {
     const { isPending } = this._actions.log(session.id);
     this._all.hidden = !isMore;
     // Not disabled, which would remove the focus from it.

@@ -1,5 +1,5 @@
 import type { ILogChunk } from '../protocol/messages';
-import type { ILogEntry, ISession, ISnapshot } from '../protocol/snapshot';
+import type { ILogEntry, ISessionSnapshot, ISnapshot } from '../protocol/snapshot';
 
 /** The known part of the log of one session. */
 export interface ILog {
@@ -162,7 +162,7 @@ class SessionLog {
     return this._rowsById.size >= this._count;
   }
 
-  update({ n_requests: count, log: releases }: ISession): void {
+  update({ n_requests: count, log: releases }: ISessionSnapshot): void {
     // A session in memory that is created again has a new ledger under the same name.
     if (releases.length >= count || releases.some(row => this._isOther(row))) {
       this._rows = this._rowsById.size === releases.length ? this._rows : null;

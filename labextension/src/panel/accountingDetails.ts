@@ -2,13 +2,13 @@ import { element, type IView, setText } from '../dom/dom';
 import { Fold } from '../dom/fold';
 import { ODOMETERS_OVER_TIME } from '../timeline/contents';
 import { TimelineView } from '../timeline/timeline';
-import type { ISession } from '../protocol/snapshot';
+import type { ISessionSnapshot } from '../protocol/snapshot';
 import { FiltersView } from './filters';
 import { OdometersView } from './odometers';
 import { trans } from '../translation';
 
 /** What an expert looks up: the filters compared, every odometer, the odometers over time, and the ledger's file. */
-export class AccountingDetails implements IView<ISession> {
+export class AccountingDetails implements IView<ISessionSnapshot> {
   readonly fold = new Fold('dpnb-accounting', trans.__('Accounting details'));
   private readonly _filters = new FiltersView();
   private readonly _odometers = new OdometersView();
@@ -23,7 +23,7 @@ export class AccountingDetails implements IView<ISession> {
     return this.fold.node;
   }
 
-  update(session: ISession): void {
+  update(session: ISessionSnapshot): void {
     this._filters.update(session.filters);
     this._odometers.update(session);
     this._timeline.update(session.timeline);

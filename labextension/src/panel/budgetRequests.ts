@@ -1,10 +1,10 @@
 import { element, type IView, setText, setTime, Views } from '../dom/dom';
 import { setTextWithTerms } from '../dom/terms';
-import type { IBudgetRequest } from '../protocol/snapshot';
+import type { IBudgetRequestEntry } from '../protocol/snapshot';
 import { trans } from '../translation';
 
 /** The requests to the curator for a larger cap, newest first, with their answers. */
-export class BudgetRequestsView implements IView<IBudgetRequest[]> {
+export class BudgetRequestsView implements IView<IBudgetRequestEntry[]> {
   readonly node = element('section', 'dpnb-budget-requests');
   private readonly _list = element('ul', 'dpnb-budget-request-list');
   private readonly _items = new Views(this._list, budgetRequestItem);
@@ -17,7 +17,7 @@ export class BudgetRequestsView implements IView<IBudgetRequest[]> {
     this.node.append(element('h4', 'dpnb-heading', title), this._list);
   }
 
-  update(requests: IBudgetRequest[]): void {
+  update(requests: IBudgetRequestEntry[]): void {
     this.node.hidden = requests.length === 0;
     this._items.update(requests);
   }
@@ -31,7 +31,7 @@ const STATUS = {
   lapsed: (): string => trans.__('lapsed')
 };
 
-function budgetRequestItem(): IView<IBudgetRequest> {
+function budgetRequestItem(): IView<IBudgetRequestEntry> {
   const status = element('strong', 'dpnb-budget-request-status');
   const queries = element('ul', 'dpnb-budget-request-queries');
   const why = element('div', 'dpnb-budget-request-why');

@@ -1,6 +1,6 @@
 import { button, element, type IView, setText } from '../dom/dom';
 import { isOutOfDate } from '../dom/format';
-import { type IConnection, OUT_OF_DATE } from '../protocol/connection';
+import { type IConnectionSnapshot, OUT_OF_DATE } from '../protocol/connection';
 import { trans } from '../translation';
 import { ExplanationLink } from './explanationLink';
 
@@ -12,7 +12,7 @@ const PAUSE = 2_000;
  *
  * Figures that are out of date are announced by a sentence in a box, with a button that reconnects now.
  */
-export class ConnectionView implements IView<IConnection | null> {
+export class ConnectionView implements IView<IConnectionSnapshot | null> {
   readonly node = element('div', 'dpnb-connection');
   private readonly _where = element('span', 'dpnb-connection-where');
   /** Always on the page, so that screen readers also announce that the figures are up to date again. */
@@ -27,7 +27,7 @@ export class ConnectionView implements IView<IConnection | null> {
     this.update(null);
   }
 
-  update(connection: IConnection | null): void {
+  update(connection: IConnectionSnapshot | null): void {
     const isOutdated = isOutOfDate(connection);
     this.node.hidden = connection === null;
     this.node.classList.toggle('dpnb-mod-out-of-date', isOutdated);
@@ -52,7 +52,7 @@ export class ConnectionView implements IView<IConnection | null> {
 }
 
 /** The state of a connection as a sentence. */
-function sentence({ is_current: isCurrent, text }: IConnection): string {
+function sentence({ is_current: isCurrent, text }: IConnectionSnapshot): string {
   const words = `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
   return isCurrent ? words : `${words} ${trans.__('All figures here are the last known.')}`;
 }

@@ -1,6 +1,6 @@
 import { element, type IView, setText, Views } from '../dom/dom';
 import { Fold } from '../dom/fold';
-import { type IExplanation, type ISession, EXCLUDED_UNITS, ODOMETERS_PAUSED } from '../protocol/snapshot';
+import { type IExplanationText, type ISessionSnapshot, EXCLUDED_UNITS, ODOMETERS_PAUSED } from '../protocol/snapshot';
 import { explanationNodeId } from './explanationLink';
 import { trans } from '../translation';
 
@@ -8,7 +8,7 @@ import { trans } from '../translation';
 export const HIGHLIGHT_MS = 2500;
 
 /** One explanation, and whether something in the panel refers to it. */
-type Entry = IExplanation & { isUsed: boolean };
+type Entry = IExplanationText & { isUsed: boolean };
 
 /** The explanations of all refusals and warnings. */
 export class ExplanationsView {
@@ -33,7 +33,7 @@ export class ExplanationsView {
   }
 
   /** @param explanations null if the kernel has not sent any; the list is then hidden until it is requested. */
-  update(explanations: IExplanation[] | null, sessions: ISession[]): void {
+  update(explanations: IExplanationText[] | null, sessions: ISessionSnapshot[]): void {
     const used = new Set(sessions.flatMap(linkedExplanations));
     const entries = (explanations ?? []).map(entry => ({ ...entry, isUsed: used.has(entry.id) }));
     this._shown = new Set(entries.map(entry => entry.id));
@@ -73,7 +73,7 @@ export class ExplanationsView {
 }
 
 /** Ids of the explanations that a session links to. */
-function linkedExplanations(session: ISession): (string | null)[] {
+function linkedExplanations(session: ISessionSnapshot): (string | null)[] {
   const states = [
     session.odometers_paused === null ? null : ODOMETERS_PAUSED,
     session.participation === null ? null : EXCLUDED_UNITS

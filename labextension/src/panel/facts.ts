@@ -1,22 +1,22 @@
 import { element, type IView, setText } from '../dom/dom';
 import { setTextWithTerms } from '../dom/terms';
-import type { ISession } from '../protocol/snapshot';
+import type { ISessionSnapshot } from '../protocol/snapshot';
 import { trans } from '../translation';
 
 /** What is spent: first as a share of the budget, then in the measure of the filter. */
-export class SpentView implements IView<ISession> {
+export class SpentView implements IView<ISessionSnapshot> {
   private readonly _percent = element('div', 'dpnb-spent-percent');
   private readonly _loss = element('div', 'dpnb-spent-loss');
   readonly node = element('div', 'dpnb-spent', this._percent, this._loss);
 
-  update({ spent, spent_loss: loss }: ISession): void {
+  update({ spent, spent_loss: loss }: ISessionSnapshot): void {
     setText(this._percent, spent);
     setTextWithTerms(this._loss, loss);
   }
 }
 
 /** What is guaranteed, for whom, and which engine holds the rows. */
-export class GuaranteeView implements IView<ISession> {
+export class GuaranteeView implements IView<ISessionSnapshot> {
   private readonly _unitName = element('dt', 'dpnb-fact-name');
   private readonly _unit = element('dd', 'dpnb-privacy-unit');
   private readonly _guarantee = element('dd', 'dpnb-guarantee');
@@ -36,7 +36,7 @@ export class GuaranteeView implements IView<ISession> {
     setTextWithTerms(this._unitName, trans.__('Privacy unit'));
   }
 
-  update({ guarantee, privacy_unit: unit, engine }: ISession): void {
+  update({ guarantee, privacy_unit: unit, engine }: ISessionSnapshot): void {
     setText(this._unit, unit);
     setText(this._engine, trans.__('in %1', engine));
     setTextWithTerms(this._guarantee, guarantee.replace(`, for ${unit}`, '')); // the unit has a row of its own

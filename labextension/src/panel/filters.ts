@@ -1,13 +1,13 @@
 import { element, type IView, setText, Views } from '../dom/dom';
 import { setTextWithTerms } from '../dom/terms';
 import { levelOf } from './gauge';
-import type { IFilter } from '../protocol/snapshot';
+import type { IFilterReading } from '../protocol/snapshot';
 import { trans } from '../translation';
 
 /** The budget that would remain under each filter after the same history, as a table; the enforced filter is first. */
-export class FiltersView implements IView<IFilter[]> {
+export class FiltersView implements IView<IFilterReading[]> {
   readonly node = element('section', 'dpnb-filters');
-  private readonly _rows: Views<IFilter>;
+  private readonly _rows: Views<IFilterReading>;
 
   constructor() {
     const title = trans.__('Same guarantee under each filter');
@@ -21,13 +21,13 @@ export class FiltersView implements IView<IFilter[]> {
     this._rows = new Views(rows, filterRow);
   }
 
-  update(filters: IFilter[]): void {
+  update(filters: IFilterReading[]): void {
     this.node.hidden = filters.length === 0;
     this._rows.update([...filters].sort((a, b) => Number(b.enforced) - Number(a.enforced)));
   }
 }
 
-function filterRow(): IView<IFilter> {
+function filterRow(): IView<IFilterReading> {
   const name = element('span', 'dpnb-filter-name');
   const enforced = element('span', 'dpnb-filter-enforced', trans.__('enforced'));
   const fill = element('div', 'dpnb-bar-fill');

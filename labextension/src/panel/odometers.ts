@@ -1,6 +1,6 @@
 import { element, type IView, setText, Views } from '../dom/dom';
 import { setTextWithTerms } from '../dom/terms';
-import type { IOdometer, ISession } from '../protocol/snapshot';
+import type { IOdometerReading, ISessionSnapshot } from '../protocol/snapshot';
 import { trans } from '../translation';
 
 /** How the bounds of a kind of odometer may be used. */
@@ -16,10 +16,10 @@ const noteOf = (kind: string, hasFilter: boolean): string | undefined =>
   ]).get(kind);
 
 /** The odometers of one kind, and how their bounds may be used. */
-type Group = [kind: string, odometers: IOdometer[], note: string | undefined];
+type Group = [kind: string, odometers: IOdometerReading[], note: string | undefined];
 
 /** The bound of each odometer on the loss so far, with a sentence that states what the bound proves. */
-export class OdometersView implements IView<Pick<ISession, 'odometers' | 'filters'>> {
+export class OdometersView implements IView<Pick<ISessionSnapshot, 'odometers' | 'filters'>> {
   readonly node = element('section', 'dpnb-odometers');
   private readonly _list = element('div', '');
   private readonly _groups = new Views(this._list, odometerGroup);
@@ -30,9 +30,9 @@ export class OdometersView implements IView<Pick<ISession, 'odometers' | 'filter
     this.node.append(heading, this._list);
   }
 
-  update({ odometers, filters }: Pick<ISession, 'odometers' | 'filters'>): void {
+  update({ odometers, filters }: Pick<ISessionSnapshot, 'odometers' | 'filters'>): void {
     this.node.hidden = odometers.length === 0;
-    const groups = new Map<string, IOdometer[]>();
+    const groups = new Map<string, IOdometerReading[]>();
     for (const odometer of odometers) {
       groups.set(odometer.kind, [...(groups.get(odometer.kind) ?? []), odometer]);
     }
@@ -59,7 +59,7 @@ function odometerGroup(): IView<Group> {
   };
 }
 
-function odometerItem(): IView<IOdometer> {
+function odometerItem(): IView<IOdometerReading> {
   const label = element('span', 'dpnb-odometer-label');
   const text = element('span', 'dpnb-odometer-text');
   const sentence = element('div', 'dpnb-odometer-sentence');

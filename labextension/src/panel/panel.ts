@@ -6,7 +6,7 @@ import { arrange, element, setText } from '../dom/dom';
 import { ExplanationsView } from './explanations';
 import { message, newestSession } from '../dom/format';
 import { SessionView } from './sessionView';
-import type { ISession } from '../protocol/snapshot';
+import type { ISessionSnapshot } from '../protocol/snapshot';
 import type { ILedgerModel } from '../kernel/tokens';
 import type { ISessionActions } from './sessionActions';
 import { trans } from '../translation';
@@ -100,7 +100,7 @@ export class LedgerPanel extends Widget {
     return [...this._views.values()].filter(view => view.node.parentNode === this._sessions);
   }
 
-  private _drawSessions(sessions: ISession[]): void {
+  private _drawSessions(sessions: ISessionSnapshot[]): void {
     const views = sessions.map(session => this._draw(session));
     views[0]?.unfold(); // the most recently used one
     arrange(
@@ -109,7 +109,7 @@ export class LedgerPanel extends Widget {
     );
   }
 
-  private _draw(session: ISession): SessionView {
+  private _draw(session: ISessionSnapshot): SessionView {
     const view = this._views.get(session.id) ?? new SessionView(this._actions, () => this._actions.reconnect());
     this._views.set(session.id, view);
     view.update(session);

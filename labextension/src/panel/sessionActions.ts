@@ -1,5 +1,5 @@
 import type { ILog } from '../log/logStore';
-import type { ISession } from '../protocol/snapshot';
+import type { ISessionSnapshot } from '../protocol/snapshot';
 
 /** The actions of a session's view in the side panel; a view below a cell has none. */
 export interface ISessionActions {
@@ -8,7 +8,7 @@ export interface ISessionActions {
   /** Request all rows of it from the kernel. */
   requestLog(session: string): void;
   /** Download all of it. */
-  exportLog(session: ISession): void;
+  exportLog(session: ISessionSnapshot): void;
   /** Whether a cell is in an open notebook of the session's kernel. */
   hasCell(cell: string): boolean;
   /** Show such a cell and move the focus to it. */

@@ -2,7 +2,7 @@ import { arrange, element, type IView, setText, Views } from '../dom/dom';
 import { Fold } from '../dom/fold';
 import { isOutOfDate } from '../dom/format';
 import { LogView } from '../log/log';
-import { type ISession, EXCLUDED_UNITS, ODOMETERS_PAUSED } from '../protocol/snapshot';
+import { type ISessionSnapshot, EXCLUDED_UNITS, ODOMETERS_PAUSED } from '../protocol/snapshot';
 import { BUDGET_OVER_TIME, ODOMETERS_OVER_TIME } from '../timeline/contents';
 import { TimelineView } from '../timeline/timeline';
 import { AccountingDetails } from './accountingDetails';
@@ -22,7 +22,7 @@ import { trans } from '../translation';
  * Both the side panel and the widget below a cell use it.  It is updated in place, so that gauges are animated and the
  * reader's selection survives.
  */
-export class SessionView implements IView<ISession> {
+export class SessionView implements IView<ISessionSnapshot> {
   readonly node = element('section', 'dpnb-session');
   private readonly _name = element('h3', 'dpnb-session-name');
   private readonly _notice = new NoticeView('dpnb-notice', 'alert');
@@ -75,7 +75,7 @@ export class SessionView implements IView<ISession> {
     this.node.append(this._details.node);
   }
 
-  update(session: ISession): void {
+  update(session: ISessionSnapshot): void {
     this.node.dataset.session = session.id;
     this.node.classList.toggle('dpnb-mod-not-private', session.notice !== null);
     const isOutdated = isOutOfDate(session.connection);

@@ -3,7 +3,7 @@ import { setTextWithTerms } from '../dom/terms';
 import { isOutOfDate } from '../dom/format';
 import { ConnectionView } from '../panel/connection';
 import { ExplanationLink } from '../panel/explanationLink';
-import type { IConnection } from '../protocol/connection';
+import type { IConnectionSnapshot } from '../protocol/connection';
 import type { IOption, IPickerState, IPreset, IRenderedAnswer, IUnanswered } from '../protocol/picker';
 import { AskView } from './askView';
 import { confirmation, ConfirmedButton } from './confirmedButton';
@@ -339,7 +339,7 @@ export class PickerView {
   }
 
   /** Show where the table is; while the figures are out of date, a release is confirmed with these words. */
-  showConnection(connection: IConnection | null): void {
+  showConnection(connection: IConnectionSnapshot | null): void {
     this._connection.update(connection);
     this._isOutdated = isOutOfDate(connection);
     this.node.classList.toggle('dpnb-mod-out-of-date', this._isOutdated);

@@ -1,7 +1,7 @@
 import type { RenderProps } from '@anywidget/types';
 
 import { DEAD_STATUSES } from '../kernel/status';
-import { isConnection } from '../protocol/connection';
+import { isConnectionSnapshot } from '../protocol/connection';
 import { isFields } from '../protocol/guards';
 import type { PickerRequest } from '../protocol/messages';
 import { isPickerState } from '../protocol/picker';
@@ -99,7 +99,7 @@ export function renderPicker({ model, el }: RenderProps<IState>): () => void {
   };
   const showConnection = (): void => {
     const connection = model.get('connection');
-    view.showConnection(isConnection(connection) ? connection : null);
+    view.showConnection(isConnectionSnapshot(connection) ? connection : null);
   };
   const showProgress = (): void => view.showProgress(model.get('progress'));
   const kernel = kernelOf(model.widget_manager);

@@ -5,7 +5,7 @@ import { isBoolean, isFields, isText } from './guards';
 export const OUT_OF_DATE = 'out-of-date';
 
 /** The connection of a session to the service that has its table. */
-export interface IConnection {
+export interface IConnectionSnapshot {
   /** Where the table is, in words, for example "on the curator's server, https://dp.example.org". */
   where: string;
   /** Whether the figures of the session include everything that the service has charged, as far as is known. */
@@ -14,5 +14,5 @@ export interface IConnection {
   text: string;
 }
 
-export const isConnection = (value: unknown): value is IConnection =>
+export const isConnectionSnapshot = (value: unknown): value is IConnectionSnapshot =>
   isFields(value) && isText(value.where) && isBoolean(value.is_current) && isText(value.text);

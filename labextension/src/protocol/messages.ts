@@ -27,7 +27,7 @@ export interface IRequestSnapshot {
 }
 
 /** The browser requests the whole log of a session. */
-export interface IRequestLog {
+export interface IRequestWholeLog {
   method: 'request_log';
   /** Id of the session. */
   session: string;
@@ -74,7 +74,7 @@ export interface IRefresh {
 }
 
 /** A picker requests a release. */
-export interface IRelease {
+export interface IReleaseOption {
   method: 'release';
   /**
    * The target of an option; any other target is refused in the picker's state, as is one that costs more now than was
@@ -87,7 +87,7 @@ export interface IRelease {
   confirmed: boolean;
 }
 
-/** A picker requests the release of the count after which its expected errors are known; fields as in `Release`. */
+/** A picker requests the release of the count that its expected errors depend on; fields as in `ReleaseOption`. */
 export interface IReleaseCount {
   method: 'release_count';
   target: Record<string, unknown>;
@@ -102,7 +102,7 @@ export interface IAskCurator {
   target: Record<string, unknown>;
   /** The reason. */
   why: string;
-  /** As in `Release`. */
+  /** As in `ReleaseOption`. */
   id: string;
 }
 
@@ -116,6 +116,6 @@ export const isLogChunk = (value: unknown): value is ILogChunk =>
   listOf(isLogEntry)(value.rows);
 
 export type PanelRequest =
-  IRequestSnapshot | IRequestLog | IFollowLedgers | ICellScheduled | ICellStarted | ICellEnded | IReconnect;
+  IRequestSnapshot | IRequestWholeLog | IFollowLedgers | ICellScheduled | ICellStarted | ICellEnded | IReconnect;
 
-export type PickerRequest = IRefresh | IRelease | IReleaseCount | IAskCurator | IReconnect;
+export type PickerRequest = IRefresh | IReleaseOption | IReleaseCount | IAskCurator | IReconnect;

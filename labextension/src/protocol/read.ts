@@ -1,18 +1,18 @@
 import { isFields } from './guards';
 import { type ILogChunk, isLogChunk } from './messages';
 import * as shape from './snapshot';
-import type { ITimeline } from './timeline';
+import type { ITimelineChart } from './timeline';
 
 /** Whether a value received from a kernel is a session that can be shown. */
-export const isSession = (value: unknown): value is shape.ISession =>
-  shape.isSession(value) && isDrawable(value.timeline);
+export const isSessionSnapshot = (value: unknown): value is shape.ISessionSnapshot =>
+  shape.isSessionSnapshot(value) && isDrawable(value.timeline);
 
 /** Whether a value received from a kernel is a snapshot that can be shown. */
 export const isSnapshot = (value: unknown): value is shape.ISnapshot =>
   shape.isSnapshot(value) && value.sessions.every(session => isDrawable(session.timeline));
 
 /** Whether every point has one bound for each curve: otherwise one curve would be drawn as another. */
-const isDrawable = ({ curves, points }: ITimeline): boolean =>
+const isDrawable = ({ curves, points }: ITimelineChart): boolean =>
   points.every(point => point.bounds.length === curves.length);
 
 /**

@@ -1,8 +1,8 @@
 // Generated from dpnb/_protocol/snapshot.py by .ci/protocol.py: edit that file.
 
 import { isBoolean, isCount, isFields, isNumber, isProportion, isText, listOf, oneOf, orNull } from './guards';
-import { type IConnection, isConnection } from './connection';
-import { type ITimeline, isTimeline } from './timeline';
+import { type IConnectionSnapshot, isConnectionSnapshot } from './connection';
+import { type ITimelineChart, isTimelineChart } from './timeline';
 
 export const VERSION = 11;
 
@@ -34,7 +34,7 @@ export interface IGauge {
 }
 
 /** The budget that would remain under one filter after the same history. */
-export interface IFilter {
+export interface IFilterReading {
   /** Stable name, unique within a session. */
   id: string;
   label: string;
@@ -49,7 +49,7 @@ export interface IFilter {
 }
 
 /** What one odometer reports about the loss so far. */
-export interface IOdometer {
+export interface IOdometerReading {
   /** Stable name, unique within a session. */
   id: string;
   label: string;
@@ -131,7 +131,7 @@ export interface ILogEntry {
 }
 
 /** What one notebook cell cost. */
-export interface ICellCost {
+export interface ICellBadge {
   cell_id: string;
   text: string;
   /** A full sentence, for hovering and for screen readers. */
@@ -153,7 +153,7 @@ export interface IRefusal {
 }
 
 /** A request to the curator of a service for a larger cap. */
-export interface IBudgetRequest {
+export interface IBudgetRequestEntry {
   id: number;
   /** The queries in words, with target and expected error. */
   queries: string[];
@@ -171,7 +171,7 @@ export interface IBudgetRequest {
 }
 
 /** The explanation of a refusal or a warning. */
-export interface IExplanation {
+export interface IExplanationText {
   /** Stable name, used in links. */
   id: string;
   title: string;
@@ -179,7 +179,7 @@ export interface IExplanation {
 }
 
 /** The public state of one session. */
-export interface ISession {
+export interface ISessionSnapshot {
   id: string;
   name: string;
   /** In words. */
@@ -191,7 +191,7 @@ export interface ISession {
   /** Id of the explanation of `notice`; null when there is no notice. */
   notice_explanation: string | null;
   /** null if the table is in the kernel. */
-  connection: IConnection | null;
+  connection: IConnectionSnapshot | null;
   /** In words. */
   guarantee: string;
   /** The first replaces a selected headline that is absent. */
@@ -199,8 +199,8 @@ export interface ISession {
   /** Id of the filter that is enforced; "none" without a budget. */
   filter: string;
   gauges: IGauge[];
-  filters: IFilter[];
-  odometers: IOdometer[];
+  filters: IFilterReading[];
+  odometers: IOdometerReading[];
   /** Why the time-uniform odometers pause; null while they do not. */
   odometers_paused: string | null;
   /** Which units take part, under individual accounting; null under worst-case accounting. */
@@ -218,17 +218,17 @@ export interface ISession {
   ledger: string;
   /** Empty as soon as something was released. */
   next_steps: INextStep[];
-  timeline: ITimeline;
+  timeline: ITimelineChart;
   /** Number of requests in the ledger; `log` may contain only the newest of them. */
   n_requests: number;
   /** Newest first. */
   log: ILogEntry[];
   /** Cells that cost nothing are left out. */
-  cell_costs: ICellCost[];
+  cell_costs: ICellBadge[];
   /** Newest first. */
   refusals: IRefusal[];
   /** Newest first. */
-  budget_requests: IBudgetRequest[];
+  budget_requests: IBudgetRequestEntry[];
 }
 
 /** The state of all sessions of one kernel process. */
@@ -242,9 +242,9 @@ export interface ISnapshot {
   /** ISO 8601, UTC. */
   time: string;
   /** The most recently used first. */
-  sessions: ISession[];
+  sessions: ISessionSnapshot[];
   /** Of refusals and warnings. */
-  explanations: IExplanation[];
+  explanations: IExplanationText[];
 }
 
 export const isGauge = (value: unknown): value is IGauge =>
@@ -258,7 +258,7 @@ export const isGauge = (value: unknown): value is IGauge =>
   orNull(isText)(value.note) &&
   isText(value.description);
 
-export const isFilter = (value: unknown): value is IFilter =>
+export const isFilterReading = (value: unknown): value is IFilterReading =>
   isFields(value) &&
   isText(value.id) &&
   isText(value.label) &&
@@ -267,7 +267,7 @@ export const isFilter = (value: unknown): value is IFilter =>
   isText(value.text) &&
   isText(value.description);
 
-export const isOdometer = (value: unknown): value is IOdometer =>
+export const isOdometerReading = (value: unknown): value is IOdometerReading =>
   isFields(value) &&
   isText(value.id) &&
   isText(value.label) &&
@@ -310,7 +310,7 @@ export const isLogEntry = (value: unknown): value is ILogEntry =>
   isText(value.status) &&
   orNull(isText)(value.cell_id);
 
-export const isCellCost = (value: unknown): value is ICellCost =>
+export const isCellBadge = (value: unknown): value is ICellBadge =>
   isFields(value) && isText(value.cell_id) && isText(value.text) && isText(value.description);
 
 export const isRefusal = (value: unknown): value is IRefusal =>
@@ -322,7 +322,7 @@ export const isRefusal = (value: unknown): value is IRefusal =>
   isText(value.time) &&
   orNull(isText)(value.cell_id);
 
-export const isBudgetRequest = (value: unknown): value is IBudgetRequest =>
+export const isBudgetRequestEntry = (value: unknown): value is IBudgetRequestEntry =>
   isFields(value) &&
   isCount(value.id) &&
   listOf(isText)(value.queries) &&
@@ -333,10 +333,10 @@ export const isBudgetRequest = (value: unknown): value is IBudgetRequest =>
   isText(value.time) &&
   orNull(isText)(value.analyst);
 
-export const isExplanation = (value: unknown): value is IExplanation =>
+export const isExplanationText = (value: unknown): value is IExplanationText =>
   isFields(value) && isText(value.id) && isText(value.title) && isText(value.text);
 
-export const isSession = (value: unknown): value is ISession =>
+export const isSessionSnapshot = (value: unknown): value is ISessionSnapshot =>
   isFields(value) &&
   isText(value.id) &&
   isText(value.name) &&
@@ -344,13 +344,13 @@ export const isSession = (value: unknown): value is ISession =>
   isText(value.engine) &&
   orNull(isText)(value.notice) &&
   orNull(isText)(value.notice_explanation) &&
-  orNull(isConnection)(value.connection) &&
+  orNull(isConnectionSnapshot)(value.connection) &&
   isText(value.guarantee) &&
   listOf(isHeadline)(value.headlines) &&
   isText(value.filter) &&
   listOf(isGauge)(value.gauges) &&
-  listOf(isFilter)(value.filters) &&
-  listOf(isOdometer)(value.odometers) &&
+  listOf(isFilterReading)(value.filters) &&
+  listOf(isOdometerReading)(value.odometers) &&
   orNull(isText)(value.odometers_paused) &&
   orNull(isText)(value.participation) &&
   listOf(isMechanism)(value.mechanisms) &&
@@ -358,12 +358,12 @@ export const isSession = (value: unknown): value is ISession =>
   isText(value.spent_loss) &&
   isText(value.ledger) &&
   listOf(isNextStep)(value.next_steps) &&
-  isTimeline(value.timeline) &&
+  isTimelineChart(value.timeline) &&
   isCount(value.n_requests) &&
   listOf(isLogEntry)(value.log) &&
-  listOf(isCellCost)(value.cell_costs) &&
+  listOf(isCellBadge)(value.cell_costs) &&
   listOf(isRefusal)(value.refusals) &&
-  listOf(isBudgetRequest)(value.budget_requests);
+  listOf(isBudgetRequestEntry)(value.budget_requests);
 
 export const isSnapshot = (value: unknown): value is ISnapshot =>
   isFields(value) &&
@@ -371,5 +371,5 @@ export const isSnapshot = (value: unknown): value is ISnapshot =>
   isText(value.process_id) &&
   isCount(value.seq) &&
   isText(value.time) &&
-  listOf(isSession)(value.sessions) &&
-  listOf(isExplanation)(value.explanations);
+  listOf(isSessionSnapshot)(value.sessions) &&
+  listOf(isExplanationText)(value.explanations);

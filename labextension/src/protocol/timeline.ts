@@ -38,7 +38,7 @@ export interface ITimelinePoint {
 }
 
 /** The budget and the odometers from request to request; thinned by the kernel, so not every request has a point. */
-export interface ITimeline {
+export interface ITimelineChart {
   budget: IBudgetAxis;
   odometers: IOdometerAxis;
   curves: ICurve[];
@@ -61,7 +61,7 @@ export const isTimelinePoint = (value: unknown): value is ITimelinePoint =>
   listOf(orNull(isNumber))(value.bounds) &&
   isText(value.text);
 
-export const isTimeline = (value: unknown): value is ITimeline =>
+export const isTimelineChart = (value: unknown): value is ITimelineChart =>
   isFields(value) &&
   isBudgetAxis(value.budget) &&
   isOdometerAxis(value.odometers) &&

@@ -1,5 +1,5 @@
 import { percent, roundedUp } from '../dom/format';
-import type { ICurve, ITimeline, ITimelinePoint } from '../protocol/timeline';
+import type { ICurve, ITimelineChart, ITimelinePoint } from '../protocol/timeline';
 import type { ILine } from './timelineChart';
 import { trans } from '../translation';
 
@@ -13,19 +13,19 @@ export interface IContents {
   /** What is shown before the first charge, in the reader's language. */
   empty(): string;
   className: string;
-  axis(timeline: ITimeline): { label: string; text: string };
+  axis(timeline: ITimelineChart): { label: string; text: string };
   /** The least value at which the scale ends. */
-  end(timeline: ITimeline): number;
+  end(timeline: ITimelineChart): number;
   /** A value that is marked by a line; null for none. */
   limit: number | null;
-  lines(timeline: ITimeline): ILine[];
-  legend(timeline: ITimeline): LegendEntry[];
+  lines(timeline: ITimelineChart): ILine[];
+  legend(timeline: ITimelineChart): LegendEntry[];
   /** The headings of the table's columns. */
-  headings(timeline: ITimeline): string[];
+  headings(timeline: ITimelineChart): string[];
   /** One text for each heading. */
   values(point: ITimelinePoint): string[];
   /** What a point shows, in words. */
-  words(point: ITimelinePoint, timeline: ITimeline): string[];
+  words(point: ITimelinePoint, timeline: ITimelineChart): string[];
   format(value: number): string;
 }
 

@@ -1,5 +1,5 @@
 import { element, type IView, setText, Views } from '../dom/dom';
-import type { ITimeline, ITimelinePoint } from '../protocol/timeline';
+import type { ITimelineChart, ITimelinePoint } from '../protocol/timeline';
 import type { IContents, LegendEntry } from './contents';
 import { Chart } from './timelineChart';
 import { indexForKey } from './timelineKeys';
@@ -12,7 +12,7 @@ import { trans } from '../translation';
  * The pointer or the arrow keys select a request; for a screen reader the chart is one slider over the requests, and a
  * table contains all numbers.
  */
-export class TimelineView implements IView<ITimeline> {
+export class TimelineView implements IView<ITimelineChart> {
   readonly node = element('div', 'dpnb-timeline');
   private readonly _empty = element('p', 'dpnb-timeline-empty');
   private readonly _chart: Chart;
@@ -22,7 +22,7 @@ export class TimelineView implements IView<ITimeline> {
   private readonly _entries = new Views(this._legend, legendEntry);
   private readonly _table: TimelineTable;
   private readonly _full: HTMLElement;
-  private _timeline: ITimeline | null = null;
+  private _timeline: ITimelineChart | null = null;
   private _drawn = '';
   /** Number of the selected request; later requests do not change it. */
   private _chosen: number | null = null;
@@ -58,7 +58,7 @@ export class TimelineView implements IView<ITimeline> {
     this._slider.focus({ preventScroll: true });
   }
 
-  update(timeline: ITimeline): void {
+  update(timeline: ITimelineChart): void {
     const drawn = JSON.stringify(timeline);
     if (drawn === this._drawn) {
       return;
@@ -74,7 +74,7 @@ export class TimelineView implements IView<ITimeline> {
     this._drawChoice();
   }
 
-  private _draw(timeline: ITimeline): void {
+  private _draw(timeline: ITimelineChart): void {
     const { limit } = this._contents;
     this._chart.update({
       ...this._contents.axis(timeline),

@@ -1,10 +1,10 @@
 import { element, type IView, setText, Views } from '../dom/dom';
-import type { ITimeline, ITimelinePoint } from '../protocol/timeline';
+import type { ITimelineChart, ITimelinePoint } from '../protocol/timeline';
 import type { IContents } from './contents';
 import { trans } from '../translation';
 
 /** The values of a chart as a table, for screen readers. */
-export class TimelineTable implements IView<ITimeline> {
+export class TimelineTable implements IView<ITimelineChart> {
   readonly node = element('div', 'dpnb-visually-hidden');
   private readonly _caption = element('caption', '');
   private readonly _header = element('tr', '');
@@ -17,7 +17,7 @@ export class TimelineTable implements IView<ITimeline> {
     this.node.append(element('table', '', this._caption, element('thead', '', this._header), this._body));
   }
 
-  update(timeline: ITimeline): void {
+  update(timeline: ITimelineChart): void {
     const { label, text } = this._contents.axis(timeline);
     setText(this._caption, [label, text].filter(part => part !== '').join('; '));
     this._headings.update([trans.__('Request'), ...this._contents.headings(timeline)]);

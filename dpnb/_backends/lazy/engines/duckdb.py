@@ -15,8 +15,8 @@ from dpnb._backends.lazy.engines.engine import (
     HEX_DIGITS,
     LIMB,
     ROWS_AT_ONCE,
-    Frame,
     InProcessEngine,
+    LazyFrame,
     Paths,
     T,
     folded,
@@ -49,23 +49,23 @@ class DuckDB(InProcessEngine):
         for connection in {id(native._con): native._con for native in natives}.values():
             refuse_changed_meaning(connection)
 
-    def exact(self, frame: Frame) -> Frame:
+    def exact(self, frame: LazyFrame) -> LazyFrame:
         texts = [name for name, kind in frame.collect_schema().items() if kind == nw.String]
         return _with_columns(frame, {name: f"{_quoted(name)} {_EXACT}" for name in texts})
 
-    def well_formed(self, frame: Frame, columns: Sequence[str]) -> Frame:
+    def well_formed(self, frame: LazyFrame, columns: Sequence[str]) -> LazyFrame:
         # DuckDB does not check the texts of an Arrow table, and `lower`, `translate` and results fail on invalid ones.
         checked = {name: f"TRY({_call('decode', _call('encode', _quoted(name)))}) {_EXACT}" for name in columns}
         return _with_columns(frame, checked)
 
-    def hashed(self, frame: Frame, columns: Mapping[str, str]) -> Frame:
+    def hashed(self, frame: LazyFrame, columns: Mapping[str, str]) -> LazyFrame:
         def number(column: str) -> str:
             digits = _call("substr", _call("md5", _quoted(column)), "1", str(HEX_DIGITS))
             return f"CAST({_call('concat', _text('0x'), digits)} AS BIGINT)"
 
         return _with_columns(frame, {to: number(column) for column, to in columns.items()})
 
-    def microseconds(self, frame: Frame, columns: Mapping[str, str]) -> Frame:
+    def microseconds(self, frame: LazyFrame, columns: Mapping[str, str]) -> LazyFrame:
         # A date, or a time in coarser units, may be outside the range of microseconds: converting it is an error.
         types = frame.collect_schema()
         micros: dict[str, str] = {}
@@ -74,7 +74,7 @@ class DuckDB(InProcessEngine):
             micros[to] = _call("epoch_us", _quoted(name) if is_time else f"TRY_CAST({_quoted(name)} AS TIMESTAMP)")
         return _with_columns(frame, micros)
 
-    def dated(self, frame: Frame, column: str, to: str) -> Frame:
+    def dated(self, frame: LazyFrame, column: str, to: str) -> LazyFrame:
         from duckdb import ColumnExpression as Column
         from duckdb import ConstantExpression as Constant
         from duckdb import StarExpression as Star
@@ -82,7 +82,7 @@ class DuckDB(InProcessEngine):
         date = Constant("1970-01-01").cast("DATE") + Column(column)
         return opened(frame.to_native().select(Star(), date.alias(to)))
 
-    def with_case(self, frame: Frame, column: str, to: str, case: Case) -> Frame:
+    def with_case(self, frame: LazyFrame, column: str, to: str, case: Case) -> LazyFrame:
         letters, of = LETTERS[case], _quoted(column)
         # `translate` builds a table of the letters for each row, so it is used only where the own function may differ.
         is_usual = _call("regexp_full_match", of, _text(f"[{_USUAL[case]}]*"))
@@ -90,7 +90,7 @@ class DuckDB(InProcessEngine):
         changed = f"CASE WHEN {is_usual} THEN {_call(case, of)} ELSE {translated} END"
         return _with_columns(frame, {to: f"({changed}) {_EXACT}"})
 
-    def row_hash(self, frame: Frame, columns: Sequence[str], to: str) -> Frame:
+    def row_hash(self, frame: LazyFrame, columns: Sequence[str], to: str) -> LazyFrame:
         from duckdb import ColumnExpression as Column
         from duckdb import StarExpression as Star
 
@@ -98,18 +98,18 @@ class DuckDB(InProcessEngine):
         native = frame.to_native().select(Star(), folded(limbs).alias(to))
         return opened(native.select(Star(exclude=[to]), squared(Column(to)).alias(to)))
 
-    def public_table(self, frame: Frame, columns: Mapping[str, Sequence[Any]]) -> Frame:
+    def public_table(self, frame: LazyFrame, columns: Mapping[str, Sequence[Any]]) -> LazyFrame:
         return self.kept(self.exact(_arrow_table(frame, columns)))
 
-    def arrays(self, frame: Frame) -> dict[str, NDArray[Any]]:
+    def arrays(self, frame: LazyFrame) -> dict[str, NDArray[Any]]:
         refuse_stopped()
         table = frame.to_native().to_arrow_table()
         return {name: table.column(name).to_numpy() for name in table.column_names}
 
-    def private_table(self, frame: Frame, columns: Mapping[str, NDArray[np.int64]]) -> Frame:
+    def private_table(self, frame: LazyFrame, columns: Mapping[str, NDArray[np.int64]]) -> LazyFrame:
         return self.kept(_arrow_table(frame, columns))
 
-    def kept(self, frame: Frame) -> Frame:
+    def kept(self, frame: LazyFrame) -> LazyFrame:
         refuse_stopped()
         return opened(frame.to_native().materialize())
 
@@ -149,7 +149,7 @@ def _text(constant: str) -> str:
     return "'" + constant.replace("'", "''") + "'"
 
 
-def _with_columns(frame: Frame, columns: Mapping[str, str]) -> Frame:
+def _with_columns(frame: LazyFrame, columns: Mapping[str, str]) -> LazyFrame:
     """The frame with columns, new or replaced, of expressions in SQL."""
     from duckdb import ColumnExpression as Column
     from duckdb import SQLExpression as Sql
@@ -159,7 +159,7 @@ def _with_columns(frame: Frame, columns: Mapping[str, str]) -> Frame:
     return opened(native.select(*others, *(Sql(of).alias(name) for name, of in columns.items())))
 
 
-def _arrow_table(frame: Frame, columns: Mapping[str, Any]) -> Frame:
+def _arrow_table(frame: LazyFrame, columns: Mapping[str, Any]) -> LazyFrame:
     """A table of the connection of a frame."""
     import pyarrow as pa
 

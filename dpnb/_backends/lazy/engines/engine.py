@@ -18,7 +18,7 @@ from dpnb._backends.numpy_settings import isolated_numeric_settings
 from dpnb._backends.worker_thread import BackgroundRunner, refuse_stopped
 from dpnb._plan.expressions.letters import Case
 
-Frame = nw.LazyFrame[Any]
+LazyFrame = nw.LazyFrame[Any]
 T = TypeVar("T")
 
 Paths = Callable[[], Iterable[str]]
@@ -64,7 +64,7 @@ class Engine(ABC):
         """Wait until interrupted work has ended."""
         self._background.settle()
 
-    def opened(self, native: Any) -> Frame:
+    def opened(self, native: Any) -> LazyFrame:
         """The native frame as a lazy frame of narwhals."""
         with isolated_numeric_settings():  # narwhals warns of plugins that could be installed
             return opened(native)
@@ -73,41 +73,41 @@ class Engine(ABC):
         """Number of rows of a frame."""
         return int(self.collected(self.opened(native).select(rows=nw.len()))["rows"][0])
 
-    def exact(self, frame: Frame) -> Frame:
+    def exact(self, frame: LazyFrame) -> LazyFrame:
         """The frame with texts of which only those of the same bytes are equal, if the engine has other texts."""
         return frame
 
-    def well_formed(self, frame: Frame, columns: Sequence[str]) -> Frame:
+    def well_formed(self, frame: LazyFrame, columns: Sequence[str]) -> LazyFrame:
         """The frame with a null in place of each text that is not valid UTF-8, if the engine can hold such texts."""
         del columns
         return frame
 
-    def by_unit(self, frame: Frame) -> Frame:
+    def by_unit(self, frame: LazyFrame) -> LazyFrame:
         """The same rows, with those of a unit on one machine, so that no later step moves them again."""
         return frame
 
-    def distinct(self, frame: Frame) -> Frame:
+    def distinct(self, frame: LazyFrame) -> LazyFrame:
         """The rows without repetition."""
         return frame.unique()
 
     @abstractmethod
-    def hashed(self, frame: Frame, columns: Mapping[str, str]) -> Frame:
+    def hashed(self, frame: LazyFrame, columns: Mapping[str, str]) -> LazyFrame:
         """The frame with the hash of each text by `label_hash`, for every ``from: to`` of `columns`."""
 
-    def microseconds(self, frame: Frame, columns: Mapping[str, str]) -> Frame:
+    def microseconds(self, frame: LazyFrame, columns: Mapping[str, str]) -> LazyFrame:
         """The frame with times in microseconds since 1970, in UTC, for every ``from: to`` of `columns`."""
         return frame.with_columns(**{to: nw.col(column).dt.timestamp("us") for column, to in columns.items()})
 
     @abstractmethod
-    def dated(self, frame: Frame, column: str, to: str) -> Frame:
+    def dated(self, frame: LazyFrame, column: str, to: str) -> LazyFrame:
         """The frame with dates, from 32-bit numbers of days since 1970."""
 
     @abstractmethod
-    def row_hash(self, frame: Frame, columns: Sequence[str], to: str) -> Frame:
+    def row_hash(self, frame: LazyFrame, columns: Sequence[str], to: str) -> LazyFrame:
         """The frame with the hash of non-negative integer columns by `dpnb._backends.contribution.row_hash`."""
 
     @abstractmethod
-    def with_case(self, frame: Frame, column: str, to: str, case: Case) -> Frame:
+    def with_case(self, frame: LazyFrame, column: str, to: str, case: Case) -> LazyFrame:
         """The frame with the texts of a column in another case, by `dpnb._plan.expressions.letters`."""
 
     def divided(self, column: nw.Expr, by: float) -> nw.Expr:
@@ -115,10 +115,10 @@ class Engine(ABC):
         return column / by
 
     @abstractmethod
-    def public_table(self, frame: Frame, columns: Mapping[str, Sequence[Any]]) -> Frame:
+    def public_table(self, frame: LazyFrame, columns: Mapping[str, Sequence[Any]]) -> LazyFrame:
         """A small table of public values, texts, doubles or 64-bit integers, which can be joined with a frame."""
 
-    def with_matches(self, frame: Frame, column: str, table: Frame, to: str) -> Frame:
+    def with_matches(self, frame: LazyFrame, column: str, table: LazyFrame, to: str) -> LazyFrame:
         """The frame with column `to` of a public table in the row whose ``key`` equals a column; null without one.
 
         A null matches no key.  The keys are distinct, so no row is repeated.
@@ -126,18 +126,18 @@ class Engine(ABC):
         found = table.select("key", nw.col("value").alias(to))
         return frame.join(found, left_on=column, right_on="key", how="left")
 
-    def truncated(self, frame: Frame, column: str, to: str, low: float) -> Frame:
+    def truncated(self, frame: LazyFrame, column: str, to: str, low: float) -> LazyFrame:
         """The frame with doubles, none below `low`, as 64-bit integers, which they fit, rounded toward zero."""
         return frame.with_columns(toward_zero(nw.col(column), low).alias(to))
 
-    def collected(self, frame: Frame) -> dict[str, NDArray[Any]]:
+    def collected(self, frame: LazyFrame) -> dict[str, NDArray[Any]]:
         """The columns of a small result: integers without nulls, or texts."""
         refuse_stopped()
         with isolated_numeric_settings():
             return {column.name: column.to_numpy() for column in frame.collect().iter_columns()}
 
     @abstractmethod
-    def kept(self, frame: Frame) -> Frame:
+    def kept(self, frame: LazyFrame) -> LazyFrame:
         """The same rows, computed once and kept in the engine."""
 
     def refuse_settings(self, natives: Iterable[Any]) -> None:  # noqa: B027  (not every engine has such settings)
@@ -156,17 +156,17 @@ class InProcessEngine(Engine):
     """An engine through whose process, which is this one, rows pass when they are read."""
 
     @abstractmethod
-    def arrays(self, frame: Frame) -> dict[str, NDArray[Any]]:
+    def arrays(self, frame: LazyFrame) -> dict[str, NDArray[Any]]:
         """The columns of integers without nulls as arrays."""
 
     @abstractmethod
-    def private_table(self, frame: Frame, columns: Mapping[str, NDArray[np.int64]]) -> Frame:
+    def private_table(self, frame: LazyFrame, columns: Mapping[str, NDArray[np.int64]]) -> LazyFrame:
         """A table of arrays, which can be joined with a frame."""
 
 
-def opened(native: Any) -> Frame:
+def opened(native: Any) -> LazyFrame:
     """A native frame as a lazy frame of narwhals."""
-    frame: Frame = nw.from_native(native)
+    frame: LazyFrame = nw.from_native(native)
     return frame
 
 

@@ -18,8 +18,8 @@ from dpnb._backends.contribution import label_hash
 from dpnb._backends.lazy.engines.engine import (
     LIMB,
     ROWS_AT_ONCE,
-    Frame,
     InProcessEngine,
+    LazyFrame,
     Paths,
     folded,
     opened,
@@ -37,7 +37,7 @@ class Polars(InProcessEngine):
     rows_at_once = ROWS_AT_ONCE
     summed_as = nw.Int128
 
-    def well_formed(self, frame: Frame, columns: Sequence[str]) -> Frame:
+    def well_formed(self, frame: LazyFrame, columns: Sequence[str]) -> LazyFrame:
         import polars as pl
 
         def checked(texts: Any) -> Any:
@@ -52,7 +52,7 @@ class Polars(InProcessEngine):
         exprs = (pl.col(name).map_batches(checked, return_dtype=pl.String, is_elementwise=True) for name in columns)
         return opened(frame.to_native().with_columns(*exprs))
 
-    def hashed(self, frame: Frame, columns: Mapping[str, str]) -> Frame:
+    def hashed(self, frame: LazyFrame, columns: Mapping[str, str]) -> LazyFrame:
         import polars as pl
 
         def numbers(texts: Any) -> Any:
@@ -70,49 +70,49 @@ class Polars(InProcessEngine):
         # For a constant polars multiplies by the reciprocal, which rounds twice: 49 / 49 would be below 1.
         return column / (column * 0.0 + by)
 
-    def dated(self, frame: Frame, column: str, to: str) -> Frame:
+    def dated(self, frame: LazyFrame, column: str, to: str) -> LazyFrame:
         import polars as pl
 
         return opened(frame.to_native().with_columns(pl.col(column).cast(pl.Date).alias(to)))
 
-    def with_case(self, frame: Frame, column: str, to: str, case: Case) -> Frame:
+    def with_case(self, frame: LazyFrame, column: str, to: str, case: Case) -> LazyFrame:
         import polars as pl
 
         letters = LETTERS[case]
         changed = pl.col(column).str.replace_many(list(letters), list(letters.values()))
         return opened(frame.to_native().with_columns(changed.alias(to)))
 
-    def row_hash(self, frame: Frame, columns: Sequence[str], to: str) -> Frame:
+    def row_hash(self, frame: LazyFrame, columns: Sequence[str], to: str) -> LazyFrame:
         import polars as pl
 
         limbs = [limb for column in map(pl.col, columns) for limb in (column // LIMB, column % LIMB)]
         native = frame.to_native().with_columns(folded(limbs).alias(to))
         return opened(native.with_columns(squared(pl.col(to)).alias(to)))
 
-    def public_table(self, frame: Frame, columns: Mapping[str, Sequence[Any]]) -> Frame:
+    def public_table(self, frame: LazyFrame, columns: Mapping[str, Sequence[Any]]) -> LazyFrame:
         import polars as pl
 
         return opened(pl.LazyFrame({name: list(values) for name, values in columns.items()}))
 
-    def truncated(self, frame: Frame, column: str, to: str, low: float) -> Frame:
+    def truncated(self, frame: LazyFrame, column: str, to: str, low: float) -> LazyFrame:
         import polars as pl
 
         # Without a test of each number whether it fits, which takes as long as the conversion.
         whole = pl.col(column).cast(pl.Int64, wrap_numerical=True)
         return opened(frame.to_native().with_columns(whole.alias(to)))
 
-    def collected(self, frame: Frame) -> dict[str, NDArray[Any]]:
+    def collected(self, frame: LazyFrame) -> dict[str, NDArray[Any]]:
         return _arrays(frame)
 
-    def arrays(self, frame: Frame) -> dict[str, NDArray[Any]]:
+    def arrays(self, frame: LazyFrame) -> dict[str, NDArray[Any]]:
         return _arrays(frame)
 
-    def private_table(self, frame: Frame, columns: Mapping[str, NDArray[np.int64]]) -> Frame:
+    def private_table(self, frame: LazyFrame, columns: Mapping[str, NDArray[np.int64]]) -> LazyFrame:
         import polars as pl
 
         return opened(pl.LazyFrame(columns))
 
-    def kept(self, frame: Frame) -> Frame:
+    def kept(self, frame: LazyFrame) -> LazyFrame:
         return opened(_collected(frame).lazy())
 
     def unstable(self, native: Any) -> str | None:
@@ -147,14 +147,14 @@ def _decoded(text: bytes | None) -> str | None:
         return None
 
 
-def _collected(frame: Frame) -> Any:
+def _collected(frame: LazyFrame) -> Any:
     # `collect(background=True)` can be cancelled, but keeps what it streams in memory.  This call checks for interrupts
     # in any thread, and ends a few seconds after one.
     refuse_stopped()
     return frame.to_native().collect(engine="streaming")
 
 
-def _arrays(frame: Frame) -> dict[str, NDArray[Any]]:
+def _arrays(frame: LazyFrame) -> dict[str, NDArray[Any]]:
     return {column.name: column.to_numpy() for column in _collected(frame)}
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import narwhals as nw
 
 from dpnb._backends.contribution import LIMB_BITS
-from dpnb._backends.lazy.engines.engine import HEX_DIGITS, LIMB, Engine, Frame, Paths, T, folded, opened, squared
+from dpnb._backends.lazy.engines.engine import HEX_DIGITS, LIMB, Engine, LazyFrame, Paths, T, folded, opened, squared
 from dpnb._backends.lazy.engines.plans import LIMITED, ONE_OF_SEVERAL, RANDOM, TIME, PlanLine, inputs_of, line_of
 from dpnb._backends.lazy.engines.spark_jobs import TaggedJobs, python_sigint_handler
 from dpnb._backends.worker_thread import refuse_stopped
@@ -44,13 +44,13 @@ class Spark(Engine):
                         f"session take the place of those of Spark; got {value!r}; spark.conf.unset({name!r})"
                     )
 
-    def by_unit(self, frame: Frame) -> Frame:
+    def by_unit(self, frame: LazyFrame) -> LazyFrame:
         return opened(frame.to_native().repartition("unit"))
 
-    def distinct(self, frame: Frame) -> Frame:
+    def distinct(self, frame: LazyFrame) -> LazyFrame:
         return opened(frame.to_native().distinct())  # narwhals numbers the rows instead, which sorts them
 
-    def hashed(self, frame: Frame, columns: Mapping[str, str]) -> Frame:
+    def hashed(self, frame: LazyFrame, columns: Mapping[str, str]) -> LazyFrame:
         from pyspark.sql import functions as spark
 
         def number(column: str) -> Any:
@@ -58,7 +58,7 @@ class Spark(Engine):
 
         return opened(frame.to_native().withColumns({to: number(column) for column, to in columns.items()}))
 
-    def microseconds(self, frame: Frame, columns: Mapping[str, str]) -> Frame:
+    def microseconds(self, frame: LazyFrame, columns: Mapping[str, str]) -> LazyFrame:
         from pyspark.sql import functions as spark
 
         types = frame.collect_schema()
@@ -71,20 +71,20 @@ class Spark(Engine):
 
         return opened(frame.to_native().withColumns({to: micros(column) for column, to in columns.items()}))
 
-    def dated(self, frame: Frame, column: str, to: str) -> Frame:
+    def dated(self, frame: LazyFrame, column: str, to: str) -> LazyFrame:
         from pyspark.sql import functions as spark
 
         date = spark.date_add(spark.lit("1970-01-01").cast("date"), spark.col(column))
         return opened(frame.to_native().withColumn(to, date))
 
-    def with_case(self, frame: Frame, column: str, to: str, case: Case) -> Frame:
+    def with_case(self, frame: LazyFrame, column: str, to: str, case: Case) -> LazyFrame:
         from pyspark.sql import functions as spark
 
         letters = LETTERS[case]
         changed = spark.translate(spark.col(column), "".join(letters), "".join(letters.values()))
         return opened(frame.to_native().withColumn(to, changed))
 
-    def row_hash(self, frame: Frame, columns: Sequence[str], to: str) -> Frame:
+    def row_hash(self, frame: LazyFrame, columns: Sequence[str], to: str) -> LazyFrame:
         from pyspark.sql import functions as spark
 
         limbs = [
@@ -93,7 +93,7 @@ class Spark(Engine):
         native = frame.to_native().withColumn(to, folded(limbs))
         return opened(native.withColumn(to, squared(spark.col(to))))
 
-    def public_table(self, frame: Frame, columns: Mapping[str, Sequence[Any]]) -> Frame:
+    def public_table(self, frame: LazyFrame, columns: Mapping[str, Sequence[Any]]) -> LazyFrame:
         from pyspark.sql import functions as spark
 
         kinds = {name: _SQL_TYPES[type(values[0])] for name, values in columns.items()}
@@ -101,7 +101,7 @@ class Spark(Engine):
         rows = list(zip(*columns.values(), strict=True))
         return opened(spark.broadcast(frame.to_native().sparkSession.createDataFrame(rows, schema)))
 
-    def kept(self, frame: Frame) -> Frame:
+    def kept(self, frame: LazyFrame) -> LazyFrame:
         refuse_stopped()
         return opened(frame.to_native().localCheckpoint())
 

@@ -36,10 +36,10 @@ class TaggedJobs:
             cancel(self._tag)
 
 
-Call = Callable[[str], Any]
+TagCall = Callable[[str], Any]
 
 
-def _calls(session: Any) -> tuple[Call, Call, Call]:
+def _calls(session: Any) -> tuple[TagCall, TagCall, TagCall]:
     """Three calls: start tagging a thread's jobs, stop tagging them, and cancel the jobs with the tag."""
     if type(session).__module__.startswith("pyspark.sql.connect"):
         return session.addTag, session.removeTag, session.interruptTag

@@ -3,17 +3,17 @@ import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { type ICellMemory, displayedCosts, currentCosts, save, savedCosts } from '../../badges/badgeMemory';
 import { NotebookBadges } from '../../badges/badges';
 import { RunningCells } from '../../badges/runningCells';
-import type { ICellCost, ISession } from '../../protocol/snapshot';
+import type { ICellBadge, ISessionSnapshot } from '../../protocol/snapshot';
 import type { LedgerView } from '../../kernel/tokens';
 import { FakeModel, live } from '../fakeModel';
 import { FakeCell, FakeNotebook, FakeRuns } from '../fakeNotebook';
 import { CURRENT, LOST, sharedSession, sharedSnapshot } from '../fixture';
 
 const CELL = '3f2a-mean';
-const cost = (text = 'mu 0.05', cell = CELL): ICellCost => ({ cell_id: cell, text, description: `It cost ${text}.` });
+const cost = (text = 'mu 0.05', cell = CELL): ICellBadge => ({ cell_id: cell, text, description: `It cost ${text}.` });
 
-const real = (...cells: ICellCost[]): ISession => sharedSession(0, { cell_costs: cells });
-const rehearsal = (...cells: ICellCost[]): ISession => sharedSession(1, { cell_costs: cells });
+const real = (...cells: ICellBadge[]): ISessionSnapshot => sharedSession(0, { cell_costs: cells });
+const rehearsal = (...cells: ICellBadge[]): ISessionSnapshot => sharedSession(1, { cell_costs: cells });
 
 const SAVED = {
   cost: 'mu 0.05',
@@ -27,7 +27,8 @@ describe('what a cell remembers', () => {
   let cell: FakeCell;
   const memory = (): ICellMemory => cell.model;
   /** Let a cell learn what these sessions say. */
-  const learn = (...sessions: ISession[]): void => save(memory(), displayedCosts(memory(), currentCosts(sessions)));
+  const learn = (...sessions: ISessionSnapshot[]): void =>
+    save(memory(), displayedCosts(memory(), currentCosts(sessions)));
 
   beforeEach(() => {
     cell = new FakeCell(CELL);

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 
 import { MAX_DRAWN, LogView } from '../../log/log';
 import { matches, sorted } from '../../log/logOrder';
-import type { ISession } from '../../protocol/snapshot';
+import type { ISessionSnapshot } from '../../protocol/snapshot';
 import { FakeTools, found, texts } from '../fakeModel';
 import { release, releases, sharedSession } from '../fixture';
 
@@ -15,7 +15,7 @@ beforeEach(() => {
   document.body.replaceChildren(view.node);
 });
 
-const show = (changes: Partial<ISession> = {}): HTMLElement => {
+const show = (changes: Partial<ISessionSnapshot> = {}): HTMLElement => {
   view.update(sharedSession(0, changes));
   return view.node;
 };

@@ -2,16 +2,16 @@ import { describe, expect, it } from 'vitest';
 
 import { BudgetRequestsView } from '../../panel/budgetRequests';
 import { SessionView } from '../../panel/sessionView';
-import type { IBudgetRequest } from '../../protocol/snapshot';
+import type { IBudgetRequestEntry } from '../../protocol/snapshot';
 import { sharedSession } from '../fixture';
 import { found, texts } from '../fakeModel';
 
 const { budget_requests: requests } = sharedSession();
 
-const first = (changes: Partial<IBudgetRequest>): IBudgetRequest[] =>
+const first = (changes: Partial<IBudgetRequestEntry>): IBudgetRequestEntry[] =>
   requests.slice(0, 1).map(one => ({ ...one, ...changes }));
 
-function shown(items: IBudgetRequest[] = requests, view = new BudgetRequestsView()): HTMLElement {
+function shown(items: IBudgetRequestEntry[] = requests, view = new BudgetRequestsView()): HTMLElement {
   view.update(items);
   return view.node;
 }

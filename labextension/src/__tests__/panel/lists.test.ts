@@ -2,13 +2,13 @@ import { describe, expect, it } from 'vitest';
 
 import { FiltersView } from '../../panel/filters';
 import { OdometersView } from '../../panel/odometers';
-import type { IFilter, IOdometer } from '../../protocol/snapshot';
+import type { IFilterReading, IOdometerReading } from '../../protocol/snapshot';
 import { sharedSession } from '../fixture';
 
 const { filters, odometers } = sharedSession();
 
 describe('FiltersView', () => {
-  function shown(items: IFilter[] = filters, view = new FiltersView()): HTMLElement {
+  function shown(items: IFilterReading[] = filters, view = new FiltersView()): HTMLElement {
     view.update(items);
     return view.node;
   }
@@ -71,7 +71,7 @@ describe('FiltersView', () => {
 });
 
 describe('OdometersView', () => {
-  function shown(items: IOdometer[] = odometers, view = new OdometersView()): HTMLElement {
+  function shown(items: IOdometerReading[] = odometers, view = new OdometersView()): HTMLElement {
     view.update({ odometers: items, filters: sharedSession().filters });
     return view.node;
   }

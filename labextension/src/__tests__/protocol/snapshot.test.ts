@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { isSession, readSnapshot } from '../../protocol/read';
+import { isSessionSnapshot, readSnapshot } from '../../protocol/read';
 import { VERSION } from '../../protocol/snapshot';
 import { sharedSession, sharedSnapshot } from '../fixture';
 
@@ -34,20 +34,20 @@ describe('readSnapshot', () => {
   });
 });
 
-describe('isSession', () => {
+describe('isSessionSnapshot', () => {
   const gauge = sharedSession().gauges[0];
 
   it.each([-0.01, 1.01, Number.NaN, '0.5', undefined])('refuses a gauge at %s', value => {
-    expect(isSession({ ...sharedSession(), gauges: [{ ...gauge, value }] })).toBe(false);
+    expect(isSessionSnapshot({ ...sharedSession(), gauges: [{ ...gauge, value }] })).toBe(false);
   });
 
   it.each([0, 1])('accepts a gauge at %s', value => {
-    expect(isSession({ ...sharedSession(), gauges: [{ ...gauge, value }] })).toBe(true);
+    expect(isSessionSnapshot({ ...sharedSession(), gauges: [{ ...gauge, value }] })).toBe(true);
   });
 
   it.each([-0.01, 1.01, Number.NaN, '0.5', undefined])('refuses a filter at %s', value => {
     const [filter] = sharedSession().filters;
-    expect(isSession({ ...sharedSession(), filters: [{ ...filter, value }] })).toBe(false);
+    expect(isSessionSnapshot({ ...sharedSession(), filters: [{ ...filter, value }] })).toBe(false);
   });
 
   it.each([
@@ -96,7 +96,7 @@ describe('isSession', () => {
     ['refusals', { cell_id: undefined }]
   ] as const)('refuses %s with one of %j', (list, changes) => {
     const [first, ...others] = sharedSession()[list];
-    expect(isSession({ ...sharedSession(), [list]: [...others, { ...first, ...changes }] })).toBe(false);
+    expect(isSessionSnapshot({ ...sharedSession(), [list]: [...others, { ...first, ...changes }] })).toBe(false);
   });
 
   const lists = [
@@ -112,30 +112,31 @@ describe('isSession', () => {
   ];
 
   it.each(lists)('refuses a session without a list of %s, and accepts an empty one', list => {
-    expect(isSession({ ...sharedSession(), [list]: undefined })).toBe(false);
-    expect(isSession({ ...sharedSession(), [list]: [] })).toBe(true);
+    expect(isSessionSnapshot({ ...sharedSession(), [list]: undefined })).toBe(false);
+    expect(isSessionSnapshot({ ...sharedSession(), [list]: [] })).toBe(true);
   });
 
   it.each(['notice', 'notice_explanation', 'odometers_paused', 'participation'])(
     'refuses a missing %s: silence must be said',
     name => {
-      expect(isSession({ ...sharedSession(), [name]: undefined })).toBe(false);
+      expect(isSessionSnapshot({ ...sharedSession(), [name]: undefined })).toBe(false);
     }
   );
 
   it.each([undefined, null, -1, 2.5, '2'])('refuses a ledger with %s requests', n_requests => {
-    expect(isSession({ ...sharedSession(), n_requests })).toBe(false);
+    expect(isSessionSnapshot({ ...sharedSession(), n_requests })).toBe(false);
   });
 
   it.each([{ text: undefined }, { code: undefined }, { code: 3 }])('refuses a next step with one of %j', changes => {
     const [first] = sharedSession(1).next_steps;
-    expect(isSession({ ...sharedSession(1), next_steps: [{ ...first, ...changes }] })).toBe(false);
+    expect(isSessionSnapshot({ ...sharedSession(1), next_steps: [{ ...first, ...changes }] })).toBe(false);
   });
 });
 
-describe('isSession, of a timeline,', () => {
+describe('isSessionSnapshot, of a timeline,', () => {
   const { timeline } = sharedSession();
-  const isGood = (changes: object): boolean => isSession({ ...sharedSession(), timeline: { ...timeline, ...changes } });
+  const isGood = (changes: object): boolean =>
+    isSessionSnapshot({ ...sharedSession(), timeline: { ...timeline, ...changes } });
   const withPoint = (changes: object): boolean =>
     isGood({ points: [...timeline.points.slice(1), { ...timeline.points[0], ...changes }] });
 

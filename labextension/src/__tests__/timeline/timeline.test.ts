@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 
-import type { ITimeline } from '../../protocol/timeline';
+import type { ITimelineChart } from '../../protocol/timeline';
 import { BUDGET_OVER_TIME, ODOMETERS_OVER_TIME } from '../../timeline/contents';
 import { TimelineView } from '../../timeline/timeline';
 import { indexForKey } from '../../timeline/timelineKeys';
@@ -20,7 +20,7 @@ beforeEach(() => {
   document.body.replaceChildren(host);
 });
 
-function show(changes: Partial<ITimeline> = {}): HTMLElement {
+function show(changes: Partial<ITimelineChart> = {}): HTMLElement {
   budget.update({ ...timeline, ...changes });
   odometers.update({ ...timeline, ...changes });
   return host;

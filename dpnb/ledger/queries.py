@@ -1,0 +1,149 @@
+"""What is read from the file of a ledger: its metadata, and its rows by request, by node and by id."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+
+from dpnb.ledger import charge as row
+from dpnb.ledger.chain import ChainHead
+from dpnb.ledger.charge import Charge, StoredRelease, charge_of
+from dpnb.ledger.sqlite_file import SqliteFile
+
+MAX_STORED = 10_000
+"""Rows that a query returns at once; SQLite limits the number of ids."""
+ALL_COLUMNS = ", ".join(row.COLUMNS)
+_OBSERVED = "WHERE table_version = ? AND node = ? AND query_key = ? AND sigma IS NOT NULL AND result IS NOT NULL"
+_LENGTH = "OCTET_LENGTH" if sqlite3.sqlite_version_info >= (3, 43) else "LENGTH"  # which reads the whole text
+_SIZE = " + ".join(f"{_LENGTH}(COALESCE({name}, ''))" for name in row.COLUMNS if name != "id")
+
+
+class LedgerQueries:
+    """The part of a ledger that reads the file and keeps nothing of it."""
+
+    _file: SqliteFile
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        """The table, privacy unit, budget and filter that the file was created for."""
+        return dict(self._file.run("SELECT key, value FROM metadata"))
+
+    @property
+    def parameters(self) -> dict[str, str]:
+        """Numbers that were fixed when the file was created."""
+        return dict(self._file.run("SELECT key, value FROM parameters"))
+
+    def times(self, after: int = 0) -> dict[int, str]:
+        """The times of the rows with an id larger than `after` by their ids."""
+        return dict(self._file.run("SELECT id, time FROM events WHERE id > ? ORDER BY id", after))
+
+    @property
+    def last(self) -> ChainHead:
+        """The number and the hash of the last row."""
+        ((number, chained),) = self._file.run("SELECT id, hash FROM head")
+        return ChainHead(int(number), str(chained))
+
+    @property
+    def count(self) -> int:
+        """The number of rows."""
+        return self.last.number
+
+    @property
+    def head(self) -> str:
+        """The hash of the last row, which depends on all rows."""
+        return self.last.hash
+
+    def has(self, head: ChainHead) -> bool:
+        """Whether the row with this number has this hash; true before the first row."""
+        return not head.number or self._file.run("SELECT hash FROM events WHERE id = ?", head.number) == [(head.hash,)]
+
+    def foreign_changes(self) -> int:
+        """A number that changes when another connection, of this or another process, has changed the file."""
+        ((version,),) = self._file.run("PRAGMA data_version")
+        return int(version)
+
+    def by_request_key(self, key: str) -> Charge | None:
+        """The row of a request; None if the request was never made."""
+        rows = self._select("WHERE request_key = ?", key)
+        return rows[0] if rows else None
+
+    def by_request_id(self, node: str, request_id: str) -> Charge | None:
+        """The first row in a node that a request at a service wrote, by the id that its client chose."""
+        rows = self._select("WHERE node = ? AND request_id = ?", node, request_id)
+        return rows[0] if rows else None
+
+    def observations(self, table_version: str, node: str, query_key: str) -> list[Charge]:
+        """Rows with a released measurement of a query, in order."""
+        return self._select(f"{_OBSERVED} ORDER BY id", *(table_version, node, query_key))
+
+    def count_observations(self, table_version: str, node: str, query_key: str) -> int:
+        """The number of rows of `observations`, whose measurements are not read."""
+        ((number,),) = self._file.run(
+            f"SELECT COUNT(*) FROM events {_OBSERVED}",  # noqa: S608  (our own text)
+            *(table_version, node, query_key),
+        )
+        return int(number)
+
+    def reserved(self) -> list[int]:
+        """The ids of the charges that are neither answered nor recorded as failed, in order."""
+        return [number for (number,) in self._file.run("SELECT id FROM events WHERE status = 'reserved' ORDER BY id")]
+
+    def unanswered(self, table_version: str, node: str, query_key: str) -> list[Charge]:
+        """Rows that were charged for a measurement of a query but have none, in order."""
+        return self._select(
+            "WHERE table_version = ? AND node = ? AND query_key = ? AND sigma IS NOT NULL AND result IS NULL "
+            "ORDER BY id",
+            *(table_version, node, query_key),
+        )
+
+    def of_node(self, node: str, after: int = 0) -> list[Charge]:
+        """Rows of one node with an id larger than `after`, in order."""
+        return self._select("WHERE node = ? AND id > ? ORDER BY id", node, after)
+
+    def by_id(self, ids: tuple[int, ...]) -> list[Charge]:
+        """The rows with these ids, in order."""
+        marks = ", ".join("?" * len(ids))
+        return self._select(f"WHERE id IN ({marks}) ORDER BY id", *ids)
+
+    def _select(self, clause: str, *arguments: object) -> list[Charge]:
+        rows = self._file.run(f"SELECT {ALL_COLUMNS} FROM events {clause}", *arguments)  # noqa: S608  (our own text)
+        return [charge_of(dict(zip(row.COLUMNS, values, strict=True))) for values in rows]
+
+    def stored(self, ids: Sequence[int], columns: tuple[str, ...] = row.COLUMNS) -> list[dict[str, str | int | None]]:
+        """The columns of the rows with these ids, at most `MAX_STORED`, as they are stored, in order."""
+        clause = f"WHERE id IN ({', '.join('?' * len(ids))}) ORDER BY id"
+        rows = self._file.run(f"SELECT {', '.join(columns)} FROM events {clause}", *ids)  # noqa: S608
+        return [dict(zip(columns, values, strict=True)) for values in rows]
+
+    def sizes(self, ids: Sequence[int], *, finished: bool = False) -> dict[int, int]:
+        """The bytes of the rows with these ids, at most `MAX_STORED`; the rows themselves are not kept in memory.
+
+        If `finished`, only of those that are no longer reserved.
+        """
+        clause = f"WHERE id IN ({', '.join('?' * len(ids))}){' AND status != ?' if finished else ''}"
+        status = ("reserved",) if finished else ()
+        return dict(self._file.run(f"SELECT id, {_SIZE} FROM events {clause}", *ids, *status))  # noqa: S608
+
+    def stored_bytes(self, after: int = 0) -> dict[tuple[str, str], int]:
+        """The bytes of the rows with an id larger than `after`, by who made the requests and the kind of row."""
+        clause = "WHERE id > ? AND actor IS NOT NULL GROUP BY actor, kind"
+        rows = self._file.run(f"SELECT actor, kind, SUM({_SIZE}) FROM events {clause}", after)  # noqa: S608
+        return {(actor, kind): size for actor, kind, size in rows}
+
+    def releases(self, ids: Sequence[int]) -> list[StoredRelease]:
+        """The releases among the rows with these ids, at most `MAX_STORED`, in order."""
+        clause = f"WHERE id IN ({', '.join('?' * len(ids))}) AND kind = ? ORDER BY id"
+        columns = ", ".join(StoredRelease.__struct_fields__)
+        rows = self._file.run(f"SELECT {columns} FROM events {clause}", *ids, row.RELEASE)  # noqa: S608
+        return [StoredRelease(*values) for values in rows]
+
+    def released_among(self, ids: Sequence[int]) -> set[int]:
+        """Those of the rows with these ids, at most `MAX_STORED`, that are released."""
+        marks = ", ".join("?" * len(ids))
+        return {
+            number
+            for (number,) in self._file.run(
+                f"SELECT id FROM events WHERE id IN ({marks}) AND status = 'released'",  # noqa: S608
+                *ids,
+            )
+        }
