@@ -76,13 +76,13 @@ def test_the_control_charges_a_comparison_twice(pair: tuple[RemoteSession, Small
     scan = remote.above_threshold(10_000, epsilon=0.2, name="alarm")
     for forgets, times in ((False, 1), (True, 2)):
         service.faults[:] = ["after"]
-        before = service.executed.count("Compare")
+        before = service.executed.count("CompareWithThreshold")
         with pytest.raises(ServiceUnavailable):
             scan.ask(remote.frame.count())
         if forgets:
             remote._core.remote._unanswered.clear()
         scan.ask(remote.frame.count())
-        assert service.executed.count("Compare") == before + times
+        assert service.executed.count("CompareWithThreshold") == before + times
 
 
 def test_an_interrupt_leaves_a_session_that_can_repeat(pair: tuple[RemoteSession, SmallService]) -> None:

@@ -312,7 +312,7 @@ POINTS: dict[str, tuple[Any, str]] = {
     "losses": (till_module, "losses_of_squares"),
     "the filter's sums": (filter_module, "plus_up_within"),
     "the step": (IndividualFilter, "step"),
-    "a state": (unit_budgets, "_State"),
+    "a state": (unit_budgets, "_UnitBudgetState"),
     "exact sums": (execution, "cell_sums"),
     "a start": (IndividualAccounting, "_fresh"),
     "noise": (releases, "measure"),
