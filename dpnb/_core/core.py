@@ -206,8 +206,7 @@ class SessionCore(NotCopyable):
     @property
     def budget(self) -> Budget | None:
         """The total privacy budget, None without one; for a part, that of the session it belongs to."""
-        budget = self.account.budget
-        return budget if isinstance(budget, Budget) else None
+        return self.account.budget.limit
 
     def rows(self, table: str) -> TableSource:
         """The rows of a table that queries may use: all of its rows, or those of this part.

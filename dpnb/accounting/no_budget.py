@@ -61,9 +61,24 @@ class NoBudget(Frozen):
         self._set(delta=delta, reference=Budget(1, delta, delta * _DISCOVERY_SHARE))
 
     @property
+    def limit(self) -> None:
+        """None: nothing limits the privacy loss."""
+        return
+
+    @property
     def epsilon(self) -> None:
         """None: there is no epsilon."""
         return
+
+    @property
+    def pure_epsilon(self) -> Fraction:
+        """0: there is no reserve."""
+        return Fraction(0)
+
+    @property
+    def is_pure(self) -> bool:
+        """False: queries with Gaussian noise are answered."""
+        return False
 
     @property
     def discovery_delta(self) -> Fraction:

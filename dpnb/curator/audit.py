@@ -15,15 +15,15 @@ from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.budget_request import BudgetRequest, Decision, actor_of
 from dpnb._core.accountant.caps import Cap
 from dpnb._core.accountant.grant import Grant, amount_from_json
-from dpnb._core.accountant.limit import NOTHING, as_amount
+from dpnb._core.accountant.limit import NOTHING
 from dpnb._core.accountant.parameters import parameters_of
 from dpnb._core.accountant.tree import KINDS, PARTITION, SUB_SESSION, Launch
 from dpnb.accounting.guarantee import PrivacyGuarantee
-from dpnb.accounting.individual import WorstCaseFilter
 from dpnb.accounting.losses import PureGDP
+from dpnb.accounting.losses.amounts import as_amount
 from dpnb.accounting.partition_cost import PartRef
 from dpnb.copying import NotCopyable
-from dpnb.curator.audit_scopes import Scope, components_of, guarantee_of
+from dpnb.curator.audit_scopes import Scope, guarantee_of
 from dpnb.errors import DpnbError
 from dpnb.ledger import ROOT, ChargeSummary, Ledger, node_of, parent_launch
 from dpnb.ledger.charge import ACT, BUDGET_REQUEST, CLOSE, GRANT, LAUNCH, TABLE_FILES
@@ -118,7 +118,7 @@ class _Replay(NotCopyable):
         self._ledger, self._problems, self._notes = ledger, list[str](), list[str]()
         self._guarantee, *_ = parameters_of(ledger)
         self._launches: dict[int, Launch] = {}
-        self._individual = isinstance(self._guarantee.initial_filter, WorstCaseFilter)
+        self._individual = self._guarantee.initial_filter.is_individual
         budget = self._guarantee.initial_filter.budget
         limit = as_amount(budget) if self._guarantee.filter_name == "gdp" and budget is not None else None
         if limit is None:
@@ -333,7 +333,7 @@ class _Replay(NotCopyable):
         budget = guarantee.initial_filter.budget
         limit = as_amount(budget) if self._adds and budget is not None else None
         self._sub_sessions[launch.id] = Scope(f"sub-session {launch.name!r}", "its budget", limit), guarantee
-        if limit is not None and not limit.within(components_of(charge.loss)):
+        if limit is not None and not limit.within(as_amount(charge.loss)):
             self._problem(charge, "launched a sub-session with a larger budget than its loss")
 
     def _part_of(self, charge: ChargeSummary, actor: str | None) -> Grant | None:

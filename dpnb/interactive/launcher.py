@@ -20,7 +20,6 @@ from dpnb._core.accountant.tree import (
 from dpnb._core.core import SessionCore
 from dpnb._plan.schema import encodable
 from dpnb.accounting.grid import capped_up
-from dpnb.accounting.interleaving import interleaving_obstacle
 from dpnb.accounting.losses import Loss
 from dpnb.copying import NotCopyable, safe_repr
 from dpnb.errors import BudgetExceeded, InvalidValueError, PlanError, RequestError
@@ -218,7 +217,7 @@ class MechanismRegistry(NotCopyable, Generic[S, P]):
         account.tree.refuse_ended(account.root_node, self._core.version)
         if loss:
             self._refuse_if_individual(kind, name)
-        obstacle = interleaving_obstacle(account.filter)
+        obstacle = account.filter.interleaving_obstacle
         if obstacle is not None:
             raise RequestError(f"{kind} {name}: {obstacle}")
         return admit_launch(account, f"{kind} {name}", loss) if loss else loss

@@ -19,6 +19,7 @@ import msgspec
 
 from dpnb.accounting.exact import from_text
 from dpnb.accounting.losses import GDP, Loss, PureGDP, loss_from_json
+from dpnb.accounting.losses.amounts import is_gaussian
 from dpnb.errors import InvalidValueError, LedgerError
 from dpnb.ledger.node import UNCOUNTED, is_node
 from dpnb.ledger.origin import RequestOrigin
@@ -167,7 +168,7 @@ class Charge:
         LedgerError
             If the row has another kind of loss.
         """
-        if not isinstance(self.loss, GDP):
+        if not is_gaussian(self.loss):
             raise LedgerError(f"ledger: row {self.id} must have the loss of Gaussian noise; got {self.loss!r}")
         return self.loss
 

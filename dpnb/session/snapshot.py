@@ -24,10 +24,8 @@ from dpnb._protocol import connection as protocol_connection
 from dpnb._protocol import snapshot as protocol
 from dpnb._protocol.timeline import BudgetAxis, Curve, OdometerAxis, Timeline, TimelinePoint
 from dpnb.accounting.exact import display_up
-from dpnb.accounting.guarantee import FILTERS
-from dpnb.accounting.individual import WorstCaseFilter
 from dpnb.accounting.losses import GDP
-from dpnb.accounting.odometers import MixtureOdometer, Odometer
+from dpnb.accounting.odometers import Odometer
 from dpnb.errors import DpnbError, printable
 from dpnb.ledger import ROOT
 from dpnb.render.explanations import explanation_for
@@ -157,7 +155,7 @@ def _mechanism(*, state: str, parts: list[dict[str, Any]], **fields: str) -> pro
 
 def _filter(state: FilterState, comparison: FilterComparison) -> protocol.Filter:
     """One filter: its remaining budget, and how many queries like the last one it would still admit."""
-    label, source = FILTERS[state.guarantee.filter_name]
+    label, source = state.guarantee.initial_filter.label, state.guarantee.initial_filter.theorem
     enforced = state.guarantee.filter_name == comparison.enforced
     if state.refused_at is not None:
         words = f"would have refused query {state.refused_at}"
@@ -172,8 +170,8 @@ def _filter(state: FilterState, comparison: FilterComparison) -> protocol.Filter
 
 def _remaining(state: FilterState, comparison: FilterComparison) -> str:
     """The remaining budget of a filter, in words."""
-    each = state.filter if isinstance(state.filter, WorstCaseFilter) else None
-    if each is not None and each.is_exhausted:
+    each = state.filter.is_individual
+    if each and not state.filter.mu_squared_left:
         return "exhausted in the worst case; queries can continue"
     text = f"{format_percent_down(state.filter.headroom)} left{' in the worst case' if each else ''}"
     if comparison.last_loss is None:
@@ -321,7 +319,7 @@ def _timeline(account: Accountant, log: RequestLog, comparison: FilterComparison
     entries = {one.id: one for one in log.by_id(point.id for point in points if point.id)}
     mixture = comparison.odometers.get("mixture")
     end = math.inf
-    if isinstance(mixture, MixtureOdometer) and account.guarantee.has_budget:
+    if mixture is not None and account.guarantee.has_budget:
         end = full_reading(mixture, account)
     is_drawn = math.isfinite(end)
     return Timeline(

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dpnb.accounting import GDP, ApproxDP, GDPReserveFilter, GDPResidueFilter, Loss, PureDP, PureGDP
+from dpnb.accounting import GDP, ApproxDP, GDPFilter, Loss, PureDP, PureGDP
 from dpnb.accounting.exact import exact
 from dpnb.errors import BudgetExceeded
 
@@ -57,7 +57,15 @@ def assert_equal(without: Any, empty: Any, loss: Loss) -> None:
     assert parts(without.budget) == parts(empty.budget)
     assert parts(without.affordable()) == parts(empty.affordable())
     assert without.headroom == empty.headroom
-    assert without.rule == empty.rule
+    for words in ("rule", "label", "theorem", "guarantee", "spent_words", "reserve", "mu_squared_left"):
+        assert getattr(without, words) == getattr(empty, words)
+    assert without.recorded_charge(loss, charge) == empty.recorded_charge(loss, other)
+    recorded = without.recorded_charge(loss, charge)
+    assert parts(without.recorded_loss(loss, recorded)) == parts(empty.recorded_loss(loss, recorded)) == parts(charge)
+    assert {"kind": "pure-gdp", "epsilon": "0"} | {
+        **without.spent.to_json(),
+        "kind": "pure-gdp",
+    } == empty.spent.to_json()
     for delta in (0, "1e-7", "1e-6", "0.5"):
         assert without.guaranteed_epsilon(exact(delta)) == empty.guaranteed_epsilon(exact(delta))
 
@@ -67,8 +75,8 @@ def assert_equal(without: Any, empty: Any, loss: Loss) -> None:
 @example(Fraction(1), Fraction(0), [PureGDP("1/5", mu="1/2")])
 @given(amounts, deltas, st.lists(losses, min_size=1, max_size=6))
 def test_empty_reserve_changes_nothing(mu: Fraction, delta: Fraction, history: list[Loss]) -> None:
-    without: Any = GDPResidueFilter(mu, delta)
-    empty: Any = GDPReserveFilter(mu, 0, delta)
+    without: Any = GDPFilter(mu, delta)
+    empty: Any = GDPFilter.from_loss(PureGDP(0, mu, delta))
     for loss in history:
         assert_equal(without, empty, loss)
         if without.admits(without.launch_charge(loss)):
@@ -79,6 +87,8 @@ def test_empty_reserve_changes_nothing(mu: Fraction, delta: Fraction, history: l
 
 @given(st.fractions(Fraction(1, 5), 1, max_denominator=20), losses)
 def test_repetitions_are_counted_alike(mu: Fraction, loss: Loss) -> None:
-    (count, without), (other, empty) = (repeated(each, loss) for each in (GDPResidueFilter(mu), GDPReserveFilter(mu, 0)))
+    (count, without), (other, empty) = (
+        repeated(each, loss) for each in (GDPFilter(mu), GDPFilter.from_loss(PureGDP(0, mu)))
+    )
     assert count == other
     assert parts(without.spent) == parts(empty.spent)

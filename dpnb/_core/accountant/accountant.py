@@ -15,7 +15,7 @@ from dpnb._core.accountant.comparison import (
     step_filter,
 )
 from dpnb._core.accountant.grant import Grant
-from dpnb._core.accountant.limit import Limit, as_amount, left_of
+from dpnb._core.accountant.limit import Limit, left_of
 from dpnb._core.accountant.parameters import computed_parameters, parameters_of, stored_parameters
 from dpnb._core.accountant.state import AccountantState, step_odometer
 from dpnb._core.accountant.timeline import Timeline
@@ -23,10 +23,10 @@ from dpnb._core.accountant.tree import BudgetTree, Launch
 from dpnb._plan.schema import Key
 from dpnb.accounting.budget import Budget
 from dpnb.accounting.exact import decimal_sqrt_down
-from dpnb.accounting.filters import GDPReserveFilter, GDPResidueFilter, RogersFilter, SumFilter, UnboundedFilter
-from dpnb.accounting.guarantee import AnyFilter, PrivacyGuarantee, make_guarantee
-from dpnb.accounting.individual import WorstCaseFilter
+from dpnb.accounting.filters import Filter
+from dpnb.accounting.guarantee import PrivacyGuarantee, make_guarantee
 from dpnb.accounting.losses import GDP, Loss
+from dpnb.accounting.losses.amounts import as_amount, is_gaussian
 from dpnb.accounting.no_budget import NoBudget
 from dpnb.accounting.odometers import MixtureOdometer, Odometer
 from dpnb.accounting.partition_cost import PartRef
@@ -80,7 +80,7 @@ class Accountant:
     ) -> None:
         self.ledger, self.tree, self.root_node, self.guarantee = ledger, tree, root_node, guarantee
         self._parent, self._part, self._limits, self._whole = parent, part, limits, whole
-        self._initial_odometer, self._public_size = odometer, public_size
+        self.initial_odometer, self._public_size = odometer, public_size
         self._cost_fractions: dict[int, float] = {}
         self._worst_cases: dict[int, Fraction] = {}  # under individual accounting, as mu squared
         self._state = AccountantState(guarantee.initial_filter, odometer)
@@ -160,7 +160,7 @@ class Accountant:
             self.tree,
             ROOT,
             self.guarantee,
-            self._initial_odometer,
+            self.initial_odometer,
             self._public_size,
             limits=self._limits_of(grant),
         )
@@ -197,7 +197,7 @@ class Accountant:
         node = node_of(launch.id, key)
         (part, *_) = self.tree.path(node, self.root_node) or ()
         return Accountant(
-            self.ledger, self.tree, node, self.guarantee, self._initial_odometer, self._public_size, self, part
+            self.ledger, self.tree, node, self.guarantee, self.initial_odometer, self._public_size, self, part
         )
 
     @property
@@ -211,7 +211,7 @@ class Accountant:
         return self.guarantee.budget
 
     @property
-    def filter(self) -> AnyFilter:
+    def filter(self) -> Filter:
         """The filter in its current state.
 
         The filter of a part includes what the part was charged, what it can still be charged at no cost to its session,
@@ -221,29 +221,27 @@ class Accountant:
             own = self.sync().filter
             if self._parent is None:
                 return self._within_limits(own)
-            if self._part is None or isinstance(own, RogersFilter | UnboundedFilter):
+            if self._part is None or own.partition_obstacle is not None or not self.guarantee.has_budget:
                 return own
             outer = self._parent.filter
-            if isinstance(outer, UnboundedFilter):  # a part has the guarantee of its session
-                return own
             budget = own.spent + (outer.budget - outer.spent)
             if self.first_exclusion is None:  # otherwise even a query that costs the session nothing may exclude units
                 free = self._parent.sync().parts.free_loss(self._part, len(own.spent.parts))
                 budget = own.spent.with_parts(free) + budget
             return own.with_budget(budget).step(own.spent)
 
-    def _within_limits(self, own: AnyFilter) -> AnyFilter:
+    def _within_limits(self, own: Filter) -> Filter:
         """The filter or cap that leaves the least mu squared, with the least that is left of every component."""
-        if not isinstance(own, GDPResidueFilter | GDPReserveFilter):
+        if not own.records_charge:
             return own
         for limit in self._limits:
             capped = limit.filter
             if capped is not None:
                 binding, spent = own, as_amount(own.spent)
-                left = [left_of(as_amount(own.budget), spent), left_of(capped.budget, capped.spent)]
+                left = [left_of(own.budget, spent), left_of(capped.budget, capped.spent)]
                 least = [min(pair) for pair in zip(left[0].parts, left[1].parts, strict=True)]
                 if left[1].mu_squared < left[0].mu_squared:
-                    spent = capped.spent
+                    spent = as_amount(capped.spent)
                 n = len(binding.budget.parts)  # a filter without a reserve has no epsilon
                 total = [part + rest for part, rest in zip(spent.parts, least, strict=True)]
                 budget = binding.budget.with_parts(tuple(total[:n]))
@@ -259,9 +257,9 @@ class Accountant:
     def binding_limit(self) -> Limit | None:
         """The cap that leaves less mu squared than the budget and the other caps; None if the budget leaves least."""
         own = self.root.sync().filter
-        if not isinstance(own, GDPResidueFilter | GDPReserveFilter):
+        if not own.records_charge:
             return None
-        least, binding = left_of(as_amount(own.budget), as_amount(own.spent)).mu_squared, None
+        least, binding = left_of(own.budget, own.spent).mu_squared, None
         for limit in self.limits:
             capped = limit.filter
             if capped is not None and (left := left_of(capped.budget, capped.spent).mu_squared) < least:
@@ -385,7 +383,7 @@ class Accountant:
     def _add_batch(self, batch: Sequence[ChargeSummary]) -> None:
         """Add plain rows of the root, at once if the filter adds up the losses: the state is the same."""
         before = self._state
-        if len(batch) > 1 and isinstance(before.filter, SumFilter) and not isinstance(before.filter, WorstCaseFilter):
+        if len(batch) > 1 and before.filter.adds_up:
             losses = ChargeBatch.of(batch)
             after = FilterState(self.guarantee, before.filter).after_batch(losses)
             if after.refused_at is None:
@@ -414,7 +412,7 @@ class Accountant:
         self._cost_fractions[charge.id] = before.filter.budget_fraction(cost)
         odometer, odometer_parts = before.odometer, before.odometer_parts
         first_exclusion, by_version = before.first_exclusion, before.by_version
-        if isinstance(before.filter, WorstCaseFilter) and isinstance(filter_, WorstCaseFilter):
+        if before.filter.is_individual:
             worst = self._worst_cases[charge.id] = before.filter.mu_squared(cost)
             by_version = {**by_version, charge.table_version: by_version.get(charge.table_version, Fraction(0)) + worst}
             if odometer is not None:  # the worst case up to the budget: see `FilterComparison.after`
@@ -432,7 +430,7 @@ class Accountant:
     @property
     def individual(self) -> bool:
         """Whether each unit has its own budget."""
-        return isinstance(self.guarantee.initial_filter, WorstCaseFilter)
+        return self.guarantee.initial_filter.is_individual
 
     @property
     def first_exclusion(self) -> int | None:
@@ -452,8 +450,6 @@ class Accountant:
         if not self.individual:
             return True
         state = self.root.sync()
-        if not isinstance(state.filter, WorstCaseFilter):  # it is one; the type checker does not know
-            raise TypeError(type(state.filter).__name__)
         path = self.tree.path(self.root_node, self.root.root_node) or ()
         _, cost = partition_cost(state.filter, state.parts, path, self.guarantee.to_filter_loss(loss))
         return state.first_exclusion is None and state.filter.admits_all_units(cost)
@@ -469,7 +465,7 @@ class Accountant:
         BudgetExceeded
         """
         state = self.root.sync()
-        if isinstance(state.filter, WorstCaseFilter):
+        if self.individual:
             others = sum((worst for other, worst in state.by_version.items() if other != version), Fraction(0))
             if others >= state.filter.unit_budget:
                 raise BudgetExceeded(
@@ -480,7 +476,7 @@ class Accountant:
     @property
     def delta(self) -> Fraction:
         """The delta at which the guarantee is compared with others: of the budget, or of that which it is a part of."""
-        return self._initial_odometer.delta + self.guarantee.budget.discovery_delta
+        return self.initial_odometer.delta + self.guarantee.budget.discovery_delta
 
     @property
     def root(self) -> Accountant:
@@ -505,10 +501,8 @@ class Accountant:
 
     def reserve_fraction(self, charge: Charge | ChargeSummary) -> Fraction:
         """The share of the reserve for pure losses that a row was charged; 0 in a session without one."""
-        filter_ = self.guarantee.initial_filter
-        if charge.charged is None or not isinstance(filter_, GDPReserveFilter) or not filter_.budget.mu_squared:
-            return Fraction(0)
-        return charge.charged.epsilon / filter_.budget.epsilon
+        reserve = self.guarantee.initial_filter.reserve
+        return charge.charged.epsilon / reserve if charge.charged is not None and reserve else Fraction(0)
 
     def forecast(self, loss: Loss) -> tuple[float, float]:
         """The cost of a loss and the headroom after it, as fractions of the whole budget, rounded up and down.
@@ -517,7 +511,7 @@ class Accountant:
         for which the cost may be 0.
         """
         filter_ = self.filter
-        if self._parent is None or self._part is None or isinstance(filter_, RogersFilter | UnboundedFilter):
+        if self._parent is None or self._part is None or filter_.partition_obstacle or not self.guarantee.has_budget:
             after = filter_.step(loss).headroom if filter_.admits(loss) else 0.0
             return filter_.budget_fraction(loss), after
         counted = filter_.to_filter_loss(loss)
@@ -537,4 +531,4 @@ class Accountant:
 
 def _is_plain(charge: ChargeSummary) -> bool:
     """Whether a row has the kind of loss of which a `ChargeBatch` consists."""
-    return charge.launch is None and isinstance(charge.loss, GDP) and not charge.loss.delta
+    return charge.launch is None and is_gaussian(charge.loss) and not charge.loss.delta

@@ -18,10 +18,9 @@ from dpnb.accounting.conversions import optimal_order
 from dpnb.accounting.convert import convert
 from dpnb.accounting.delta_split import proportional_loss
 from dpnb.accounting.exact import exact
-from dpnb.accounting.filters import GDPReserveFilter, GDPResidueFilter, RDPFilter, RogersFilter
-from dpnb.accounting.guarantee import FILTERS, AnyFilter, PrivacyGuarantee, make_guarantee
+from dpnb.accounting.filters import Filter, RDPFilter, RogersFilter
+from dpnb.accounting.guarantee import FILTERS, PrivacyGuarantee, make_guarantee
 from dpnb.accounting.individual import WorstCaseFilter
-from dpnb.accounting.interleaving import partition_obstacle
 from dpnb.accounting.losses import GDP, ZCDP, Loss, PureGDP
 from dpnb.accounting.no_budget import NoBudget
 from dpnb.accounting.odometers import (
@@ -44,7 +43,7 @@ from dpnb.ledger import ChargeSummary
 
 __all__ = ["EPSILON_ODOMETERS", "ChargeBatch", "FilterComparison", "FilterState", "partition_cost", "step_filter"]
 
-Steps = TypeVar("Steps", AnyFilter, Odometer)
+Steps = TypeVar("Steps", Filter, Odometer)
 
 EPSILON_ODOMETERS = ("rogers", "basic")
 """Odometers that convert each loss to an epsilon first."""
@@ -106,7 +105,7 @@ class FilterState:
     """
 
     guarantee: PrivacyGuarantee
-    filter: AnyFilter
+    filter: Filter
     parts: PartSums = NO_PARTS
     refused_at: int | None = None
 
@@ -222,7 +221,7 @@ class FilterComparison:
         for other budgets, so here such a launch is converted to GDP, whatever is left.
         """
         own = self.states[self.enforced].filter
-        if isinstance(own, GDPResidueFilter | GDPReserveFilter):
+        if own.records_charge:
             return SpentAccumulator.from_loss(self.converted)
         return SpentAccumulator(own)
 
@@ -329,8 +328,8 @@ def _step_repeatedly(counter: Steps, loss: Loss, count: int) -> Steps:
 
 
 def step_filter(
-    filter_: AnyFilter, parts: PartSums, path: Sequence[PartRef], loss: Loss
-) -> tuple[tuple[AnyFilter, PartSums], Loss]:
+    filter_: Filter, parts: PartSums, path: Sequence[PartRef], loss: Loss
+) -> tuple[tuple[Filter, PartSums], Loss]:
     """A filter and the sums of parts after a loss, and the cost that the filter counted.
 
     Raises
@@ -344,7 +343,7 @@ def step_filter(
     return (filter_.step(cost), parts), cost
 
 
-def partition_cost(filter_: AnyFilter, parts: PartSums, path: Sequence[PartRef], loss: Loss) -> tuple[PartSums, Loss]:
+def partition_cost(filter_: Filter, parts: PartSums, path: Sequence[PartRef], loss: Loss) -> tuple[PartSums, Loss]:
     """The sums of parts after a loss, and its cost for the filter, whether the filter admits it or not.
 
     Raises
@@ -354,8 +353,8 @@ def partition_cost(filter_: AnyFilter, parts: PartSums, path: Sequence[PartRef],
     """
     if not path:
         return parts, loss
-    if isinstance(filter_, RogersFilter):
-        raise ConversionError(f"partition: {partition_obstacle(filter_)}")
+    if filter_.partition_obstacle is not None:
+        raise ConversionError(f"partition: {filter_.partition_obstacle}")
     counted = filter_.to_filter_loss(loss)
     parts, growth = parts.after(path, counted.parts)
     return parts, counted.with_parts(growth)

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from dpnb.accounting.budget import Budget
-from dpnb.accounting.losses import PureGDP, loss_from_json
+from dpnb.accounting.losses import PureGDP
 
 Mode = Literal["reserved", "pooled"]
 Level = Literal["project", "analyst"]
@@ -130,7 +130,6 @@ def amount_from_json(stored: Any) -> PureGDP | None:
     """
     if stored is None:
         return None
-    amount = loss_from_json(stored)
-    if not isinstance(amount, PureGDP):
-        raise TypeError(type(amount).__name__)
-    return amount
+    if stored["kind"] != PureGDP.kind:
+        raise TypeError(stored["kind"])
+    return PureGDP.from_json(stored)

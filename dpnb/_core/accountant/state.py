@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from dpnb.accounting.convert import convert
-from dpnb.accounting.guarantee import AnyFilter
+from dpnb.accounting.filters import Filter
 from dpnb.accounting.losses import ZCDP, Loss
 from dpnb.accounting.odometers import MixtureOdometer
 from dpnb.accounting.partition_cost import NO_PARTS, PartRef, PartSums
@@ -37,7 +37,7 @@ class AccountantState:
         Number of the last row.
     """
 
-    filter: AnyFilter
+    filter: Filter
     odometer: MixtureOdometer | None
     parts: PartSums = NO_PARTS
     odometer_parts: PartSums = NO_PARTS

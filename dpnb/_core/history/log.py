@@ -27,7 +27,6 @@ from dpnb._core.pricing.target import StoredRequest
 from dpnb._plan.plan import Plan, describe_plan
 from dpnb.accounting.convert import convert
 from dpnb.accounting.exact import decimal_up, exact
-from dpnb.accounting.filters import GDPReserveFilter
 from dpnb.accounting.guarantee import PrivacyGuarantee
 from dpnb.accounting.losses import GDP, Loss, PureGDP
 from dpnb.errors import ConversionError, DpnbError, PlanError, printable
@@ -301,7 +300,7 @@ class RequestLog:
             "time": pd.to_datetime(list(times), utc=True),
             "cell_id": cells,
         }
-        if isinstance(self._account.guarantee.initial_filter, GDPReserveFilter):
+        if self._account.budget.pure_epsilon:
             columns["pure_epsilon"] = [
                 decimal_up(charge.charged.epsilon) if charge.charged is not None else 0.0 for charge in charges
             ]

@@ -16,8 +16,7 @@ from dpnb._plan.description import answer_unit
 from dpnb._plan.measurements import AnyView, ColumnsView, Discovery, PlainView
 from dpnb._plan.plan import Plan, describe_plan
 from dpnb.accounting.exact import decimal_down
-from dpnb.accounting.guarantee import AnyFilter
-from dpnb.accounting.individual import WorstCaseFilter
+from dpnb.accounting.filters import Filter
 from dpnb.accounting.intervals import fixed_radius
 from dpnb.accounting.losses import GDP, Loss
 from dpnb.mechanisms.calibration import sigma_for
@@ -96,9 +95,9 @@ def count_to_release(pricer: QueryPricer, plan: Plan, view: AnyView) -> Plan | N
         return count if forecast.rows_would_help(forecast.error_model().expected(1.0)) else None
 
 
-def _participation(filter_: AnyFilter, cost: Loss, *, is_standalone: bool) -> str | None:
+def _participation(filter_: Filter, cost: Loss, *, is_standalone: bool) -> str | None:
     """Which units would take part, under individual accounting: a function of the ledger alone."""
-    if not isinstance(filter_, WorstCaseFilter):
+    if not filter_.is_individual:
         return None
     if is_standalone:
         return (

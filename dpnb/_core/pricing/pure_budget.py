@@ -15,7 +15,7 @@ def refuse_in_pure_dp(budget: Budget | NoBudget, description: str) -> None:
     BudgetExceeded
         If the budget is in pure DP.
     """
-    if isinstance(budget, Budget) and not budget.loss:
+    if budget.is_pure:
         raise BudgetExceeded(
             f"{description}: has Gaussian noise, and the budget is in pure DP; use session.above_threshold(...), or "
             ".top(k) or .idxmax() of a count, or a session with dpnb.Budget(epsilon, delta, pure_epsilon); nothing was "

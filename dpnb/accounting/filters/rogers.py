@@ -6,16 +6,19 @@ import math
 import sys
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Self
 
+from dpnb.accounting.budget import Budget
+from dpnb.accounting.conversions import epsilon_of_gdp
 from dpnb.accounting.conversions.directed import checked_delta
 from dpnb.accounting.convert import own_epsilon_delta
+from dpnb.accounting.delta_split import split_loss
 from dpnb.accounting.doubles import LEAST_FAILURE, MARGIN, log_inverse
-from dpnb.accounting.exact import Number, binary_down, decimal_down, decimal_up, exact, positive, shown
-from dpnb.accounting.filters.protocol import refusal
-from dpnb.accounting.frozen import Frozen
+from dpnb.accounting.exact import Number, binary_down, decimal_down, decimal_up, display_up, exact, positive, shown
+from dpnb.accounting.filters.protocol import Filter, of_budget, refusal
 from dpnb.accounting.losses import ApproxDP, Loss
 from dpnb.copying import safe_repr
-from dpnb.errors import BudgetExceeded, InvalidValueError
+from dpnb.errors import BudgetExceeded, ConversionError, InvalidValueError
 
 __all__ = ["MAX_DELTA", "RogersFilter", "mean_loss"]
 
@@ -81,7 +84,7 @@ def _terms(epsilon: Number, delta: Number, *, pure: bool) -> RogersConstants:
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class RogersFilter(Frozen):
+class RogersFilter(Filter):
     """Admits (epsilon, delta)-DP losses while K <= epsilon and the sum of their deltas is at most half of delta.
 
     Rogers et al. 2016, Theorem 5.1.  With S the sum of epsilon_i^2 and M that of epsilon_i (e^epsilon_i - 1)/2::
@@ -130,6 +133,17 @@ class RogersFilter(Frozen):
     (True, 147)
     """
 
+    name = "rogers"
+    label = "Rogers"
+    theorem = (
+        "Rogers et al. 2016, Theorem 5.1: K of each answer's own epsilon; a quarter of epsilon or more from the start"
+    )
+    interleaving_obstacle = None
+    partition_obstacle = (
+        "the filter of Rogers et al. has no rule for charging the largest part alone, since it bounds no sum; use "
+        "another filter, or query the parts without a partition"
+    )
+    counted_filters = ("rogers", "basic", "gdp", "zcdp", "rdp", "approx-dp")
     terms: RogersConstants
     squares: Fraction
     means: int
@@ -137,6 +151,49 @@ class RogersFilter(Frozen):
 
     def __init__(self, epsilon: Number, delta: Number, *, pure: bool = False) -> None:
         self._set(terms=_terms(epsilon, delta, pure=bool(pure)), squares=_ZERO, means=0, deltas=_ZERO)
+
+    @classmethod
+    def from_budget(cls, budget: Budget) -> Self:
+        """The filter that enforces a declared budget, of half of whose delta each answer has a part.
+
+        Parameters
+        ----------
+        budget : Budget
+            In epsilon and delta.
+        """
+        return cls(*cls._epsilon_delta(budget))
+
+    def with_budget(self, budget: Loss) -> Self:
+        """The same filter before the first loss: its constants follow from its epsilon and delta.
+
+        Parameters
+        ----------
+        budget : Loss
+            The same budget.
+
+        Raises
+        ------
+        ConversionError
+            It is another budget.
+        """
+        if budget != self.budget:
+            raise ConversionError(f"budget: must be {self.budget!r}, got {budget!r}; make a new filter instead")
+        return self._changed(squares=_ZERO, means=0, deltas=_ZERO)
+
+    @property
+    def shared_delta(self) -> Fraction:
+        """The delta that is divided among the answers: half of it."""
+        return self.terms.deltas
+
+    @property
+    def guarantee(self) -> str:
+        """What is guaranteed, for example ``K within 1``."""
+        return f"K within {display_up(decimal_up(self.budget.epsilon))}"
+
+    @property
+    def spent_words(self) -> str:
+        """K and its bound."""
+        return of_budget("K", decimal_up(self.spent.epsilon), decimal_down(self.budget.epsilon))
 
     @property
     def budget(self) -> ApproxDP:
@@ -161,10 +218,38 @@ class RogersFilter(Frozen):
             f"{decimal_down(self.terms.deltas)!r}"
         )
 
-    def _holds(self, epsilon: Fraction, times: Fraction) -> bool:
-        """Whether K of `times` losses of one epsilon, not necessarily a whole number, is within the bound."""
-        means = math.ceil(times * _in_smallest(mean_loss(epsilon)))
-        return self.terms.fits(times * epsilon**2, means, _ZERO)
+    def to_filter_loss(self, loss: Loss) -> ApproxDP:
+        """The loss as (epsilon, delta)-DP; a GDP, ZCDP or RDP must be converted first.
+
+        Parameters
+        ----------
+        loss : Loss
+            The loss of one release.
+        """
+        return ApproxDP.of(*own_epsilon_delta(loss))
+
+    def after_repeated(self, loss: Loss, count: int) -> RogersFilter:
+        """The filter after `count` equal losses; refused like `step`."""
+        return self.step(loss, count)
+
+    def loss_of_release(self, loss: Loss) -> Loss:
+        """A Gaussian release as :func:`~dpnb.accounting.delta_split.equivalent_epsilon_delta`."""
+        return split_loss(loss, self, self.shared_delta)
+
+    def split(self, mu_squared: Fraction, n: Fraction, slack: Fraction) -> ApproxDP:
+        """The loss of one of `n` equal releases; see :class:`~dpnb.accounting.delta_split.CountsEpsilons`."""
+        return ApproxDP(epsilon_of_gdp(mu_squared, slack / n), slack / n)
+
+    def admits_split(self, mu_squared: Fraction, n: Fraction, slack: Fraction) -> bool:
+        """Whether K of `n` such losses, not necessarily a whole number, is within the bound."""
+        epsilon = exact(epsilon_of_gdp(mu_squared, slack / n))
+        means = math.ceil(n * _in_smallest(mean_loss(epsilon)))
+        return self.terms.fits(n * epsilon**2, means, _ZERO)
+
+    def roughly_admits(self, n: float, epsilon: float) -> bool:
+        """Whether `n` losses with this epsilon are within the bound, in doubles."""
+        means = int(n * mean_loss(Fraction(epsilon)) * 2.0**52) << 1022
+        return self.terms.k(Fraction(n) * Fraction(epsilon) ** 2, means) <= float(self.terms.epsilon)
 
     def admits(self, loss: Loss) -> bool:
         """Whether `step` would accept the loss.

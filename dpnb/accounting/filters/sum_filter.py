@@ -17,13 +17,12 @@ from typing import Generic, Self, TypeVar
 from dpnb.accounting.conversions.directed import checked_delta
 from dpnb.accounting.convert import good_delta
 from dpnb.accounting.exact import Number, decimal_down, decimal_up
-from dpnb.accounting.filters.protocol import refusal
-from dpnb.accounting.frozen import Frozen
+from dpnb.accounting.filters.protocol import Filter, of_budget, refusal
 from dpnb.accounting.losses import Loss
 from dpnb.copying import safe_repr
 from dpnb.errors import BudgetExceeded, ConversionError, InvalidValueError
 
-__all__ = ["SumFilter"]
+__all__ = ["SumFilter", "least_left", "share_of", "times_within"]
 
 Parts = tuple[Fraction, ...]
 
@@ -32,14 +31,14 @@ _ZERO = Fraction(0)
 
 
 @lru_cache(maxsize=1024)
-def _share(parts: Parts, budget: Parts) -> float:
+def share_of(parts: Parts, budget: Parts) -> float:
     """The largest share that a part takes of its budget, rounded up."""
     shares = [part / whole if whole else math.inf for part, whole in zip(parts, budget, strict=True) if part]
     return max((decimal_up(share) if isinstance(share, Fraction) else share for share in shares), default=0.0)
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class SumFilter(Frozen, Generic[L]):
+class SumFilter(Filter, Generic[L]):
     """Admits losses while every part of their sum is within the budget; base class of all filters but RogersFilter.
 
     Attributes
@@ -58,6 +57,8 @@ class SumFilter(Frozen, Generic[L]):
 
     budget: L
     spent: L
+    measure = "epsilon"
+    adds_up = True
 
     def to_filter_loss(self, loss: Loss) -> L:
         """The loss converted to the kind that this filter counts.
@@ -72,11 +73,6 @@ class SumFilter(Frozen, Generic[L]):
         ConversionError
             No theorem allows the conversion.
         """
-        raise NotImplementedError
-
-    @property
-    def rule(self) -> str:
-        """The rule that the filter enforces, in words."""
         raise NotImplementedError
 
     def guaranteed_epsilon(self, delta: Number) -> float:
@@ -157,9 +153,7 @@ class SumFilter(Frozen, Generic[L]):
 
         The headroom of a budget of 0 is 0; a delta of 0 is not counted.
         """
-        pairs = zip(self.budget.names, self.spent.parts, self.budget.parts, strict=True)
-        shares = [1 - spent / budget if budget else _ZERO for name, spent, budget in pairs if budget or name != "delta"]
-        return decimal_down(min(shares))
+        return least_left(self.budget.names, self.spent.parts, self.budget.parts)
 
     def budget_fraction(self, loss: Loss) -> float:
         """The share of the whole budget that `loss` takes, rounded up; above 1 or infinite for one that never fits.
@@ -180,7 +174,7 @@ class SumFilter(Frozen, Generic[L]):
         >>> GDPFilter(mu=1).budget_fraction(GDP("0.5"))
         0.25
         """
-        return _share(self.to_filter_loss(loss).parts, self.budget.parts)
+        return share_of(self.to_filter_loss(loss).parts, self.budget.parts)
 
     def affordable(self) -> Loss:
         """The exact remainder: `step` admits it, and no loss that is larger in any part.
@@ -212,9 +206,22 @@ class SumFilter(Frozen, Generic[L]):
         >>> GDPFilter(mu=1).max_repetitions(GDP("0.1"))
         100
         """
-        left = (self.budget - self.spent).parts
-        cost = self.to_filter_loss(loss).parts
-        return min((int(rest // part) for rest, part in zip(left, cost, strict=True) if part), default=None)
+        return times_within((self.budget - self.spent).parts, self.to_filter_loss(loss).parts)
+
+    @property
+    def mu_squared_left(self) -> Fraction | None:
+        """What is left, as mu squared of one Gaussian release."""
+        return (self.budget - self.spent).noise_mu_squared
+
+    @property
+    def partition_obstacle(self) -> str | None:
+        """None: the sum is bounded in each component separately."""
+        return None
+
+    @property
+    def spent_words(self) -> str:
+        """The first component of the sum and of the budget."""
+        return of_budget(self.measure, decimal_up(self.spent.parts[0]), decimal_down(self.budget.parts[0]))
 
     @safe_repr
     def __repr__(self) -> str:
@@ -262,6 +269,26 @@ class SumFilter(Frozen, Generic[L]):
             loss=loss.format(up=True),
             left=left.format(up=False, with_delta=with_delta),
             headroom=self.headroom,
-            anything=all(part for part, whole in zip(left.parts, self.budget.parts, strict=True) if whole)
-            and any(self.budget.parts),
+            anything=self._is_anything_left,
         )
+
+    @property
+    def _is_anything_left(self) -> bool:
+        """Whether any loss above 0 is still admitted, apart from a delta alone."""
+        left = self.budget - self.spent
+        named = zip(left.names, left.parts, self.budget.parts, strict=True)
+        rest = [part for name, part, whole in named if whole and name != "delta"]
+        return all(rest) if rest else bool(left.delta)
+
+
+def times_within(left: Parts, cost: Parts) -> int | None:
+    """How often a cost is within what is left; None if it is 0."""
+    return min((int(rest // part) for rest, part in zip(left, cost, strict=True) if part), default=None)
+
+
+def least_left(names: tuple[str, ...], spent: Parts, budget: Parts) -> float:
+    """The smallest share that is left, rounded down; a delta of 0 is not counted."""
+    pairs = zip(names, spent, budget, strict=True)
+    return decimal_down(
+        min(1 - part / whole if whole else _ZERO for name, part, whole in pairs if whole or name != "delta")
+    )

@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import ClassVar, Literal, Protocol, Self, runtime_checkable
 
-from dpnb.accounting.exact import decimal_up
+from dpnb.accounting.exact import decimal_up, display_up
 from dpnb.accounting.frozen import Frozen
 from dpnb.accounting.losses import Loss
 from dpnb.copying import safe_repr
@@ -52,6 +52,11 @@ class Odometer(Protocol):
         """
         ...
 
+    @property
+    def words(self) -> str:
+        """The reading in few words; the bound is finite."""
+        ...
+
     def statement(self) -> str:
         """The reading in words, with its numbers."""
         ...
@@ -62,6 +67,16 @@ class OdometerState(Frozen):
     """Base class of all odometers."""
 
     measure: ClassVar[str]
+
+    @property
+    def bound(self) -> float:
+        """The current bound, rounded up."""
+        raise NotImplementedError
+
+    @property
+    def words(self) -> str:
+        """The reading in few words, for example ``mu 0.5``; the bound is finite."""
+        return f"{self.measure} {display_up(self.bound)}"
 
     def step(self, loss: Loss) -> Self:
         """The odometer after `loss`.

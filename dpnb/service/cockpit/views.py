@@ -15,7 +15,6 @@ from dpnb.accounting.losses import PureGDP
 from dpnb.errors import DpnbError, printable
 from dpnb.ledger import node_of
 from dpnb.render.amounts import limit_words, spent_words
-from dpnb.render.numbers import format_cost_up
 from dpnb.service.acts import audit_page, words_of
 from dpnb.service.app import ServedTable
 from dpnb.service.opening import OpenTable
@@ -192,7 +191,7 @@ def _moments(table: OpenTable) -> list[protocol.Moment]:
             moments.append(protocol.Moment(id=0, time=first, spent=spent, text=NOTHING_YET))
             continue
         actor = "" if charge.origin is None else f"{printable(charge.origin.actor)}: "
-        cost = format_cost_up(charge.loss) if charge.loss else "free"
+        cost = charge.loss.words if charge.loss else "free"
         text = f"{charge.id}. {actor}{printable(words_of(table.session._core.account, charge))} ({cost})"
         moments.append(protocol.Moment(id=charge.id, time=charge.time, spent=spent, text=text))
     return moments

@@ -20,7 +20,7 @@ from dpnb.accounting.losses import Loss
 from dpnb.errors import PlanError, printable
 from dpnb.ledger import ROOT, Charge, parent_launch, refuse_unreadable
 from dpnb.ledger.charge import ABOUT_BUDGET, COMPARISON, LAUNCH, RELEASE, SELECTION
-from dpnb.render.numbers import format_cost_up, format_percent_up
+from dpnb.render.numbers import format_percent_up
 from dpnb.results.report_parts import Act, Mechanism, Release, Status
 
 REQUESTS = (RELEASE, COMPARISON, SELECTION, LAUNCH)
@@ -86,7 +86,7 @@ def _status(charge: Charge) -> Status:
 
 
 def _loss(loss: Loss) -> str:
-    return printable(format_cost_up(loss)) if loss else FREE
+    return printable(loss.words) if loss else FREE
 
 
 def _share(share: float, of_reserve: Fraction) -> str | None:
