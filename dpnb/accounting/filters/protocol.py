@@ -73,9 +73,6 @@ class Filter(Frozen):
     records_charge: ClassVar[bool] = False
     """Whether it is written down what a loss without Gaussian noise was charged, since that depended on what was left;
     such charges are in mu squared, delta and epsilon."""
-    counted_filters: ClassVar[tuple[str, ...]] = ()
-    """The names of the filters whose guarantee a theorem converts into this filter's kind of loss, the first by
-    default: a sub-session may have one of them."""
 
     adds_up: ClassVar[bool] = False
     """Whether a sum of Gaussian losses is admitted precisely if each of them is in turn."""
@@ -212,6 +209,11 @@ class Filter(Frozen):
                 "'approx-dp', or give the groups' keys"
             )
         return budget.epsilon, budget.delta - budget.discovery_delta
+
+    @property
+    def counted_filters(self) -> tuple[str, ...]:
+        """The names of the filters whose guarantee this filter can count, by a theorem: those of sub-sessions."""
+        return ()
 
     @property
     def shared_delta(self) -> Fraction | None:

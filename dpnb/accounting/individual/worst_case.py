@@ -42,6 +42,7 @@ class WorstCaseFilter(SumFilter[Any]):
     (True, False, True)
     """
 
+    name = "individual"
     is_individual = True
     adds_up = False  # it stays at the budget
     each: SumFilter[Any]  # the filter of each unit, before its first loss
@@ -117,6 +118,11 @@ class WorstCaseFilter(SumFilter[Any]):
         return self.each.interleaving_obstacle
 
     @property
+    def counted_filters(self) -> tuple[str, ...]:
+        """Those of the filter of each unit."""
+        return self.each.counted_filters
+
+    @property
     def label(self) -> str:
         """The name of the filter of each unit."""
         return self.each.label
@@ -135,6 +141,14 @@ class WorstCaseFilter(SumFilter[Any]):
     def spent_words(self) -> str:
         """The worst case, in the measure of the filter of each unit."""
         return self.each._changed(spent=self.spent).spent_words
+
+
+class WorstCaseGDPFilter(WorstCaseFilter):
+    """The worst case under a budget in Gaussian differential privacy."""
+
+
+class WorstCaseZCDPFilter(WorstCaseFilter):
+    """The worst case under a budget in zero-concentrated differential privacy."""
 
 
 def worst_case_filter(filter_: object) -> WorstCaseFilter:
@@ -163,7 +177,7 @@ def worst_case_filter(filter_: object) -> WorstCaseFilter:
     Fraction(1, 1)
     """
     if isinstance(filter_, GDPFilter | ZCDPFilter):
-        new = object.__new__(WorstCaseFilter)
+        new = object.__new__(WorstCaseGDPFilter if isinstance(filter_, GDPFilter) else WorstCaseZCDPFilter)
         new._set(each=filter_)
         return new._started()
     raise InvalidValueError(

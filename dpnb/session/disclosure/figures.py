@@ -36,7 +36,8 @@ def guarantee_of(account: Accountant, metadata: LedgerMetadata) -> Guarantee:
     """What was promised."""
     guarantee, unit = account.guarantee, printable(metadata.tables.words)
     budget, reserve = guarantee.budget, guarantee.budget.pure_epsilon
-    epsilon, delta = (reserve, Fraction(0)) if budget.is_pure else (budget.epsilon, budget.delta)
+    epsilon = reserve if budget.is_pure else budget.epsilon
+    delta = Fraction(0) if budget.is_pure else None if epsilon is None else budget.delta
     words = describe_guarantee(guarantee, unit)
     if not guarantee.has_budget:
         words = words.replace("None in advance", "There is no guarantee in advance", 1)
