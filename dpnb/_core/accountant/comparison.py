@@ -1,7 +1,9 @@
-"""The state of every filter and odometer after the same history, for comparison.
+"""Filters and odometers after the same history: those of a session, or all of them, for comparison.
 
-This is for display only: no decision depends on it.  Each filter enforces the session's budget by its own theorem and
-is given the session's releases; a filter that would have refused a release stays at that refusal.
+A session counts each loss by its own filter and by one odometer.  All others are for display only: they are computed
+from the rows of the ledger when they are shown, and no decision depends on them.  Each of these filters enforces the
+session's budget by its own theorem and is given the session's releases; a filter that would have refused a release
+stays at that refusal.
 """
 
 from __future__ import annotations
@@ -42,7 +44,7 @@ from dpnb.accounting.partition_cost import NO_PARTS, PartRef, PartSums
 from dpnb.errors import BudgetExceeded, ConversionError, InvalidValueError
 from dpnb.ledger import ChargeSummary
 
-__all__ = ["EPSILON_ODOMETERS", "ChargeBatch", "FilterComparison", "FilterState", "partition_cost", "step_filter"]
+__all__ = ["EPSILON_ODOMETERS", "ChargeBatch", "FilterComparison", "FilterState", "partition_cost"]
 
 Steps = TypeVar("Steps", AnyFilter, Odometer)
 
@@ -110,28 +112,27 @@ class FilterState:
     parts: PartSums = NO_PARTS
     refused_at: int | None = None
 
-    def after(
-        self,
-        charge_id: int,
-        loss: Loss,
-        path: Sequence[PartRef],
-        *,
-        is_enforced: bool = False,
-        charged: PureGDP | None = None,
-    ) -> FilterState:
-        """The state after the next row; unchanged after a refusal.
-
-        `charged` is what the enforced filter was charged, if the row says so.
-        """
+    def after(self, charge_id: int, loss: Loss, path: Sequence[PartRef]) -> FilterState:
+        """The state after the next row; unchanged after a refusal."""
         if self.refused_at is not None:
             return self
         try:
-            guarantee = self.guarantee
-            counted = guarantee.recorded_loss(loss, charged) if is_enforced else guarantee.to_filter_loss(loss)
-            (filter_, parts), _ = step_filter(self.filter, self.parts, path, counted)
-            return replace(self, filter=filter_, parts=parts)
+            return self.stepped(self.guarantee.to_filter_loss(loss), path)[0]
         except (BudgetExceeded, ConversionError):
             return replace(self, refused_at=charge_id)
+
+    def stepped(self, loss: Loss, path: Sequence[PartRef]) -> tuple[FilterState, Loss]:
+        """The state after a loss, and the cost that the filter counted.
+
+        Raises
+        ------
+        BudgetExceeded
+            If the filter refuses the loss.
+        ConversionError
+            If the filter cannot count the loss, or not in parts.
+        """
+        parts, cost = partition_cost(self.filter, self.parts, path, loss)
+        return replace(self, filter=self.filter.step(cost), parts=parts), cost
 
     def after_batch(self, batch: ChargeBatch) -> FilterState:
         """The state after all rows of a batch.
@@ -160,7 +161,9 @@ class FilterState:
 
 @dataclass(frozen=True)
 class FilterComparison:
-    """Every filter and odometer after the rows of the ledger up to number `last_id`.
+    """The enforced filter and one odometer, or all of them, after the rows of the ledger up to number `last_id`.
+
+    They are one value, so that an interrupt never leaves one of them a charge ahead of another.
 
     Parameters
     ----------
@@ -171,6 +174,7 @@ class FilterComparison:
         absent.
     odometers : mapping of str to Odometer
         The odometers by name.  Their parameters follow from the guarantee, so they were fixed before the first answer.
+        An odometer is absent after the first loss that its theorem does not cover.
     last_loss : Loss or None
         The last loss that is not zero.
     last_id : int
@@ -191,8 +195,13 @@ class FilterComparison:
     converted: GDP = GDP(0)  # noqa: RUF009  (frozen)
 
     @classmethod
+    def of_session(cls, own: PrivacyGuarantee, mixture: MixtureOdometer) -> FilterComparison:
+        """The session's filter and odometer alone, before the first row."""
+        return cls(own.filter_name, {own.filter_name: FilterState(own, own.initial_filter)}, {"mixture": mixture})
+
+    @classmethod
     def initial(cls, own: PrivacyGuarantee, mixture: MixtureOdometer, public_size: int | None) -> FilterComparison:
-        """The state before the first row.
+        """All filters and odometers before the first row.
 
         Parameters
         ----------
@@ -215,48 +224,57 @@ class FilterComparison:
         return cls(own.filter_name, states, _odometers(own, mixture, states, public_size))
 
     @property
+    def own(self) -> FilterState:
+        """The enforced filter."""
+        return self.states[self.enforced]
+
+    @property
     def accumulator(self) -> SpentAccumulator:
         """The accumulator of what the enforced filter has counted.
 
         Under the GDP filter a pure-DP launch is charged what it takes from the budget that is left.  That is too little
         for other budgets, so here such a launch is converted to GDP, whatever is left.
         """
-        own = self.states[self.enforced].filter
+        own = self.own.filter
         if isinstance(own, GDPResidueFilter | GDPReserveFilter):
             return SpentAccumulator.from_loss(self.converted)
         return SpentAccumulator(own)
 
     def after(
-        self, charge_id: int, loss: Loss, path: Sequence[PartRef] | None = (), charged: PureGDP | None = None
-    ) -> FilterComparison:
-        """The state after the next row; a row with the path None is not counted here.
+        self, charge_id: int, loss: Loss, path: Sequence[PartRef] = (), charged: PureGDP | None = None
+    ) -> tuple[FilterComparison, Loss]:
+        """The state after the next row, and its cost for the enforced filter.
 
         `charged` is what a GDP filter was charged, if the row says so.
+
+        Raises
+        ------
+        BudgetExceeded, ConversionError
+            If the enforced filter refuses the row, or cannot count it: nothing that dpnb has charged.
         """
-        if path is None:
-            return replace(self, last_id=charge_id)
+        before = self.own.filter
+        own, cost = self.own.stepped(self.own.guarantee.recorded_loss(loss, charged), path)
         states = {
-            name: state.after(charge_id, loss, path, is_enforced=name == self.enforced, charged=charged)
+            name: own if name == self.enforced else state.after(charge_id, loss, path)
             for name, state in self.states.items()
         }
+        updated = replace(self, states=states, last_loss=loss or self.last_loss, last_id=charge_id)
         converted = self.converted if path else self.converted + _converted(loss)
-        before, after = self.states[self.enforced].filter, states[self.enforced].filter
-        updated = replace(self, states=states, last_loss=loss if loss else self.last_loss, last_id=charge_id)
-        if isinstance(before, WorstCaseFilter) and isinstance(after, WorstCaseFilter):
+        if isinstance(before, WorstCaseFilter):
             # No unit has spent more than the worst case up to the budget, and every odometer increases with the loss.
             # So the reading at that sum is valid for each unit, although some units pay later.
-            return replace(updated, odometers=dict(self._stepped(after.spent - before.spent)), converted=converted)
-        if not path:
-            return replace(updated, odometers=dict(self._stepped(loss)), converted=converted)
-        return updated._with_part(loss, path)
+            loss, path = own.filter.spent - before.spent, ()
+        if path:
+            return updated._with_part(loss, path), cost
+        return replace(updated, odometers=dict(self._stepped(loss)), converted=converted), cost
 
     def after_batch(self, batch: ChargeBatch) -> FilterComparison:
         """The state after all rows of a batch; equal to that of `after` for each row in turn."""
-        own = self.states[self.enforced].filter
+        own = self.own.filter
         if isinstance(own, WorstCaseFilter) and not (isinstance(own.budget, GDP) and own.admits_all_units(batch.total)):
             comparison = self
             for charge_id, loss in batch.rows:
-                comparison = comparison.after(charge_id, loss)
+                comparison, _ = comparison.after(charge_id, loss)
             return comparison
         states = {name: state.after_batch(batch) for name, state in self.states.items()}
         odometers: dict[str, Odometer] = {}
@@ -326,22 +344,6 @@ def _step_repeatedly(counter: Steps, loss: Loss, count: int) -> Steps:
     if isinstance(counter, RogersFilter | RogersOdometer):
         return counter.step(loss, count)
     return counter.step(loss.with_parts(tuple(count * part for part in loss.parts)))
-
-
-def step_filter(
-    filter_: AnyFilter, parts: PartSums, path: Sequence[PartRef], loss: Loss
-) -> tuple[tuple[AnyFilter, PartSums], Loss]:
-    """A filter and the sums of parts after a loss, and the cost that the filter counted.
-
-    Raises
-    ------
-    BudgetExceeded
-        If the filter refuses the loss.
-    ConversionError
-        If the filter cannot count the loss, or not in parts.
-    """
-    parts, cost = partition_cost(filter_, parts, path, loss)
-    return (filter_.step(cost), parts), cost
 
 
 def partition_cost(filter_: AnyFilter, parts: PartSums, path: Sequence[PartRef], loss: Loss) -> tuple[PartSums, Loss]:
