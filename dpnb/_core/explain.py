@@ -38,7 +38,7 @@ def of_session(core: SessionCore, spent: str, mechanisms: list[dict[str, Any]]) 
         The interactive mechanisms of the session, as the panel shows them.
     """
     account = core.account
-    comparison, guarantee, filter_ = account.comparison, account.guarantee, account.filter
+    guarantee, filter_, last_loss = account.guarantee, account.filter, account.last_loss
     facts = [
         ("the guarantee", describe_guarantee(guarantee, core.tables.words)),
         ("the filter", _enforcement(account, spent) if guarantee.has_budget else NOTHING_REFUSED.format(spent)),
@@ -54,12 +54,12 @@ def of_session(core: SessionCore, spent: str, mechanisms: list[dict[str, Any]]) 
             "answer. (The mixture odometer, chosen when the ledger was created.)"
         )
     facts.append(("so far, at any moment", reading))
-    inside = f"{core.statement_prefix}{comparison.accumulator.statement()}"
+    inside = f"{core.statement_prefix}{account.accumulator.statement()}"
     facts.append(("so far, against a budget", f"{inside} This does not apply to a moment chosen because of an answer."))
-    if comparison.last_loss is not None and takes_part is None and guarantee.has_budget:
-        times = filter_.max_repetitions(guarantee.to_filter_loss(comparison.last_loss)) or 0
+    if last_loss is not None and takes_part is None and guarantee.has_budget:
+        times = filter_.max_repetitions(guarantee.to_filter_loss(last_loss)) or 0
         more = f"{times:,} more quer{'y' if times == 1 else 'ies'} like the last one"
-        facts.append(("what is left", f"{more}, each {cost_text(account, comparison.last_loss)}."))
+        facts.append(("what is left", f"{more}, each {cost_text(account, last_loss)}."))
     facts += [(f"{one['kind']} {one['name']}", f"{one['state']}: {one['text']}") for one in mechanisms]
     facts.append(
         ("what is free", "Writing and previewing queries, repeating a request, arithmetic with answers, and explain().")

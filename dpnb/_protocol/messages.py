@@ -36,7 +36,7 @@ class LogChunk(Record, frozen=True):
         Oldest first.
     """
 
-    version: Literal[11]
+    version: Literal[12]
     process_id: str
     session: str
     start: Count
@@ -58,6 +58,21 @@ class RequestLog(msgspec.Struct, frozen=True, tag="request_log", tag_field="meth
     """
 
     session: str
+
+
+class Compare(msgspec.Struct, frozen=True, tag="compare", tag_field="method"):
+    """A page shows all filters and odometers of a session, which the next snapshots then contain; or no longer does.
+
+    Parameters
+    ----------
+    session : str
+        Id of the session.
+    is_shown : bool
+        Whether they are shown.
+    """
+
+    session: str
+    is_shown: bool
 
 
 class FollowLedgers(msgspec.Struct, frozen=True, tag="follow_ledgers", tag_field="method"):
@@ -172,7 +187,9 @@ class AskCurator(msgspec.Struct, frozen=True, tag="ask_curator", tag_field="meth
     id: str
 
 
-PanelRequest = RequestSnapshot | RequestLog | FollowLedgers | CellScheduled | CellStarted | CellEnded | Reconnect
+PanelRequest = (
+    RequestSnapshot | RequestLog | Compare | FollowLedgers | CellScheduled | CellStarted | CellEnded | Reconnect
+)
 """What the Lab extension sends to the kernel."""
 
 PickerRequest = Refresh | Release | ReleaseCount | AskCurator | Reconnect

@@ -12,7 +12,7 @@ from dpnb._protocol.connection import Connection
 from dpnb._protocol.timeline import Timeline
 from dpnb._protocol.types import Count, Proportion, Record
 
-VERSION: Final = 11
+VERSION: Final = 12
 """Of the snapshot; raised when a field is renamed, removed or changes its meaning."""
 
 ODOMETERS_PAUSED: Final = "odometers-paused"
@@ -335,9 +335,13 @@ class Session(Record, frozen=True):
         Id of the filter that is enforced; "none" without a budget.
     gauges : list of Gauge
     filters : list of Filter
+        The enforced one; after `Compare`, the others too.  Empty without a budget.
     odometers : list of Odometer
+        The session's own; after `Compare`, the others too, as in the timeline.
     odometers_paused : str or None
         Why the time-uniform odometers pause; None while they do not.
+    is_compared : bool
+        Whether the others are included, or there are none to be computed.
     participation : str or None
         Which units take part, under individual accounting; None under worst-case accounting.
     mechanisms : list of Mechanism
@@ -378,6 +382,7 @@ class Session(Record, frozen=True):
     filters: list[Filter]
     odometers: list[Odometer]
     odometers_paused: str | None
+    is_compared: bool
     participation: str | None
     mechanisms: list[Mechanism]
     spent: str
@@ -411,7 +416,7 @@ class Snapshot(Record, frozen=True):
         Of refusals and warnings.
     """
 
-    version: Literal[11]
+    version: Literal[12]
     process_id: str
     seq: Count
     time: str

@@ -191,6 +191,11 @@ class ChargeSummary(msgspec.Struct, frozen=True, gc=False):
     origin: RequestOrigin | None = None
     time: str | None = None
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether it has a loss of Gaussian noise without a delta, and is no launch, act or request for budget."""
+        return self.launch is None and is_gaussian(self.loss) and not self.loss.delta
+
 
 _SummaryFields = tuple[str, str, str, Loss, str | None, Mapping[str, Any] | None, PureGDP | None, RequestOrigin | None]
 

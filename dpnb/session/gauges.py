@@ -135,7 +135,7 @@ def _accumulator_scale(odometer: Odometer, account: Accountant) -> tuple[float, 
     """
     filter_ = account.filter
     if filter_.records_charge:
-        counted, left = account.comparison.converted.mu_squared, filter_.mu_squared_left or 0
+        counted, left = account.sync().counted.converted.mu_squared, filter_.mu_squared_left or 0
         full = counted + left
         return float(counted / full) if full else 0.0, f"{display_up(decimal_sqrt_up(full))}-GDP"
     return 1 - filter_.headroom, account.guarantee.filter_guarantee

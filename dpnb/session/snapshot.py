@@ -67,8 +67,10 @@ class HasCore(Protocol):
     def _mechanisms(self) -> Any: ...
 
 
-def snapshot(session: HasCore) -> protocol.Session:
+def snapshot(session: HasCore, *, compared: bool = False) -> protocol.Session:
     """The state of a session, a sub-session or a part.
+
+    If `compared`, with the filters and odometers that are computed for comparison alone.
 
     Raises
     ------
@@ -77,7 +79,7 @@ def snapshot(session: HasCore) -> protocol.Session:
     """
     core = session._core
     account, log = core.account, core.releases.log
-    filter_, odometer, comparison = account.filter, account.odometer, account.comparison
+    filter_, odometer, comparison = account.filter, account.odometer, account.compared(everything=compared)
     headroom, paused, spent = headroom_gauge(account), account.paused, percent_spent(filter_)
     reserve = reserve_gauge(account)
     return protocol.Session(
@@ -99,13 +101,14 @@ def snapshot(session: HasCore) -> protocol.Session:
         filters=[_filter(one, comparison) for one in comparison.states.values() if one.guarantee.has_budget],
         odometers=[_odometer(name, one, paused, core.statement_prefix) for name, one in comparison.odometers.items()],
         odometers_paused=paused,
+        is_compared=compared,
         participation=participation.participation_description(account),
         mechanisms=[_mechanism(**one) for one in session._mechanisms.told()],
         spent=spent,
         spent_loss=describe_spent(filter_, account.budget) if account.guarantee.has_budget else NO_LIMIT,
         ledger=core.account.ledger.short_name,
         next_steps=[] if log.count else [protocol.NextStep(**step) for step in next_steps(core)],
-        timeline=_timeline(account, log, comparison),
+        timeline=_timeline(account, log, comparison, compared=compared),
         n_requests=log.count,
         log=[log_entry(one) for one in log.latest(RELEASES_SHOWN)],
         cell_costs=[
@@ -206,6 +209,7 @@ def unreadable_snapshot(session: HasCore, error: DpnbError) -> protocol.Session:
         filters=[],
         odometers=[],
         odometers_paused=None,
+        is_compared=True,
         participation=None,
         mechanisms=[],
         spent="spending unknown",
@@ -301,14 +305,14 @@ def _headlines(
     if remaining.kind == "no-budget":  # what is reported is shown instead
         words = {"odometer": words["odometer"], "spent": spent}
     elif comparison.last_loss is not None:
-        times = comparison.states[comparison.enforced].max_repetitions(comparison.last_loss)
+        times = comparison.own.max_repetitions(comparison.last_loss)
         words["max_repetitions"] = f"{times:,} more like the last"
     return [protocol.Headline(id=name, text=text) for name, text in words.items()]
 
 
-def _timeline(account: Accountant, log: RequestLog, comparison: FilterComparison) -> Timeline:
+def _timeline(account: Accountant, log: RequestLog, comparison: FilterComparison, *, compared: bool) -> Timeline:
     """Budget and odometers after each request, with the limits of the guarantee."""
-    points = account.timeline.thinned(POINTS_SHOWN)
+    points = account.timeline(compared=compared).thinned(POINTS_SHOWN)
     own = comparison.enforced
     # Odometers that add epsilons are far above the others: they are drawn only under such a filter.
     names = [

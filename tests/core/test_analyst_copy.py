@@ -146,7 +146,7 @@ def accounts(ledger: Ledger, number: dict[int, int]) -> list[dict[str, Any]]:
     launches = whole.tree.sync()
     sessions = [whole, *(whole.for_sub_session(one) for one in launches.values() if one.kind == "sub-session")]
     for account in sessions:
-        state, comparison = account.sync(), account.comparison
+        state, comparison = account.sync(), account.compared()
         found.append(
             {
                 "node": local(account.root_node, number),

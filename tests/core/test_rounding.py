@@ -187,7 +187,7 @@ def odometer(session: dpnb.Session) -> None:
     session.frame.count().release(mu=MU)
     bound = exact(session.odometer.bound)
     assert slightly_above(figure("at most #,", session.odometer.statement()), bound)
-    for name, line in session._core.account.comparison.odometers.items():
+    for name, line in session._core.account.compared().odometers.items():
         if math.isfinite(line.bound) and line.bound:
             assert slightly_above(figure("(?:at most|at least) (?:mu |rho )?#", line.statement()), exact(line.bound)), (
                 name

@@ -5,7 +5,6 @@ Nothing but one entry in the registry makes it known to dpnb.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Self
 
@@ -71,9 +70,9 @@ NEW: list[type[Filter]] = [HalfGDPFilter, SimpleZCDPFilter, CautiousFilter]
 
 
 @pytest.fixture(params=NEW, ids=lambda each: each.name)
-def filter_(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Filter]]:
+def filter_(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> type[Filter]:
     monkeypatch.setitem(FILTERS, request.param.name, request.param)
-    yield request.param
+    return request.param  # type: ignore[no-any-return]
 
 
 def opened(filter_: type[Filter], ledger: Path, **changes: object) -> dpnb.Session:
@@ -150,7 +149,7 @@ def test_ledger_is_opened_again_and_audited(filter_: type[Filter], tmp_path: Pat
 def test_other_filters_are_compared_with_it(filter_: type[Filter], tmp_path: Path) -> None:
     session = opened(filter_, tmp_path / "clinic.dpnb")
     session.frame["x"].sum().release(share="0.5")
-    states = session._core.account.comparison.states
+    states = session._core.account.compared().states
     assert set(states) == set(FILTERS)
     assert next(iter(states)) == filter_.name
     assert states["gdp"].filter.headroom > 0.5
@@ -199,10 +198,10 @@ def test_scan_is_charged_at_launch(filter_: type[Filter], tmp_path: Path) -> Non
 
 
 def test_budget_that_it_cannot_enforce_is_refused(filter_: type[Filter], tmp_path: Path) -> None:
-    with pytest.raises(InvalidValueError, match="^filter"):
+    with pytest.raises(InvalidValueError, match=r"^filter"):
         opened(filter_, tmp_path / "clinic.dpnb", budget=dpnb.Budget(1, 1e-6, pure_epsilon="0.1"))
 
 
 def test_it_is_unknown_outside_the_registry(tmp_path: Path) -> None:
-    with pytest.raises(InvalidValueError, match="^filter: must be one of"):
+    with pytest.raises(InvalidValueError, match=r"^filter: must be one of"):
         opened(HalfGDPFilter, tmp_path / "clinic.dpnb")

@@ -7,17 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from dpnb._core.accountant.comparison import (
-    ChargeBatch,
-    FilterComparison,
-    FilterState,
-    partition_cost,
-    step_filter,
-)
+from dpnb._core.accountant.comparison import ChargeBatch, FilterComparison, partition_cost
 from dpnb._core.accountant.grant import Grant
 from dpnb._core.accountant.limit import Limit, left_of
 from dpnb._core.accountant.parameters import computed_parameters, parameters_of, stored_parameters
-from dpnb._core.accountant.state import AccountantState, step_odometer
+from dpnb._core.accountant.state import AccountantState
 from dpnb._core.accountant.timeline import Timeline
 from dpnb._core.accountant.tree import BudgetTree, Launch
 from dpnb._plan.schema import Key
@@ -26,13 +20,12 @@ from dpnb.accounting.exact import decimal_sqrt_down
 from dpnb.accounting.filters import Filter
 from dpnb.accounting.guarantee import PrivacyGuarantee, make_guarantee
 from dpnb.accounting.losses import GDP, Loss
-from dpnb.accounting.losses.amounts import as_amount, is_gaussian
+from dpnb.accounting.losses.amounts import as_amount
 from dpnb.accounting.no_budget import NoBudget
 from dpnb.accounting.odometers import MixtureOdometer, Odometer
 from dpnb.accounting.partition_cost import PartRef
 from dpnb.errors import BudgetExceeded
 from dpnb.ledger import ROOT, Charge, ChargeSummary, Ledger, node_of, refuse_unreadable
-from dpnb.ledger.charge import ABOUT_BUDGET
 
 MAX_NAMED = 3
 """Number of open mechanisms that are named before "and more"."""
@@ -83,10 +76,8 @@ class Accountant:
         self.initial_odometer, self._public_size = odometer, public_size
         self._cost_fractions: dict[int, float] = {}
         self._worst_cases: dict[int, Fraction] = {}  # under individual accounting, as mu squared
-        self._state = AccountantState(guarantee.initial_filter, odometer)
-        self._comparison = FilterComparison.initial(guarantee, odometer, public_size)
-        self._timeline = Timeline()
-        self._timeline.add(self._comparison)
+        self._state = AccountantState(FilterComparison.of_session(guarantee, odometer))
+        self._timelines: dict[bool, Timeline] = {}
         self.sync()
 
     @classmethod
@@ -278,7 +269,17 @@ class Accountant:
             state = self.sync()
             if state.odometer is not None and not self.tree.open_launches(self.root_node):
                 return state.odometer
-            return self.comparison.accumulator
+            return self.accumulator
+
+    @property
+    def accumulator(self) -> Odometer:
+        """The accumulator of what the filter has counted."""
+        return self.compared(everything=False).accumulator
+
+    @property
+    def last_loss(self) -> Loss | None:
+        """The last loss that is not zero."""
+        return self.sync().counted.last_loss
 
     @property
     def paused(self) -> str | None:
@@ -311,54 +312,36 @@ class Accountant:
             )
         return None
 
-    @property
-    def comparison(self) -> FilterComparison:
-        """The state of every filter and odometer after the current history."""
+    def compared(self, *, everything: bool = True) -> FilterComparison:
+        """The state of every filter and odometer after the current history; or of the session's own alone."""
         with self.ledger.lock.checked():
-            new = self.ledger.summaries(after=self._comparison.last_id)
+            counted = self.timeline(compared=True).state if everything else self.sync().counted
+            if self._parent is None:
+                return counted
+            # For a part, only its own filter is compared: the remaining budget depends on the parent's filter.
+            return replace(counted, states={counted.enforced: replace(counted.own, filter=self.filter)})
+
+    def timeline(self, *, compared: bool = False) -> Timeline:
+        """The filter and the odometer after each row of the ledger; if `compared`, all filters and odometers.
+
+        The rows are counted when it is called.
+        """
+        with self.ledger.lock.checked():
+            if compared not in self._timelines:
+                own, odometer = self.guarantee, self.initial_odometer
+                start = (
+                    FilterComparison.initial(own, odometer, self._public_size)
+                    if compared
+                    else FilterComparison.of_session(own, odometer)
+                )
+                self._timelines[compared] = Timeline(start, self.tree, self.root_node)
+            timeline = self._timelines[compared]
+            new = self.ledger.summaries(after=timeline.state.last_id)
             if new:
                 self.tree.sync()
                 with refuse_unreadable(f"rows {new[0].id} to {new[-1].id}"):
-                    self._compare(new)
-            if self._parent is None:
-                return self._comparison
-            # For a part, only its own filter is compared: the remaining budget depends on the parent's filter.
-            own = self.guarantee.filter_name
-            state = replace(self._comparison.states[own], filter=self.filter)
-            return replace(self._comparison, states={own: state})
-
-    def _compare(self, charges: Sequence[ChargeSummary]) -> None:
-        """Update the comparison and the timeline; the charges between two points of the timeline are added at once."""
-        root, path_of = self.root_node, self.tree.path
-        paths = [() if charge.node == root else path_of(charge.node, root) for charge in charges]
-        own = [(charge, path) for charge, path in zip(charges, paths, strict=True) if path is not None]
-        requests = len(own) - sum(charge.launch is not None and charge.kind in ABOUT_BUDGET for charge, _ in own)
-        indices = self._timeline.required_indices(requests) if requests else set()
-        batch: list[ChargeSummary] = []
-        rows = index = 0
-        for charge, path in own:
-            plain = _is_plain(charge)
-            is_request = plain or charge.kind not in ABOUT_BUDGET
-            if plain and not path:
-                batch.append(charge)
-            is_point = is_request and (not plain or index in indices)  # after such a row the odometers may pause
-            index, rows = index + is_request, rows + is_request
-            if batch and (is_point or path or not plain):
-                self._comparison, batch = self._comparison.after_batch(ChargeBatch.of(batch)), []
-            if path or not plain:
-                self._comparison = self._comparison.after(charge.id, charge.loss, path, charge.charged)
-            if is_point:
-                paused = bool(self.tree.open_launches_at(charge.id, self.root_node))
-                self._timeline.add(self._comparison, rows, paused=paused)
-                rows = 0
-        self._comparison = replace(self._comparison, last_id=charges[-1].id)
-
-    @property
-    def timeline(self) -> Timeline:
-        """The filter and the odometers after each row of the ledger."""
-        with self.ledger.lock.checked():
-            _ = self.comparison  # updates both
-            return self._timeline
+                    timeline.read(new)
+            return timeline
 
     @property
     def last_headroom(self) -> float | None:
@@ -370,7 +353,7 @@ class Accountant:
         with self.ledger.lock.checked():
             batch: list[ChargeSummary] = []
             for charge in self.ledger.summaries(after=self._state.last_id, until=until):
-                if charge.node == self.root_node and _is_plain(charge):
+                if charge.node == self.root_node and charge.is_plain:
                     batch.append(charge)
                 else:
                     self._add_batch(batch)
@@ -384,9 +367,8 @@ class Accountant:
         """Add plain rows of the root, at once if the filter adds up the losses: the state is the same."""
         before = self._state
         if len(batch) > 1 and before.filter.adds_up:
-            losses = ChargeBatch.of(batch)
-            after = FilterState(self.guarantee, before.filter).after_batch(losses)
-            if after.refused_at is None:
+            after = before.counted.after_batch(ChargeBatch.of(batch))
+            if after.own.refused_at is None:
                 fractions: dict[int, float] = {}  # by the identities of losses, of which many rows have the same
                 for charge in batch:
                     loss = charge.loss
@@ -394,8 +376,7 @@ class Accountant:
                         cost = self.guarantee.recorded_loss(loss, None)
                         fractions[id(loss)] = before.filter.budget_fraction(cost)
                     self._cost_fractions[charge.id] = fractions[id(loss)]
-                odometer = None if before.odometer is None else before.odometer.step(losses.total)
-                self._state = replace(before, filter=after.filter, odometer=odometer, last_id=batch[-1].id)
+                self._state = replace(before, counted=after)
                 return
         for charge in batch:  # of which one may be refused
             with refuse_unreadable(f"row {charge.id}"):
@@ -404,26 +385,17 @@ class Accountant:
     def _add(self, charge: ChargeSummary) -> None:
         before, path = self._state, self.tree.path(charge.node, self.root_node)
         if path is None:
-            self._state = replace(before, last_id=charge.id)
+            self._state = replace(before, counted=replace(before.counted, last_id=charge.id))
             return
-        (filter_, parts), cost = step_filter(
-            before.filter, before.parts, path, self.guarantee.recorded_loss(charge.loss, charge.charged)
-        )
+        counted, cost = before.counted.after(charge.id, charge.loss, path, charge.charged)
         self._cost_fractions[charge.id] = before.filter.budget_fraction(cost)
-        odometer, odometer_parts = before.odometer, before.odometer_parts
         first_exclusion, by_version = before.first_exclusion, before.by_version
         if before.filter.is_individual:
             worst = self._worst_cases[charge.id] = before.filter.mu_squared(cost)
             by_version = {**by_version, charge.table_version: by_version.get(charge.table_version, Fraction(0)) + worst}
-            if odometer is not None:  # the worst case up to the budget: see `FilterComparison.after`
-                odometer, odometer_parts = step_odometer(
-                    odometer, odometer_parts, (), filter_.spent - before.filter.spent
-                )
             if first_exclusion is None and not before.filter.admits_all_units(cost):
                 first_exclusion = charge.id
-        elif odometer is not None:
-            odometer, odometer_parts = step_odometer(odometer, odometer_parts, path, charge.loss)
-        self._state = AccountantState(filter_, odometer, parts, odometer_parts, first_exclusion, by_version, charge.id)
+        self._state = AccountantState(counted, first_exclusion, by_version)
 
     # --- individual accounting ----------------------------------------------------------------------------------
 
@@ -527,8 +499,3 @@ class Accountant:
     def includes(self, node: str) -> bool:
         """Whether the charges of a node are counted here."""
         return self.tree.path(node, self.root_node) is not None
-
-
-def _is_plain(charge: ChargeSummary) -> bool:
-    """Whether a row has the kind of loss of which a `ChargeBatch` consists."""
-    return charge.launch is None and is_gaussian(charge.loss) and not charge.loss.delta

@@ -16,7 +16,7 @@ WORST_CASE = "Worst case"
 
 def participation_description(account: Accountant) -> str | None:
     """Which units take part in past and further queries; None under worst-case accounting."""
-    filter_, last = account.root.filter, account.root.comparison.last_loss
+    filter_, last = account.root.filter, account.root.last_loss
     if not filter_.is_individual:
         return None
     each = "Each unit pays only for the queries that use its data, and what it has paid is private."

@@ -8,7 +8,7 @@ from typing import ClassVar, NoReturn, Self
 from dpnb.accounting.exact import decimal_up, display_up
 from dpnb.accounting.filters import Filter
 from dpnb.accounting.losses import GDP, RDP, Loss
-from dpnb.accounting.odometers.protocol import OdometerKind, OdometerState
+from dpnb.accounting.odometers.protocol import Odometer, OdometerKind
 from dpnb.accounting.odometers.statements import spent_statement
 from dpnb.errors import ConversionError
 
@@ -16,7 +16,7 @@ __all__ = ["SpentAccumulator"]
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class SpentAccumulator(OdometerState):
+class SpentAccumulator(Odometer):
     """Everything so far is within every budget of the filter's kind that was fixed beforehand and is at least `spent`.
 
     A filter with such a budget would have admitted all losses so far; the statement is its theorem, also for

@@ -11,7 +11,7 @@ from dpnb.accounting.doubles import failure_probability
 from dpnb.accounting.exact import Number, binary_up, display_up, exact, non_negative, shown
 from dpnb.accounting.losses import ApproxDP, Loss, PointwiseDP
 from dpnb.accounting.odometers.intrinsic_time import intrinsic_time
-from dpnb.accounting.odometers.protocol import OdometerKind, OdometerState
+from dpnb.accounting.odometers.protocol import Odometer, OdometerKind
 from dpnb.accounting.odometers.statements import time_uniform_statement
 from dpnb.errors import InvalidValueError
 
@@ -21,7 +21,7 @@ _ZERO = Fraction(0)
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class TimeUniformOdometer(OdometerState):
+class TimeUniformOdometer(Odometer):
     """Base class of the time-uniform odometers.
 
     Attributes

@@ -180,7 +180,7 @@ def _running(one: RunningState | None) -> protocol.ExecutedRequest | None:
 def _moments(table: OpenTable) -> list[protocol.Moment]:
     """The share of the budget spent at the times of rows; thinned."""
     account = table.session._core.account
-    points = account.timeline.thinned(MOMENTS)
+    points = account.timeline().thinned(MOMENTS)
     charges = {one.id: one for one in account.ledger.by_id(tuple(point.id for point in points if point.id))}
     first = min((one.time for one in charges.values()), default="")
     moments = []

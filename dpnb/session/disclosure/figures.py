@@ -150,7 +150,7 @@ def readings_of(account: Accountant) -> Readings:
     return Readings(
         time_uniform=None if paused is not None else account.odometer.statement(),
         paused=None if paused is None else printable(paused),
-        accumulator=account.comparison.accumulator.statement(),
+        accumulator=account.accumulator.statement(),
         participation=participation.participation_description(account),
     )
 

@@ -4,7 +4,7 @@ import { isBoolean, isCount, isFields, isNumber, isProportion, isText, listOf, o
 import { type IConnection, isConnection } from './connection';
 import { type ITimeline, isTimeline } from './timeline';
 
-export const VERSION = 11;
+export const VERSION = 12;
 
 export const ODOMETERS_PAUSED = 'odometers-paused';
 
@@ -198,10 +198,14 @@ export interface ISession {
   /** Id of the filter that is enforced; "none" without a budget. */
   filter: string;
   gauges: IGauge[];
+  /** The enforced one; after `Compare`, the others too. Empty without a budget. */
   filters: IFilter[];
+  /** The session's own; after `Compare`, the others too, as in the timeline. */
   odometers: IOdometer[];
   /** Why the time-uniform odometers pause; null while they do not. */
   odometers_paused: string | null;
+  /** Whether the others are included, or there are none to be computed. */
+  is_compared: boolean;
   /** Which units take part, under individual accounting; null under worst-case accounting. */
   participation: string | null;
   /** In display order, except that open mechanisms come first. */
@@ -233,7 +237,7 @@ export interface ISession {
 /** The state of all sessions of one kernel process. */
 export interface ISnapshot {
   /** Version of the protocol; the browser displays no other. */
-  version: 11;
+  version: 12;
   /** Opaque id; a different value means that the kernel process was replaced. */
   process_id: string;
   /** Increases with every message of one process. */
@@ -351,6 +355,7 @@ export const isSession = (value: unknown): value is ISession =>
   listOf(isFilter)(value.filters) &&
   listOf(isOdometer)(value.odometers) &&
   orNull(isText)(value.odometers_paused) &&
+  isBoolean(value.is_compared) &&
   orNull(isText)(value.participation) &&
   listOf(isMechanism)(value.mechanisms) &&
   isText(value.spent) &&
@@ -366,7 +371,7 @@ export const isSession = (value: unknown): value is ISession =>
 
 export const isSnapshot = (value: unknown): value is ISnapshot =>
   isFields(value) &&
-  oneOf(11)(value.version) &&
+  oneOf(12)(value.version) &&
   isText(value.process_id) &&
   isCount(value.seq) &&
   isText(value.time) &&
