@@ -132,7 +132,7 @@ def filter_of(limit: Budget | NoBudget, name: str) -> str:
     InvalidValueError
         If a filter other than the default is given without a budget.
     """
-    if limit.limit is not None:
+    if limit.is_limited:
         return name
     if name != "gdp":
         raise InvalidValueError(

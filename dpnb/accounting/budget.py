@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 from dpnb.accounting.conversions import mu_beside_reserve
 from dpnb.accounting.exact import Number, decimal_up, exact, from_text, non_negative, positive, shown, to_text
@@ -72,6 +73,7 @@ class Budget(Frozen):
     (0.2367043806634357, 0.22162667592946206)
     """
 
+    is_limited: ClassVar[bool] = True
     loss: GDP
     epsilon: Fraction | None
     delta: Fraction | None
@@ -209,7 +211,7 @@ class Budget(Frozen):
     @property
     def is_pure(self) -> bool:
         """Whether it is a budget in pure DP, without room for Gaussian noise."""
-        return not self.loss
+        return not any(self.loss.parts)
 
     def to_json(self) -> dict[str, str]:
         """The budget as texts, which are equal for equal budgets.

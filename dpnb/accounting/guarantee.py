@@ -71,7 +71,7 @@ class PrivacyGuarantee:
     @property
     def has_budget(self) -> bool:
         """Whether a budget limits the privacy loss."""
-        return self.budget.limit is not None
+        return self.budget.is_limited
 
     @property
     def shared_delta(self) -> Fraction | None:
@@ -106,20 +106,7 @@ class PrivacyGuarantee:
         return self.initial_filter.loss_of_release(loss)
 
     def recorded_loss(self, loss: Loss, charged: PureGDP | None) -> Loss:
-        """The loss with which the filter counted a row of the ledger: see :meth:`Filter.recorded_loss`.
-
-        Parameters
-        ----------
-        loss : Loss
-            The loss of the row.
-        charged : PureGDP or None
-            What the row says that the filter was charged.
-
-        Raises
-        ------
-        LedgerError
-            This filter does not charge anything but the loss, or not in this way.
-        """
+        """The loss with which the filter counted a row of the ledger: see :meth:`Filter.recorded_loss`."""
         return self.initial_filter.recorded_loss(loss, charged)
 
     def charged_gdp(self, loss: Loss, charged: PureGDP | None) -> GDP:
@@ -160,7 +147,7 @@ class PrivacyGuarantee:
         RequestError
             There is no budget.
         """
-        if self.budget.limit is None:
+        if not self.budget.is_limited:
             raise RequestError(
                 "share: this session has no budget, so there is no share of what remains; give mu=, rho=, epsilon= or "
                 "within= instead"
@@ -212,7 +199,7 @@ class PrivacyGuarantee:
                 "start a new ledger, whose loss adds to what this one has spent"
             )
         mu0_squared = from_text(stored["mu0_squared"])
-        if self.budget.limit is None:
+        if not self.budget.is_limited:
             return replace(self, mu0_squared=mu0_squared)
         budget = loss_from_json(json.loads(stored["filter_budget"]))
         return replace(self, mu0_squared=mu0_squared, initial_filter=self.initial_filter.with_budget(budget))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 from dpnb.accounting.budget import Budget
 from dpnb.accounting.doubles import failure_probability
@@ -53,6 +54,7 @@ class NoBudget(Frozen):
     Budget(epsilon=1.0, delta=1e-06, discovery_delta=1e-07)
     """
 
+    is_limited: ClassVar[bool] = False
     delta: Fraction
     reference: Budget
 

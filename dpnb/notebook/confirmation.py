@@ -50,7 +50,7 @@ def large_share(account: Accountant, preview: Preview, above: float | None = Non
     """
     if not preview.cost or not preview.fits:
         return None  # free, or refused anyway
-    if account.budget.limit is None:
+    if not account.budget.is_limited:
         return _large_loss(preview, account.budget.reference, limit() if above is None else above)
     left, left_words = account.filter.headroom, "what is left"
     if not left:  # under individual accounting, when nothing is left in the worst case

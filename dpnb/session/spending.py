@@ -15,7 +15,7 @@ __all__ = ["describe_spent", "of_budget", "percent_spent"]
 def describe_spent(filter_: Filter, total: Budget | NoBudget) -> str:
     """The loss spent and the budget, in the filter's own measure, rounded conservatively but never past the budget."""
     words = filter_.spent_words
-    if total.limit is None or not total.discovery_delta:
+    if not total.is_limited or not total.discovery_delta:
         return words
     return f"{words}, and " + of_budget("delta", decimal_up(filter_.spent.delta), decimal_down(filter_.budget.delta))
 

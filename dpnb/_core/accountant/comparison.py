@@ -383,6 +383,6 @@ def _odometers(
 
 def _order(own: PrivacyGuarantee, states: Mapping[str, FilterState]) -> Fraction:
     """The optimal Renyi order for this budget, or for the reference where there is none; 0 if there is no order."""
-    if own.budget.limit is None:
-        return exact(optimal_order(1, delta=own.budget.delta))
+    if not own.budget.is_limited:
+        return exact(optimal_order(1, delta=own.budget.reference.delta or 0))
     return states["rdp"].guarantee.initial_filter.budget.orders[0] if "rdp" in states else Fraction(0)

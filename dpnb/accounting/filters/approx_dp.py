@@ -93,14 +93,9 @@ class ApproxDPFilter(SumFilter[ZCDP]):
 
     @classmethod
     def from_budget(cls, budget: Budget) -> Self:
-        """The filter that enforces a declared budget; see :meth:`Filter.from_budget`.
+        """The filter that enforces a declared budget.
 
         The whole delta is for the conversion, since Gaussian losses have none.
-
-        Parameters
-        ----------
-        budget : Budget
-            In epsilon and delta.
         """
         epsilon, delta = cls._epsilon_delta(budget, discovery=True)
         return cls(epsilon, conversion_delta=delta, slack_delta=budget.discovery_delta)

@@ -58,13 +58,7 @@ class BasicFilter(SumFilter[ApproxDP]):
 
     @classmethod
     def from_budget(cls, budget: Budget) -> Self:
-        """The filter that enforces a declared budget, of whose delta each answer has a part.
-
-        Parameters
-        ----------
-        budget : Budget
-            In epsilon and delta.
-        """
+        """The filter that enforces a declared budget, of whose delta each answer has a part."""
         return cls(*cls._epsilon_delta(budget))
 
     @property

@@ -115,15 +115,12 @@ class GDPFilter(SumFilter[GaussianLoss]):
     name = "gdp"
     records_charge = True
     counted_filters = ("gdp",)
-    is_by_residue: bool  # whether a charge of `spent` depended on what was left
+    interleaving_obstacle = None  # Haney et al. 2023, Section 3
+    is_by_residue: bool = False  # whether a charge of `spent` depended on what was left
 
     def __init__(self, mu: Number, delta: Number = 0.0, pure_epsilon: Number = 0) -> None:
         gaussian, reserve = GDP(mu, delta), non_negative(pure_epsilon, name="pure_epsilon")
         self._start(PureGDP.of(*gaussian.parts, reserve) if reserve else gaussian)
-
-    def _start(self, budget: GaussianLoss) -> None:
-        super()._start(budget)
-        self._set(is_by_residue=False)
 
     @classmethod
     def from_loss(cls, budget: Loss) -> Self:
@@ -136,10 +133,8 @@ class GDPFilter(SumFilter[GaussianLoss]):
 
         Raises
         ------
-        ConversionError
-            The budget is of another kind, and no theorem converts it to GDP.
-        InvalidValueError
-            As for the constructor.
+        ConversionError, InvalidValueError
+            The budget is of another kind, and no theorem converts it to GDP; or as for the constructor.
 
         Examples
         --------
@@ -155,13 +150,7 @@ class GDPFilter(SumFilter[GaussianLoss]):
 
     @classmethod
     def from_budget(cls, budget: Budget) -> Self:
-        """The filter that enforces a declared budget, before the first release; see :meth:`Filter.from_budget`.
-
-        Parameters
-        ----------
-        budget : Budget
-            The declared budget.
-        """
+        """The filter that enforces a declared budget."""
         reserve = budget.pure_epsilon
         return cls.from_loss(PureGDP.of(*budget.loss.parts, reserve) if reserve else budget.loss)
 
@@ -183,7 +172,7 @@ class GDPFilter(SumFilter[GaussianLoss]):
         >>> GDPFilter(mu=1, pure_epsilon=0.1).to_filter_loss(PureDP(0.1))
         PureGDP(mu=0.0, epsilon=0.1)
         """
-        return loss if isinstance(loss, GaussianLoss) and loss.like(self.budget) else self.launch_charge(loss)
+        return loss if isinstance(loss, GaussianLoss) and type(loss) is type(self.budget) else self.launch_charge(loss)
 
     def launch_charge(self, loss: Loss) -> GaussianLoss:
         """What a mechanism is charged at launch in the current state.
@@ -222,21 +211,9 @@ class GDPFilter(SumFilter[GaussianLoss]):
         return self.budget.with_parts(amount.parts[: len(self.budget.parts)])
 
     def step(self, loss: Loss) -> Self:
-        """The filter after `loss`; see :meth:`SumFilter.step`.
-
-        Parameters
-        ----------
-        loss : Loss
-            The loss of one release, or of a mechanism.
-
-        Examples
-        --------
-        >>> from dpnb.accounting import GDP, GDPFilter
-        >>> GDPFilter(mu=1).step(GDP(0.6)).spent
-        GDP(mu=0.6)
-        """
+        """The filter after `loss`; see :meth:`SumFilter.step`."""
         after = super().step(loss)
-        if self.is_by_residue or loss.like(self.budget) or not _unconverted(loss).epsilon:
+        if self.is_by_residue or type(loss) is type(self.budget) or not _unconverted(loss).epsilon:
             return after
         return after._changed(is_by_residue=True)
 
@@ -274,14 +251,20 @@ class GDPFilter(SumFilter[GaussianLoss]):
     @property
     def _is_pure(self) -> bool:
         """Whether the budget is a reserve and nothing else."""
-        return bool(self.budget.epsilon) and not self.budget.mu_squared
+        gaussian, _, *reserve = self.budget.parts
+        return any(reserve) and not gaussian
 
     @property
     def headroom(self) -> float:
         """The share of the Gaussian part that remains, 0 to 1, rounded down; without one, of the reserve."""
-        if self._is_pure:
+        if not self.budget.parts[0] and self.budget.epsilon:
             return self.reserve_headroom
         return least_left(GDP.names, self.spent.parts[:2], self.budget.parts[:2])
+
+    @property
+    def mu_squared_left(self) -> Fraction:
+        """What is left of the Gaussian part."""
+        return self.budget.mu_squared - self.spent.mu_squared
 
     @property
     def reserve(self) -> Fraction:
@@ -314,7 +297,7 @@ class GDPFilter(SumFilter[GaussianLoss]):
         >>> filter_.budget_fraction(GDP("0.5")), filter_.budget_fraction(PureDP(0.1))
         (0.25, 0.0)
         """
-        n = len(self.budget.parts) if self._is_pure else 2
+        n = 2 if self.budget.parts[0] else len(self.budget.parts)
         return share_of(self.to_filter_loss(loss).parts[:n], self.budget.parts[:n])
 
     def max_repetitions(self, loss: Loss) -> int | None:
@@ -335,8 +318,7 @@ class GDPFilter(SumFilter[GaussianLoss]):
         >>> GDPFilter(mu=0.3, pure_epsilon=1).max_repetitions(PureDP(0.2))
         6
         """
-        once = _unconverted(loss)
-        if not once.epsilon:
+        if isinstance(loss, GDP) or not (once := _unconverted(loss)).epsilon:
             return super().max_repetitions(loss)
         inside = times_within(as_amount(self.budget - self.spent).parts, once.parts) or 0
         state = self._changed(spent=self.spent + self._of_kind(once.with_parts(tuple(inside * p for p in once.parts))))
@@ -354,13 +336,7 @@ class GDPFilter(SumFilter[GaussianLoss]):
         return bool(left.mu_squared or left.epsilon)
 
     def largest_launch(self, loss: Loss) -> str | None:
-        """The largest epsilon that fits, for a mechanism in pure DP; see :meth:`Filter.largest_launch`.
-
-        Parameters
-        ----------
-        loss : Loss
-            The loss of the mechanism.
-        """
+        """The largest epsilon that fits, for a mechanism in pure DP."""
         if not isinstance(loss, PureDP):
             return None
         low, high = decimal_down((self.budget - self.spent).epsilon), decimal_up(loss.epsilon)
@@ -387,11 +363,6 @@ class GDPFilter(SumFilter[GaussianLoss]):
     def sums_up_for_every_budget(self) -> bool:
         """Whether no charge depended on what was left."""
         return not (self.is_by_residue or self.budget.epsilon)
-
-    @property
-    def interleaving_obstacle(self) -> str | None:
-        """None: Haney et al. 2023, Section 3."""
-        return None
 
     @property
     def label(self) -> str:

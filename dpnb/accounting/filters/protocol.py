@@ -240,13 +240,7 @@ class Filter(Frozen):
         return loss
 
     def launch_charge(self, loss: Loss) -> Loss:
-        """What a mechanism is charged at launch in the current state.
-
-        Parameters
-        ----------
-        loss : Loss
-            The loss of the mechanism.
-        """
+        """What a mechanism with this loss is charged at launch in the current state."""
         return loss
 
     def largest_launch(self, loss: Loss) -> str | None:
@@ -309,23 +303,11 @@ class Filter(Frozen):
     # --- individual accounting ----------------------------------------------------------------------------------
 
     def admits_all_units(self, loss: Loss) -> bool:
-        """Whether every unit certainly takes part in a query.
-
-        Parameters
-        ----------
-        loss : Loss
-            The loss of the query.
-        """
+        """Whether every unit certainly takes part in a query with this loss."""
         return True
 
     def mu_squared(self, loss: Loss) -> Fraction:
-        """A loss as mu squared, for a Gaussian answer: the scale in which units are charged.
-
-        Parameters
-        ----------
-        loss : Loss
-            The loss of one release.
-        """
+        """A loss as mu squared, for a Gaussian answer: the scale in which units are charged."""
         return self.to_filter_loss(loss).noise_mu_squared or Fraction(0)
 
     @property

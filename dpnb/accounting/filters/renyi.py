@@ -96,15 +96,10 @@ class RDPFilter(SumFilter[RDP]):
 
     @classmethod
     def from_budget(cls, budget: Budget) -> Self:
-        """The filter that enforces a declared budget; see :meth:`Filter.from_budget`.
+        """The filter that enforces a declared budget.
 
         It has the order that admits the most Gaussian releases.  Several orders must all admit, and for Gaussian
         releases the best one alone admits as much as zCDP's whole curve.
-
-        Parameters
-        ----------
-        budget : Budget
-            In epsilon and delta.
         """
         epsilon, delta = cls._epsilon_delta(budget)
         order = exact(optimal_order(epsilon, delta=delta))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Self
@@ -13,74 +12,17 @@ from dpnb.accounting.conversions import epsilon_of_gdp
 from dpnb.accounting.conversions.directed import checked_delta
 from dpnb.accounting.convert import own_epsilon_delta
 from dpnb.accounting.delta_split import split_loss
-from dpnb.accounting.doubles import LEAST_FAILURE, MARGIN, log_inverse
-from dpnb.accounting.exact import Number, binary_down, decimal_down, decimal_up, display_up, exact, positive, shown
+from dpnb.accounting.doubles import MARGIN
+from dpnb.accounting.exact import Number, decimal_down, decimal_up, display_up, exact
 from dpnb.accounting.filters.protocol import Filter, of_budget, refusal
+from dpnb.accounting.filters.rogers_bound import MAX_DELTA, RogersConstants, in_smallest, mean_loss, terms_of
 from dpnb.accounting.losses import ApproxDP, Loss
 from dpnb.copying import safe_repr
-from dpnb.errors import BudgetExceeded, ConversionError, InvalidValueError
+from dpnb.errors import BudgetExceeded, ConversionError
 
 __all__ = ["MAX_DELTA", "RogersFilter", "mean_loss"]
 
 _ZERO = Fraction(0)
-# Every double is a whole multiple of the smallest one, so doubles add up exactly as integers.
-_SMALLEST_BITS = 1074
-_ONE = 1 << _SMALLEST_BITS
-MAX_DELTA = Fraction(36787944, 10**8)
-"""A little below 1/e, where the theorem's range of delta ends."""
-
-
-@dataclass(frozen=True, slots=True)
-class RogersConstants:
-    """The bound that was fixed beforehand, with its constants.
-
-    Parameters
-    ----------
-    epsilon, delta : Fraction
-        The guarantee.
-    deltas : Fraction
-        Bound on the sum of the losses' deltas.
-    k_limit : float
-        The double below epsilon: the bound on K.
-    constant : float
-        C; any positive one that is fixed beforehand is valid.
-    log : float
-        log(2/delta), or log(1/delta) for losses without deltas.
-    """
-
-    epsilon: Fraction
-    delta: Fraction
-    deltas: Fraction
-    k_limit: float
-    constant: float
-    log: float
-
-    def k(self, squares: Fraction, means: int) -> float:
-        """K, rounded up; `means` in units of the smallest double."""
-        s = _float(squares)
-        deviation = math.sqrt(2 * (s + self.constant) * (1 + math.log1p(s / self.constant) / 2) * self.log)
-        return (_ratio(means, _ONE) + deviation) * MARGIN
-
-    def fits(self, squares: Fraction, means: int, deltas: Fraction) -> bool:
-        """Whether these sums are within the bound."""
-        return (not deltas or deltas <= self.deltas) and self.k(squares, means) <= self.k_limit
-
-
-def _terms(epsilon: Number, delta: Number, *, pure: bool) -> RogersConstants:
-    e, d = positive(epsilon, name="epsilon"), checked_delta(delta)
-    if not LEAST_FAILURE <= d <= MAX_DELTA:
-        raise InvalidValueError(f"delta must be between 1e-300 and 1/e, got {shown(delta)}; give for example 1e-6")
-    if not Fraction(1, 10**150) <= e <= 10**150:
-        raise InvalidValueError(f"epsilon must be between 1e-150 and 1e150, got {shown(epsilon)}; rescale it")
-    log = log_inverse(d)
-    return RogersConstants(
-        e,
-        d,
-        _ZERO if pure else d / 2,
-        binary_down(e),
-        float(e) ** 2 / (28.04 * log),
-        log if pure else log + math.log(2),
-    )
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -150,32 +92,15 @@ class RogersFilter(Filter):
     deltas: Fraction
 
     def __init__(self, epsilon: Number, delta: Number, *, pure: bool = False) -> None:
-        self._set(terms=_terms(epsilon, delta, pure=bool(pure)), squares=_ZERO, means=0, deltas=_ZERO)
+        self._set(terms=terms_of(epsilon, delta, pure=bool(pure)), squares=_ZERO, means=0, deltas=_ZERO)
 
     @classmethod
     def from_budget(cls, budget: Budget) -> Self:
-        """The filter that enforces a declared budget, of half of whose delta each answer has a part.
-
-        Parameters
-        ----------
-        budget : Budget
-            In epsilon and delta.
-        """
+        """The filter that enforces a declared budget, of half of whose delta each answer has a part."""
         return cls(*cls._epsilon_delta(budget))
 
     def with_budget(self, budget: Loss) -> Self:
-        """The same filter before the first loss: its constants follow from its epsilon and delta.
-
-        Parameters
-        ----------
-        budget : Loss
-            The same budget.
-
-        Raises
-        ------
-        ConversionError
-            It is another budget.
-        """
+        """The same filter before the first loss, since its constants follow from its epsilon and delta."""
         if budget != self.budget:
             raise ConversionError(f"budget: must be {self.budget!r}, got {budget!r}; make a new filter instead")
         return self._changed(squares=_ZERO, means=0, deltas=_ZERO)
@@ -219,13 +144,7 @@ class RogersFilter(Filter):
         )
 
     def to_filter_loss(self, loss: Loss) -> ApproxDP:
-        """The loss as (epsilon, delta)-DP; a GDP, ZCDP or RDP must be converted first.
-
-        Parameters
-        ----------
-        loss : Loss
-            The loss of one release.
-        """
+        """The loss as (epsilon, delta)-DP; a GDP, ZCDP or RDP must be converted first."""
         return ApproxDP.of(*own_epsilon_delta(loss))
 
     def after_repeated(self, loss: Loss, count: int) -> RogersFilter:
@@ -243,7 +162,7 @@ class RogersFilter(Filter):
     def admits_split(self, mu_squared: Fraction, n: Fraction, slack: Fraction) -> bool:
         """Whether K of `n` such losses, not necessarily a whole number, is within the bound."""
         epsilon = exact(epsilon_of_gdp(mu_squared, slack / n))
-        means = math.ceil(n * _in_smallest(mean_loss(epsilon)))
+        means = math.ceil(n * in_smallest(mean_loss(epsilon)))
         return self.terms.fits(n * epsilon**2, means, _ZERO)
 
     def roughly_admits(self, n: float, epsilon: float) -> bool:
@@ -378,7 +297,7 @@ class RogersFilter(Filter):
         once = ApproxDP.of(*own_epsilon_delta(loss))
         if not once:
             return None
-        square, mean = once.epsilon**2, _in_smallest(mean_loss(once.epsilon))
+        square, mean = once.epsilon**2, in_smallest(mean_loss(once.epsilon))
 
         def fits(n: int) -> bool:
             return self.terms.fits(self.squares + n * square, self.means + n * mean, self.deltas + n * once.delta)
@@ -424,7 +343,7 @@ class RogersFilter(Filter):
         if not epsilon:
             return self.squares, self.means, deltas
         squares = self.squares + times * epsilon * epsilon
-        return squares, self.means + times * _in_smallest(mean_loss(epsilon)), deltas
+        return squares, self.means + times * in_smallest(mean_loss(epsilon)), deltas
 
     def _refusal(self, loss: ApproxDP) -> str:
         left = self.affordable()
@@ -435,34 +354,3 @@ class RogersFilter(Filter):
             headroom=self.headroom,
             anything=left.epsilon > 0,
         )
-
-
-def mean_loss(epsilon: Fraction) -> float:
-    """The mean of an epsilon-DP loss is at most epsilon (e^epsilon - 1)/2; a double not below that.
-
-    Infinite means, at an epsilon of several hundred, are the largest double, which no filter admits.
-    """
-    e = _float(epsilon)
-    try:
-        # The margin covers the rounding of normal doubles, the next double that of the smallest ones.
-        mean = math.nextafter(e * math.expm1(e) / 2 * MARGIN, math.inf)
-    except OverflowError:
-        mean = math.inf
-    return min(mean, sys.float_info.max)
-
-
-def _in_smallest(x: float) -> int:
-    """A double as a multiple of the smallest one."""
-    numerator, denominator = x.as_integer_ratio()
-    return numerator << (_SMALLEST_BITS + 1 - denominator.bit_length())
-
-
-def _float(number: Fraction) -> float:
-    return _ratio(number.numerator, number.denominator)
-
-
-def _ratio(numerator: int, denominator: int) -> float:
-    try:
-        return numerator / denominator
-    except OverflowError:
-        return math.inf

@@ -283,12 +283,12 @@ class SumFilter(Filter, Generic[L]):
 
 def times_within(left: Parts, cost: Parts) -> int | None:
     """How often a cost is within what is left; None if it is 0."""
-    return min((int(rest // part) for rest, part in zip(left, cost, strict=True) if part), default=None)
+    return min([int(rest // part) for rest, part in zip(left, cost, strict=True) if part], default=None)
 
 
 def least_left(names: tuple[str, ...], spent: Parts, budget: Parts) -> float:
     """The smallest share that is left, rounded down; a delta of 0 is not counted."""
     pairs = zip(names, spent, budget, strict=True)
     return decimal_down(
-        min(1 - part / whole if whole else _ZERO for name, part, whole in pairs if whole or name != "delta")
+        min([1 - part / whole if whole else _ZERO for name, part, whole in pairs if whole or name != "delta"])
     )

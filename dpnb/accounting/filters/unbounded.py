@@ -69,13 +69,7 @@ class UnboundedFilter(Filter):
 
     @classmethod
     def from_budget(cls, budget: Budget) -> Self:
-        """The filter of a session without a budget, whatever its reference.
-
-        Parameters
-        ----------
-        budget : Budget
-            The reference, which limits nothing.
-        """
+        """The filter of a session without a budget, whatever its reference."""
         return cls()
 
     def to_filter_loss(self, loss: Loss) -> GDP:

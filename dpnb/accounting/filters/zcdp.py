@@ -54,13 +54,7 @@ class ZCDPFilter(SumFilter[ZCDP]):
 
     @classmethod
     def from_budget(cls, budget: Budget) -> Self:
-        """The filter that enforces a declared budget; see :meth:`Filter.from_budget`.
-
-        Parameters
-        ----------
-        budget : Budget
-            In epsilon and delta.
-        """
+        """The filter that enforces a declared budget."""
         epsilon, delta = cls._epsilon_delta(budget, discovery=True)
         return cls(rho_from_epsilon(epsilon, delta=delta), budget.discovery_delta)
 
