@@ -19,7 +19,7 @@ from dpnb.errors import LedgerError, StorageFull
 from dpnb.ledger import chain
 from dpnb.ledger import charge as row
 from dpnb.ledger.chain import ChainHead
-from dpnb.ledger.charge import Charge, ChargeSummary, StoredRelease, chained_hash, charge_of, result_hash, summary_of
+from dpnb.ledger.charge import Charge, ChargeSummary, chained_hash, charge_of, result_hash, summary_of
 from dpnb.ledger.connection import MEMORY
 from dpnb.ledger.node import ROOT
 from dpnb.ledger.origin import RequestOrigin, current_origin, refuse_beyond_room
@@ -28,8 +28,8 @@ from dpnb.ledger.sqlite_file import SqliteFile
 from dpnb.mechanisms.measurement import Measurement
 from dpnb.threads import end_if_asked
 
-FORMAT = 5
-"""1 to 4 were development versions.  A change in how a plan uses a unit's rows (which count, weights, steps) raises it
+FORMAT = 6
+"""1 to 5 were development versions.  A change in how a plan uses a unit's rows (which count, weights, steps) raises it
 too: under individual accounting what each unit has paid is recomputed from the plans."""
 TABLES = f"""
 CREATE TABLE metadata (key TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -333,12 +333,10 @@ class Ledger(NotCopyable):
         rows = self._file.run(f"SELECT actor, kind, SUM({_SIZE}) FROM events {clause}", after)  # noqa: S608
         return {(actor, kind): size for actor, kind, size in rows}
 
-    def releases(self, ids: Sequence[int]) -> list[StoredRelease]:
-        """The releases among the rows with these ids, at most `MAX_STORED`, in order."""
-        clause = f"WHERE id IN ({', '.join('?' * len(ids))}) AND kind = ? ORDER BY id"
-        columns = ", ".join(StoredRelease.__struct_fields__)
-        rows = self._file.run(f"SELECT {columns} FROM events {clause}", *ids, row.RELEASE)  # noqa: S608
-        return [StoredRelease(*values) for values in rows]
+    def words(self, ids: Sequence[int]) -> list[tuple[int, str, str, str | None]]:
+        """Id, time, status and stored words of the rows with these ids, at most `MAX_STORED`, in order."""
+        clause = f"WHERE id IN ({', '.join('?' * len(ids))}) ORDER BY id"
+        return self._file.run(f"SELECT id, time, status, words FROM events {clause}", *ids)  # noqa: S608
 
     def released_among(self, ids: Sequence[int]) -> set[int]:
         """Those of the rows with these ids, at most `MAX_STORED`, that are released."""
@@ -396,14 +394,16 @@ class Ledger(NotCopyable):
         cell_id: str | None = None,
         launch: Mapping[str, Any] | None = None,
         result: Mapping[str, Any] | None = None,
+        words: str | None = None,
         charged: PureGDP | None = None,
         answered: bool = True,
     ) -> Charge:
         """Write a charge; call inside `transaction`, after the filter has admitted the loss.
 
-        With ``sigma=None`` nothing will be measured, and the row is released at once, with `result`, unless `answered`
-        is False: then `answer` writes the result.  With a sigma its own id is added to `observations`.  The origin of
-        the request is that of `dpnb.ledger.requested_by`.  Work that was asked to end is not charged.
+        With ``sigma=None`` nothing will be measured, and the row is released at once, with `result` and its `words`,
+        unless `answered` is False: then `answer` writes the result.  With a sigma its own id is added to
+        `observations`.  The origin of the request is that of `dpnb.ledger.requested_by`.  Work that was asked to end is
+        not charged.
         """
         end_if_asked()
         end = self._reserved or self._followed  # verified when the transaction began
@@ -435,7 +435,8 @@ class Ledger(NotCopyable):
         stored["hash"] = chained_hash(previous, stored)
         stored["status"] = "released" if sigma is None and answered else "reserved"
         stored["result"] = None if result is None else json.dumps(result)
-        stored["result_hash"] = result_hash(stored["hash"], stored["status"], stored["result"])
+        stored["words"] = words
+        stored["result_hash"] = result_hash(stored["hash"], stored["status"], stored["result"], words)
         values = tuple(stored[name] for name in row.COLUMNS)
         refuse_beyond_room(sum(len(str(value)) for value in values))
         self._file.run(INSERT, *values)
@@ -454,30 +455,35 @@ class Ledger(NotCopyable):
         return dict(zip(row.ORIGIN_COLUMNS, (origin.actor, origin.id, origin.digest), strict=True))
 
     def release(
-        self, charge: Charge, measurement: Measurement, keys: tuple[tuple[Any, ...], ...] | None = None
+        self,
+        charge: Charge,
+        measurement: Measurement,
+        keys: tuple[tuple[Any, ...], ...] | None = None,
+        words: str | None = None,
     ) -> Charge:
-        """Write the released values of a charge, and their keys if those are released too; return the stored row.
+        """Write the released values of a charge, their keys if those are released too, and the answer in words.
 
-        Two kernels may answer one charge; the first to write wins, and the values of the other are never shown.
+        Return the stored row.  Two kernels may answer one charge; the first to write wins, and the values of the other
+        are never shown.
         """
         content = {**measurement.to_json(), **({} if keys is None else {"group_keys": keys})}
-        if self._finish(charge, "released", json.dumps(content)) and keys is None:
+        if self._finish(charge, "released", json.dumps(content), words) and keys is None:
             return replace(charge, status="released", measurement=measurement)
         return self.by_id((charge.id,))[0]
 
-    def answer(self, charge: Charge, result: Mapping[str, Any]) -> Charge:
+    def answer(self, charge: Charge, result: Mapping[str, Any], words: str | None = None) -> Charge:
         """Write the result of a charge that is not a measurement; return the stored row, as `release` does."""
-        self._finish(charge, "released", json.dumps(result))
+        self._finish(charge, "released", json.dumps(result), words)
         return self.by_id((charge.id,))[0]
 
     def fail(self, charge: Charge) -> None:
         """Record that a charge could not be answered; it stays charged."""
         self._finish(charge, "failed", None)
 
-    def _finish(self, charge: Charge, status: str, result: str | None) -> bool:
+    def _finish(self, charge: Charge, status: str, result: str | None, words: str | None = None) -> bool:
         """Write the status and the result of a charge, unless it is released already; whether that was written."""
         try:
-            return self._write_end(charge, status, result)
+            return self._write_end(charge, status, result, words)
         except StorageFull as error:
             full = str(error)
         raise StorageFull(
@@ -485,15 +491,13 @@ class Ledger(NotCopyable):
             "the same charge"
         )
 
-    def _write_end(self, charge: Charge, status: str, result: str | None) -> bool:
+    def _write_end(self, charge: Charge, status: str, result: str | None, words: str | None) -> bool:
         with self.transaction():
             ((chained,),) = self._file.run("SELECT hash FROM events WHERE id = ?", charge.id)
             changed = self._file.change(
-                "UPDATE events SET status = ?, result = ?, result_hash = ? WHERE id = ? AND status != 'released'",
-                status,
-                result,
-                result_hash(chained, status, result),
-                charge.id,
+                "UPDATE events SET status = ?, result = ?, words = ?, result_hash = ? "
+                "WHERE id = ? AND status != 'released'",
+                *(status, result, words, result_hash(chained, status, result, words), charge.id),
             )
         return bool(changed)
 

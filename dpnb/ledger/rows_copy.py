@@ -67,7 +67,7 @@ class RowsCopy(Ledger):
         """
         self._refuse_writing()
 
-    def _finish(self, charge: Charge, status: str, result: str | None) -> NoReturn:
+    def _finish(self, charge: Charge, status: str, result: str | None, words: str | None = None) -> NoReturn:
         self._refuse_writing()
 
     def _refuse_writing(self) -> NoReturn:

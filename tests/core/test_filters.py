@@ -58,7 +58,7 @@ def question(session: dpnb.Session, number: int) -> Any:
 
 
 def lines(session: dpnb.Session, part: str) -> dict[str, dict[str, Any]]:
-    return {line["id"]: line for line in msgspec.to_builtins(snapshot(session))[part]}
+    return {line["id"]: line for line in msgspec.to_builtins(snapshot(session, compared=True))[part]}
 
 
 @every_filter

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from fractions import Fraction
 
 from dpnb._backends.guard import run_guarded
@@ -17,6 +18,7 @@ from dpnb._backends.numpy_settings import isolated_numeric_settings
 from dpnb._core import registry
 from dpnb._core.accountant.admission import recorded_charge
 from dpnb._core.execution.releases import FAILED, INTERRUPTED
+from dpnb._core.history.words import AnswerReader
 from dpnb._core.pricing.pricer import QueryPricer
 from dpnb._core.reading import before_reading
 from dpnb._core.selection.admission import admit_selection, selection_key
@@ -47,7 +49,7 @@ class LocalSelections(NotCopyable):
 
     def __init__(self, pricer: QueryPricer, source: NoiseSource, changed: Callable[[], None]) -> None:
         self._tables, self._account, self._version = pricer.tables, pricer.account, pricer.version
-        self._source, self._changed = source, changed
+        self._source, self._changed, self._reader = source, changed, AnswerReader(pricer.tables, pricer.account.ledger)
 
     def select(self, terms: SelectionTerms, epsilon: Fraction) -> Charge:
         """Charge a selection and answer it, or find the row of the identical one."""
@@ -96,7 +98,9 @@ class LocalSelections(NotCopyable):
             with at(Stage.NOISE):
                 winners = terms.choice(epsilon).draw(counts, self._source)
             with at(Stage.WRITING):
-                return ledger.answer(charge, {"largest": [terms.query.keys[index] for index in winners]})
+                result = {"largest": [terms.query.keys[index] for index in winners]}
+                words = self._reader.stored_words(replace(charge, status="released", result=result))
+                return ledger.answer(charge, result, words)
 
         try:
             return run_guarded(answered, FAILED, interrupted=INTERRUPTED, public_errors=LedgerError)
