@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Generic, Protocol, TypeVar, cast
 
 from dpnb._core import registry
-from dpnb._core.accountant.admission import admit_launch, recorded_charge
+from dpnb._core.accountant.admission import admit_launch
 from dpnb._core.accountant.cost_text import charge_text
 from dpnb._core.accountant.tree import (
     ABOVE_THRESHOLD,
@@ -257,7 +257,7 @@ class MechanismRegistry(NotCopyable, Generic[S, P]):
                     return known
                 loss = capped_up(request.loss, account.filter)
                 counted = self._admit(request.kind, name, loss)
-                charged = recorded_charge(account, loss, counted)
+                charged = account.guarantee.initial_filter.recorded_charge(loss, counted)
                 if request.draw is not None:
                     # Only for a launch that is recorded: a remote session does not send the others to the service, and
                     # words of a seeded source that they use here would change all later answers.

@@ -7,7 +7,7 @@ from fractions import Fraction
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.limit import left_of
 from dpnb.accounting.exact import decimal_down, decimal_sqrt_down, decimal_up
-from dpnb.accounting.losses import GDP, Loss, PureGDP
+from dpnb.accounting.losses import GDP, Loss
 from dpnb.errors import BudgetExceeded, ConversionError, CostIncreased, LedgerError, RequestError
 from dpnb.render.numbers import format_percent_down, format_percent_up
 
@@ -158,11 +158,6 @@ def refuse_beyond_limits(account: Accountant, description: str, counted: Loss) -
     whole = account.whole
     if whole is not None and not whole.filter.admits(whole.growth(account.root_node, counted)):
         raise LedgerError(f"{description}: the parts of the budget exceed it; nothing was charged; tell the curator")
-
-
-def recorded_charge(account: Accountant, loss: Loss, counted: Loss) -> PureGDP | None:
-    """What is written into the ledger of what a GDP filter counts, if that is not the loss."""
-    return account.guarantee.initial_filter.recorded_charge(loss, counted)
 
 
 def _largest(account: Accountant, loss: Loss) -> str:

@@ -16,7 +16,6 @@ from fractions import Fraction
 from dpnb._backends.guard import run_guarded
 from dpnb._backends.numpy_settings import isolated_numeric_settings
 from dpnb._core import registry
-from dpnb._core.accountant.admission import recorded_charge
 from dpnb._core.execution.releases import FAILED, INTERRUPTED
 from dpnb._core.history.words import AnswerReader
 from dpnb._core.pricing.pricer import QueryPricer
@@ -78,7 +77,7 @@ class LocalSelections(NotCopyable):
                 plan=terms.plan.to_json(),
                 arguments=terms.request(epsilon),
                 loss=loss,
-                charged=recorded_charge(self._account, loss, counted),
+                charged=self._account.guarantee.initial_filter.recorded_charge(loss, counted),
                 answered=False,
                 cell_id=registry.current_cell(),
             )

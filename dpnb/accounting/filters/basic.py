@@ -105,7 +105,7 @@ class BasicFilter(SumFilter[ApproxDP]):
         return f"the sums of epsilon and delta must stay within {self.budget.format(up=False, with_delta=True)}"
 
     def guaranteed_epsilon(self, delta: Number) -> float:
-        """The budget's epsilon, if `delta` is at least its delta: see :meth:`SumFilter.guaranteed_epsilon`.
+        """The budget's epsilon, if `delta` is at least its delta: see :meth:`Filter.guaranteed_epsilon`.
 
         Parameters
         ----------

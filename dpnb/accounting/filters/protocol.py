@@ -33,9 +33,9 @@ from dpnb.accounting.budget import Budget
 from dpnb.accounting.exact import Number, display_down, display_up, percent_down
 from dpnb.accounting.frozen import Frozen
 from dpnb.accounting.losses import Loss, PureGDP
-from dpnb.errors import InvalidValueError, LedgerError
+from dpnb.errors import ConversionError, InvalidValueError, LedgerError
 
-__all__ = ["Filter", "approximate_obstacle", "of_budget", "refusal"]
+__all__ = ["Filter", "of_budget", "refusal"]
 
 
 class Filter(Frozen):
@@ -74,6 +74,8 @@ class Filter(Frozen):
     """Whether it is written down what a loss without Gaussian noise was charged, since that depended on what was left;
     such charges are in mu squared, delta and epsilon."""
 
+    concurrent_without_delta: ClassVar[str | None] = None
+    """The kind of loss, if a theorem allows interleaved interactive mechanisms while its delta is 0."""
     adds_up: ClassVar[bool] = False
     """Whether a sum of Gaussian losses is admitted precisely if each of them is in turn."""
 
@@ -144,12 +146,17 @@ class Filter(Frozen):
         raise NotImplementedError
 
     def guaranteed_epsilon(self, delta: Number) -> float:
-        """The epsilon at `delta` that the whole budget guarantees, rounded up.
+        """The epsilon for which all releases together are (epsilon, `delta`)-DP, rounded up; infinite if there is none.
 
         Parameters
         ----------
         delta : Number
             In [0, 1).
+
+        Raises
+        ------
+        InvalidValueError
+            delta is outside [0, 1).
         """
         raise NotImplementedError
 
@@ -164,14 +171,21 @@ class Filter(Frozen):
         raise NotImplementedError
 
     def with_budget(self, budget: Loss) -> Self:
-        """A new filter with the same rule and another budget of the same kind.
+        """A filter with the same rule and this budget, before the first loss; called before it, or for a part.
 
         Parameters
         ----------
         budget : Loss
             A loss of the same kind.
+
+        Raises
+        ------
+        ConversionError
+            The filter cannot have another budget than its own.
         """
-        raise NotImplementedError
+        if budget != self.budget:
+            raise ConversionError(f"budget: must be {self.budget!r}, got {budget!r}; make a new filter instead")
+        return self
 
     def after_repeated(self, loss: Loss, count: int) -> Self:
         """The filter after `count` equal losses; refused like `step`."""
@@ -271,6 +285,13 @@ class Filter(Frozen):
     @property
     def interleaving_obstacle(self) -> str | None:
         """Why interactive mechanisms may not be launched under this filter; None if a theorem says that they may."""
+        if self.concurrent_without_delta is not None:
+            open_question = (
+                f"this filter counts approximate {self.concurrent_without_delta} (it has a delta to spend), for which "
+                "it is an open question whether interactive mechanisms may be interleaved (Haney et al. 2023, Section "
+                "4); use filter='gdp', or a budget without discovery_delta"
+            )
+            return open_question if self.budget.delta else None
         return f"the filter {self.name!r} names no theorem on interactive mechanisms that are interleaved"
 
     @property
@@ -316,15 +337,6 @@ class Filter(Frozen):
         return self.mu_squared(self.budget)
 
 
-def approximate_obstacle(kind: str) -> str:
-    """Why interactive mechanisms may not be interleaved under a filter whose losses have a delta."""
-    return (
-        f"this filter counts approximate {kind} (it has a delta to spend), for which it is an open question whether "
-        "interactive mechanisms may be interleaved (Haney et al. 2023, Section 4); use filter='gdp', or a budget "
-        "without discovery_delta"
-    )
-
-
 def of_budget(name: str, spent: float, budget: float) -> str:
     """The loss spent, rounded up, and the budget, rounded down, with enough digits that it does not exceed the budget.
 
@@ -339,19 +351,7 @@ def of_budget(name: str, spent: float, budget: float) -> str:
 
 
 def refusal(*, rule: str, loss: str, left: str, headroom: float, anything: bool) -> str:
-    """The message of a refusal.
-
-    Parameters
-    ----------
-    rule : str
-        The rule that the filter enforces.
-    loss, left : str
-        The requested loss, and the largest loss that is still admitted.
-    headroom : float
-        Share of the budget that remains.
-    anything : bool
-        Whether any loss above 0 is still admitted.
-    """
+    """The message of a refusal; `left` is the largest loss that is admitted, if `anything` above 0 is."""
     remedy = f"request at most {left}" if anything else "queries with a non-zero cost are refused"
     return (
         f"budget: {rule}; requested {loss}, remaining is {percent_down(headroom)} of the budget ({left}); "

@@ -37,7 +37,6 @@ from dpnb.accounting.budget import Budget
 from dpnb.accounting.conversions import epsilon_from_curve, optimal_order, rdp_from_epsilon
 from dpnb.accounting.convert import convert
 from dpnb.accounting.exact import Number, decimal_down, decimal_up, display_down, display_up, exact
-from dpnb.accounting.filters.protocol import approximate_obstacle
 from dpnb.accounting.filters.sum_filter import SumFilter
 from dpnb.accounting.losses import RDP, Loss
 
@@ -89,6 +88,7 @@ class RDPFilter(SumFilter[RDP]):
     label = "RDP"
     theorem = "Feldman and Zrnic 2021, Theorem 4.3: the Renyi loss of one order chosen beforehand"
     measure = "rho"
+    concurrent_without_delta = "Renyi DP"  # Haney et al. 2023, Theorem 4.6
     counted_filters = ("rdp", "zcdp", "gdp", "approx-dp")
 
     def __init__(self, budget: Mapping[Any, Number], delta: Number = 0.0) -> None:
@@ -131,15 +131,13 @@ class RDPFilter(SumFilter[RDP]):
 
     @property
     def interleaving_obstacle(self) -> str | None:
-        """That it has a delta or several orders; otherwise none: Haney et al. 2023, Theorem 4.6."""
-        if self.budget.delta:
-            return approximate_obstacle("Renyi DP")
-        if len(self.budget.orders) > 1:
+        """That it has a delta or several orders; otherwise none."""
+        if len(self.budget.orders) > 1 and not self.budget.delta:
             return (
                 f"this filter counts {len(self.budget.orders)} Renyi orders, and interleaving is proved for one order "
                 "chosen beforehand (Haney et al. 2023, Theorem 4.6): use an RDP filter of one order, or filter='zcdp'"
             )
-        return None
+        return super().interleaving_obstacle
 
     @property
     def guarantee(self) -> str:

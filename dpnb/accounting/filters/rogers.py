@@ -18,7 +18,7 @@ from dpnb.accounting.filters.protocol import Filter, of_budget, refusal
 from dpnb.accounting.filters.rogers_bound import MAX_DELTA, RogersConstants, in_smallest, mean_loss, terms_of
 from dpnb.accounting.losses import ApproxDP, Loss
 from dpnb.copying import safe_repr
-from dpnb.errors import BudgetExceeded, ConversionError
+from dpnb.errors import BudgetExceeded
 
 __all__ = ["MAX_DELTA", "RogersFilter", "mean_loss"]
 
@@ -98,12 +98,6 @@ class RogersFilter(Filter):
     def from_budget(cls, budget: Budget) -> Self:
         """The filter that enforces a declared budget, of half of whose delta each answer has a part."""
         return cls(*cls._epsilon_delta(budget))
-
-    def with_budget(self, budget: Loss) -> Self:
-        """The same filter before the first loss, since its constants follow from its epsilon and delta."""
-        if budget != self.budget:
-            raise ConversionError(f"budget: must be {self.budget!r}, got {budget!r}; make a new filter instead")
-        return self._changed(squares=_ZERO, means=0, deltas=_ZERO)
 
     @property
     def shared_delta(self) -> Fraction:

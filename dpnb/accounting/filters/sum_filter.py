@@ -75,21 +75,6 @@ class SumFilter(Filter, Generic[L]):
         """
         raise NotImplementedError
 
-    def guaranteed_epsilon(self, delta: Number) -> float:
-        """The epsilon for which all releases together are (epsilon, `delta`)-DP, rounded up; infinite if there is none.
-
-        Parameters
-        ----------
-        delta : Number
-            In [0, 1).
-
-        Raises
-        ------
-        InvalidValueError
-            delta is outside [0, 1).
-        """
-        raise NotImplementedError
-
     @property
     def _delta_rule(self) -> str:
         delta = self.budget.delta

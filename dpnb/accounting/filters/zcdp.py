@@ -9,7 +9,6 @@ from dpnb.accounting.budget import Budget
 from dpnb.accounting.conversions import epsilon_from_rho, rho_from_epsilon
 from dpnb.accounting.convert import convert
 from dpnb.accounting.exact import Number, decimal_down, decimal_up, display_up, non_negative
-from dpnb.accounting.filters.protocol import approximate_obstacle
 from dpnb.accounting.filters.sum_filter import SumFilter
 from dpnb.accounting.losses import ZCDP, Loss
 
@@ -47,6 +46,7 @@ class ZCDPFilter(SumFilter[ZCDP]):
     label = "zCDP"
     theorem = "Feldman and Zrnic 2021, Remark 4.4, and Whitehouse et al. 2023, Theorem 1: the sum of rho"
     measure = "rho"
+    concurrent_without_delta = "zCDP"  # Haney et al. 2023, Theorem 4.10
     counted_filters = ("zcdp", "gdp", "approx-dp")
 
     def __init__(self, rho: Number, delta: Number = 0.0) -> None:
@@ -78,11 +78,6 @@ class ZCDPFilter(SumFilter[ZCDP]):
     def rule(self) -> str:
         """The rule that the filter enforces, in words."""
         return f"the sum of rho must stay within {decimal_down(self.budget.rho)!r}{self._delta_rule}"
-
-    @property
-    def interleaving_obstacle(self) -> str | None:
-        """That the losses may have a delta; otherwise none: Haney et al. 2023, Theorem 4.10."""
-        return approximate_obstacle("zCDP") if self.budget.delta else None
 
     @property
     def guarantee(self) -> str:
