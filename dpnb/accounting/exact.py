@@ -193,6 +193,7 @@ def display_down(x: float, digits: int = 4) -> str:
     return _few_digits(x, digits, ROUND_FLOOR)
 
 
+@lru_cache(maxsize=1024)  # most requests have one of a few costs
 def percent_up(share: float) -> str:
     """A finite share, at least 0, in percent, rounded up to tenths, or hundredths up to 0.99%: for the budget spent."""
     return _percent(share, "0.1" if share > 0.0099 else "0.01", ROUND_CEILING)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
+from functools import lru_cache
 
 from dpnb._core.accountant import participation
 from dpnb._core.accountant.accountant import Accountant
@@ -11,21 +13,21 @@ from dpnb.accounting.budget import Budget
 from dpnb.accounting.convert import convert
 from dpnb.accounting.exact import decimal_down, decimal_sqrt_up, display_down, display_up
 from dpnb.accounting.filters import GDPReserveFilter, GDPResidueFilter
-from dpnb.accounting.guarantee import FILTERS
+from dpnb.accounting.guarantee import FILTERS, AnyFilter, PrivacyGuarantee
 from dpnb.accounting.losses import ZCDP, PureDP
 from dpnb.accounting.odometers import MixtureOdometer, Odometer, SpentAccumulator
 from dpnb.accounting.odometers.statements import confidence_text
 from dpnb.render.numbers import format_percent_down
 
 
-def headroom_gauge(account: Accountant) -> Gauge:
+def headroom_gauge(account: Accountant, filter_: AnyFilter) -> Gauge:
     """The budget that is left; under individual accounting, of a unit that every query affects in full.
 
-    Without a budget, a warning in its place.
+    Without a budget, a warning in its place.  The filter is that of the account now.
     """
     if not account.guarantee.has_budget:
         return _no_budget_gauge()
-    headroom = account.filter.headroom
+    headroom = filter_.headroom
     left, (label, theorem) = format_percent_down(headroom), FILTERS[account.guarantee.filter_name]
     limit = account.binding_limit
     of, beside = ("the budget", "") if limit is None else (limit.words, _budget_left(account))
@@ -60,9 +62,8 @@ def _no_budget_gauge() -> Gauge:
     )
 
 
-def reserve_gauge(account: Accountant) -> Gauge | None:
+def reserve_gauge(filter_: AnyFilter) -> Gauge | None:
     """What is left of the reserve for pure losses; None if the budget has none, or nothing else."""
-    filter_ = account.filter
     if not isinstance(filter_, GDPReserveFilter) or not filter_.budget.mu_squared:
         return None
     left, whole = format_percent_down(filter_.reserve_headroom), display_down(decimal_down(filter_.budget.epsilon))
@@ -122,13 +123,19 @@ def full_reading(odometer: MixtureOdometer, account: Accountant) -> float:
     adds no more to V than it is charged: Kullback-Leibler divergences add, and grow with the trade-off function's
     distance from the diagonal.  For the same reason a reserve adds at most what one mechanism with all of it would.
     """
-    guarantee = account.guarantee
+    return max(odometer.bound_at(_largest_v(account.guarantee)), odometer.bound)
+
+
+@lru_cache(maxsize=64)
+def _largest_v(guarantee: PrivacyGuarantee) -> Fraction:
+    """V when the whole budget is spent."""
+    if guarantee.shared_delta is not None:
+        return guarantee.mu0_squared
     whole = guarantee.remaining(guarantee.initial_filter).mu_squared
     budget = guarantee.budget
     if isinstance(budget, Budget) and budget.pure_epsilon:
         whole += 2 * convert(PureDP(budget.pure_epsilon), ZCDP).rho
-    full = odometer.bound_at(whole if guarantee.shared_delta is None else guarantee.mu0_squared)
-    return max(full, odometer.bound)
+    return whole
 
 
 def _accumulator_scale(odometer: Odometer, account: Accountant) -> tuple[float, str]:
@@ -165,9 +172,10 @@ def _note(odometer: Odometer, account: Accountant) -> str:
 
 def odometer_reading(odometer: Odometer) -> str:
     """The reading in a few words; `statement` has the full text."""
-    if not math.isfinite(odometer.bound):
+    value = odometer.bound
+    if not math.isfinite(value):
         return "unbounded"
     if isinstance(odometer, SpentAccumulator):
         return odometer.words
-    bound = display_up(odometer.bound)
+    bound = display_up(value)
     return f"loss so far at most {bound}" if odometer.kind == "time-uniform" else f"{odometer.measure} {bound}"
