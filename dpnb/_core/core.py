@@ -7,7 +7,7 @@ the same ledger; they differ in the accountant that pays.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -21,7 +21,7 @@ from dpnb._core.execution.protocol import Execution, RemoteCalls
 from dpnb._core.execution.remote import RemoteExecution
 from dpnb._core.largest_groups.pipeline import SelectionPipeline
 from dpnb._core.largest_groups.query import LargestGroups
-from dpnb._core.pricing.previews import count_to_release, explain, preview
+from dpnb._core.pricing.previews import count_to_release, explain, preview, previews
 from dpnb._core.pricing.pricer import QueryPricer
 from dpnb._core.pricing.public_knowledge import PublicSizes
 from dpnb._core.pricing.target import StoredRequest, Target, target_from
@@ -242,6 +242,13 @@ class SessionCore(NotCopyable):
     def preview(self, plan: Plan, view: AnyView, **target: Any) -> Preview:
         """Cost and expected error of a release with the same arguments; free, and computed without the table."""
         return preview(self.pricer, plan, view, self.target(plan, target), self.notice)
+
+    def previews(
+        self, plan: Plan, view: AnyView, kind: str, amounts: Sequence[Any], **target: Any
+    ) -> tuple[Preview, ...]:
+        """The `preview` of a target of one kind with each of these amounts."""
+        targets = (self.target(plan, {**target, kind: amount}) for amount in amounts)
+        return tuple(previews(self.pricer, plan, view, targets, self.notice))
 
     def release(self, plan: Plan, view: AnyView, *, at_most: Fraction | None = None, **target: Any) -> Answer:
         """Answer a query at least as precisely as the target requires, and charge the additional loss.

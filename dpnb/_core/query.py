@@ -46,6 +46,12 @@ class QueryRunner(SelectionRunner, Protocol):
         """Cost and expected error of a release."""
         ...
 
+    def previews(
+        self, plan: Plan, view: AnyView, kind: str, amounts: Sequence[Any], **target: Any
+    ) -> tuple[Preview, ...]:
+        """Those of releases that differ in the amount of their target."""
+        ...
+
     def release(self, plan: Plan, view: AnyView, *, at_most: Fraction | None = None, **target: Any) -> Answer:
         """Answer a query and charge the additional loss, if that is at most a given mu squared."""
         ...
@@ -227,17 +233,12 @@ class Query(SelectionMethods, NotCopyable):
         amounts = target.pop(lists[0])
         if not amounts:
             raise RequestError(f"preview: {lists[0]} must name at least one amount; got an empty list")
-        return self._previews(lists[0], amounts, **target)
+        return Previews(self.runner.previews(self.plan, self.view, lists[0], amounts, **target))
 
     @property
     def _proposed(self) -> tuple[str, Sequence[float]]:
         """The kind and the amounts of the targets that are shown where none is given."""
         return ("share", PICKER_STEPS) if self.runner.account.guarantee.has_budget else ("mu", PICKER_MUS)
-
-    def _previews(self, kind: str, amounts: Sequence[Any], **target: Any) -> Previews:
-        return Previews(
-            tuple(self.runner.preview(self.plan, self.view, **{**target, kind: amount}) for amount in amounts)
-        )
 
     def release(
         self,
@@ -430,7 +431,7 @@ class Query(SelectionMethods, NotCopyable):
 
     def _static(self, render: Callable[[Previews], str], render_error: Callable[[str], str]) -> str:
         try:
-            return render(self._previews(*self._proposed))
+            return render(Previews(self.runner.previews(self.plan, self.view, *self._proposed)))
         except DpnbError as error:  # displaying a query never raises
             return render_error(str(error))
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -39,11 +41,19 @@ CREATE TABLE head (id INTEGER NOT NULL, hash TEXT NOT NULL);
 """
 MAX_STORED = 10_000
 """Rows that `Ledger.stored` and others return at once; SQLite limits the number of ids."""
+MOMENT = 1.0
+"""Seconds of `Ledger.one_moment` at most, so that an interrupt at its end has no effect after that."""
 _COLUMNS = ", ".join(row.COLUMNS)
 _OBSERVED = "WHERE table_version = ? AND node = ? AND query_key = ? AND sigma IS NOT NULL AND result IS NOT NULL"
 _LENGTH = "OCTET_LENGTH" if sqlite3.sqlite_version_info >= (3, 43) else "LENGTH"  # which reads the whole text
 _SIZE = " + ".join(f"{_LENGTH}(COALESCE({name}, ''))" for name in row.COLUMNS if name != "id")
 INSERT = f"INSERT INTO events ({_COLUMNS}) VALUES ({', '.join('?' * len(row.COLUMNS))})"  # noqa: S608  (our own text)
+
+
+class _Moment(threading.local):
+    """The time until which this thread does not look for new rows."""
+
+    end = 0.0
 
 
 class Ledger(NotCopyable):
@@ -127,6 +137,7 @@ class Ledger(NotCopyable):
         self._unwritten: int | None = None  # first row of a transaction that has not been committed
         self._followed = None
         self._new: list[ChargeSummary] = []  # of the rows of the current transaction
+        self._moment = _Moment()
         self._times = RowTimes()
         self._time: str | None = None  # of the current transaction
         self._committed: Callable[[ChainHead], None] = lambda head: None
@@ -249,9 +260,29 @@ class Ledger(NotCopyable):
         with self.lock.checked():
             return (self._summaries if number <= len(self._summaries) else self.summaries())[number - 1]
 
+    @contextmanager
+    def one_moment(self) -> Iterator[None]:
+        """Let this thread look for rows of other kernels once, and read the ledger as it is then until the block ends.
+
+        Only for what is displayed: a transaction always has all rows.
+        """
+        before = self._moment.end
+        if before < time.monotonic():
+            self.summaries()
+        try:
+            self._moment.end = time.monotonic() + MOMENT
+            yield
+        finally:
+            self._moment.end = before
+
     def _has_all_summaries(self) -> bool:
-        """Whether no row is missing for certain: in a transaction, which has verified the chain and blocks writers."""
-        return self._is_writing and self._followed is not None and len(self._summaries) >= self._followed.number
+        """Whether no row is to be looked for.
+
+        In a transaction none is missing, since that has verified the chain and blocks writers.
+        """
+        if self._is_writing:
+            return self._followed is not None and len(self._summaries) >= self._followed.number
+        return self._moment.end > time.monotonic()
 
     def charges(self, after: int = 0) -> list[Charge]:
         """The committed rows with an id larger than `after`, in order."""

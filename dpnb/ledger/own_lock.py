@@ -38,7 +38,7 @@ class ProcessLock:
         LedgerError
             If this is a fork of the process that created the lock.
         """
-        if not self.is_own_process:
+        if os.getpid() != self._process:
             # SQLite's locks do not survive a fork, and a ledger in memory would be spent twice.
             raise LedgerError(
                 f"ledger {self._path!r}: can only be used by the process that opened it; this is a fork of that "

@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
+from functools import lru_cache
 
 from dpnb._core.accountant import participation
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._protocol.snapshot import Gauge
 from dpnb.accounting.convert import convert
 from dpnb.accounting.exact import decimal_down, decimal_sqrt_up, display_down, display_up
+from dpnb.accounting.filters import Filter
+from dpnb.accounting.guarantee import PrivacyGuarantee
 from dpnb.accounting.losses import ZCDP, PureDP
 from dpnb.accounting.odometers import Odometer
 from dpnb.accounting.odometers.statements import confidence_text
 from dpnb.render.numbers import format_percent_down
 
 
-def headroom_gauge(account: Accountant) -> Gauge:
+def headroom_gauge(account: Accountant, filter_: Filter) -> Gauge:
     """The budget that is left; under individual accounting, of a unit that every query affects in full.
 
-    Without a budget, a warning in its place.
+    Without a budget, a warning in its place.  The filter is that of the account now.
     """
     if not account.guarantee.has_budget:
         return _no_budget_gauge()
-    headroom = account.filter.headroom
-    left, filter_ = format_percent_down(headroom), account.guarantee.initial_filter
+    headroom, own = filter_.headroom, account.guarantee.initial_filter
+    left = format_percent_down(headroom)
     limit = account.binding_limit
     of, beside = ("the budget", "") if limit is None else (limit.words, _budget_left(account))
     return Gauge(
@@ -35,8 +39,8 @@ def headroom_gauge(account: Accountant) -> Gauge:
         end=None,
         note=None,
         description=participation.participation_description(account)
-        or f"The {filter_.label} filter has {left} of {of} left and refuses any query that exceeds it. {beside}"
-        f"{filter_.theorem}.",
+        or f"The {own.label} filter has {left} of {of} left and refuses any query that exceeds it. {beside}"
+        f"{own.theorem}.",
     )
 
 
@@ -58,9 +62,8 @@ def _no_budget_gauge() -> Gauge:
     )
 
 
-def reserve_gauge(account: Accountant) -> Gauge | None:
+def reserve_gauge(filter_: Filter) -> Gauge | None:
     """What is left of the reserve for pure losses; None if the budget has none, or nothing else."""
-    filter_ = account.filter
     if not filter_.reserve:
         return None
     left, whole = format_percent_down(filter_.reserve_headroom), display_down(decimal_down(filter_.reserve))
@@ -120,12 +123,18 @@ def full_reading(odometer: Odometer, account: Accountant) -> float:
     adds no more to V than it is charged: Kullback-Leibler divergences add, and grow with the trade-off function's
     distance from the diagonal.  For the same reason a reserve adds at most what one mechanism with all of it would.
     """
-    guarantee = account.guarantee
+    return max(account.initial_odometer.bound_at(_largest_v(account.guarantee)), odometer.bound)
+
+
+@lru_cache(maxsize=64)
+def _largest_v(guarantee: PrivacyGuarantee) -> Fraction:
+    """V when the whole budget is spent."""
+    if guarantee.shared_delta is not None:
+        return guarantee.mu0_squared
     whole = guarantee.remaining(guarantee.initial_filter).mu_squared
     if guarantee.budget.pure_epsilon:
         whole += 2 * convert(PureDP(guarantee.budget.pure_epsilon), ZCDP).rho
-    full = account.initial_odometer.bound_at(whole if guarantee.shared_delta is None else guarantee.mu0_squared)
-    return max(full, odometer.bound)
+    return whole
 
 
 def _accumulator_scale(odometer: Odometer, account: Accountant) -> tuple[float, str]:
@@ -162,6 +171,4 @@ def _note(odometer: Odometer, account: Accountant) -> str:
 
 def odometer_reading(odometer: Odometer) -> str:
     """The reading in a few words; `statement` has the full text."""
-    if not math.isfinite(odometer.bound):
-        return "unbounded"
     return odometer.words

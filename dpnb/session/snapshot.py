@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict
+from functools import lru_cache
 from typing import Any, Protocol
 
 from dpnb._core.accountant import participation
@@ -24,6 +25,7 @@ from dpnb._protocol import connection as protocol_connection
 from dpnb._protocol import snapshot as protocol
 from dpnb._protocol.timeline import BudgetAxis, Curve, OdometerAxis, Timeline, TimelinePoint
 from dpnb.accounting.exact import display_up
+from dpnb.accounting.guarantee import PrivacyGuarantee
 from dpnb.accounting.losses import GDP
 from dpnb.accounting.odometers import Odometer
 from dpnb.errors import DpnbError, printable
@@ -77,11 +79,17 @@ def snapshot(session: HasCore, *, compared: bool = False) -> protocol.Session:
     DpnbError
         If the ledger cannot be read; see `unreadable_snapshot`.
     """
+    with session._core.account.ledger.one_moment():
+        return _snapshot(session, compared=compared)
+
+
+def _snapshot(session: HasCore, *, compared: bool) -> protocol.Session:
     core = session._core
     account, log = core.account, core.releases.log
     filter_, odometer, comparison = account.filter, account.odometer, account.compared(everything=compared)
-    headroom, paused, spent = headroom_gauge(account), account.paused, percent_spent(filter_)
-    reserve = reserve_gauge(account)
+    headroom, paused, spent = headroom_gauge(account, filter_), account.paused, percent_spent(filter_)
+    n_requests = log.count
+    reserve, loss = reserve_gauge(filter_), odometer_gauge(odometer, account, core.statement_prefix)
     return protocol.Session(
         id=core.id,
         name=core.name,
@@ -91,13 +99,9 @@ def snapshot(session: HasCore, *, compared: bool = False) -> protocol.Session:
         notice_explanation=_notice_explanation(core.notice),
         connection=connection_of(core.connection),
         guarantee=core.guarantee,
-        headlines=_headlines(headroom, spent, comparison, odometer),
+        headlines=_headlines(headroom, spent, loss, comparison),
         filter=account.guarantee.filter_name,
-        gauges=[
-            headroom,
-            *([] if reserve is None else [reserve]),
-            odometer_gauge(odometer, account, core.statement_prefix),
-        ],
+        gauges=[headroom, *([] if reserve is None else [reserve]), loss],
         filters=[_filter(one, comparison) for one in comparison.states.values() if one.guarantee.has_budget],
         odometers=[_odometer(name, one, paused, core.statement_prefix) for name, one in comparison.odometers.items()],
         odometers_paused=paused,
@@ -107,9 +111,9 @@ def snapshot(session: HasCore, *, compared: bool = False) -> protocol.Session:
         spent=spent,
         spent_loss=describe_spent(filter_, account.budget) if account.guarantee.has_budget else NO_LIMIT,
         ledger=core.account.ledger.short_name,
-        next_steps=[] if log.count else [protocol.NextStep(**step) for step in next_steps(core)],
+        next_steps=[] if n_requests else [protocol.NextStep(**step) for step in next_steps(core)],
         timeline=_timeline(account, log, comparison, compared=compared),
-        n_requests=log.count,
+        n_requests=n_requests,
         log=[log_entry(one) for one in log.latest(RELEASES_SHOWN)],
         cell_costs=[
             _cell(cell_id, cost, log, core.name)
@@ -125,7 +129,8 @@ def _budget_requests(account: Accountant) -> list[protocol.BudgetRequest]:
     """The newest requests for budget, of a whole session."""
     if account.root_node != ROOT:
         return []
-    now, made = account.ledger.time_in(), list(account.tree.budget_requests().values())
+    made = list(account.tree.budget_requests().values())
+    now = account.ledger.time_in() if made else ""
     return [
         protocol.BudgetRequest(
             id=one.id,
@@ -165,10 +170,15 @@ def _filter(state: FilterState, comparison: FilterComparison) -> protocol.Filter
         value, text, description = 0.0, words, f"{source}. It {words}."
     else:
         value, text = state.filter.headroom, _remaining(state, comparison)
-        description = f"{source}. It {'enforces' if enforced else 'could enforce'} {state.guarantee.words}."
+        description = f"{source}. It {'enforces' if enforced else 'could enforce'} {_words(state.guarantee)}."
     return protocol.Filter(
         id=state.guarantee.filter_name, label=label, enforced=enforced, value=value, text=text, description=description
     )
+
+
+@lru_cache(maxsize=64)
+def _words(guarantee: PrivacyGuarantee) -> str:
+    return guarantee.words
 
 
 def _remaining(state: FilterState, comparison: FilterComparison) -> str:
@@ -180,7 +190,9 @@ def _remaining(state: FilterState, comparison: FilterComparison) -> str:
     if comparison.last_loss is None:
         return text
     more = "more like the last for every unit" if each else "more like the last"
-    return f"{text}; {state.max_repetitions(comparison.last_loss):,} {more}"
+    is_own = state is comparison.own
+    times = comparison.repetitions if is_own else state.max_repetitions(comparison.last_loss)
+    return f"{text}; {times:,} {more}"
 
 
 def _odometer(name: str, odometer: Odometer, paused: str | None, scope: str) -> protocol.Odometer:
@@ -298,15 +310,14 @@ def _notice_explanation(notice: str | None) -> str | None:
 
 
 def _headlines(
-    remaining: protocol.Gauge, spent: str, comparison: FilterComparison, odometer: Odometer
+    remaining: protocol.Gauge, spent: str, loss: protocol.Gauge, comparison: FilterComparison
 ) -> list[protocol.Headline]:
     """The texts that the status bar can show; the user chooses one."""
-    words = {"remaining": remaining.text, "spent": spent, "odometer": odometer_reading(odometer)}
+    words = {"remaining": remaining.text, "spent": spent, "odometer": loss.text}
     if remaining.kind == "no-budget":  # what is reported is shown instead
         words = {"odometer": words["odometer"], "spent": spent}
     elif comparison.last_loss is not None:
-        times = comparison.own.max_repetitions(comparison.last_loss)
-        words["max_repetitions"] = f"{times:,} more like the last"
+        words["max_repetitions"] = f"{comparison.repetitions:,} more like the last"
     return [protocol.Headline(id=name, text=text) for name, text in words.items()]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
@@ -264,7 +265,8 @@ def test_an_analyst_sees_the_rows_of_the_own_node_only(tmp_path: Path) -> None:
         with pytest.raises(LedgerError, match="belongs to another node"):
             shared.by_ids([2])
         return [
-            {name: value for name, value in row.items() if name not in ("time", "result", "details")}
+            {name: value for name, value in row.items() if name not in ("time", "result", "details", "words")}
+            | {"query": json.loads(str(row.get("words", "[null]")))[0]}
             for row in shared.after(0, 100)
         ]
 

@@ -247,11 +247,11 @@ class Accountant:
     @property
     def binding_limit(self) -> Limit | None:
         """The cap that leaves less mu squared than the budget and the other caps; None if the budget leaves least."""
-        own = self.root.sync().filter
-        if not own.records_charge:
+        limits, own = self.limits, self.root.sync().filter
+        if not limits or not own.records_charge:
             return None
         least, binding = left_of(own.budget, own.spent).mu_squared, None
-        for limit in self.limits:
+        for limit in limits:
             capped = limit.filter
             if capped is not None and (left := left_of(capped.budget, capped.spent).mu_squared) < least:
                 least, binding = left, limit
@@ -355,9 +355,11 @@ class Accountant:
 
     def sync(self, until: int | None = None) -> AccountantState:
         """The state after all charges of all kernels; if `until` is given, after that row or a later one."""
+        if not self.ledger.summaries(after=self._state.counted.last_id, until=until):
+            return self._state
         with self.ledger.lock.checked():
             batch: list[ChargeSummary] = []
-            for charge in self.ledger.summaries(after=self._state.last_id, until=until):
+            for charge in self.ledger.summaries(after=self._state.counted.last_id, until=until):
                 if charge.node == self.root_node and charge.is_plain:
                     batch.append(charge)
                 else:

@@ -223,6 +223,11 @@ class FilterComparison:
         """The enforced filter."""
         return self.states[self.enforced]
 
+    @cached_property
+    def repetitions(self) -> int | None:
+        """How many more releases with the last loss the enforced filter would admit; None if there is no loss."""
+        return None if self.last_loss is None else self.own.max_repetitions(self.last_loss)
+
     @property
     def accumulator(self) -> SpentAccumulator:
         """The accumulator of what the enforced filter has counted.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import ClassVar, Literal, Self
@@ -62,8 +63,9 @@ class Odometer(Frozen):
 
     @property
     def words(self) -> str:
-        """The reading in few words, for example ``mu 0.5``; the bound is finite."""
-        return f"{self.measure} {display_up(self.bound)}"
+        """The reading in few words, for example ``mu 0.5``."""
+        bound, name = self.bound, "loss so far at most" if self.kind == "time-uniform" else self.measure
+        return f"{name} {display_up(bound)}" if bound < math.inf else "unbounded"
 
     @safe_repr
     def __repr__(self) -> str:

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import ClassVar, Self
 
 from dpnb.accounting.doubles import failure_probability
-from dpnb.accounting.exact import Number, binary_up, display_up, exact, non_negative, shown
+from dpnb.accounting.exact import Number, binary_up, exact, non_negative, shown
 from dpnb.accounting.losses import ApproxDP, Loss, PointwiseDP
 from dpnb.accounting.odometers.intrinsic_time import intrinsic_time
 from dpnb.accounting.odometers.protocol import Odometer, OdometerKind
@@ -48,11 +48,6 @@ class TimeUniformOdometer(Odometer):
     def failure(self) -> Fraction:
         """The probability that the statement is ever wrong."""
         return self.delta
-
-    @property
-    def words(self) -> str:
-        """The reading in few words; the bound is finite."""
-        return f"loss so far at most {display_up(self.bound)}"
 
     @property
     def slack(self) -> Fraction:

@@ -49,7 +49,8 @@ def table_view(table: OpenTable) -> protocol.CockpitTable:
 def _table_view(table: OpenTable) -> protocol.CockpitTable:
     core, state = table.session._core, table_state(table)
     account = core.account
-    filter_, reserve = account.filter, reserve_gauge(account)
+    filter_ = account.filter
+    reserve = reserve_gauge(filter_)
     return protocol.CockpitTable(
         name=table.name,
         privacy_unit=core.tables.words,
@@ -58,7 +59,7 @@ def _table_view(table: OpenTable) -> protocol.CockpitTable:
         mode=state.mode,
         version=core.version,
         frozen=state.frozen,
-        gauges=[headroom_gauge(account), *([] if reserve is None else [reserve])],
+        gauges=[headroom_gauge(account, filter_), *([] if reserve is None else [reserve])],
         spent=percent_spent(filter_),
         spent_loss=describe_spent(filter_, account.budget) if account.guarantee.has_budget else NO_LIMIT,
         n_rows=state.rows,
