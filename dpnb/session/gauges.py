@@ -26,7 +26,7 @@ def headroom_gauge(account: Accountant, filter_: Filter) -> Gauge:
     """
     if not account.guarantee.has_budget:
         return _no_budget_gauge()
-    headroom, own = filter_.headroom, account.guarantee.initial_filter
+    headroom, (label, theorem, _) = filter_.headroom, words_of(account.guarantee)
     left = format_percent_down(headroom)
     limit = account.binding_limit
     of, beside = ("the budget", "") if limit is None else (limit.words, _budget_left(account))
@@ -39,9 +39,14 @@ def headroom_gauge(account: Accountant, filter_: Filter) -> Gauge:
         end=None,
         note=None,
         description=participation.participation_description(account)
-        or f"The {own.label} filter has {left} of {of} left and refuses any query that exceeds it. {beside}"
-        f"{own.theorem}.",
+        or f"The {label} filter has {left} of {of} left and refuses any query that exceeds it. {beside}{theorem}.",
     )
+
+
+@lru_cache(maxsize=64)
+def words_of(guarantee: PrivacyGuarantee) -> tuple[str, str, str]:
+    """The label and the theorem of the filter that enforces a guarantee, and the guarantee in words."""
+    return guarantee.initial_filter.label, guarantee.initial_filter.theorem, guarantee.words
 
 
 def _budget_left(account: Accountant) -> str:
@@ -92,7 +97,7 @@ def odometer_gauge(odometer: Odometer, account: Accountant, scope: str) -> Gauge
             label="Odometer" if is_mixture else "Accumulator",
             kind="loss",
             value=None,
-            text=odometer_reading(odometer),
+            text=odometer.words,
             end=None,
             note=_note(odometer, account),
             description=f"{scope}{odometer.statement()}",
@@ -108,7 +113,7 @@ def odometer_gauge(odometer: Odometer, account: Accountant, scope: str) -> Gauge
         label=label,
         kind="loss",
         value=value,
-        text=odometer_reading(odometer),
+        text=odometer.words,
         end=f"{end} when the budget is spent",
         note=_note(odometer, account),
         description=f"{scope}{odometer.statement()} The scale ends at {end}, its reading when the budget is spent.",
@@ -167,8 +172,3 @@ def _note(odometer: Odometer, account: Accountant) -> str:
     exceed = "" if account.budget.epsilon is None else ", so it may exceed epsilon"
     confidence = confidence_text(account.initial_odometer.failure)
     return f"A bound at every moment with confidence {confidence}: a different statement from the guarantee{exceed}."
-
-
-def odometer_reading(odometer: Odometer) -> str:
-    """The reading in a few words; `statement` has the full text."""
-    return odometer.words

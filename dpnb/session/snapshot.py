@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict
-from functools import lru_cache
 from typing import Any, Protocol
 
 from dpnb._core.accountant import participation
@@ -25,14 +24,13 @@ from dpnb._protocol import connection as protocol_connection
 from dpnb._protocol import snapshot as protocol
 from dpnb._protocol.timeline import BudgetAxis, Curve, OdometerAxis, Timeline, TimelinePoint
 from dpnb.accounting.exact import display_up
-from dpnb.accounting.guarantee import PrivacyGuarantee
 from dpnb.accounting.losses import GDP
 from dpnb.accounting.odometers import Odometer
 from dpnb.errors import DpnbError, printable
 from dpnb.ledger import ROOT
 from dpnb.render.explanations import explanation_for
 from dpnb.render.numbers import format_cost, format_percent_down, format_percent_up
-from dpnb.session.gauges import full_reading, headroom_gauge, odometer_gauge, odometer_reading, reserve_gauge
+from dpnb.session.gauges import full_reading, headroom_gauge, odometer_gauge, reserve_gauge, words_of
 from dpnb.session.spending import describe_spent, percent_spent
 
 RELEASES_SHOWN = 50
@@ -163,22 +161,17 @@ def _mechanism(*, state: str, parts: list[dict[str, Any]], **fields: str) -> pro
 
 def _filter(state: FilterState, comparison: FilterComparison) -> protocol.Filter:
     """One filter: its remaining budget, and how many queries like the last one it would still admit."""
-    label, source = state.guarantee.initial_filter.label, state.guarantee.initial_filter.theorem
+    label, source, guarantee = words_of(state.guarantee)
     enforced = state.guarantee.filter_name == comparison.enforced
     if state.refused_at is not None:
         words = f"would have refused query {state.refused_at}"
         value, text, description = 0.0, words, f"{source}. It {words}."
     else:
         value, text = state.filter.headroom, _remaining(state, comparison)
-        description = f"{source}. It {'enforces' if enforced else 'could enforce'} {_words(state.guarantee)}."
+        description = f"{source}. It {'enforces' if enforced else 'could enforce'} {guarantee}."
     return protocol.Filter(
         id=state.guarantee.filter_name, label=label, enforced=enforced, value=value, text=text, description=description
     )
-
-
-@lru_cache(maxsize=64)
-def _words(guarantee: PrivacyGuarantee) -> str:
-    return guarantee.words
 
 
 def _remaining(state: FilterState, comparison: FilterComparison) -> str:
@@ -200,7 +193,7 @@ def _odometer(name: str, odometer: Odometer, paused: str | None, scope: str) -> 
     if paused is not None and kind == "time-uniform":
         return protocol.Odometer(id=name, label=label, kind=kind, text="paused", description=paused)
     description = f"{scope}{odometer.statement()}"
-    return protocol.Odometer(id=name, label=label, kind=kind, text=odometer_reading(odometer), description=description)
+    return protocol.Odometer(id=name, label=label, kind=kind, text=odometer.words, description=description)
 
 
 def unreadable_snapshot(session: HasCore, error: DpnbError) -> protocol.Session:

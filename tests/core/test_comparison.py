@@ -132,7 +132,7 @@ def live_through(session: dpnb.Session, look: Callable[[], object] = lambda: Non
 def stepped(session: dpnb.Session) -> tuple[dict[str, Any], dict[str, Any], list[float | None]]:
     """Filters, odometers and the shares of the budget, from one row of the ledger after another."""
     account = session._core.account
-    start = FilterComparison.initial(account.guarantee, account._initial_odometer, account.public_size)
+    start = FilterComparison.initial(account.guarantee, account.initial_odometer, account.public_size)
     filters = {name: (one.filter, NO_PARTS) for name, one in start.states.items()}
     odometers, parts = dict(start.odometers), {"gdp-accumulator": NO_PARTS, "others": NO_PARTS}
     refused: dict[str, int] = {}

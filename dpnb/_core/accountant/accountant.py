@@ -73,7 +73,7 @@ class Accountant:
     ) -> None:
         self.ledger, self.tree, self.root_node, self.guarantee = ledger, tree, root_node, guarantee
         self._parent, self._part, self._limits, self._whole = parent, part, limits, whole
-        self._initial_odometer, self._public_size = odometer, public_size
+        self.initial_odometer, self._public_size = odometer, public_size
         self._cost_fractions: dict[int, float] = {}
         self._worst_cases: dict[int, Fraction] = {}  # under individual accounting, as mu squared
         self._state = AccountantState(FilterComparison.of_session(guarantee, odometer))
@@ -151,7 +151,7 @@ class Accountant:
             self.tree,
             ROOT,
             self.guarantee,
-            self._initial_odometer,
+            self.initial_odometer,
             self._public_size,
             limits=self._limits_of(grant),
         )
@@ -188,7 +188,7 @@ class Accountant:
         node = node_of(launch.id, key)
         (part, *_) = self.tree.path(node, self.root_node) or ()
         return Accountant(
-            self.ledger, self.tree, node, self.guarantee, self._initial_odometer, self._public_size, self, part
+            self.ledger, self.tree, node, self.guarantee, self.initial_odometer, self._public_size, self, part
         )
 
     @property
@@ -272,11 +272,6 @@ class Accountant:
             return self.accumulator
 
     @property
-    def initial_odometer(self) -> MixtureOdometer:
-        """The mixture odometer before the first row."""
-        return self._initial_odometer
-
-    @property
     def accumulator(self) -> Odometer:
         """The accumulator of what the filter has counted."""
         return self.compared(everything=False).accumulator
@@ -333,7 +328,7 @@ class Accountant:
         """
         with self.ledger.lock.checked():
             if compared not in self._timelines:
-                own, odometer = self.guarantee, self._initial_odometer
+                own, odometer = self.guarantee, self.initial_odometer
                 start = (
                     FilterComparison.initial(own, odometer, self._public_size)
                     if compared
@@ -455,7 +450,7 @@ class Accountant:
     @property
     def delta(self) -> Fraction:
         """The delta at which the guarantee is compared with others: of the budget, or of that which it is a part of."""
-        return self._initial_odometer.delta + self.guarantee.budget.discovery_delta
+        return self.initial_odometer.delta + self.guarantee.budget.discovery_delta
 
     @property
     def root(self) -> Accountant:

@@ -44,7 +44,7 @@ from dpnb.accounting.exact import (
     non_negative,
 )
 from dpnb.accounting.filters.protocol import of_budget
-from dpnb.accounting.filters.sum_filter import SumFilter, least_left, share_of, times_within
+from dpnb.accounting.filters.sum_filter import SumFilter, share_of, times_within
 from dpnb.accounting.losses import GDP, EpsilonLoss, GaussianLoss, Loss, PureDP, PureGDP
 from dpnb.accounting.losses.amounts import as_amount
 from dpnb.errors import LedgerError
@@ -121,6 +121,10 @@ class GDPFilter(SumFilter[GaussianLoss]):
     def __init__(self, mu: Number, delta: Number = 0.0, pure_epsilon: Number = 0) -> None:
         gaussian, reserve = GDP(mu, delta), non_negative(pure_epsilon, name="pure_epsilon")
         self._start(PureGDP.of(*gaussian.parts, reserve) if reserve else gaussian)
+
+    def _start(self, budget: GaussianLoss) -> None:
+        super()._start(budget)
+        self._set(_in_headroom=slice(2, 3) if self._is_pure else slice(2))  # of the reserve, or the Gaussian part
 
     @classmethod
     def from_loss(cls, budget: Loss) -> Self:
@@ -255,21 +259,15 @@ class GDPFilter(SumFilter[GaussianLoss]):
         return any(reserve) and not gaussian
 
     @property
-    def headroom(self) -> float:
-        """The share of the Gaussian part that remains, 0 to 1, rounded down; without one, of the reserve."""
-        if not self.budget.parts[0] and self.budget.epsilon:
-            return self.reserve_headroom
-        return least_left(GDP.names, self.spent.parts[:2], self.budget.parts[:2])
-
-    @property
     def mu_squared_left(self) -> Fraction:
         """What is left of the Gaussian part."""
-        return self.budget.mu_squared - self.spent.mu_squared
+        return self.budget.parts[0] - self.spent.parts[0]
 
     @property
     def reserve(self) -> Fraction:
         """The reserve beside the Gaussian part of the budget; 0 if there is none."""
-        return self.budget.epsilon if self.budget.mu_squared else Fraction(0)
+        gaussian, _, *reserve = self.budget.parts
+        return reserve[0] if gaussian and reserve else Fraction(0)
 
     @property
     def reserve_headroom(self) -> float:
@@ -392,8 +390,8 @@ class GDPFilter(SumFilter[GaussianLoss]):
     @property
     def spent_words(self) -> str:
         """The spent mu of the budget, and epsilon of the reserve."""
-        gaussian = of_budget("mu", self.spent.mu, decimal_sqrt_down(self.budget.mu_squared))
-        if not self.budget.epsilon:
+        gaussian = of_budget("mu", decimal_sqrt_up(self.spent.parts[0]), decimal_sqrt_down(self.budget.parts[0]))
+        if not any(self.budget.parts[2:]):
             return gaussian
         reserve = of_budget("epsilon", decimal_up(self.spent.epsilon), decimal_down(self.budget.epsilon))
         return reserve if self._is_pure else f"{gaussian}, and {reserve} of the reserve"

@@ -22,7 +22,7 @@ from dpnb.accounting.losses import Loss
 from dpnb.copying import safe_repr
 from dpnb.errors import BudgetExceeded, ConversionError, InvalidValueError
 
-__all__ = ["SumFilter", "least_left", "share_of", "times_within"]
+__all__ = ["SumFilter", "share_of", "times_within"]
 
 Parts = tuple[Fraction, ...]
 
@@ -59,6 +59,7 @@ class SumFilter(Filter, Generic[L]):
     spent: L
     measure = "epsilon"
     adds_up = True
+    _in_headroom = slice(None)
 
     def to_filter_loss(self, loss: Loss) -> L:
         """The loss converted to the kind that this filter counts.
@@ -138,7 +139,10 @@ class SumFilter(Filter, Generic[L]):
 
         The headroom of a budget of 0 is 0; a delta of 0 is not counted.
         """
-        return least_left(self.budget.names, self.spent.parts, self.budget.parts)
+        which = self._in_headroom
+        pairs = zip(self.budget.names[which], self.spent.parts[which], self.budget.parts[which], strict=True)
+        shares = [1 - part / whole if whole else _ZERO for name, part, whole in pairs if whole or name != "delta"]
+        return decimal_down(min(shares))
 
     def budget_fraction(self, loss: Loss) -> float:
         """The share of the whole budget that `loss` takes, rounded up; above 1 or infinite for one that never fits.
@@ -269,11 +273,3 @@ class SumFilter(Filter, Generic[L]):
 def times_within(left: Parts, cost: Parts) -> int | None:
     """How often a cost is within what is left; None if it is 0."""
     return min([int(rest // part) for rest, part in zip(left, cost, strict=True) if part], default=None)
-
-
-def least_left(names: tuple[str, ...], spent: Parts, budget: Parts) -> float:
-    """The smallest share that is left, rounded down; a delta of 0 is not counted."""
-    pairs = zip(names, spent, budget, strict=True)
-    return decimal_down(
-        min([1 - part / whole if whole else _ZERO for name, part, whole in pairs if whole or name != "delta"])
-    )

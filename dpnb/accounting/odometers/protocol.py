@@ -32,6 +32,7 @@ class Odometer(Frozen):
 
     #: The measure that is bounded: "epsilon", "rho", "mu", "rdp" or "spent".
     measure: ClassVar[str]
+    _reading: ClassVar[str] = ""
 
     @property
     def kind(self) -> OdometerKind:
@@ -64,8 +65,8 @@ class Odometer(Frozen):
     @property
     def words(self) -> str:
         """The reading in few words, for example ``mu 0.5``."""
-        bound, name = self.bound, "loss so far at most" if self.kind == "time-uniform" else self.measure
-        return f"{name} {display_up(bound)}" if bound < math.inf else "unbounded"
+        bound = self.bound
+        return f"{self._reading or self.measure} {display_up(bound)}" if bound < math.inf else "unbounded"
 
     @safe_repr
     def __repr__(self) -> str:

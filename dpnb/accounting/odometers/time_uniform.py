@@ -35,6 +35,7 @@ class TimeUniformOdometer(Odometer):
     """
 
     measure: ClassVar[str] = "epsilon"
+    _reading: ClassVar[str] = "loss so far at most"
     delta: Fraction
     deltas: Fraction
     pointwise: Fraction
