@@ -246,7 +246,7 @@ def test_conversions_of_both_are_the_sums_of_the_conversions() -> None:
 def test_accumulator_does_not_read_charges_that_hold_for_one_budget_only() -> None:
     """Attack: launch where much is left, then read a bound for every budget from the sum of the charges."""
     state = GDPFilter(2).step(PureDP(1))
-    for filter_ in (state, GDPFilter(1, pure_epsilon="0.1")):
+    for filter_ in (state, GDPFilter(1, pure_epsilon="0.1"), GDPFilter.from_loss(PureGDP(0, mu=2)).step(PureDP(1))):
         with pytest.raises(ConversionError, match="GDPAccumulator"):
             SpentAccumulator(filter_)
     alone = GDPAccumulator().step(PureDP(1)).mu_squared

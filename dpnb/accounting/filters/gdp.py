@@ -96,14 +96,12 @@ class GDPFilter(SumFilter[GaussianLoss]):
     >>> half.headroom, half.affordable(), half.admits(GDP(0.8)), half.admits(GDP(0.81))
     (0.64, GDP(mu=0.8), True, False)
 
-    A loss in pure DP, and what a conversion alone would charge for it:
+    A loss in pure DP, and what a conversion alone would charge for it; then one with a reserve:
 
     >>> from dpnb.accounting import convert
     >>> scan, filter_ = PureDP(0.15), GDPFilter(mu=0.2367)
     >>> round(filter_.step(scan).headroom, 2), round(filter_.step(convert(scan, GDP)).headroom, 2)
     (0.56, 0.37)
-
-    With a reserve:
 
     >>> filter_ = GDPFilter(mu=0.5, pure_epsilon=0.3).step(PureDP(0.2)).step(GDP(0.3))
     >>> filter_.affordable()
@@ -212,13 +210,13 @@ class GDPFilter(SumFilter[GaussianLoss]):
 
     def _of_kind(self, amount: PureGDP) -> GaussianLoss:
         """An amount in the kind of the budget, which without a reserve has no epsilon."""
-        return self.budget.with_parts(amount.parts[: len(self.budget.parts)])
+        return amount if len(self.budget.parts) == len(amount.parts) else GDP.of(*amount.parts[:2])
 
     def step(self, loss: Loss) -> Self:
         """The filter after `loss`; see :meth:`SumFilter.step`."""
         after = super().step(loss)
-        if self.is_by_residue or type(loss) is type(self.budget) or not _unconverted(loss).epsilon:
-            return after
+        if isinstance(loss, GDP) or len(self.budget.parts) > 2 or not _unconverted(loss).epsilon:
+            return after  # with a reserve the sum allows no statement for other budgets anyhow
         return after._changed(is_by_residue=True)
 
     @property
@@ -360,7 +358,7 @@ class GDPFilter(SumFilter[GaussianLoss]):
     @property
     def sums_up_for_every_budget(self) -> bool:
         """Whether no charge depended on what was left."""
-        return not (self.is_by_residue or self.budget.epsilon)
+        return not self.is_by_residue and len(self.budget.parts) == 2
 
     @property
     def label(self) -> str:

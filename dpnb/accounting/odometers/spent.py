@@ -25,7 +25,8 @@ class SpentAccumulator(Odometer):
     the filter's loss, including a delta, and counts parts of partitions as the filter does.
 
     What a `GDPFilter` charges for a pure-DP loss is valid only for the budget that was left at that moment, and may be
-    too little for others, so its sum then allows no such statement.
+    too little for others, so its sum then allows no such statement.  A charge from `launch_charge` that was given to
+    `step` as GDP looks like the loss of Gaussian noise: a sum with such charges must not be read here either.
 
     Parameters
     ----------

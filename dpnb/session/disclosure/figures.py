@@ -72,9 +72,7 @@ def factor_of(epsilon: Fraction) -> float | None:
 
 def _mu(guarantee: PrivacyGuarantee) -> float | None:
     """Mu of the Gaussian part of a GDP filter, rounded up; None for another filter."""
-    filter_ = guarantee.initial_filter
-    inner = filter_.budget if guarantee.filter_name == "gdp" else None
-    squared = getattr(inner, "mu_squared", None)
+    squared = getattr(guarantee.initial_filter.budget, "mu_squared", None)
     return decimal_sqrt_up(squared) if isinstance(squared, Fraction) and squared else None
 
 
