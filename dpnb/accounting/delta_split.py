@@ -33,15 +33,15 @@ class CountsEpsilons(Protocol):
 
     def __hash__(self) -> int: ...
 
-    def split(self, mu_squared: Fraction, n: Fraction, slack: Fraction) -> ApproxDP:
+    def _split(self, mu_squared: Fraction, n: Fraction, slack: Fraction) -> ApproxDP:
         """The loss of one of `n` equal releases, not necessarily a whole number, whose deltas add up to `slack`."""
         ...
 
-    def admits_split(self, mu_squared: Fraction, n: Fraction, slack: Fraction) -> bool:
+    def _admits_split(self, mu_squared: Fraction, n: Fraction, slack: Fraction) -> bool:
         """Whether the release has that loss and `n` of them are within the bound; the deltas are below 1."""
         ...
 
-    def roughly_admits(self, n: float, epsilon: float) -> bool:
+    def _roughly_admits(self, n: float, epsilon: float) -> bool:
         """Whether `n` losses with this epsilon are within the bound, in doubles."""
         ...
 
@@ -75,12 +75,12 @@ def equivalent_epsilon_delta(mu_squared: Fraction, start: CountsEpsilons, slack:
     def fits(steps: int) -> bool:
         """Whether `steps` steps of a release are within the bounds; false beyond the largest number that fits."""
         n = Fraction(steps, STEPS)
-        return slack / n >= 1 or start.admits_split(mu_squared, n, slack)
+        return slack / n >= 1 or start._admits_split(mu_squared, n, slack)
 
     steps = _largest(fits, _guess(math.sqrt(mu_squared), float(slack), start))
     if not steps or slack * STEPS >= steps:
         return ApproxDP(0, 2 * slack * STEPS)
-    return start.split(mu_squared, Fraction(steps, STEPS), slack)
+    return start._split(mu_squared, Fraction(steps, STEPS), slack)
 
 
 def proportional_loss(mu_squared: Fraction, slack: Fraction, mu0_squared: Fraction) -> ApproxDP:
@@ -121,7 +121,7 @@ def _guess(mu: float, slack: float, start: CountsEpsilons) -> int:
         return math.log(slack) - float(a + math.log1p(-math.exp(min(e + b - a, -1e-300))))
 
     def within(e: float) -> bool:
-        return start.roughly_admits(math.exp(min(log_number(e), 600.0)), e)
+        return start._roughly_admits(math.exp(min(log_number(e), 600.0)), e)
 
     low, high = mu * 1e-6, mu * (40 + mu)
     try:

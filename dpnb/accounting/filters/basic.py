@@ -70,16 +70,16 @@ class BasicFilter(SumFilter[ApproxDP]):
         """A Gaussian release as :func:`~dpnb.accounting.delta_split.equivalent_epsilon_delta`."""
         return split_loss(loss, self, self.shared_delta)
 
-    def split(self, mu_squared: Fraction, n: Fraction, slack: Fraction) -> ApproxDP:
+    def _split(self, mu_squared: Fraction, n: Fraction, slack: Fraction) -> ApproxDP:
         """The loss of one of `n` equal releases; see :class:`~dpnb.accounting.delta_split.CountsEpsilons`."""
         return ApproxDP(self.budget.epsilon / n, slack / n)
 
-    def admits_split(self, mu_squared: Fraction, n: Fraction, slack: Fraction) -> bool:
+    def _admits_split(self, mu_squared: Fraction, n: Fraction, slack: Fraction) -> bool:
         """Whether a release has that loss."""
         delta = delta_from_mu(decimal_sqrt_up(mu_squared), epsilon=self.budget.epsilon / n)
         return exact(delta) <= slack / n
 
-    def roughly_admits(self, n: float, epsilon: float) -> bool:
+    def _roughly_admits(self, n: float, epsilon: float) -> bool:
         """Whether `n` losses with this epsilon are within the bound, in doubles."""
         return n * epsilon <= float(self.budget.epsilon)
 

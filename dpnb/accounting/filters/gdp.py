@@ -53,8 +53,7 @@ __all__ = ["GDPFilter"]
 
 _STEPS = 16
 """How many repetitions are counted one by one; the others have at most the charge of the conversion to GDP."""
-_HALVINGS = 20
-"""Steps of the bisection for the largest epsilon that a refusal names, which has four digits."""
+_HALVINGS = 20  # of the bisection for the largest epsilon that a refusal names, which has four digits
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -77,12 +76,7 @@ class GDPFilter(SumFilter[GaussianLoss]):
     delta : Number, default 0
         Budget for the losses' deltas, in [0, 1]; with 1 the `guaranteed_epsilon` is infinite.
     pure_epsilon : Number, default 0
-        The reserve beside mu0, at least 0, in nats.
-
-    Attributes
-    ----------
-    budget, spent : GDP or PureGDP
-        The bound and the sum so far; a `PureGDP` with a reserve.
+        The reserve beside mu0, at least 0, in nats; `budget` and `spent` are then `PureGDP`.
 
     Raises
     ------
@@ -126,17 +120,12 @@ class GDPFilter(SumFilter[GaussianLoss]):
 
     @classmethod
     def from_loss(cls, budget: Loss) -> Self:
-        """The filter whose budget is a loss, exact in mu squared.
+        """The filter whose budget is a loss, exact in mu squared; refused if no theorem converts that to GDP.
 
         Parameters
         ----------
         budget : GDP or PureGDP
             The budget.
-
-        Raises
-        ------
-        ConversionError, InvalidValueError
-            The budget is of another kind, and no theorem converts it to GDP; or as for the constructor.
 
         Examples
         --------
@@ -213,7 +202,18 @@ class GDPFilter(SumFilter[GaussianLoss]):
         return amount if len(self.budget.parts) == len(amount.parts) else GDP.of(*amount.parts[:2])
 
     def step(self, loss: Loss) -> Self:
-        """The filter after `loss`; see :meth:`SumFilter.step`."""
+        """The filter after `loss`; see :meth:`SumFilter.step`.
+
+        Parameters
+        ----------
+        loss : Loss
+            The loss of one release, or of a mechanism.
+
+        Examples
+        --------
+        >>> GDPFilter(mu=1).step(GDP(0.6)).spent
+        GDP(mu=0.6)
+        """
         after = super().step(loss)
         if isinstance(loss, GDP) or len(self.budget.parts) > 2 or not _unconverted(loss).epsilon:
             return after  # with a reserve the sum allows no statement for other budgets anyhow

@@ -30,12 +30,12 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from dpnb.accounting.budget import Budget
-from dpnb.accounting.exact import Number, display_down, display_up, percent_down
+from dpnb.accounting.exact import Number, display_down, display_up
 from dpnb.accounting.frozen import Frozen
 from dpnb.accounting.losses import Loss, PureGDP
 from dpnb.errors import ConversionError, InvalidValueError, LedgerError
 
-__all__ = ["Filter", "of_budget", "refusal"]
+__all__ = ["Filter", "of_budget"]
 
 
 class Filter(Frozen):
@@ -88,8 +88,6 @@ class Filter(Frozen):
         @property
         def spent(self) -> Any:
             """The sum of the losses so far."""
-
-    # --- decisions ----------------------------------------------------------------------------------------------
 
     @property
     def headroom(self) -> float:
@@ -171,24 +169,27 @@ class Filter(Frozen):
         raise NotImplementedError
 
     def with_budget(self, budget: Loss) -> Self:
-        """A filter with the same rule and this budget, before the first loss; called before it, or for a part.
+        """A new filter with the same rule and another budget of the same kind; refused if that is not possible.
 
         Parameters
         ----------
         budget : Loss
             A loss of the same kind.
-
-        Raises
-        ------
-        ConversionError
-            The filter cannot have another budget than its own.
         """
         if budget != self.budget:
             raise ConversionError(f"budget: must be {self.budget!r}, got {budget!r}; make a new filter instead")
         return self
 
     def after_repeated(self, loss: Loss, count: int) -> Self:
-        """The filter after `count` equal losses; refused like `step`."""
+        """The filter after equal losses; refused like `step`.
+
+        Parameters
+        ----------
+        loss : Loss
+            The loss of one release.
+        count : int
+            The number of releases.
+        """
         return self.step(loss.with_parts(tuple(count * part for part in loss.parts)))
 
     # --- a budget in a session ----------------------------------------------------------------------------------
@@ -196,6 +197,11 @@ class Filter(Frozen):
     @classmethod
     def from_budget(cls, budget: Budget) -> Self:
         """The filter that enforces a declared budget, before the first release.
+
+        Parameters
+        ----------
+        budget : Budget
+            The declared budget.
 
         Raises
         ------
@@ -250,23 +256,56 @@ class Filter(Frozen):
         return 0.0
 
     def loss_of_release(self, loss: Loss) -> Loss:
-        """The loss with which this filter, before the first release, counts a Gaussian release; others as they are."""
+        """The loss with which this filter, before the first release, counts a Gaussian release; others as they are.
+
+        Parameters
+        ----------
+        loss : Loss
+            The loss of the release.
+        """
         return loss
 
     def launch_charge(self, loss: Loss) -> Loss:
-        """What a mechanism with this loss is charged at launch in the current state."""
+        """What a mechanism is charged at launch in the current state.
+
+        Parameters
+        ----------
+        loss : Loss
+            The loss of the mechanism.
+        """
         return loss
 
     def largest_launch(self, loss: Loss) -> str | None:
-        """The largest mechanism of the same kind that fits, in words, empty if none does; None if a mu says it."""
+        """The largest mechanism of the same kind that fits, in words, empty if none does; None if a mu says it.
+
+        Parameters
+        ----------
+        loss : Loss
+            The loss of the mechanism.
+        """
         return None
 
     def recorded_charge(self, loss: Loss, counted: Loss) -> PureGDP | None:
-        """What a row of the ledger says that it was charged for a loss; None if that is the loss."""
+        """What a row of the ledger says that it was charged for a loss; None if that is the loss.
+
+        Parameters
+        ----------
+        loss : Loss
+            The loss of the row.
+        counted : Loss
+            The loss as the filter counts it.
+        """
         return None
 
     def recorded_loss(self, loss: Loss, charged: PureGDP | None) -> Loss:
         """The loss with which a row of the ledger was counted, when it was admitted.
+
+        Parameters
+        ----------
+        loss : Loss
+            The loss of the row.
+        charged : PureGDP or None
+            What the row says that it was charged.
 
         Raises
         ------
@@ -299,8 +338,6 @@ class Filter(Frozen):
         """Why a partition may not be charged by its largest parts (:mod:`dpnb.accounting.partition_cost`)."""
         return f"the filter {self.name!r} has no rule for charging the largest part alone"
 
-    # --- words --------------------------------------------------------------------------------------------------
-
     @property
     def label(self) -> str:
         """The name in gauges and reports."""
@@ -321,14 +358,24 @@ class Filter(Frozen):
         """The loss spent and the budget in the filter's own measure."""
         raise NotImplementedError
 
-    # --- individual accounting ----------------------------------------------------------------------------------
-
     def admits_all_units(self, loss: Loss) -> bool:
-        """Whether every unit certainly takes part in a query with this loss."""
+        """Whether every unit certainly takes part in a query.
+
+        Parameters
+        ----------
+        loss : Loss
+            The loss of the query.
+        """
         return True
 
     def mu_squared(self, loss: Loss) -> Fraction:
-        """A loss as mu squared, for a Gaussian answer: the scale in which units are charged."""
+        """A loss as mu squared, for a Gaussian answer: the scale in which units are charged.
+
+        Parameters
+        ----------
+        loss : Loss
+            The loss of the answer.
+        """
         return self.to_filter_loss(loss).noise_mu_squared or Fraction(0)
 
     @property
@@ -348,12 +395,3 @@ def of_budget(name: str, spent: float, budget: float) -> str:
         if float(used) <= float(whole):
             return f"{name} {used} of {whole}"
     return f"{name} {display_up(spent)}, all of it"
-
-
-def refusal(*, rule: str, loss: str, left: str, headroom: float, anything: bool) -> str:
-    """The message of a refusal; `left` is the largest loss that is admitted, if `anything` above 0 is."""
-    remedy = f"request at most {left}" if anything else "queries with a non-zero cost are refused"
-    return (
-        f"budget: {rule}; requested {loss}, remaining is {percent_down(headroom)} of the budget ({left}); "
-        f"{remedy}; nothing was charged"
-    )

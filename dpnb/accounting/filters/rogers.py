@@ -14,8 +14,9 @@ from dpnb.accounting.convert import own_epsilon_delta
 from dpnb.accounting.delta_split import split_loss
 from dpnb.accounting.doubles import MARGIN
 from dpnb.accounting.exact import Number, decimal_down, decimal_up, display_up, exact
-from dpnb.accounting.filters.protocol import Filter, of_budget, refusal
+from dpnb.accounting.filters.protocol import Filter, of_budget
 from dpnb.accounting.filters.rogers_bound import MAX_DELTA, RogersConstants, in_smallest, mean_loss, terms_of
+from dpnb.accounting.filters.sum_filter import refusal
 from dpnb.accounting.losses import ApproxDP, Loss
 from dpnb.copying import safe_repr
 from dpnb.errors import BudgetExceeded
@@ -138,7 +139,13 @@ class RogersFilter(Filter):
         )
 
     def to_filter_loss(self, loss: Loss) -> ApproxDP:
-        """The loss as (epsilon, delta)-DP; a GDP, ZCDP or RDP must be converted first."""
+        """The loss as (epsilon, delta)-DP; a GDP, ZCDP or RDP must be converted first.
+
+        Parameters
+        ----------
+        loss : Loss
+            The loss of one release.
+        """
         return ApproxDP.of(*own_epsilon_delta(loss))
 
     def after_repeated(self, loss: Loss, count: int) -> RogersFilter:
@@ -149,17 +156,17 @@ class RogersFilter(Filter):
         """A Gaussian release as :func:`~dpnb.accounting.delta_split.equivalent_epsilon_delta`."""
         return split_loss(loss, self, self.shared_delta)
 
-    def split(self, mu_squared: Fraction, n: Fraction, slack: Fraction) -> ApproxDP:
+    def _split(self, mu_squared: Fraction, n: Fraction, slack: Fraction) -> ApproxDP:
         """The loss of one of `n` equal releases; see :class:`~dpnb.accounting.delta_split.CountsEpsilons`."""
         return ApproxDP(epsilon_of_gdp(mu_squared, slack / n), slack / n)
 
-    def admits_split(self, mu_squared: Fraction, n: Fraction, slack: Fraction) -> bool:
+    def _admits_split(self, mu_squared: Fraction, n: Fraction, slack: Fraction) -> bool:
         """Whether K of `n` such losses, not necessarily a whole number, is within the bound."""
         epsilon = exact(epsilon_of_gdp(mu_squared, slack / n))
         means = math.ceil(n * in_smallest(mean_loss(epsilon)))
         return self.terms.fits(n * epsilon**2, means, _ZERO)
 
-    def roughly_admits(self, n: float, epsilon: float) -> bool:
+    def _roughly_admits(self, n: float, epsilon: float) -> bool:
         """Whether `n` losses with this epsilon are within the bound, in doubles."""
         means = int(n * mean_loss(Fraction(epsilon)) * 2.0**52) << 1022
         return self.terms.k(Fraction(n) * Fraction(epsilon) ** 2, means) <= float(self.terms.epsilon)

@@ -16,13 +16,13 @@ from typing import Generic, Self, TypeVar
 
 from dpnb.accounting.conversions.directed import checked_delta
 from dpnb.accounting.convert import good_delta
-from dpnb.accounting.exact import Number, decimal_down, decimal_up
-from dpnb.accounting.filters.protocol import Filter, of_budget, refusal
+from dpnb.accounting.exact import Number, decimal_down, decimal_up, percent_down
+from dpnb.accounting.filters.protocol import Filter, of_budget
 from dpnb.accounting.losses import Loss
 from dpnb.copying import safe_repr
 from dpnb.errors import BudgetExceeded, ConversionError, InvalidValueError
 
-__all__ = ["SumFilter", "share_of", "times_within"]
+__all__ = ["SumFilter", "refusal", "share_of", "times_within"]
 
 Parts = tuple[Fraction, ...]
 
@@ -273,3 +273,12 @@ class SumFilter(Filter, Generic[L]):
 def times_within(left: Parts, cost: Parts) -> int | None:
     """How often a cost is within what is left; None if it is 0."""
     return min([int(rest // part) for rest, part in zip(left, cost, strict=True) if part], default=None)
+
+
+def refusal(*, rule: str, loss: str, left: str, headroom: float, anything: bool) -> str:
+    """The message of a refusal; `left` is the largest loss that is admitted, if `anything` above 0 is."""
+    remedy = f"request at most {left}" if anything else "queries with a non-zero cost are refused"
+    return (
+        f"budget: {rule}; requested {loss}, remaining is {percent_down(headroom)} of the budget ({left}); "
+        f"{remedy}; nothing was charged"
+    )

@@ -97,11 +97,23 @@ class WorstCaseFilter(SumFilter[Any]):
         return f"for each unit separately, {self.each.rule}"
 
     def to_filter_loss(self, loss: Loss) -> Any:
-        """The loss in the kind that the filter of each unit counts, whatever is left; see :class:`SumFilter`."""
+        """The loss in the kind that the filter of each unit counts, whatever is left.
+
+        Parameters
+        ----------
+        loss : Loss
+            The loss of one release.
+        """
         return convert(loss, type(self.budget))
 
     def with_budget(self, budget: Loss) -> Self:
-        """The worst case under another budget of the same kind; see :meth:`SumFilter.with_budget`."""
+        """The worst case under another budget of the same kind.
+
+        Parameters
+        ----------
+        budget : Loss
+            A loss of the same kind.
+        """
         return self._changed(each=self.each.with_budget(budget))._started()
 
     def _started(self) -> Self:
@@ -109,7 +121,13 @@ class WorstCaseFilter(SumFilter[Any]):
         return self
 
     def guaranteed_epsilon(self, delta: Number) -> float:
-        """The epsilon for which all releases are (epsilon, `delta`)-DP for each unit; see :class:`SumFilter`."""
+        """The epsilon for which all releases are (epsilon, `delta`)-DP for each unit.
+
+        Parameters
+        ----------
+        delta : Number
+            In [0, 1).
+        """
         return self.each.guaranteed_epsilon(delta)
 
     @property

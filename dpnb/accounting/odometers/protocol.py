@@ -55,7 +55,15 @@ class Odometer(Frozen):
         raise NotImplementedError
 
     def after_repeated(self, loss: Loss, count: int) -> Self:
-        """The odometer after `count` equal losses."""
+        """The odometer after equal losses.
+
+        Parameters
+        ----------
+        loss : Loss
+            The loss of one release.
+        count : int
+            The number of releases.
+        """
         return self.step(loss.with_parts(tuple(count * part for part in loss.parts)))
 
     def statement(self) -> str:
