@@ -19,6 +19,7 @@ from dpnb._core.connection import Connection
 from dpnb._core.execution.local import LocalExecution
 from dpnb._core.execution.protocol import Execution, RemoteCalls
 from dpnb._core.execution.remote import RemoteExecution
+from dpnb._core.history.words import AnswerReader
 from dpnb._core.largest_groups.pipeline import SelectionPipeline
 from dpnb._core.largest_groups.query import LargestGroups
 from dpnb._core.pricing.previews import count_to_release, explain, preview, previews
@@ -109,13 +110,15 @@ class SessionCore(NotCopyable):
         self.part, self.statement_prefix, self.label = part, statement_prefix, label
         self.remote, self.connection = remote, connection
         self.pricer = QueryPricer(tables, account, version, public)
+        reader = AnswerReader(tables, account.ledger)
         self.execution: Execution = (
-            LocalExecution(self.pricer, source, self.changed, individuals)
+            LocalExecution(self.pricer, reader, source, self.changed, individuals)
             if remote is None
             else RemoteExecution(remote, self.pricer)
         )
         self.releases = ReleasePipeline(
             self.pricer,
+            reader,
             self.execution,
             notice,
             release_of=lambda plan, view: Query(plan, view, self).release,

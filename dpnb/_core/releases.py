@@ -54,6 +54,8 @@ class ReleasePipeline(NotCopyable):
     ----------
     pricer : QueryPricer
         Prices the queries of the session.
+    reader : AnswerReader
+        Reads recorded answers.
     execution : Execution
         Charges requests and answers them from rows.
     notice : str, optional
@@ -67,6 +69,7 @@ class ReleasePipeline(NotCopyable):
     def __init__(
         self,
         pricer: QueryPricer,
+        reader: AnswerReader,
         execution: Execution,
         notice: str | None,
         release_of: ReleaseOf,
@@ -74,8 +77,8 @@ class ReleasePipeline(NotCopyable):
     ) -> None:
         self.pricer, self._execution, self.notice = pricer, execution, notice
         self._release_of, self.changed = release_of, changed
-        self._reader = AnswerReader(pricer.tables, pricer.account.ledger)
-        self.log = RequestLog(pricer.account, self._reader.words)
+        self._reader = reader
+        self.log = RequestLog(pricer.account, reader.words)
 
     @property
     def account(self) -> Accountant:

@@ -57,6 +57,8 @@ class LocalReleases(NotCopyable):
     ----------
     pricer : QueryPricer
         Prices the queries of the session.
+    reader : AnswerReader
+        Makes the words of answers.
     source : NoiseSource
         Source of the noise.
     changed : callable
@@ -68,12 +70,13 @@ class LocalReleases(NotCopyable):
     def __init__(
         self,
         pricer: QueryPricer,
+        reader: AnswerReader,
         source: NoiseSource,
         changed: Callable[[], None],
         individuals: IndividualAccounting | None = None,
     ) -> None:
         self.pricer, self.source, self._changed, self._individuals = pricer, source, changed, individuals
-        self._reader = AnswerReader(pricer.tables, pricer.account.ledger)
+        self._reader = reader
 
     def release(
         self,

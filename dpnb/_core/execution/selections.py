@@ -40,15 +40,19 @@ class LocalSelections(NotCopyable):
     ----------
     pricer : QueryPricer
         Of the session.
+    reader : AnswerReader
+        Makes the words of answers.
     source : NoiseSource
         Source of the random bits.
     changed : callable
         Called when a charge could not be answered.
     """
 
-    def __init__(self, pricer: QueryPricer, source: NoiseSource, changed: Callable[[], None]) -> None:
+    def __init__(
+        self, pricer: QueryPricer, reader: AnswerReader, source: NoiseSource, changed: Callable[[], None]
+    ) -> None:
         self._tables, self._account, self._version = pricer.tables, pricer.account, pricer.version
-        self._source, self._changed, self._reader = source, changed, AnswerReader(pricer.tables, pricer.account.ledger)
+        self._source, self._changed, self._reader = source, changed, reader
 
     def select(self, terms: SelectionTerms, epsilon: Fraction) -> Charge:
         """Charge a selection and answer it, or find the row of the identical one."""

@@ -25,6 +25,9 @@ from dpnb.ledger import Charge, Ledger
 from dpnb.ledger.charge import RELEASE, SELECTION, Words
 from dpnb.results.observations import CombinedObservations, Observation
 
+MAX_KEPT = 10_000
+"""Numbers of an answer whose estimates are kept."""
+
 
 class AnswerReader(NotCopyable):
     """Reads the answers of recorded rows.
@@ -39,9 +42,21 @@ class AnswerReader(NotCopyable):
 
     def __init__(self, tables: PrivateTables, ledger: Ledger) -> None:
         self._tables, self._ledger = tables, ledger
+        self._last: tuple[list[Charge], EstimateReader] | None = None
 
     def estimates(self, query: LinearQuery, request: StoredRequest, charges: list[Charge]) -> EstimateReader:
-        """The estimates of a query from the rows whose measurements they combine."""
+        """The estimates of a query from the rows whose measurements they combine.
+
+        Those of a new answer are kept for the next call: it is read for its words, and then for itself.
+        """
+        known, self._last = self._last, None
+        if known is not None:
+            rows, reader = known
+            if reader.query is query and reader.request == request and _measure_the_same(rows, charges):
+                return reader
+        return self._read(query, request, charges)
+
+    def _read(self, query: LinearQuery, request: StoredRequest, charges: list[Charge]) -> EstimateReader:
         if isinstance(query.plan.aggregation, Discovery):
             keys = charges[0].group_keys or ()
             refinement = CombinedObservations((Observation(charges[0].gdp, charges[0].measurement),), None, len(keys))  # type: ignore[arg-type]
@@ -88,12 +103,22 @@ class AnswerReader(NotCopyable):
         answer = None
         if charge.kind == RELEASE and charge.status == "released":
             query, request = self._tables.compile(plan_of(charge)), request_of(charge)
-            estimates = self.estimates(query, request, self.observations_of(charge))
+            charges = self.observations_of(charge)
+            estimates = self.estimates(query, request, charges)
+            if query.numbers <= MAX_KEPT:
+                self._last = charges, estimates
             if estimates.refinement.observations:  # else a table of its batch is not answered yet
                 return _request(charge), *estimates.summary, estimates.error
         elif charge.kind == SELECTION and charge.result is not None:
             answer = printable(launch_text.selected_keys(charge))
         return _request(charge), answer, None, None, None, None
+
+
+def _measure_the_same(rows: list[Charge], others: list[Charge]) -> bool:
+    return len(rows) == len(others) and all(
+        row.id == other.id and row.measurement is other.measurement is not None
+        for row, other in zip(rows, others, strict=True)
+    )
 
 
 def _request(charge: Charge) -> str:
