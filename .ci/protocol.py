@@ -99,9 +99,13 @@ def _guard(struct: type[msgspec.Struct]) -> str:
 
 
 def _union(name: str, members: list[str]) -> str:
-    """A union, on a line of its own if it is long, as prettier does."""
-    head, members_text = f"export type {name} =", f"{' | '.join(members)};"
-    return f"{head} {members_text}" if len(f"{head} {members_text}") <= WIDTH else f"{head}\n  {members_text}"
+    """A union: on one line, on a line of its own, or with a line for each member, as prettier does."""
+    head, on_one_line = f"export type {name} =", f"{' | '.join(members)};"
+    if len(f"{head} {on_one_line}") <= WIDTH:
+        return f"{head} {on_one_line}"
+    if len(f"  {on_one_line}") <= WIDTH:
+        return f"{head}\n  {on_one_line}"
+    return "\n".join([head, *(f"  | {member}" for member in members)]) + ";"
 
 
 def _fields(struct: type[msgspec.Struct]) -> tuple[shapes.Field, ...]:

@@ -23,6 +23,8 @@ from numpydoc.docscrape import NumpyDocString, Parameter
 
 import dpnb
 from dpnb.__main__ import _parser
+from dpnb.accounting.filters import FILTERS, SumFilter, UnboundedFilter
+from dpnb.accounting.individual import WorstCaseFilter
 from dpnb.frame.column_expr import ColumnExpr
 from dpnb.frame.column_methods import ColumnMethods
 from dpnb.frame.named_operators import NamedOperators
@@ -55,6 +57,13 @@ def locate(name: str) -> Any:
         return getattr(locate(module), rest)
 
 
+ASKED_BY_SESSIONS = (
+    "after_repeated", "counted_filters", "from_budget", "guarantee", "interleaving_obstacle", "label",
+    "largest_launch", "loss_of_release", "mu_squared_left", "partition_obstacle", "recorded_charge", "recorded_loss",
+    "shared_delta", "spent_words", "sums_up_for_every_budget", "theorem",
+)  # fmt: skip
+"""What a session asks of a filter, which describes itself by these."""
+
 NOT_OFFERED: dict[type, tuple[str, ...]] = {
     GroupedSeries: (
         *("dot", "find_bounds", "groupby", "hist", "histogram", "plot"),
@@ -62,8 +71,9 @@ NOT_OFFERED: dict[type, tuple[str, ...]] = {
         *(name for base in (ColumnExpr, ColumnMethods, NamedOperators) for name in vars(base) if name != "apply"),
     ),
     dpnb.GroupBy: ("corr", "cov"),
+    **dict.fromkeys((SumFilter, UnboundedFilter, WorstCaseFilter, *FILTERS.values()), ASKED_BY_SESSIONS),
 }
-"""Members that a class inherits, or defines, and refuses."""
+"""Members that a class inherits, or defines, and refuses; of filters those that only the page of `Filter` has."""
 
 
 def members(cls: type) -> dict[str, Any]:

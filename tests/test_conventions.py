@@ -267,6 +267,76 @@ def test_no_class_name_has_two_meanings() -> None:
     assert ambiguous(ROOT / "dpnb") == {}
 
 
+def test_no_code_outside_accounting_asks_for_the_class_of_a_filter_or_loss() -> None:
+    """They describe themselves, so that a new one needs no change elsewhere."""
+    package = ROOT / "dpnb"
+    outside = [path for path in package.rglob("*.py") if package / "accounting" not in path.parents]
+    found = {path: asked_classes(path.read_text(encoding="utf-8")) for path in outside}
+    assert {path: names for path, names in found.items() if names} == {}
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "isinstance(state.filter, GDPFilter)",
+        "isinstance(state.filter, (int, accounting.SumFilter))",
+        "issubclass(kind, GDP | ZCDP)",
+        "type(loss) is PureDP",
+        "budget.__class__ == NoBudget",
+        "match budget:\n    case Budget():\n        pass",
+        "match loss:\n    case losses.GDP(mu_squared=0) | None:\n        pass",
+        "isinstance(odometer, MixtureOdometer)",
+        "KINDS = (WorstCaseFilter, GDP)\nisinstance(loss, KINDS)",
+    ],
+)
+def test_a_question_for_a_class_is_found(code: str) -> None:
+    assert asked_classes(code)
+
+
+@pytest.mark.parametrize(
+    "code", ["GDP(0.1)", "isinstance(path, Path)", "filter_.admits(GDP(1))", "type(loss).__name__"]
+)
+def test_what_is_no_such_question_is_not_found(code: str) -> None:
+    assert not asked_classes(code)
+
+
+def asked_classes(code: str) -> set[str]:
+    """The classes of filters, losses, budgets and odometers that a module compares the class of a value with."""
+    from dpnb import accounting
+    from dpnb.accounting import filters, individual, losses, odometers
+
+    kinds = (accounting.Filter, accounting.Loss, accounting.Odometer, accounting.Budget, accounting.NoBudget)
+    modules = (accounting, filters, individual, losses, odometers)
+    members = [value for module in modules for value in vars(module).values() if isinstance(value, type)]
+    classes = {value.__name__ for value in members if issubclass(value, kinds)}
+    tree = ast.parse(code)
+
+    def names_in(node: ast.AST) -> set[str]:
+        names = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+        return names | {part.attr for part in ast.walk(node) if isinstance(part, ast.Attribute)}
+
+    tuples = {  # of classes, by their names
+        node.targets[0].id: names_in(node.value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and isinstance(node.value, ast.Tuple)
+    }
+
+    def named(node: ast.AST) -> set[str]:
+        names = names_in(node)
+        return names.union(*(tuples[name] for name in names & tuples.keys()))
+
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Name(id="isinstance" | "issubclass"), args=[_, kind]):
+                found |= named(kind)
+            case ast.Compare(left=ast.Call(func=ast.Name(id="type")) | ast.Attribute(attr="__class__")):
+                found |= named(node)
+            case ast.MatchClass():
+                found |= named(node.cls)
+    return found & classes
+
+
 def test_dependencies_have_lower_bounds_and_no_exact_pins() -> None:
     recipe = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     project = recipe["project"]

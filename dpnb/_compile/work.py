@@ -58,6 +58,9 @@ NOISE_STEPS, GRID_STEPS = 2**26, 2**21
 QUOTED = 4
 """Characters around an integer in a stored answer: two quotes, comma and blank."""
 
+STORED_WORDS = 2_000
+"""Bytes of the words of an answer besides those of its query: several numbers of at most 200 digits."""
+
 STORED_HEAD = 200
 """Characters of a stored answer besides its integers."""
 
@@ -160,6 +163,11 @@ def stored_bytes(numbers: int, loss: GDP) -> int:
     mu = Fraction(math.isqrt(math.ceil(loss.mu_squared * 2**200)) + 1, 2**100)
     largest = math.ceil(MAX_UNITS * GRID_STEPS * mu) + NOISE_STEPS
     return STORED_HEAD + numbers * (len(str(largest)) + len("-") + QUOTED)
+
+
+def stored_words_bytes(description: str) -> int:
+    """The largest number of bytes of the words of an answer, in which each of the query's may be escaped."""
+    return STORED_WORDS + 2 * len(description.encode())
 
 
 def _groups(plan: Plan, schema: Schema) -> int:

@@ -7,7 +7,7 @@ the same ledger; they differ in the accountant that pays.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -19,9 +19,10 @@ from dpnb._core.connection import Connection
 from dpnb._core.execution.local import LocalExecution
 from dpnb._core.execution.protocol import Execution, RemoteCalls
 from dpnb._core.execution.remote import RemoteExecution
+from dpnb._core.history.words import AnswerReader
 from dpnb._core.largest_groups.pipeline import SelectionPipeline
 from dpnb._core.largest_groups.query import LargestGroups
-from dpnb._core.pricing.previews import count_to_release, explain, preview
+from dpnb._core.pricing.previews import count_to_release, explain, preview, previews
 from dpnb._core.pricing.pricer import QueryPricer
 from dpnb._core.pricing.public_knowledge import PublicSizes
 from dpnb._core.pricing.target import StoredRequest, Target, target_from
@@ -82,13 +83,15 @@ class SessionCore(NotCopyable):
         self.part, self.statement_prefix, self.label = part, statement_prefix, label
         self.remote, self.connection = remote, connection
         self.pricer = QueryPricer(tables, account, version, public)
+        reader = AnswerReader(tables, account.ledger)
         self.execution: Execution = (
-            LocalExecution(self.pricer, source, self.changed, individuals)
+            LocalExecution(self.pricer, reader, source, self.changed, individuals)
             if remote is None
             else RemoteExecution(remote, self.pricer)
         )
         self.releases = ReleasePipeline(
             self.pricer,
+            reader,
             self.execution,
             notice,
             release_of=lambda plan, view: Query(plan, view, self).release,
@@ -179,8 +182,7 @@ class SessionCore(NotCopyable):
     @property
     def budget(self) -> Budget | None:
         """The total privacy budget, None without one; for a part, that of the session it belongs to."""
-        budget = self.account.budget
-        return budget if isinstance(budget, Budget) else None
+        return self.account.budget.limit
 
     def rows(self, table: str) -> TableSource:
         """The rows of a table that queries may use: all of its rows, or, in a part, its own rows only."""
@@ -203,6 +205,13 @@ class SessionCore(NotCopyable):
     def preview(self, plan: Plan, view: AnyView, **target: Any) -> Preview:
         """Cost and expected error of a release with the same arguments; free, and computed without the table."""
         return preview(self.pricer, plan, view, self.target(plan, target), self.notice)
+
+    def previews(
+        self, plan: Plan, view: AnyView, kind: str, amounts: Sequence[Any], **target: Any
+    ) -> tuple[Preview, ...]:
+        """The `preview` of a target of one kind with each of these amounts."""
+        targets = (self.target(plan, {**target, kind: amount}) for amount in amounts)
+        return tuple(previews(self.pricer, plan, view, targets, self.notice))
 
     def release(self, plan: Plan, view: AnyView, *, at_most: Fraction | None = None, **target: Any) -> Answer:
         """Answer a query at least as precisely as the target requires, and charge the additional loss.

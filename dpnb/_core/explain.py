@@ -14,10 +14,7 @@ from dpnb._plan.schema import Bounded, Categories
 from dpnb.accounting.budget import Budget
 from dpnb.accounting.doubles import MARGIN
 from dpnb.accounting.exact import binary_up, decimal_up, display_up, exact
-from dpnb.accounting.filters import GDPReserveFilter
-from dpnb.accounting.guarantee import FILTERS, PrivacyGuarantee, display_bound
-from dpnb.accounting.individual import WorstCaseFilter
-from dpnb.accounting.no_budget import NoBudget
+from dpnb.accounting.guarantee import PrivacyGuarantee, display_bound
 from dpnb.errors import printable
 from dpnb.render.numbers import format_percent_down, format_percent_up
 from dpnb.results.explanation import Explanation
@@ -34,7 +31,7 @@ def of_session(core: SessionCore, spent: str, mechanisms: list[dict[str, Any]]) 
     `spent` is the loss spent and the budget, in the filter's own measure; `mechanisms` are as the panel shows them.
     """
     account = core.account
-    comparison, guarantee, filter_ = account.comparison, account.guarantee, account.filter
+    guarantee, filter_, last_loss = account.guarantee, account.filter, account.last_loss
     facts = [
         ("the guarantee", describe_guarantee(guarantee, core.tables.words)),
         ("the filter", _enforcement(account, spent) if guarantee.has_budget else NOTHING_REFUSED.format(spent)),
@@ -50,12 +47,12 @@ def of_session(core: SessionCore, spent: str, mechanisms: list[dict[str, Any]]) 
             "answer. (The mixture odometer, chosen when the ledger was created.)"
         )
     facts.append(("so far, at any moment", reading))
-    inside = f"{core.statement_prefix}{comparison.accumulator.statement()}"
+    inside = f"{core.statement_prefix}{account.accumulator.statement()}"
     facts.append(("so far, against a budget", f"{inside} This does not apply to a moment chosen because of an answer."))
-    if comparison.last_loss is not None and takes_part is None and guarantee.has_budget:
-        times = filter_.max_repetitions(guarantee.to_filter_loss(comparison.last_loss)) or 0
+    if last_loss is not None and takes_part is None and guarantee.has_budget:
+        times = filter_.max_repetitions(guarantee.to_filter_loss(last_loss)) or 0
         more = f"{times:,} more quer{'y' if times == 1 else 'ies'} like the last one"
-        facts.append(("what is left", f"{more}, each {cost_text(account, comparison.last_loss)}."))
+        facts.append(("what is left", f"{more}, each {cost_text(account, last_loss)}."))
     facts += [(f"{one['kind']} {one['name']}", f"{one['state']}: {one['text']}") for one in mechanisms]
     facts.append(
         ("what is free", "Writing and previewing queries, repeating a request, arithmetic with answers, and explain().")
@@ -70,35 +67,37 @@ def describe_engine(engine: str) -> str:
     return f"Its rows are in {printable(engine)}, which computes the sums of each query; dpnb adds the noise to them."
 
 
-PURE_RULE = "the sum of the epsilons"
-RESERVE_RULE = "the sum of the epsilons of scans and selections against the reserve"
-
-
 def _enforcement(account: Accountant, spent: str) -> str:
     """What the filter enforces, and how much of the budget is spent."""
-    filter_, (label, source) = account.filter, FILTERS[account.guarantee.filter_name]
-    if isinstance(filter_, GDPReserveFilter):
-        source = f"{PURE_RULE if not filter_.budget.mu_squared else f'{source}, and {RESERVE_RULE}'}"
+    filter_ = account.filter
     spent_fraction = format_percent_up(decimal_up(1 - exact(filter_.headroom)))
     enforcement = (
         f"Spent: {spent_fraction} of the budget ({spent}); {format_percent_down(filter_.headroom)} is left. It refuses "
         "any query that exceeds the budget, before any row is read, and a refusal costs nothing."
     )
-    if isinstance(filter_, WorstCaseFilter):
+    if filter_.is_individual:
         enforcement = f"It does so {participation.filter_description(filter_)}. Spent at most: {spent}."
-    return f"{label} enforces the guarantee ({source}). {enforcement}"
+    return f"{filter_.label} enforces the guarantee ({filter_.theorem}). {enforcement}"
 
 
 def describe_guarantee(guarantee: PrivacyGuarantee, unit: str) -> str:
-    """The guarantee in words, with its numbers rounded up."""
-    budget = guarantee.budget
-    if isinstance(budget, NoBudget):
+    """The guarantee in words, with its numbers rounded up.
+
+    Parameters
+    ----------
+    guarantee : PrivacyGuarantee
+        The guarantee.
+    unit : str
+        The privacy unit in words.
+    """
+    budget = guarantee.budget.limit
+    if budget is None:
         return (
             "None in advance: the curator declared no budget, so nothing limits what all answers together may show "
             f"about {unit}. What they have shown so far is bounded below."
         )
     change = f"Whether {unit} is in the table or not"
-    if budget.epsilon is None and not budget.loss.mu_squared:
+    if budget.is_pure:
         return (
             f"{change} changes the probability of anything that all answers together may show by a factor of at most "
             f"{_factor(budget.pure_epsilon)}, however the queries are chosen."
@@ -142,8 +141,7 @@ def next_steps(core: SessionCore) -> list[dict[str, str]]:
     numbers = [column for column, kind in columns.items() if isinstance(kind, Bounded)]
     groups = [column for column, kind in columns.items() if isinstance(kind, Categories)]
     count = "frame.count_units()" if has_units else "frame.count()"
-    budget = core.account.budget
-    in_pure_dp = isinstance(budget, Budget) and not budget.loss
+    in_pure_dp = core.account.budget.is_pure
     steps = [
         ("Open the table. It is used like a pandas DataFrame, and never shows a row.", f"frame = {opened}"),
     ]

@@ -29,7 +29,7 @@ NO_BUDGET = "NO BUDGET: nothing limits the privacy loss"
 
 def with_limit(notice: str | None, budget: Budget | NoBudget) -> str | None:
     """The notice of a session: that of its noise and rows, and whether there is no budget."""
-    if isinstance(budget, Budget):
+    if budget.is_limited:
         return notice
     return NO_BUDGET if notice is None else f"{notice}. {NO_BUDGET}"
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from dpnb._plan.privacy_unit import PrivacyUnit
 from dpnb._plan.schema import Schema, Text, encodable, whole_number
-from dpnb.accounting.budget import Budget
+from dpnb.accounting.budget import Budget, checked_budget
 from dpnb.accounting.doubles import LEAST_FAILURE
 from dpnb.accounting.exact import Number, decimal_down, positive, shown, to_text
 from dpnb.accounting.guarantee import NO_FILTER
@@ -78,16 +78,6 @@ def checked_name(name: object) -> str:
     )
 
 
-def checked_budget(budget: object) -> Budget:
-    """A single budget."""
-    if isinstance(budget, Budget):
-        return budget
-    raise InvalidValueError(
-        "budget: must be one dpnb.Budget(epsilon, delta), dpnb.Budget.gdp(mu) or dpnb.Budget.pure(epsilon), or for a "
-        f"session None, which declares that there is no budget; got {budget!r}"
-    )
-
-
 def checked_limit(budget: object, odometer_delta: Number | None) -> Budget | NoBudget:
     """The budget of a session, or that the curator declares that there is none."""
     if budget is None:
@@ -102,8 +92,14 @@ def checked_limit(budget: object, odometer_delta: Number | None) -> Budget | NoB
 
 
 def filter_of(limit: Budget | NoBudget, name: str) -> str:
-    """The name of the filter: the given one; without a budget `NO_FILTER`, if none but the default was given."""
-    if isinstance(limit, Budget):
+    """The name of the filter: the given one; without a budget `NO_FILTER`.
+
+    Raises
+    ------
+    InvalidValueError
+        If a filter other than the default is given without a budget.
+    """
+    if limit.is_limited:
         return name
     if name != "gdp":
         raise InvalidValueError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Protocol, Unpack, overload
@@ -43,6 +43,12 @@ class QueryRunner(SelectionRunner, Protocol):
 
     def preview(self, plan: Plan, view: AnyView, **target: Any) -> Preview:
         """Cost and expected error of a release."""
+        ...
+
+    def previews(
+        self, plan: Plan, view: AnyView, kind: str, amounts: Sequence[Any], **target: Any
+    ) -> tuple[Preview, ...]:
+        """Those of releases that differ in the amount of their target."""
         ...
 
     def release(self, plan: Plan, view: AnyView, *, at_most: Fraction | None = None, **target: Any) -> Answer:
@@ -194,8 +200,7 @@ class Query(SelectionMethods, NotCopyable):
         amounts = target.pop(lists[0])
         if not amounts:
             raise RequestError(f"preview: {lists[0]} must name at least one amount; got an empty list")
-        requests = ({**target, lists[0]: amount} for amount in amounts)
-        return Previews(tuple(self.runner.preview(self.plan, self.view, **one) for one in requests))
+        return Previews(self.runner.previews(self.plan, self.view, lists[0], amounts, **target))
 
     def release(
         self,

@@ -8,17 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
-
-from msgspec.structs import replace
 
 from dpnb._compile import LinearQuery
 from dpnb._core import registry
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.execution.protocol import Execution
 from dpnb._core.history.log import RequestLog
-from dpnb._core.history.release_reader import ReleaseReader
+from dpnb._core.history.words import AnswerReader
 from dpnb._core.measurement_ids import measurement_ids
 from dpnb._core.pricing.batch_observations import record_of
 from dpnb._core.pricing.estimation import EstimateReader
@@ -26,29 +24,24 @@ from dpnb._core.pricing.pricer import QueryPricer, refuse_separate_shares
 from dpnb._core.pricing.request_key import find_request, request_key
 from dpnb._core.pricing.stored_request import plan_of, request_of
 from dpnb._core.pricing.target import StoredRequest, Target
-from dpnb._core.tables import PrivateTables
 from dpnb._plan.identity import query_key
 from dpnb._plan.measurements import AnyView, BoundsView, Discovery, Proportions
 from dpnb._plan.plan import Plan, describe_plan
 from dpnb.accounting.exact import decimal_down
 from dpnb.accounting.losses import GDP
 from dpnb.copying import NotCopyable
-from dpnb.errors import DpnbError, PlanError, RequestError
+from dpnb.errors import DpnbError, RequestError
 from dpnb.ledger import Charge
 from dpnb.progress import Stage, at, work
 from dpnb.results.answer import Answer
 from dpnb.results.bounds import BoundsAnswer
 from dpnb.results.estimates.noisy import IntervalArrays
 from dpnb.results.estimates.outputs import TableLayout, dates_of
-from dpnb.results.observations import CombinedObservations, Observation
 
 SOME_EXCLUDED = (
     "about the units that could still pay for it: each has its own budget, and some may be excluded; which and how "
     "many is private"
 )
-
-MAX_COMPILED = 16
-"""Number of compiled queries that the log keeps; few, since a query may have many group keys."""
 
 ReleaseOf = Callable[[Plan, AnyView], Callable[..., Answer]]
 """Returns the `release` method of a query; passed to answers so that they can be refined."""
@@ -57,12 +50,26 @@ ReleaseOf = Callable[[Plan, AnyView], Callable[..., Answer]]
 class ReleasePipeline(NotCopyable):
     """Releases of one session.
 
-    `release_of` returns the `release` method of a query; `changed` is called when something was charged or answered.
+    Parameters
+    ----------
+    pricer : QueryPricer
+        Prices the queries of the session.
+    reader : AnswerReader
+        Reads recorded answers.
+    execution : Execution
+        Charges requests and answers them from rows.
+    notice : str, optional
+        A warning if answers are not real or not private.
+    release_of : callable
+        Returns the `release` method of a query.
+    changed : callable
+        Called when something was charged or answered.
     """
 
     def __init__(
         self,
         pricer: QueryPricer,
+        reader: AnswerReader,
         execution: Execution,
         notice: str | None,
         release_of: ReleaseOf,
@@ -70,8 +77,8 @@ class ReleasePipeline(NotCopyable):
     ) -> None:
         self.pricer, self._execution, self.notice = pricer, execution, notice
         self._release_of, self.changed = release_of, changed
-        self._compile_unfiltered = lru_cache(MAX_COMPILED)(partial(_compiled, pricer.tables))
-        self.log = RequestLog(pricer.account, self.estimates_of, ReleaseReader(self._unobserved))
+        self._reader = reader
+        self.log = RequestLog(pricer.account, reader.words)
 
     @property
     def account(self) -> Accountant:
@@ -165,29 +172,8 @@ class ReleasePipeline(NotCopyable):
         query = self.pricer.tables.compile(plan_of(charge))
         request = request_of(charge)
         cost = charge.gdp, self.pricer.account.cost_fraction(charge.id)
-        charges = self._observations_of(charge)
+        charges = self._reader.observations_of(charge)
         return self.answer_from(query, request, charges, cost=cost, total_loss=charge.total_loss, time=charge.time)
-
-    def estimates_of(self, charge: Charge, plan: Plan, request: StoredRequest) -> EstimateReader[CombinedObservations]:
-        """The estimates of a released row of the ledger, which are those of its answer.
-
-        They do not depend on which rows of the table count, so queries that differ only in that are compiled once.
-        """
-        query = self._compile_unfiltered(replace(plan, where=None).to_json())
-        reader = self._reader(query, request, self._observations_of(charge))
-        if not reader.refinement.observations:
-            raise PlanError("a table of the batch is not answered yet")
-        return reader
-
-    def _unobserved(self, unfiltered: str, request: StoredRequest) -> EstimateReader[CombinedObservations]:
-        """The estimates of a plan without its condition on rows, before they are given observations."""
-        return self._reader(self._compile_unfiltered(unfiltered), request, [])
-
-    def _observations_of(self, charge: Charge) -> list[Charge]:
-        """The rows whose measurements an answer combines."""
-        if charge.observations == (charge.id,):
-            return [charge]
-        return self.account.ledger.by_id(charge.observations)
 
     def answer_from(
         self,
@@ -200,7 +186,7 @@ class ReleasePipeline(NotCopyable):
         time: str,
     ) -> Answer:
         plan, view = query.plan, request.view
-        reader = self._reader(query, request, charges)
+        reader = self._reader.estimates(query, request, charges)
         refinement, table = reader.refinement, reader.table
         sources = measurement_ids(refinement, charges, view)
         kind, simultaneous = Answer, request.simultaneous
@@ -232,28 +218,14 @@ class ReleasePipeline(NotCopyable):
             origin=_PipelineReference(self, query, request, charges),
         )
 
-    def _reader(
-        self, query: LinearQuery, request: StoredRequest, charges: list[Charge]
-    ) -> EstimateReader[CombinedObservations]:
-        if isinstance(query.plan.aggregation, Discovery):
-            keys = charges[0].group_keys or ()
-            refinement = CombinedObservations((Observation(charges[0].gdp, charges[0].measurement),), None, len(keys))  # type: ignore[arg-type]
-        else:
-            keys, refinement = query.keys or ((),), self.pricer.combine(query, charges)
-        return EstimateReader(query, request, refinement, keys, self.pricer.tables.schema(query.plan.source))
-
     def _population(self, charges: list[Charge]) -> str | None:
         """The units that an answer is about, if that may not be all: a function of the ledger alone."""
         first = self.pricer.account.first_exclusion
         return SOME_EXCLUDED if first is not None and any(charge.id >= first for charge in charges) else None
 
 
-def _anytime_arrays(reader: EstimateReader[CombinedObservations], table: TableLayout | None) -> IntervalArrays:
+def _anytime_arrays(reader: EstimateReader, table: TableLayout | None) -> IntervalArrays:
     return reader.anytime_arrays if table is None else table.arranged(reader.anytime_arrays)
-
-
-def _compiled(tables: PrivateTables, plan: str) -> LinearQuery:
-    return tables.compile(Plan.from_json(plan))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -19,7 +19,7 @@ from dpnb._core.accountant.budget_request import (
 )
 from dpnb._core.accountant.grant import Grant
 from dpnb._core.accountant.granting import MAX_WHY, whole_of
-from dpnb._core.accountant.limit import NOTHING, as_amount
+from dpnb._core.accountant.limit import NOTHING
 from dpnb._core.core import SessionCore
 from dpnb._core.execution.remote import target_arguments
 from dpnb._core.pricing.previews import preview
@@ -27,6 +27,7 @@ from dpnb._core.pricing.target import Target
 from dpnb._plan.measurements import AnyView
 from dpnb._plan.plan import MAX_WORDS, Plan, shortened_words
 from dpnb.accounting.losses import GDP, PureGDP
+from dpnb.accounting.losses.amounts import as_amount
 from dpnb.errors import RequestError, printable
 from dpnb.ledger import ROOT, Charge, node_of
 from dpnb.ledger.charge import BUDGET_REQUEST, digest

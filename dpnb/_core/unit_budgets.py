@@ -42,7 +42,7 @@ from dpnb._core.pricing.stored_request import plan_of, request_of
 from dpnb._core.tables import PrivateTables
 from dpnb._plan.measurements import CountActiveUnits, Discovery
 from dpnb.accounting.exact import binary_up
-from dpnb.accounting.individual import OnExhausted, UnitChargeTerms, WorstCaseFilter
+from dpnb.accounting.individual import OnExhausted, UnitChargeTerms
 from dpnb.copying import NotCopyable
 from dpnb.errors import InvalidValueError
 from dpnb.ledger import Charge, ProcessLock
@@ -134,10 +134,8 @@ class IndividualAccounting(NotCopyable):
             return answered
 
     def _fresh(self) -> _UnitBudgetState:
-        filter_ = self._account.guarantee.initial_filter
-        if not isinstance(filter_, WorstCaseFilter):  # it is one under individual accounting
-            raise TypeError(type(filter_).__name__)
-        return _UnitBudgetState(self._tables.opened.unit_budgets(filter_.unit_budget, self._mode))
+        budget = self._account.guarantee.initial_filter.unit_budget
+        return _UnitBudgetState(self._tables.opened.unit_budgets(budget, self._mode))
 
     def _after(
         self, state: _UnitBudgetState, charge: Charge, query: LinearQuery | None

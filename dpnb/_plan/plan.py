@@ -86,37 +86,20 @@ class Plan(
     @property
     def scope_description(self) -> str:
         """Groups, rows and limits in words."""
-        before, after = self.scope_around_filter
-        return before + describe_filter(self.where) + after
-
-    @property
-    def scope_around_filter(self) -> tuple[str, str]:
-        """Groups, table and limits in words: what is written before the condition on rows, and after it."""
-        text = limits = ""
+        text = ""
         if self.group_by:
             text += f" by {', '.join(map(describe_level, self.group_by))}"
         if self.source:
             text += f" in {describe_source(self.source)}"
+        if self.where is not None:
+            text += f" where {explained(self.where)}"
         if self.contribution_bounds != ContributionBounds():
-            limits = f" ({describe_bounds(self.contribution_bounds)})"
-        return text, limits
+            text += f" ({describe_bounds(self.contribution_bounds)})"
+        return text
 
 
 _PLANS: msgspec.json.Decoder[Plan] = msgspec.json.Decoder(Plan)
 """Made once, at import: see `dpnb._plan.measurements`."""
-
-WHERE = ',"where":'
-"""In the JSON of a plan, what precedes the condition on rows: no other type has a field of that name."""
-
-
-class _Filtered(msgspec.Struct):
-    """The condition on rows of a plan, as JSON."""
-
-    where: msgspec.Raw
-
-
-_FILTERED: msgspec.json.Decoder[_Filtered] = msgspec.json.Decoder(_Filtered)
-_FILTERS: msgspec.json.Decoder[Expression] = msgspec.json.Decoder(Expression)
 
 
 def column(name: str) -> GroupLevel:
@@ -148,37 +131,13 @@ def group_keys(plan: Plan, schema: Schema) -> tuple[tuple[Key, ...], ...]:
 
 def describe_plan(plan: Plan, view: AnyView) -> str:
     """Plan and view in words, for example ``median of mdvis by coins``."""
-    before, after = describe_unfiltered(plan, view)
-    return before + describe_filter(plan.where) + after
-
-
-def describe_filter(where: Expression | None) -> str:
-    """The condition on rows in words; empty if there is none."""
-    return "" if where is None else f" where {explained(where)}"
-
-
-def describe_unfiltered(plan: Plan, view: AnyView) -> tuple[str, str]:
-    """Plan and view in words, before and after the condition on rows."""
     if isinstance(view, BoundsView):  # the bins are not groups that the analyst chose
         nodes = [group.expression for group in plan.group_by]
         column = ", ".join(explained(node.inner if isinstance(node, Cut) else node) for node in nodes)
-        before, after = msgspec.structs.replace(plan, group_by=()).scope_around_filter
-        return f"bounds of {column}{before}", after
-    before, after = plan.scope_around_filter
+        return f"bounds of {column}{msgspec.structs.replace(plan, group_by=()).scope_description}"
     if isinstance(view, Proportions) and view.within:
         view = msgspec.structs.replace(view, within=_describe_leading(plan, view.within))
-    return describe_aggregation(plan.aggregation, view) + before, after
-
-
-def split_filter(text: str) -> tuple[str, Expression | None]:
-    """The JSON of a plan without its condition on rows, and that condition; much faster than to decode all of it.
-
-    Raises `PlanError` if the text is not that of a plan with a condition; the rest of the plan is not decoded.
-    """
-    if WHERE not in text:
-        return text, None
-    where = decoded(text, _FILTERED).where
-    return text.replace(f"{WHERE}{bytes(where).decode()}", "", 1), decoded(where, _FILTERS)
+    return describe_aggregation(plan.aggregation, view) + plan.scope_description
 
 
 def describe_level(level: GroupLevel) -> str:

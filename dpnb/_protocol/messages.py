@@ -20,7 +20,7 @@ TARGET: Final = "dpnb.snapshot"
 class LogChunk(Record, frozen=True):
     """A part of a session's log."""
 
-    version: Literal[11]  # Version of the snapshot.
+    version: Literal[12]  # Version of the snapshot.
     process_id: str  # As in the snapshot.
     session: str  # Id of the session.
     start: NonNegative  # Number of rows of the log before these.
@@ -36,6 +36,13 @@ class RequestWholeLog(msgspec.Struct, frozen=True, tag="request_log", tag_field=
     """The browser requests the whole log of a session."""
 
     session: str  # Id of the session.
+
+
+class RequestComparison(msgspec.Struct, frozen=True, tag="compare", tag_field="method"):
+    """A page shows all filters and odometers of a session, which the next snapshots then contain; or no longer does."""
+
+    session: str  # Id of the session.
+    is_shown: bool  # Whether they are shown.
 
 
 class FollowLedgers(msgspec.Struct, frozen=True, tag="follow_ledgers", tag_field="method"):
@@ -99,7 +106,16 @@ class AskCurator(msgspec.Struct, frozen=True, tag="ask_curator", tag_field="meth
     id: str  # As in `ReleaseOption`.
 
 
-PanelRequest = RequestSnapshot | RequestWholeLog | FollowLedgers | CellScheduled | CellStarted | CellEnded | Reconnect
+PanelRequest = (
+    RequestSnapshot
+    | RequestWholeLog
+    | RequestComparison
+    | FollowLedgers
+    | CellScheduled
+    | CellStarted
+    | CellEnded
+    | Reconnect
+)
 """What the Lab extension sends to the kernel."""
 
 PickerRequest = Refresh | ReleaseOption | ReleaseCount | AskCurator | Reconnect

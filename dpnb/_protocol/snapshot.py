@@ -12,7 +12,7 @@ from dpnb._protocol.connection import ConnectionSnapshot
 from dpnb._protocol.timeline import TimelineChart
 from dpnb._protocol.types import NonNegative, Proportion, Record
 
-VERSION: Final = 11
+VERSION: Final = 12
 """Of the snapshot; raised when a field is renamed, removed or changes its meaning."""
 
 ODOMETERS_PAUSED: Final = "odometers-paused"
@@ -173,9 +173,12 @@ class SessionSnapshot(Record, frozen=True):
     headlines: list[Headline]  # The first replaces a selected headline that is absent.
     filter: str  # Id of the filter that is enforced; "none" without a budget.
     gauges: list[Gauge]
+    # The enforced one; after `RequestComparison`, the others too.  Empty without a budget.
     filters: list[FilterReading]
+    # The session's own; after `RequestComparison`, the others too, as in the timeline.
     odometers: list[OdometerReading]
     odometers_paused: str | None  # Why the time-uniform odometers pause; None while they do not.
+    is_compared: bool  # Whether the others are included, or there are none to be computed.
     participation: str | None  # Which units take part, under individual accounting; None under worst-case accounting.
     mechanisms: list[Mechanism]  # In display order, except that open mechanisms come first.
     spent: str  # The share of the budget that is spent, in words, for example "6.7% spent"; without a budget, the loss.
@@ -195,7 +198,7 @@ class SessionSnapshot(Record, frozen=True):
 class Snapshot(Record, frozen=True):
     """The state of all sessions of one kernel process."""
 
-    version: Literal[11]  # Version of the protocol; the browser displays no other.
+    version: Literal[12]  # Version of the protocol; the browser displays no other.
     process_id: str  # Opaque id; a different value means that the kernel process was replaced.
     seq: NonNegative  # Increases with every message of one process.
     time: str  # ISO 8601, UTC.

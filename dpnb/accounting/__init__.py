@@ -9,12 +9,12 @@ losses             GDP, ZCDP, RDP, PureDP, ApproxDP, PointwiseDP, PureGDP: the l
 conversions        between numbers: Dong, Roth and Su 2022 (mu), Canonne, Kamath and Steinke 2020
                    (rho, Renyi), Kairouz, Oh and Viswanath 2015 (pure); also the simple forms of the papers
 convert            between kinds of loss, where a theorem allows it
-filters            refuse a loss.  GDPFilter: Smith and Thakurta 2022, Theorem 1; with pure-DP losses,
-                   GDPResidueFilter: Regehr et al. 2026, and GDPReserveFilter.  ZCDPFilter: Whitehouse et
-                   al. 2023, Theorem 1; Feldman and Zrnic 2021, Remark 4.4.  RDPFilter: Feldman and Zrnic
-                   2021, Theorem 4.3, with a delta as Whitehouse et al. 2023, Theorem 1.  ApproxDPFilter:
-                   Whitehouse et al. 2023, Theorem 8.  RogersFilter and BasicFilter: Rogers et al. 2016,
-                   Theorems 5.1 and 3.3
+filters            refuse a loss.  GDPFilter: Smith and Thakurta 2022, Theorem 1; for pure-DP losses Regehr
+                   et al. 2026.  ZCDPFilter: Whitehouse et al. 2023, Theorem 1; Feldman and Zrnic 2021,
+                   Remark 4.4.  RDPFilter: Feldman and Zrnic 2021, Theorem 4.3, with a delta as Whitehouse et
+                   al. 2023, Theorem 1.  ApproxDPFilter: Whitehouse et al. 2023, Theorem 8.  RogersFilter and
+                   BasicFilter: Rogers et al. 2016, Theorems 5.1 and 3.3.  Which of them allow concurrent
+                   interactive mechanisms: Haney et al. 2023
 odometers          report the loss, in two senses that are never mixed.  Time-uniform: Whitehouse et al. 2023,
                    Theorem 3; Rogers et al. 2016, Theorem 6.2.  Accumulators: Haney et al. 2023, Theorems
                    3.8, 4.9 and 4.11; Feldman and Zrnic 2021, Algorithm 5.  TruncatedView: Haney et al. 2023,
@@ -23,7 +23,6 @@ individual         each unit is charged for the queries that use its data: Feldm
                    Algorithms 3, 5 and 7; for Gaussian DP Koskela, Tobaben and Honkela 2023
 partition_cost     the cost of a partition: the growth of its largest part; see also Henzinger, Safavi and
                    Vadhan 2024
-interleaving       the filters under which interactive mechanisms may run concurrently: Haney et al. 2023
 budget, guarantee  the budget that the curator declares, and how each filter enforces it; no_budget: that there is none
 mixture            the best parameter of a normal mixture, shared by the odometer and the intervals
 intervals          repeatedly refined estimates, and intervals that remain valid (Robbins 1970)
@@ -50,8 +49,6 @@ from dpnb.accounting.filters import (
     BasicFilter,
     Filter,
     GDPFilter,
-    GDPReserveFilter,
-    GDPResidueFilter,
     RDPFilter,
     RogersFilter,
     SumFilter,
@@ -104,8 +101,6 @@ __all__ = [
     "FilterOdometer",
     "GDPAccumulator",
     "GDPFilter",
-    "GDPReserveFilter",
-    "GDPResidueFilter",
     "Loss",
     "MixtureOdometer",
     "NoBudget",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 from dpnb.accounting.conversions import mu_beside_reserve
 from dpnb.accounting.exact import Number, decimal_up, exact, from_text, non_negative, positive, shown, to_text
@@ -13,7 +14,7 @@ from dpnb.accounting.losses import GDP
 from dpnb.copying import safe_repr
 from dpnb.errors import InvalidValueError
 
-__all__ = ["Budget"]
+__all__ = ["Budget", "checked_budget"]
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -55,7 +56,7 @@ class Budget(Frozen):
     since what is left of it cannot be used for other queries.  A scan within the reserve takes nothing from the
     Gaussian part; one beyond it takes what is left of the reserve, and the more of the Gaussian part.  Under (1,
     1e-6)-DP, a reserve of 0.05, 0.10, 0.15, 0.20 or 0.30 leaves room for 263, 240, 216, 192 or 149 Gaussian releases
-    at mu = 1/70, of 274 without a reserve.  :mod:`dpnb.accounting.filters.gdp_reserve` has the proof.
+    at mu = 1/70, of 274 without a reserve.  :mod:`dpnb.accounting.conversions.reserve` has the proof.
 
     Raises
     ------
@@ -72,6 +73,7 @@ class Budget(Frozen):
     (0.2367043806634357, 0.22162667592946206)
     """
 
+    is_limited: ClassVar[bool] = True
     loss: GDP
     epsilon: Fraction | None
     delta: Fraction | None
@@ -196,6 +198,21 @@ class Budget(Frozen):
         budget._set(loss=GDP(0), epsilon=None, delta=None, discovery_delta=Fraction(0), pure_epsilon=reserve)
         return budget
 
+    @property
+    def limit(self) -> Budget:
+        """The budget itself; None for :class:`~dpnb.accounting.NoBudget`."""
+        return self
+
+    @property
+    def reference(self) -> Budget:
+        """The scale of losses: this budget."""
+        return self
+
+    @property
+    def is_pure(self) -> bool:
+        """Whether it is a budget in pure DP, without room for Gaussian noise."""
+        return not any(self.loss.parts)
+
     def to_json(self) -> dict[str, str]:
         """The budget as texts, which are equal for equal budgets.
 
@@ -247,3 +264,13 @@ class Budget(Frozen):
                 return f"Budget.pure(pure_epsilon={decimal_up(self.pure_epsilon)!r})"
             return f"Budget.gdp(mu={self.loss.mu!r}{discovery}{reserve})"
         return f"Budget(epsilon={decimal_up(self.epsilon)!r}, delta={decimal_up(self.delta)!r}{discovery}{reserve})"
+
+
+def checked_budget(budget: object) -> Budget:
+    """A single budget."""
+    if isinstance(budget, Budget):
+        return budget
+    raise InvalidValueError(
+        "budget: must be one dpnb.Budget(epsilon, delta), dpnb.Budget.gdp(mu) or dpnb.Budget.pure(epsilon), or for a "
+        f"session None, which declares that there is no budget; got {budget!r}"
+    )

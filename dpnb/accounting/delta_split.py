@@ -13,14 +13,13 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
+from typing import Protocol
 
-from dpnb.accounting.conversions import delta_from_mu, epsilon_of_gdp
-from dpnb.accounting.exact import decimal_sqrt_up, exact
-from dpnb.accounting.filters import BasicFilter, RogersFilter
-from dpnb.accounting.filters.rogers import mean_loss
-from dpnb.accounting.losses import ApproxDP
+from dpnb.accounting.conversions import epsilon_of_gdp
+from dpnb.accounting.losses import ApproxDP, Loss
+from dpnb.accounting.losses.amounts import is_gaussian
 
-__all__ = ["equivalent_epsilon_delta", "proportional_loss"]
+__all__ = ["CountsEpsilons", "equivalent_epsilon_delta", "proportional_loss", "split_loss"]
 
 STEPS = 2**24
 """Numbers of releases are multiples of 1/STEPS."""
@@ -29,15 +28,40 @@ MAX_STEPS = STEPS * 10**9
 """Largest number of steps considered: a smaller release is charged a billionth of the budget, more than it needs."""
 
 
+class CountsEpsilons(Protocol):
+    """A filter that counts the epsilon and delta of each release."""
+
+    def __hash__(self) -> int: ...
+
+    def _split(self, mu_squared: Fraction, n: Fraction, slack: Fraction) -> ApproxDP:
+        """The loss of one of `n` equal releases, not necessarily a whole number, whose deltas add up to `slack`."""
+        ...
+
+    def _admits_split(self, mu_squared: Fraction, n: Fraction, slack: Fraction) -> bool:
+        """Whether the release has that loss and `n` of them are within the bound; the deltas are below 1."""
+        ...
+
+    def _roughly_admits(self, n: float, epsilon: float) -> bool:
+        """Whether `n` losses with this epsilon are within the bound, in doubles."""
+        ...
+
+
+def split_loss(loss: Loss, start: CountsEpsilons, slack: Fraction) -> Loss:
+    """The loss of a Gaussian release as epsilon and delta; another one as it is."""
+    if not is_gaussian(loss):
+        return loss
+    return equivalent_epsilon_delta(loss.mu_squared, start, slack) if loss.mu_squared else ApproxDP(0)
+
+
 @lru_cache(maxsize=4096)
-def equivalent_epsilon_delta(mu_squared: Fraction, start: BasicFilter | RogersFilter, slack: Fraction) -> ApproxDP:
+def equivalent_epsilon_delta(mu_squared: Fraction, start: CountsEpsilons, slack: Fraction) -> ApproxDP:
     """The loss of a Gaussian release as epsilon and delta.
 
     Parameters
     ----------
     mu_squared : Fraction
         mu squared of the release, greater than 0.
-    start : BasicFilter or RogersFilter
+    start : filter
         The filter before the first release.
     slack : Fraction
         The sum of the deltas that the filter may spend on all releases.
@@ -48,23 +72,15 @@ def equivalent_epsilon_delta(mu_squared: Fraction, start: BasicFilter | RogersFi
         A point of the release's curve; or, if not even a tiny part of such a release fits, a loss that is refused.
     """
 
-    def loss(steps: int) -> ApproxDP:
-        n = Fraction(steps, STEPS)
-        if isinstance(start, RogersFilter):
-            return ApproxDP(epsilon_of_gdp(mu_squared, slack / n), slack / n)
-        return ApproxDP(start.budget.epsilon / n, slack / n)
-
     def fits(steps: int) -> bool:
         """Whether `steps` steps of a release are within the bounds; false beyond the largest number that fits."""
         n = Fraction(steps, STEPS)
-        if slack / n >= 1:
-            return True
-        if isinstance(start, RogersFilter):
-            return start._holds(exact(epsilon_of_gdp(mu_squared, slack / n)), n)
-        return exact(delta_from_mu(decimal_sqrt_up(mu_squared), epsilon=start.budget.epsilon / n)) <= slack / n
+        return slack / n >= 1 or start._admits_split(mu_squared, n, slack)
 
-    steps = _largest(fits, _guess(math.sqrt(mu_squared), float(start.budget.epsilon), float(slack), start))
-    return loss(steps) if steps and slack * STEPS < steps else ApproxDP(0, 2 * slack * STEPS)
+    steps = _largest(fits, _guess(math.sqrt(mu_squared), float(slack), start))
+    if not steps or slack * STEPS >= steps:
+        return ApproxDP(0, 2 * slack * STEPS)
+    return start._split(mu_squared, Fraction(steps, STEPS), slack)
 
 
 def proportional_loss(mu_squared: Fraction, slack: Fraction, mu0_squared: Fraction) -> ApproxDP:
@@ -95,7 +111,7 @@ def _largest(fits: Callable[[int], bool], guess: int) -> int:
     return low
 
 
-def _guess(mu: float, epsilon: float, slack: float, start: BasicFilter | RogersFilter) -> int:
+def _guess(mu: float, slack: float, start: CountsEpsilons) -> int:
     """A guess in doubles, by bisection over the epsilon of one release: the larger it is, the fewer releases fit."""
     from scipy.special import log_ndtr  # imported when first used
 
@@ -105,13 +121,7 @@ def _guess(mu: float, epsilon: float, slack: float, start: BasicFilter | RogersF
         return math.log(slack) - float(a + math.log1p(-math.exp(min(e + b - a, -1e-300))))
 
     def within(e: float) -> bool:
-        n = math.exp(min(log_number(e), 600.0))
-        if isinstance(start, RogersFilter):
-            return (
-                start.terms.k(Fraction(n) * Fraction(e) ** 2, int(n * mean_loss(Fraction(e)) * 2.0**52) << 1022)
-                <= epsilon
-            )
-        return n * e <= epsilon
+        return start._roughly_admits(math.exp(min(log_number(e), 600.0)), e)
 
     low, high = mu * 1e-6, mu * (40 + mu)
     try:

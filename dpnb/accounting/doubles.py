@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import lru_cache
 
 from dpnb.accounting.exact import Number, binary_down, binary_up, exact, shown
 from dpnb.errors import InvalidValueError
@@ -43,6 +44,7 @@ def order_in_doubles(order: Number) -> Fraction:
     return number
 
 
+@lru_cache(maxsize=1024)  # each odometer has one delta
 def log_inverse(delta: Fraction) -> float:
     """log(1/delta), within two units in the last place, for delta in (0, 1)."""
     # Near 1 the significant digits are in 1 - delta.

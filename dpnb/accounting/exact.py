@@ -91,16 +91,28 @@ def exact(value: Number, *, name: str = "value") -> Fraction:
 
 
 def positive(value: Number, *, name: str = "value") -> Fraction:
-    """The exact number that `value` denotes, which must be greater than zero."""
-    number = exact(value, name=name)
+    """The exact number that `value` denotes, which must be greater than zero.
+
+    Raises
+    ------
+    InvalidValueError
+        As :func:`exact`, and for zero or less.
+    """
+    number = value if type(value) is Fraction else exact(value, name=name)
     if number.numerator <= 0:  # in integers: a comparison of Fractions takes longer
         raise InvalidValueError(f"{name} must be greater than 0, got {shown(value)}; give a positive number")
     return number
 
 
 def non_negative(value: Number, *, name: str = "value") -> Fraction:
-    """The exact number that `value` denotes, which must be at least zero."""
-    number = exact(value, name=name)
+    """The exact number that `value` denotes, which must be at least zero.
+
+    Raises
+    ------
+    InvalidValueError
+        As :func:`exact`, and for negative numbers.
+    """
+    number = value if type(value) is Fraction else exact(value, name=name)
     if number.numerator < 0:
         raise InvalidValueError(f"{name} must not be negative, got {shown(value)}; give 0 or more")
     return number
@@ -166,6 +178,7 @@ def display_down(x: float, digits: int = 4) -> str:
     return _few_digits(x, digits, ROUND_FLOOR)
 
 
+@lru_cache(maxsize=1024)  # most requests have one of a few costs
 def percent_up(share: float) -> str:
     """A finite share, at least 0, in percent, rounded up to tenths, or hundredths up to 0.99%: for the budget spent."""
     return _percent(share, "0.1" if share > 0.0099 else "0.01", ROUND_CEILING)

@@ -23,72 +23,28 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Literal
 
 from dpnb.accounting.budget import Budget
-from dpnb.accounting.conversions import optimal_order, rdp_from_epsilon, rho_from_epsilon
 from dpnb.accounting.convert import convert
-from dpnb.accounting.delta_split import equivalent_epsilon_delta
-from dpnb.accounting.exact import (
-    decimal_down,
-    decimal_sqrt_down,
-    decimal_sqrt_up,
-    decimal_up,
-    display_down,
-    display_up,
-    exact,
-    from_text,
-    shown,
-    to_text,
-)
-from dpnb.accounting.filters import (
-    ApproxDPFilter,
-    BasicFilter,
-    GDPFilter,
-    GDPReserveFilter,
-    GDPResidueFilter,
-    RDPFilter,
-    RogersFilter,
-    SumFilter,
-    UnboundedFilter,
-    ZCDPFilter,
-)
+from dpnb.accounting.exact import decimal_sqrt_down, decimal_up, display_up, exact, from_text, shown, to_text
+from dpnb.accounting.filters import FILTERS, Filter, UnboundedFilter
 from dpnb.accounting.individual import worst_case_filter
-from dpnb.accounting.losses import GDP, RDP, ZCDP, ApproxDP, Loss, PureGDP, loss_from_json
+from dpnb.accounting.losses import GDP, Loss, PureDP, PureGDP, loss_from_json
+from dpnb.accounting.losses.amounts import is_gaussian
 from dpnb.accounting.no_budget import NoBudget
 from dpnb.errors import InvalidValueError, LedgerError, RequestError
 
-__all__ = ["FILTERS", "AnyFilter", "FilterName", "PrivacyGuarantee", "display_bound", "make_guarantee"]
+__all__ = ["FILTERS", "FilterName", "PrivacyGuarantee", "display_bound", "make_guarantee"]
 
-AnyFilter = SumFilter[Any] | RogersFilter | UnboundedFilter
 FilterName = Literal["gdp", "zcdp", "rdp", "approx-dp", "rogers", "basic"]
 DELTA_SPLIT = "equal_releases"
 """How a filter that counts epsilons chooses each release's delta; a ledger made under another rule is refused."""
 # A remainder below this share of mu0 squared comes from rounding and counts as 0.
 ROUNDING_TOLERANCE = Fraction(1, 10**10)
 
-NO_FILTER = "none"
+NO_FILTER = UnboundedFilter.name
 """The name of the filter of a session without a budget, in the ledger; ``filter=`` does not accept it."""
-
-FILTERS = {
-    "gdp": (
-        "GDP",
-        "Smith and Thakurta 2022, Theorem 1, and Regehr et al. 2026 for mechanisms in pure DP: the sum of mu^2 "
-        "against mu0^2",
-    ),
-    "zcdp": ("zCDP", "Feldman and Zrnic 2021, Remark 4.4, and Whitehouse et al. 2023, Theorem 1: the sum of rho"),
-    "rdp": ("RDP", "Feldman and Zrnic 2021, Theorem 4.3: the Renyi loss of one order chosen beforehand"),
-    "approx-dp": (
-        "approx. DP",
-        "Whitehouse et al. 2023, Theorem 8: the sum V of mu^2, so that sqrt(2 V log(1/delta)) + V/2 is within epsilon",
-    ),
-    "rogers": (
-        "Rogers",
-        "Rogers et al. 2016, Theorem 5.1: K of each answer's own epsilon; a quarter of epsilon or more from the start",
-    ),
-    "basic": ("basic", "Rogers et al. 2016, Theorem 3.3: the sums of each answer's own epsilon and delta"),
-}
-"""Names that ``filter=`` accepts, each with a label and the rule that the filter enforces."""
 
 
 @dataclass(frozen=True)
@@ -105,20 +61,22 @@ class PrivacyGuarantee:
     mu0_squared : Fraction
         mu0 squared of the GDP budget for the same guarantee; of the GDP that it implies, if it is in pure DP; without a
         budget, of the reference.
-    shared_delta : Fraction or None
-        The delta that is divided among the answers, for a filter that counts epsilons; None for the others.
     """
 
     filter_name: str
     budget: Budget | NoBudget
-    initial_filter: AnyFilter
+    initial_filter: Filter
     mu0_squared: Fraction
-    shared_delta: Fraction | None = None
 
     @property
     def has_budget(self) -> bool:
         """Whether a budget limits the privacy loss."""
-        return isinstance(self.budget, Budget)
+        return self.budget.is_limited
+
+    @property
+    def shared_delta(self) -> Fraction | None:
+        """The delta that is divided among the answers, for a filter that counts epsilons; None for the others."""
+        return self.initial_filter.shared_delta
 
     @property
     def refining(self) -> str | None:
@@ -130,85 +88,26 @@ class PrivacyGuarantee:
     @property
     def words(self) -> str:
         """The guarantee in words, for example ``(1, 1e-06)-DP, enforced as 0.2368-GDP``."""
-        enforced = self.filter_guarantee
-        if isinstance(self.budget, NoBudget):
+        enforced, limit = self.filter_guarantee, self.budget.limit
+        if limit is None:
             return enforced
-        if self.budget.epsilon is None or self.budget.delta is None:
-            discovery = self.budget.discovery_delta
+        if limit.epsilon is None or limit.delta is None:
+            discovery = limit.discovery_delta
             return f"{enforced} but for a delta of {display_bound(discovery)}" if discovery else enforced
-        return f"({display_bound(self.budget.epsilon)}, {display_bound(self.budget.delta)})-DP, enforced as {enforced}"
+        return f"({display_bound(limit.epsilon)}, {display_bound(limit.delta)})-DP, enforced as {enforced}"
 
     @property
     def filter_guarantee(self) -> str:
-        """The guarantee that the filter enforces, for example ``0.2368-GDP``.
-
-        Rounded up, since the whole budget may be spent: a smaller number would claim more than is enforced.  An order
-        of a Renyi guarantee is rounded down: the loss grows with the order, so the guarantee holds at every lower one.
-        """
-        if isinstance(self.initial_filter, UnboundedFilter):
-            return "no guarantee (no budget limits the privacy loss)"
-        if isinstance(self.initial_filter, GDPReserveFilter):
-            reserve = display_up(decimal_up(self.initial_filter.budget.epsilon))
-            if not self.initial_filter.budget.mu_squared:
-                return f"{reserve}-DP"
-            gaussian = display_up(decimal_sqrt_up(self.initial_filter.budget.mu_squared))
-            return f"{gaussian}-GDP and a reserve of epsilon {reserve} in pure DP"
-        if isinstance(self.initial_filter, GDPFilter):
-            return f"{display_up(decimal_sqrt_up(self.initial_filter.budget.mu_squared))}-GDP"
-        if isinstance(self.initial_filter, ZCDPFilter):
-            return f"{display_up(decimal_up(self.initial_filter.budget.rho))}-zCDP"
-        if isinstance(self.initial_filter, RDPFilter):
-            ((order, rho),) = self.initial_filter.budget.curve
-            return f"{display_up(decimal_up(rho))}-RDP of order {display_down(decimal_down(order), 6)}"
-        if isinstance(self.initial_filter, ApproxDPFilter):
-            return f"V within {display_up(decimal_up(2 * self.initial_filter.budget.rho))}"
-        if isinstance(self.initial_filter, RogersFilter):
-            return f"K within {display_up(decimal_up(self.initial_filter.budget.epsilon))}"
-        return "sums of epsilon and delta"
+        """The guarantee that the filter enforces, for example ``0.2368-GDP``."""
+        return self.initial_filter.guarantee
 
     def to_filter_loss(self, loss: Loss) -> Loss:
-        """The loss with which the filter counts a release.
-
-        A filter that counts epsilons counts a Gaussian release as
-        :func:`dpnb.accounting.delta_split.equivalent_epsilon_delta`.
-        """
-        if (
-            self.shared_delta is None
-            or not isinstance(loss, GDP)
-            or not isinstance(self.initial_filter, BasicFilter | RogersFilter)
-        ):
-            return loss
-        return (
-            equivalent_epsilon_delta(loss.mu_squared, self.initial_filter, self.shared_delta)
-            if loss.mu_squared
-            else ApproxDP(0)
-        )
+        """The loss with which the filter counts a release: see :meth:`Filter.loss_of_release`."""
+        return self.initial_filter.loss_of_release(loss)
 
     def recorded_loss(self, loss: Loss, charged: PureGDP | None) -> Loss:
-        """The loss with which the filter counted a row of the ledger, when it was admitted.
-
-        Parameters
-        ----------
-        loss : Loss
-            The loss of the row.
-        charged : PureGDP or None
-            What the row says that a GDP filter was charged.  A row without it is counted as it always was: a pure-DP
-            loss is converted to GDP, whatever is left.
-
-        Raises
-        ------
-        LedgerError
-            This filter does not charge anything but the loss, or not in this way.
-        """
-        filter_ = self.initial_filter
-        if charged is None:
-            is_converted = isinstance(filter_, GDPResidueFilter) and not isinstance(loss, GDP)
-            return convert(loss, GDP) if is_converted else self.to_filter_loss(loss)
-        if isinstance(filter_, GDPReserveFilter):
-            return charged
-        if isinstance(filter_, GDPResidueFilter) and not charged.epsilon:
-            return GDP.of(charged.mu_squared, charged.delta)
-        raise LedgerError(f"filter={self.filter_name!r} charges no {charged!r} for {loss!r}; was the ledger edited?")
+        """The loss with which the filter counted a row of the ledger: see :meth:`Filter.recorded_loss`."""
+        return self.initial_filter.recorded_loss(loss, charged)
 
     def charged_gdp(self, loss: Loss, charged: PureGDP | None) -> GDP:
         """What the filter charged for a row of the ledger, as the loss of Gaussian noise.
@@ -222,21 +121,15 @@ class PrivacyGuarantee:
         loss, charged
             As for `recorded_loss`.
         """
-        if isinstance(loss, GDP):
+        if is_gaussian(loss):
             return loss
         if charged is not None:
             return GDP.of(charged.mu_squared, charged.delta)
-        counted, filter_ = self.recorded_loss(loss, None), self.initial_filter
-        if isinstance(filter_, SumFilter):
-            counted = filter_.to_filter_loss(counted)
-        if isinstance(counted, ZCDP):
-            return GDP.of(2 * counted.rho, counted.delta)
-        if isinstance(counted, RDP):
-            ((order, rho),) = counted.curve
-            return GDP.of(2 * rho / order, counted.delta)
-        return convert(loss, GDP)
+        counted = self.initial_filter.to_filter_loss(self.recorded_loss(loss, None))
+        squared = counted.noise_mu_squared
+        return convert(loss, GDP) if squared is None else GDP.of(squared, counted.delta)
 
-    def remaining(self, state: AnyFilter, share: Fraction = Fraction(1)) -> GDP:
+    def remaining(self, state: Filter, share: Fraction = Fraction(1)) -> GDP:
         """The largest Gaussian release that takes at most a share of the remaining budget, in the filter's scale.
 
         For a filter that adds mu squared, the whole remainder is exact and a part of it is rounded down to a mu of few
@@ -254,19 +147,19 @@ class PrivacyGuarantee:
         RequestError
             There is no budget.
         """
-        if isinstance(state, UnboundedFilter):
+        if not self.budget.is_limited:
             raise RequestError(
                 "share: this session has no budget, so there is no share of what remains; give mu=, rho=, epsilon= or "
                 "within= instead"
             )
-        if self.shared_delta is not None:
+        squared = state.mu_squared_left
+        if squared is None:
             squared = exact(self._searched(state, share)) ** 2
         else:
-            squared = _mu_squared_left(state)
             squared = squared if share == 1 else exact(decimal_sqrt_down(share * squared)) ** 2
         return GDP.from_mu_squared(squared if squared >= ROUNDING_TOLERANCE * self.mu0_squared else 0)
 
-    def _searched(self, state: SumFilter[Any] | RogersFilter, share: Fraction) -> float:
+    def _searched(self, state: Filter, share: Fraction) -> float:
         """Search by bisection; the returned mu was checked and fits."""
         goal = exact(state.headroom) * (1 - share)
 
@@ -306,15 +199,10 @@ class PrivacyGuarantee:
                 "start a new ledger, whose loss adds to what this one has spent"
             )
         mu0_squared = from_text(stored["mu0_squared"])
-        if isinstance(self.initial_filter, UnboundedFilter):
+        if not self.budget.is_limited:
             return replace(self, mu0_squared=mu0_squared)
         budget = loss_from_json(json.loads(stored["filter_budget"]))
-        start = (
-            self.initial_filter.with_budget(budget)
-            if isinstance(self.initial_filter, SumFilter)
-            else self.initial_filter
-        )
-        return replace(self, mu0_squared=mu0_squared, initial_filter=start)
+        return replace(self, mu0_squared=mu0_squared, initial_filter=self.initial_filter.with_budget(budget))
 
 
 def display_bound(bound: Fraction) -> str:
@@ -340,78 +228,27 @@ def make_guarantee(name: str, budget: Budget | NoBudget, *, individual: bool = F
     InvalidValueError
         An unknown name, or a filter that cannot enforce such a budget.
     """
-    if isinstance(budget, NoBudget):
-        return _without_budget(name, budget, individual=individual)
-    if individual:
-        if budget.pure_epsilon:
+    limit = budget.limit
+    if limit is None and name != NO_FILTER:
+        raise InvalidValueError(
+            f"filter: must be {NO_FILTER!r} without a budget; got {shown(name)}; leave it out, or give a budget"
+        )
+    if limit is None:
+        if individual:
             raise InvalidValueError(
-                f"budget: accounting='individual' has no pure_epsilon; got {budget!r}; give a budget without it"
+                "accounting: 'individual' gives each unit a budget, and this session has none (budget=None); leave it "
+                "out, or give a budget"
             )
-        guarantee = make_guarantee(name, budget)
-        return replace(guarantee, initial_filter=worst_case_filter(guarantee.initial_filter))
+        return PrivacyGuarantee(name, budget, UnboundedFilter(), budget.reference.loss.mu_squared)
+    if individual and limit.pure_epsilon:
+        raise InvalidValueError(
+            f"budget: accounting='individual' has no pure_epsilon; got {limit!r}; give a budget without it"
+        )
     filter_name: object = name
     if not isinstance(filter_name, str) or filter_name not in FILTERS:
         raise InvalidValueError(
             f"filter: must be one of {', '.join(map(repr, FILTERS))}; got {shown(filter_name)}; leave it out for 'gdp'"
         )
-    epsilon, delta = budget.epsilon, budget.delta
-    mu0_squared = budget.loss.mu_squared
-    reserve = budget.pure_epsilon
-    if name == "gdp":
-        loss = budget.loss
-        if not reserve:
-            return PrivacyGuarantee(name, budget, GDPResidueFilter.from_loss(loss), mu0_squared)
-        both = PureGDP.of(loss.mu_squared, loss.delta, reserve)
-        implied = mu0_squared or convert(both, GDP).mu_squared
-        return PrivacyGuarantee(name, budget, GDPReserveFilter.from_loss(both), implied)
-    if reserve:
-        raise InvalidValueError(
-            f"filter: {name!r} does not support pure_epsilon; got {budget!r}; use filter='gdp', or a budget without it"
-        )
-    if epsilon is None or delta is None:
-        raise InvalidValueError(
-            f"filter: {name!r} needs a budget in epsilon and delta; got {budget!r}; give Budget(epsilon=, delta=), or "
-            "filter='gdp'"
-        )
-    discovery = budget.discovery_delta
-    if discovery and name not in ("zcdp", "approx-dp"):
-        raise InvalidValueError(
-            f"filter: {name!r} does not support discovery_delta; got {budget!r}; use filter='gdp', 'zcdp' or "
-            "'approx-dp', or give the groups' keys"
-        )
-    if name == "zcdp":
-        rho = rho_from_epsilon(epsilon, delta=delta - discovery)
-        return PrivacyGuarantee(name, budget, ZCDPFilter(rho, discovery), mu0_squared)
-    if name == "rdp":
-        order = exact(optimal_order(epsilon, delta=delta))
-        return PrivacyGuarantee(
-            name, budget, RDPFilter({order: rdp_from_epsilon(epsilon, order=order, delta=delta)}), mu0_squared
-        )
-    if name == "approx-dp":
-        filter_ = ApproxDPFilter(epsilon, conversion_delta=delta - discovery, slack_delta=discovery)
-        return PrivacyGuarantee(name, budget, filter_, mu0_squared)
-    if name == "rogers":
-        return PrivacyGuarantee(name, budget, RogersFilter(epsilon, delta), mu0_squared, shared_delta=delta / 2)
-    return PrivacyGuarantee(name, budget, BasicFilter(epsilon, delta), mu0_squared, shared_delta=delta)
-
-
-def _without_budget(name: str, budget: NoBudget, *, individual: bool) -> PrivacyGuarantee:
-    if name != NO_FILTER:
-        raise InvalidValueError(
-            f"filter: must be {NO_FILTER!r} without a budget; got {shown(name)}; leave it out, or give a budget"
-        )
-    if individual:
-        raise InvalidValueError(
-            "accounting: 'individual' gives each unit a budget, and this session has none (budget=None); leave it out, "
-            "or give a budget"
-        )
-    return PrivacyGuarantee(name, budget, UnboundedFilter(), budget.reference.loss.mu_squared)
-
-
-def _mu_squared_left(state: SumFilter[Any] | RogersFilter) -> Fraction:
-    if isinstance(state, GDPFilter | GDPReserveFilter):
-        return state.budget.mu_squared - state.spent.mu_squared
-    if isinstance(state, RDPFilter):
-        left = state.budget - state.spent
-        return min(2 * rho / order for order, rho in left.curve)
-    return 2 * (state.budget - state.spent).parts[0]
+    start: Filter = FILTERS[filter_name].from_budget(limit)
+    mu0_squared = limit.loss.mu_squared or convert(PureDP(limit.pure_epsilon), GDP).mu_squared
+    return PrivacyGuarantee(name, budget, worst_case_filter(start) if individual else start, mu0_squared)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 from dpnb.accounting.budget import Budget
 from dpnb.accounting.doubles import failure_probability
@@ -53,6 +54,7 @@ class NoBudget(Frozen):
     Budget(epsilon=1.0, delta=1e-06, discovery_delta=1e-07)
     """
 
+    is_limited: ClassVar[bool] = False
     delta: Fraction
     reference: Budget
 
@@ -61,9 +63,24 @@ class NoBudget(Frozen):
         self._set(delta=delta, reference=Budget(1, delta, delta * _DISCOVERY_SHARE))
 
     @property
+    def limit(self) -> None:
+        """None: nothing limits the privacy loss."""
+        return
+
+    @property
     def epsilon(self) -> None:
         """None: there is no epsilon."""
         return
+
+    @property
+    def pure_epsilon(self) -> Fraction:
+        """0: there is no reserve."""
+        return Fraction(0)
+
+    @property
+    def is_pure(self) -> bool:
+        """False: queries with Gaussian noise are answered."""
+        return False
 
     @property
     def discovery_delta(self) -> Fraction:

@@ -1,11 +1,14 @@
 """Audits a ledger: whether every charge was within the budgets, ceilings and caps that held when it was made.
 
 It reads a copy of the ledger alone, and adds the charges up without the filters.  Under individual accounting it audits
-deltas and caps only, since what each unit has paid depends on the rows.
+deltas and caps only, since what each unit has paid depends on the rows.  The stored words of each answer are compared
+with those that follow from plan and released values.
 """
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,18 +18,21 @@ from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.budget_request import BudgetRequest, Decision, actor_of
 from dpnb._core.accountant.caps import Cap
 from dpnb._core.accountant.grant import Grant, amount_from_json
-from dpnb._core.accountant.limit import NOTHING, as_amount
+from dpnb._core.accountant.limit import NOTHING
 from dpnb._core.accountant.parameters import parameters_of
 from dpnb._core.accountant.tree import KINDS, PARTITION, SUB_SESSION, Launch
+from dpnb._core.history.log import ROWS_PER_QUERY
+from dpnb._core.history.words import AnswerReader
+from dpnb._core.ledger_metadata import LedgerMetadata
 from dpnb.accounting.guarantee import PrivacyGuarantee
-from dpnb.accounting.individual import WorstCaseFilter
 from dpnb.accounting.losses import PureGDP
+from dpnb.accounting.losses.amounts import as_amount
 from dpnb.accounting.partition_cost import PartRef
 from dpnb.copying import NotCopyable
-from dpnb.curator.audit_scopes import AuditScope, components_of, guarantee_of
-from dpnb.errors import DpnbError
-from dpnb.ledger import ROOT, ChargeSummary, Ledger, node_of, parent_launch
-from dpnb.ledger.charge import ACT, BUDGET_REQUEST, CLOSE, GRANT, LAUNCH, TABLE_FILES
+from dpnb.curator.audit_scopes import AuditScope, guarantee_of
+from dpnb.errors import DpnbError, PlanError
+from dpnb.ledger import ROOT, Charge, ChargeSummary, Ledger, node_of, parent_launch
+from dpnb.ledger.charge import ACT, BUDGET_REQUEST, CLOSE, GRANT, LAUNCH, QUERIES, TABLE_FILES
 from dpnb.ledger.row_times import RowTimes
 
 MAX_PROBLEMS = 100
@@ -77,7 +83,7 @@ class _Replay(NotCopyable):
         self._ledger, self._problems, self._notes = ledger, list[str](), list[str]()
         self._guarantee, *_ = parameters_of(ledger)
         self._launches: dict[int, Launch] = {}
-        self._individual = isinstance(self._guarantee.initial_filter, WorstCaseFilter)
+        self._individual = self._guarantee.initial_filter.is_individual
         budget = self._guarantee.initial_filter.budget
         limit = as_amount(budget) if self._guarantee.filter_name == "gdp" and budget is not None else None
         if limit is None:
@@ -113,6 +119,7 @@ class _Replay(NotCopyable):
             except (DpnbError, KeyError, TypeError, ValueError):
                 self._problem(charge, "cannot be read")
         self._check_ceilings()
+        self._check_words()
         if falling:
             self._notes.append(
                 f"The time of {len(falling)} row{'s' if len(falling) != 1 else ''}, the first of which is row "
@@ -292,7 +299,7 @@ class _Replay(NotCopyable):
         budget = guarantee.initial_filter.budget
         limit = as_amount(budget) if self._adds and budget is not None else None
         self._sub_sessions[launch.id] = AuditScope(f"sub-session {launch.name!r}", "its budget", limit), guarantee
-        if limit is not None and not limit.within(components_of(charge.loss)):
+        if limit is not None and not limit.within(as_amount(charge.loss)):
             self._problem(charge, "launched a sub-session with a larger budget than its loss")
 
     def _part_of(self, charge: ChargeSummary, actor: str | None) -> Grant | None:
@@ -353,8 +360,43 @@ class _Replay(NotCopyable):
             if outer is not None and not total.within(outer):
                 self._problems.append(f"The ceilings in {self._sums[node].name} add up to more than its own.")
 
-    def _problem(self, charge: ChargeSummary, what: str) -> None:
+    def _check_words(self) -> None:
+        """That the words that are stored with an answer are its own."""
+        try:
+            metadata = LedgerMetadata.from_dict(self._ledger.metadata, self._ledger.path)
+        except DpnbError as error:
+            self._notes.append(f"The words of the answers were not compared: {error}")
+            return
+        reader = AnswerReader(metadata.tables, self._ledger)
+        queries = [charge.id for charge in self._ledger.summaries() if charge.kind in QUERIES]
+        for start in range(0, len(queries), ROWS_PER_QUERY):
+            ids = tuple(queries[start : start + ROWS_PER_QUERY])
+            stored = {number: words for number, _, _, words in self._ledger.words(ids)}
+            for charge in self._ledger.by_id(ids):
+                try:
+                    is_same = _are_same(stored[charge.id], reader.stored_words(charge))
+                except PlanError:  # this version refuses the query, so it cannot read the answer
+                    continue
+                except DpnbError:
+                    is_same = False
+                if not is_same:
+                    self._problem(charge, "has other words than its answer")
+
+    def _problem(self, charge: ChargeSummary | Charge, what: str) -> None:
         self._problems.append(f"Row {charge.id} {what}.")
+
+
+def _are_same(stored: str | None, computed: str | None) -> bool:
+    """Whether words are the same, except for the last digits of a number, which the version of a library may change."""
+    if stored is None or computed is None:
+        return stored == computed
+    pairs = zip(json.loads(stored), json.loads(computed), strict=True)
+    return all(
+        math.isclose(one, other, rel_tol=1e-9) or (math.isnan(one) and math.isnan(other))
+        if isinstance(one, float) and isinstance(other, float)
+        else one == other
+        for one, other in pairs
+    )
 
 
 def audit_text(result: Audit) -> str:

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
-from dpnb._core.accountant.limit import NOTHING, as_amount, left_of
+from dpnb._core.accountant.limit import NOTHING, left_of
 from dpnb._core.accountant.parameters import stored_parameters
 from dpnb._core.accountant.tree import Launch
 from dpnb.accounting.budget import Budget
 from dpnb.accounting.conversions import residue_charge
 from dpnb.accounting.convert import convert
 from dpnb.accounting.guarantee import PrivacyGuarantee, make_guarantee
-from dpnb.accounting.losses import GDP, EpsilonLoss, Loss, PureDP, PureGDP
+from dpnb.accounting.losses import GDP, Loss, PureGDP
+from dpnb.accounting.losses.amounts import as_amount
 from dpnb.accounting.partition_cost import NO_PARTS, PartRef, PartSums
 
 ROUNDING = 1 + Fraction(1, 2**40)
@@ -67,14 +68,12 @@ def least_charge(loss: Loss, amount: PureGDP, left: PureGDP) -> Fraction:
     A charge that was computed where less than `left` is left is larger, and covers it too: see
     :func:`~dpnb.accounting.conversions.residue_charge`.
     """
-    if not isinstance(loss, EpsilonLoss | PureGDP):
-        return Fraction(0)
-    rest = loss.mu_squared if isinstance(loss, PureGDP) else Fraction(0)
-    if loss.epsilon <= amount.epsilon:
-        return rest
-    charge = residue_charge(loss.epsilon, mu_squared=left.mu_squared, pure_epsilon=amount.epsilon)
+    asked = as_amount(loss)
+    if asked.epsilon <= amount.epsilon:
+        return asked.mu_squared if asked.epsilon else Fraction(0)
+    charge = residue_charge(asked.epsilon, mu_squared=left.mu_squared, pure_epsilon=amount.epsilon)
     alone = convert(loss, GDP).mu_squared
-    return alone if charge is None else min(charge + rest, alone)
+    return alone if charge is None else min(charge + asked.mu_squared, alone)
 
 
 def guarantee_of(launch: Launch) -> PrivacyGuarantee:
@@ -85,8 +84,3 @@ def guarantee_of(launch: Launch) -> PrivacyGuarantee:
     resolved = launch.details["resolved"]
     guarantee = make_guarantee(str(resolved["filter"]), Budget.from_json(resolved["budget"]))
     return stored_parameters(resolved["parameters"], guarantee)[0]
-
-
-def components_of(loss: Loss) -> PureGDP:
-    """A loss in the three components, without a conversion."""
-    return PureGDP.of(Fraction(0), Fraction(0), loss.epsilon) if isinstance(loss, PureDP) else as_amount(loss)

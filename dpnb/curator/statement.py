@@ -131,7 +131,7 @@ def statement(
             for record in IndividualAccounting(tables_, payer, version, mode).paid_by(number)
         ]
         paid.sort(key=lambda one: one[0].charge.id)
-        budget = account.guarantee.initial_filter.unit_budget  # type: ignore[union-attr]  # individual, so it is a worst case
+        budget = account.guarantee.initial_filter.unit_budget
         entries = tuple(_entries(paid, budget))
         return Statement(_unit(unit, tables_), copied.path, version, metadata, account, mode, budget, entries)
     finally:
@@ -206,7 +206,7 @@ def _entries(paid: list[tuple[UnitChargeRecord, Accountant]], budget: Fraction) 
     worst_cases: dict[str, Fraction] = {}  # by the node that has the unit's budget
     for record, payer in paid:
         tracker, spent = tracker.step(record.paid), spent + record.paid
-        whole: Fraction = payer.guarantee.initial_filter.unit_budget  # type: ignore[union-attr]  # as above
+        whole: Fraction = payer.guarantee.initial_filter.unit_budget
         before, node = worst_cases.get(payer.root_node, Fraction(0)), payer.root_node
         worst_cases[node] = min(before + payer.worst_case(record.charge.id)[0], whole)
         # Every bound that is at least the sum of the charges holds, so the last increment need not exceed the budget.

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Generic, Protocol, TypeVar, cast
 
 from dpnb._core import registry
-from dpnb._core.accountant.admission import admit_launch, recorded_charge
+from dpnb._core.accountant.admission import admit_launch
 from dpnb._core.accountant.cost_text import charge_text
 from dpnb._core.accountant.tree import (
     ABOVE_THRESHOLD,
@@ -20,7 +20,6 @@ from dpnb._core.accountant.tree import (
 from dpnb._core.core import SessionCore
 from dpnb._plan.schema import encodable
 from dpnb.accounting.grid import capped_up
-from dpnb.accounting.interleaving import interleaving_obstacle
 from dpnb.accounting.losses import Loss
 from dpnb.copying import NotCopyable, safe_repr
 from dpnb.errors import BudgetExceeded, InvalidValueError, PlanError, RequestError
@@ -186,7 +185,7 @@ class MechanismRegistry(NotCopyable, Generic[S, P]):
         account.tree.refuse_ended(account.root_node, self._core.version)
         if loss:
             self._refuse_if_individual(kind, name)
-        obstacle = interleaving_obstacle(account.filter)
+        obstacle = account.filter.interleaving_obstacle
         if obstacle is not None:
             raise RequestError(f"{kind} {name}: {obstacle}")
         return admit_launch(account, f"{kind} {name}", loss) if loss else loss
@@ -226,7 +225,7 @@ class MechanismRegistry(NotCopyable, Generic[S, P]):
                     return known
                 loss = capped_up(request.loss, account.filter)
                 counted = self._admit(request.kind, name, loss)
-                charged = recorded_charge(account, loss, counted)
+                charged = account.guarantee.initial_filter.recorded_charge(loss, counted)
                 if request.draw is not None:
                     # Only for a launch that is recorded: a remote session does not send the others to the service, and
                     # words of a seeded source that they use here would change all later answers.

@@ -16,9 +16,7 @@ from dpnb._plan.plan import GroupLevel, Join, Plan, TableSource
 from dpnb._plan.schema import Key
 from dpnb._plan.structure import check_structure
 from dpnb.accounting.exact import decimal_up
-from dpnb.accounting.filters import RogersFilter
-from dpnb.accounting.interleaving import partition_obstacle
-from dpnb.accounting.losses import GDP, Loss
+from dpnb.accounting.losses import Loss
 from dpnb.errors import PlanError, RequestError
 from dpnb.interactive.kept import Kept
 from dpnb.interactive.launch_request import LaunchRequest
@@ -129,8 +127,6 @@ class Partition(SessionMechanism, Mapping[Key, P], Generic[P]):
     def cost(self) -> Loss:
         """The charges of the session for it so far, in the kind of loss that its filter counts."""
         state = self._account.sync()
-        if isinstance(state.filter, RogersFilter):
-            return GDP(0)
         spent = state.filter.spent
         paid: Loss = spent.with_parts(state.parts.cost(self.id, self._charged_parts, len(spent.parts)))
         return paid
@@ -150,8 +146,6 @@ class Partition(SessionMechanism, Mapping[Key, P], Generic[P]):
     def parts(self) -> list[dict[str, Any]]:
         """The parts that were queried, at most 50, each with its charge relative to the largest."""
         state = self._account.sync()
-        if isinstance(state.filter, RogersFilter):
-            return []
         queried, kind, by = state.parts.of(self.id), state.filter.spent, self._launch.details["resolved"]["by"]
         shown = sorted(queried.items(), key=lambda item: item[1], reverse=True)[:MAX_PARTS_SHOWN]
         largest = shown[0][1][0] if shown else 0
@@ -184,7 +178,7 @@ def partition_request_by(
         raise PlanError("partition: must be of a table or a part of one; got a join; join the parts instead")
     keys = part_keys(group.expression, schema)
     max_parts, enforced = parts_of_unit(unit, len(keys), limit)
-    obstacle = partition_obstacle(core.account.filter)
+    obstacle = core.account.filter.partition_obstacle
     if obstacle is not None:
         raise RequestError(f"partition: {obstacle}")
     arguments = {"parts": parts_to_json(table, group, enforced)}

@@ -9,10 +9,10 @@ from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.parameters import computed_parameters
 from dpnb._core.accountant.tree import SUB_SESSION, Launch
 from dpnb._core.core import SessionCore
-from dpnb._core.options import MAX_BITS, checked_budget, checked_loss, refuse_long
-from dpnb.accounting.budget import Budget
+from dpnb._core.options import MAX_BITS, checked_loss, refuse_long
+from dpnb.accounting.budget import Budget, checked_budget
 from dpnb.accounting.exact import decimal_down, display_down, exact, shown, to_text
-from dpnb.accounting.guarantee import NO_FILTER, PrivacyGuarantee, make_guarantee
+from dpnb.accounting.guarantee import PrivacyGuarantee, make_guarantee
 from dpnb.accounting.losses import ApproxDP, Loss, PureDP
 from dpnb.errors import BudgetExceeded, InvalidValueError, RequestError
 from dpnb.interactive.launch_request import LaunchRequest
@@ -21,20 +21,6 @@ from dpnb.interactive.protocol import Charged
 from dpnb.render.numbers import format_percent_down
 
 NO_REFUND = "Unused budget is not refunded."
-
-ACCEPTED_FILTERS = {
-    NO_FILTER: ("gdp",),
-    "gdp": ("gdp",),
-    "zcdp": ("zcdp", "gdp", "approx-dp"),
-    "rdp": ("rdp", "zcdp", "gdp", "approx-dp"),
-    "approx-dp": ("approx-dp", "zcdp", "gdp"),
-    "rogers": ("rogers", "basic", "gdp", "zcdp", "rdp", "approx-dp"),
-    "basic": ("basic", "rogers", "gdp", "zcdp", "rdp", "approx-dp"),
-}
-"""The filters that a sub-session may have, by its session's filter.
-
-A theorem converts their guarantee into that filter's kind of loss, see :mod:`dpnb.accounting.convert`.  zCDP does not
-imply GDP, and (epsilon, delta)-DP bounds no Renyi divergence."""
 
 
 class SubSessionMechanism(SessionMechanism):
@@ -102,7 +88,7 @@ def single_budget_argument(**amounts: object) -> str:
 def budget_argument(account: Accountant, argument: str, amount: Any) -> Budget:
     """The budget of a sub-session, which the session of `account` gives; see `single_budget_argument`."""
     budget, own = checked_budget(amount) if argument == "budget" else None, account.guarantee.budget
-    if isinstance(own, Budget) and not own.loss and (budget is None or budget.loss):
+    if own.is_pure and (budget is None or budget.loss):
         raise BudgetExceeded(
             f"delegate: the budget of this session is in pure DP, so that of a sub-session must be too; got "
             f"{f'{argument}=' if budget is None else repr(budget)}; give for example "
@@ -135,13 +121,13 @@ def filter_of_sub_session(account: Accountant, budget: Budget, filter_: str | No
 
     A theorem must convert the requested filter's guarantee into this filter's kind of loss.
     """
-    own = account.guarantee.filter_name
-    name = filter_ if filter_ is not None else own if budget.epsilon is not None and own != NO_FILTER else "gdp"
-    if name not in ACCEPTED_FILTERS[own]:
-        owner = "this session" if own == NO_FILTER else f"the filter {own!r} of this session"
+    own, accepted = account.guarantee.filter_name, account.guarantee.initial_filter.counted_filters
+    name = filter_ if filter_ is not None else own if budget.epsilon is not None and own in accepted else "gdp"
+    if name not in accepted:
+        owner = f"the filter {own!r} of this session" if account.guarantee.has_budget else "this session"
         raise RequestError(
             f"delegate: filter={name!r} enforces a guarantee that {owner} cannot count, as "
-            f"no theorem converts one into the other; use one of {', '.join(map(repr, ACCEPTED_FILTERS[own]))}"
+            f"no theorem converts one into the other; use one of {', '.join(map(repr, accepted))}"
         )
     return name
 
@@ -155,9 +141,5 @@ def loss_of_sub_session(owner: PrivacyGuarantee, inner: PrivacyGuarantee) -> Los
     budget = inner.budget
     if owner.shared_delta is not None and budget.epsilon is not None and budget.delta is not None:
         return ApproxDP(budget.epsilon, budget.delta)
-    loss: Loss | None = inner.initial_filter.budget
-    if loss is None or not isinstance(budget, Budget):  # a sub-session has a budget; the type checker does not know
-        raise TypeError(inner.filter_name)
-    if budget.pure_epsilon and not budget.loss:
-        return PureDP(budget.pure_epsilon)
-    return loss
+    loss: Loss = inner.initial_filter.budget
+    return PureDP(budget.pure_epsilon) if budget.is_pure else loss

@@ -12,7 +12,7 @@ from dpnb.ledger.charge import ChargeSummary
 from dpnb.ledger.sqlite_file import SqliteFile
 
 _COLUMNS = ", ".join(row.COLUMNS)
-_hashes = itemgetter(*map(row.COLUMNS.index, ("hash", "status", "result", "result_hash")))
+_hashes = itemgetter(*map(row.COLUMNS.index, ("hash", "status", "result", "words", "result_hash")))
 _event = itemgetter(*map(row.COLUMNS.index, ("kind", "node", *row.ORIGIN_COLUMNS)))
 
 

@@ -19,7 +19,8 @@ import msgspec
 
 from dpnb.accounting.exact import from_text
 from dpnb.accounting.losses import GDP, Loss, PureGDP, loss_from_json
-from dpnb.errors import InvalidValueError, LedgerError
+from dpnb.accounting.losses.amounts import is_gaussian
+from dpnb.errors import InvalidValueError, LedgerError, printable
 from dpnb.ledger.node import UNCOUNTED, is_node
 from dpnb.ledger.origin import RequestOrigin
 from dpnb.ledger.readable import refuse_unreadable
@@ -57,10 +58,10 @@ SUMMARY_NAMES = (
 )
 SUMMARY_COLUMNS = ", ".join(SUMMARY_NAMES)
 
-COLUMNS = (*RESERVED_COLUMNS, "hash", "status", "result", "result_hash")
+COLUMNS = (*RESERVED_COLUMNS, "hash", "status", "result", "words", "result_hash")
 
 CHARGED_COLUMNS = ("charged_mu_squared", "charged_epsilon")
-MAY_BE_EMPTY = {*ORIGIN_COLUMNS, *CHARGED_COLUMNS, "sigma", "tau", "cell_id", "details", "result"}
+MAY_BE_EMPTY = {*ORIGIN_COLUMNS, *CHARGED_COLUMNS, "sigma", "tau", "cell_id", "details", "result", "words"}
 _reserved = itemgetter(*RESERVED_COLUMNS)
 _summary = itemgetter(*map(COLUMNS.index, SUMMARY_NAMES))
 STATUS, TIME_OF_ROW = COLUMNS.index("status"), COLUMNS.index("time")
@@ -75,7 +76,7 @@ CREATE TABLE events (
     query_key TEXT NOT NULL, plan TEXT NOT NULL, arguments TEXT NOT NULL, total_mu_squared TEXT NOT NULL,
     loss TEXT NOT NULL, charged_mu_squared TEXT, charged_epsilon TEXT, sigma TEXT, tau TEXT,
     observations TEXT NOT NULL, cell_id TEXT, details TEXT, hash TEXT NOT NULL, status TEXT NOT NULL, result TEXT,
-    result_hash TEXT NOT NULL
+    words TEXT, result_hash TEXT NOT NULL
 );
 CREATE INDEX events_by_query ON events (table_version, node, query_key);
 CREATE INDEX events_by_node ON events (node);
@@ -154,8 +155,14 @@ class Charge:
 
     @property
     def gdp(self) -> GDP:
-        """The loss of a measurement with Gaussian noise; a `LedgerError` for any other kind of loss."""
-        if not isinstance(self.loss, GDP):
+        """The loss of a measurement with Gaussian noise.
+
+        Raises
+        ------
+        LedgerError
+            If the row has another kind of loss.
+        """
+        if not is_gaussian(self.loss):
             raise LedgerError(f"ledger: row {self.id} must have the loss of Gaussian noise; got {self.loss!r}")
         return self.loss
 
@@ -178,21 +185,20 @@ class ChargeSummary(msgspec.Struct, frozen=True, gc=False):
     origin: RequestOrigin | None = None
     time: str | None = None
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether it has a loss of Gaussian noise without a delta, and is no launch, act or request for budget."""
+        return self.launch is None and is_gaussian(self.loss) and not self.loss.delta
+
+
+Words = tuple[str, str | None, float | None, float | None, float | None, str | None]
+"""The request; its answer, if there is one: a single number with its interval, otherwise how many groups and values it
+has; a single number and the ends of its interval; and the half-widths of the intervals.
+
+A plain tuple of atoms, which the garbage collector does not visit: a log has very many.
+"""
 
 _SummaryFields = tuple[str, str, str, Loss, str | None, Mapping[str, Any] | None, PureGDP | None, RequestOrigin | None]
-
-
-class StoredRelease(msgspec.Struct, frozen=True, gc=False):
-    """The part of a release from which its answer is computed, as it is stored; see `Charge` for the fields."""
-
-    id: int
-    plan: str
-    arguments: str
-    tau: str | None
-    observations: str
-    status: str
-    result: str | None
-    time: str
 
 
 def _charged(loss: Loss, mu_squared: str | None, epsilon: str | None) -> PureGDP | None:
@@ -381,9 +387,22 @@ def hash_after(previous: str, values: tuple[Any, ...]) -> str:
     return hashlib.sha256(f'["{previous}", {number}, {_json_list(texts)}]'.encode()).hexdigest()
 
 
-def result_hash(chained: str, status: str, result: str | None) -> str:
-    """Hash of the status and the result of a charge."""
-    return hashlib.sha256(f"[{_json_list((chained, status, result))}]".encode()).hexdigest()
+def result_hash(chained: str, status: str, result: str | None, words: str | None) -> str:
+    """Hash of the status and the result of a charge, and of the result in words."""
+    return hashlib.sha256(f"[{_json_list((chained, status, result, words))}]".encode()).hexdigest()
+
+
+def words_of(text: str) -> Words:
+    """The words of an answer from its column.
+
+    Raises
+    ------
+    ValueError, MsgspecError
+        If they are not what a ledger contains.
+    """
+    query, answer, *numbers, error = msgspec.convert(json.loads(text), Words)
+    shown = (None if one is None else printable(one) for one in (answer, error))
+    return printable(query), next(shown), *numbers, next(shown)
 
 
 def _json_list(texts: Iterable[str | None]) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -28,8 +30,8 @@ from dpnb.ledger.sqlite_file import SqliteFile
 from dpnb.mechanisms.measurement import Measurement
 from dpnb.threads import end_if_asked
 
-FORMAT = 5
-"""1 to 4 were development versions.  A change in how a plan uses a unit's rows (which count, weights, steps) raises it
+FORMAT = 6
+"""1 to 5 were development versions.  A change in how a plan uses a unit's rows (which count, weights, steps) raises it
 too: under individual accounting what each unit has paid is recomputed from the plans."""
 TABLES = f"""
 CREATE TABLE metadata (key TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -37,7 +39,15 @@ CREATE TABLE parameters (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE head (id INTEGER NOT NULL, hash TEXT NOT NULL);
 {row.TABLE}
 """
+MOMENT = 1.0
+"""Seconds of `Ledger.one_moment` at most, so that an interrupt at its end has no effect after that."""
 INSERT = f"INSERT INTO events ({ALL_COLUMNS}) VALUES ({', '.join('?' * len(row.COLUMNS))})"  # noqa: S608  (our own text)
+
+
+class _Moment(threading.local):
+    """The time until which this thread does not look for new rows."""
+
+    end = 0.0
 
 
 class Ledger(LedgerQueries, NotCopyable):
@@ -101,6 +111,7 @@ class Ledger(LedgerQueries, NotCopyable):
         self._unwritten: int | None = None  # first row of a transaction that has not been committed
         self._followed = None
         self._new: list[ChargeSummary] = []  # of the rows of the current transaction
+        self._moment = _Moment()
         self._times = RowTimes()
         self._time: str | None = None  # of the current transaction
         self._committed: Callable[[ChainHead], None] = lambda head: None
@@ -184,9 +195,29 @@ class Ledger(LedgerQueries, NotCopyable):
         with self.lock.checked():
             return (self._summaries if number <= len(self._summaries) else self.summaries())[number - 1]
 
+    @contextmanager
+    def one_moment(self) -> Iterator[None]:
+        """Let this thread look for rows of other kernels once, and read the ledger as it is then until the block ends.
+
+        Only for what is displayed: a transaction always has all rows.
+        """
+        before = self._moment.end
+        if before < time.monotonic():
+            self.summaries()
+        try:
+            self._moment.end = time.monotonic() + MOMENT
+            yield
+        finally:
+            self._moment.end = before
+
     def _has_all_summaries(self) -> bool:
-        """Whether no row is missing for certain: in a transaction, which has verified the chain and blocks writers."""
-        return self._is_writing and self._followed is not None and len(self._summaries) >= self._followed.number
+        """Whether no row is to be looked for.
+
+        In a transaction none is missing, since that has verified the chain and blocks writers.
+        """
+        if self._is_writing:
+            return self._followed is not None and len(self._summaries) >= self._followed.number
+        return self._moment.end > time.monotonic()
 
     def charges(self, after: int = 0) -> list[Charge]:
         """The committed rows with an id larger than `after`, in order."""
@@ -245,14 +276,16 @@ class Ledger(LedgerQueries, NotCopyable):
         cell_id: str | None = None,
         launch: Mapping[str, Any] | None = None,
         result: Mapping[str, Any] | None = None,
+        words: str | None = None,
         charged: PureGDP | None = None,
         answered: bool = True,
     ) -> Charge:
         """Write a charge; call inside `transaction`, after the filter has admitted the loss.
 
-        With ``sigma=None`` nothing will be measured, and the row is released at once, with `result`, unless `answered`
-        is False: then `answer` writes the result.  With a sigma its own id is added to `observations`.  The origin of
-        the request is that of `dpnb.ledger.requested_by`.  Work that was asked to end is not charged.
+        With ``sigma=None`` nothing will be measured, and the row is released at once, with `result` and its `words`,
+        unless `answered` is False: then `answer` writes the result.  With a sigma its own id is added to
+        `observations`.  The origin of the request is that of `dpnb.ledger.requested_by`.  Work that was asked to end is
+        not charged.
         """
         end_if_asked()
         end = self._reserved or self._followed  # verified when the transaction began
@@ -284,7 +317,8 @@ class Ledger(LedgerQueries, NotCopyable):
         stored["hash"] = chained_hash(previous, stored)
         stored["status"] = "released" if sigma is None and answered else "reserved"
         stored["result"] = None if result is None else json.dumps(result)
-        stored["result_hash"] = result_hash(stored["hash"], stored["status"], stored["result"])
+        stored["words"] = words
+        stored["result_hash"] = result_hash(stored["hash"], stored["status"], stored["result"], words)
         values = tuple(stored[name] for name in row.COLUMNS)
         refuse_beyond_room(sum(len(str(value)) for value in values))
         self._file.run(INSERT, *values)
@@ -303,30 +337,35 @@ class Ledger(LedgerQueries, NotCopyable):
         return dict(zip(row.ORIGIN_COLUMNS, (origin.actor, origin.id, origin.digest), strict=True))
 
     def release(
-        self, charge: Charge, measurement: Measurement, keys: tuple[tuple[Any, ...], ...] | None = None
+        self,
+        charge: Charge,
+        measurement: Measurement,
+        keys: tuple[tuple[Any, ...], ...] | None = None,
+        words: str | None = None,
     ) -> Charge:
-        """Write the released values of a charge, and their keys if those are released too; return the stored row.
+        """Write the released values of a charge, their keys if those are released too, and the answer in words.
 
-        Two kernels may answer one charge; the first to write wins, and the values of the other are never shown.
+        Return the stored row.  Two kernels may answer one charge; the first to write wins, and the values of the other
+        are never shown.
         """
         content = {**measurement.to_json(), **({} if keys is None else {"group_keys": keys})}
-        if self._finish(charge, "released", json.dumps(content)) and keys is None:
+        if self._finish(charge, "released", json.dumps(content), words) and keys is None:
             return replace(charge, status="released", measurement=measurement)
         return self.by_id((charge.id,))[0]
 
-    def answer(self, charge: Charge, result: Mapping[str, Any]) -> Charge:
+    def answer(self, charge: Charge, result: Mapping[str, Any], words: str | None = None) -> Charge:
         """Write the result of a charge that is not a measurement; return the stored row, as `release` does."""
-        self._finish(charge, "released", json.dumps(result))
+        self._finish(charge, "released", json.dumps(result), words)
         return self.by_id((charge.id,))[0]
 
     def fail(self, charge: Charge) -> None:
         """Record that a charge could not be answered; it stays charged."""
         self._finish(charge, "failed", None)
 
-    def _finish(self, charge: Charge, status: str, result: str | None) -> bool:
+    def _finish(self, charge: Charge, status: str, result: str | None, words: str | None = None) -> bool:
         """Write the status and the result of a charge, unless it is released already; whether that was written."""
         try:
-            return self._write_end(charge, status, result)
+            return self._write_end(charge, status, result, words)
         except StorageFull as error:
             full = str(error)
         raise StorageFull(
@@ -334,15 +373,13 @@ class Ledger(LedgerQueries, NotCopyable):
             "the same charge"
         )
 
-    def _write_end(self, charge: Charge, status: str, result: str | None) -> bool:
+    def _write_end(self, charge: Charge, status: str, result: str | None, words: str | None) -> bool:
         with self.transaction():
             ((chained,),) = self._file.run("SELECT hash FROM events WHERE id = ?", charge.id)
             changed = self._file.change(
-                "UPDATE events SET status = ?, result = ?, result_hash = ? WHERE id = ? AND status != 'released'",
-                status,
-                result,
-                result_hash(chained, status, result),
-                charge.id,
+                "UPDATE events SET status = ?, result = ?, words = ?, result_hash = ? "
+                "WHERE id = ? AND status != 'released'",
+                *(status, result, words, result_hash(chained, status, result, words), charge.id),
             )
         return bool(changed)
 

@@ -28,7 +28,7 @@ class ProcessLock:
 
         It is not acquired here: an interrupt in a method that has acquired it would leave it locked.
         """
-        if not self.is_own_process:
+        if os.getpid() != self._process:
             # SQLite's locks do not survive a fork, and a ledger in memory would be spent twice.
             raise LedgerError(
                 f"ledger {self._path!r}: can only be used by the process that opened it; this is a fork of that "

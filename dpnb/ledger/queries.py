@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from dpnb.ledger import charge as row
 from dpnb.ledger.chain import ChainHead
-from dpnb.ledger.charge import Charge, StoredRelease, charge_of
+from dpnb.ledger.charge import Charge, charge_of
 from dpnb.ledger.sqlite_file import SqliteFile
 
 MAX_STORED = 10_000
@@ -130,12 +130,10 @@ class LedgerQueries:
         rows = self._file.run(f"SELECT actor, kind, SUM({_SIZE}) FROM events {clause}", after)  # noqa: S608
         return {(actor, kind): size for actor, kind, size in rows}
 
-    def releases(self, ids: Sequence[int]) -> list[StoredRelease]:
-        """The releases among the rows with these ids, at most `MAX_STORED`, in order."""
-        clause = f"WHERE id IN ({', '.join('?' * len(ids))}) AND kind = ? ORDER BY id"
-        columns = ", ".join(StoredRelease.__struct_fields__)
-        rows = self._file.run(f"SELECT {columns} FROM events {clause}", *ids, row.RELEASE)  # noqa: S608
-        return [StoredRelease(*values) for values in rows]
+    def words(self, ids: Sequence[int]) -> list[tuple[int, str, str, str | None]]:
+        """Id, time, status and stored words of the rows with these ids, at most `MAX_STORED`, in order."""
+        clause = f"WHERE id IN ({', '.join('?' * len(ids))}) ORDER BY id"
+        return self._file.run(f"SELECT id, time, status, words FROM events {clause}", *ids)  # noqa: S608
 
     def released_among(self, ids: Sequence[int]) -> set[int]:
         """Those of the rows with these ids, at most `MAX_STORED`, that are released."""

@@ -21,6 +21,9 @@ from dpnb.ledger.node import parent_launch
 from dpnb.ledger.readable import refuse_unreadable
 from dpnb.ledger.shared_rows import SHARED_COLUMNS
 
+_ANSWER = ("status", "result", "words")
+"""Columns that change when a row is answered."""
+
 _RANK = {"reserved": 0, "failed": 1, "released": 2}
 """A row changes only to a status of higher rank; a message that arrives late has no effect."""
 
@@ -58,7 +61,7 @@ class ReplicaLedger(Ledger):
     # --- rows of the service ------------------------------------------------------------------------------------
 
     def append(self, rows: Sequence[Mapping[str, str | int]]) -> None:
-        """Add new rows, and update the status and the result of known ones, in one transaction.
+        """Add new rows, and update the status and the answer of known ones, in one transaction.
 
         Rows that are known already, or in an older state, are ignored: replies and events may arrive twice and in
         another order.  Nothing is added, and a `LedgerError` raised, if a row is missing, is not one that a ledger may
@@ -98,7 +101,7 @@ class ReplicaLedger(Ledger):
             self._refuse(f"row {number} came after row {last}")
         row.refuse_unknown(number, stored["kind"], stored["node"], path=self.path)
         stored["hash"] = chained_hash(previous, stored)
-        stored["result_hash"] = result_hash(stored["hash"], stored["status"], stored["result"])
+        stored["result_hash"] = result_hash(stored["hash"], *(stored[name] for name in _ANSWER))
         charge = self._readable(stored)
         known = self._launches | launches
         with refuse_unreadable(f"row {number}"):
@@ -126,14 +129,15 @@ class ReplicaLedger(Ledger):
         if any(known[name] != stored[name] for name in row.RESERVED_COLUMNS):
             self._refuse(f"row {number} is not what was received before")
         if _RANK[stored["status"]] <= _RANK[known["status"]]:
-            if stored["status"] == known["status"] and stored["result"] != known["result"]:
+            if any(stored[name] != known[name] for name in _ANSWER) and stored["status"] == known["status"]:
                 self._refuse(f"row {number} has another answer than was received before")
             return False
         self._readable(stored)
+        answer = [stored[name] for name in _ANSWER]
         self._file.run(
-            "UPDATE events SET status = ?, result = ?, result_hash = ? WHERE id = ?",
-            *(stored["status"], stored["result"]),
-            *(result_hash(known["hash"], stored["status"], stored["result"]), number),
+            "UPDATE events SET status = ?, result = ?, words = ?, result_hash = ? WHERE id = ?",
+            *answer,
+            *(result_hash(known["hash"], *answer), number),
         )
         return True
 
@@ -146,8 +150,12 @@ class ReplicaLedger(Ledger):
             is_answer = stored["result"] is not None
             has_answer = charge.sigma is not None or charge.kind in (row.COMPARISON, row.SELECTION)
             json.loads(stored["arguments"] or "{}")
+            if stored["words"] is not None:
+                row.words_of(stored["words"])
         if is_answer != (has_answer and charge.status == "released"):
             self._refuse(f"row {number} is {charge.status} {'with' if is_answer else 'without'} an answer")
+        if stored["words"] is not None and not is_answer:
+            self._refuse(f"row {number} has the words of an answer that is missing")
         if charge.status != "released" and not (charge.sigma is not None or charge.kind == row.SELECTION):
             self._refuse(f"row {number} is {charge.status}, and has nothing to answer")
         return charge
@@ -164,7 +172,7 @@ class ReplicaLedger(Ledger):
         """Refuse: only the service charges."""
         self._refuse_writing()
 
-    def _finish(self, charge: Charge, status: str, result: str | None) -> NoReturn:
+    def _finish(self, charge: Charge, status: str, result: str | None, words: str | None = None) -> NoReturn:
         self._refuse_writing()
 
     def _refuse_writing(self) -> NoReturn:

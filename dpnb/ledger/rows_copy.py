@@ -50,7 +50,7 @@ class RowsCopy(Ledger):
         """Refuse: this is a copy."""
         self._refuse_writing()
 
-    def _finish(self, charge: Charge, status: str, result: str | None) -> NoReturn:
+    def _finish(self, charge: Charge, status: str, result: str | None, words: str | None = None) -> NoReturn:
         self._refuse_writing()
 
     def _refuse_writing(self) -> NoReturn:

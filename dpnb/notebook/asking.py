@@ -11,7 +11,6 @@ from dpnb._core.core import SessionCore
 from dpnb._core.query import Query
 from dpnb._core.requesting import ask_service
 from dpnb._protocol.picker import Ask, AskOption
-from dpnb.accounting.budget import Budget
 from dpnb.accounting.exact import Number
 from dpnb.errors import DpnbError, RequestError
 from dpnb.ledger import ROOT
@@ -38,8 +37,8 @@ def make_ask(query: Query) -> Ask | None:
 
 def _options(query: Query, account: Accountant) -> list[AskOption]:
     """What the cap does not allow and the budget does."""
-    budget = account.budget
-    if not isinstance(budget, Budget) or account.binding_limit is None:
+    budget = account.budget.limit
+    if budget is None or account.binding_limit is None:
         return []
     whole, filter_ = account.sync().filter, account.guarantee.to_filter_loss
     best = query.best

@@ -15,10 +15,10 @@ from IPython.core.getipython import get_ipython
 
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.query import Query
+from dpnb.accounting.budget import Budget
 from dpnb.accounting.exact import exact
-from dpnb.accounting.no_budget import NoBudget
 from dpnb.errors import DpnbError
-from dpnb.render.numbers import format_cost_up, format_percent_up
+from dpnb.render.numbers import format_percent_up
 from dpnb.results.preview import Preview
 
 CONFIRM_ABOVE = 0.2
@@ -41,8 +41,8 @@ def large_share(account: Accountant, preview: Preview, above: float | None = Non
     """
     if not preview.cost or not preview.fits:
         return None  # free, or refused anyway
-    if isinstance(account.budget, NoBudget):
-        return _large_loss(preview, account.budget, limit() if above is None else above)
+    if not account.budget.is_limited:
+        return _large_loss(preview, account.budget.reference, limit() if above is None else above)
     left, left_words = account.filter.headroom, "what is left"
     if not left:  # under individual accounting, when nothing is left in the worst case
         left, left_words = 1.0, "the whole budget of one unit"
@@ -54,11 +54,11 @@ def large_share(account: Accountant, preview: Preview, above: float | None = Non
     )
 
 
-def _large_loss(preview: Preview, budget: NoBudget, above: float) -> str | None:
+def _large_loss(preview: Preview, reference: Budget, above: float) -> str | None:
     """The loss in words, if it takes more than the share `above` of the reference."""
-    if above >= 1 or preview.cost.mu_squared <= exact(above) * budget.reference.loss.mu_squared:
+    if above >= 1 or preview.cost.mu_squared <= exact(above) * reference.loss.mu_squared:
         return None
-    return f"{format_cost_up(preview.cost)}, which no budget limits"
+    return f"{preview.cost.words}, which no budget limits"
 
 
 def large_release(query: Query, target: dict[str, Any], above: float | None = None) -> str | None:

@@ -13,7 +13,7 @@ from dpnb.errors import DpnbError
 from dpnb.notebook.amounts import short_amount
 from dpnb.notebook.confirmation import large_share
 from dpnb.notebook.displayed_cost import with_cost
-from dpnb.render.numbers import format_cost_up, format_mu_up, format_percent_up
+from dpnb.render.numbers import format_mu_up, format_percent_up
 from dpnb.render.previews import FIRST_MU, FIRST_SHARE
 from dpnb.results.answer import Answer
 from dpnb.results.preview import Preview
@@ -42,7 +42,7 @@ def make_step(count: Query) -> CountStep | None:
         return None
     if preview is None or not preview.fits:
         return None
-    cost = format_cost_up(preview.cost)
+    cost = preview.cost.words
     if preview.has_budget:
         cost = f"{format_percent_up(preview.cost_fraction)} of the budget"
     text, label = f"Expected error unknown: it depends on {rows}.", f"Release the number of rows first ({cost})"

@@ -10,7 +10,7 @@ from IPython.display import display
 from dpnb import progress
 from dpnb._core import registry
 from dpnb._core.query import Query
-from dpnb._protocol.messages import FollowLedgers, PanelRequest, Reconnect
+from dpnb._protocol.messages import FollowLedgers, PanelRequest, Reconnect, RequestComparison
 from dpnb.errors import DpnbError
 from dpnb.notebook import (
     cell_context,
@@ -93,6 +93,9 @@ def _on_request(request: PanelRequest) -> None:
         panel.publish()  # charges may have been assigned to a cell
     if isinstance(request, FollowLedgers):
         _watch.follow(request.page, request.is_visible)
+    elif isinstance(request, RequestComparison):
+        snapshots.compare(request.session, is_shown=request.is_shown)
+        panel.publish()
     elif isinstance(request, Reconnect):
         snapshots.reconnect()
 
@@ -108,7 +111,7 @@ def _gauges(session: BaseSession) -> dict[str, object] | None:
     from dpnb.notebook import widgets  # imports ipywidgets, so only when gauges are displayed
 
     registry.note_shown(session)
-    now = snapshot.snapshot(session)
+    now = snapshot.snapshot(session, compared=True)
     return widgets.mimebundle(now, text=sessions.render_text(now), html=sessions.render_html(now))
 
 

@@ -27,7 +27,6 @@ from dpnb._protocol.picker import (
     RenderedAnswer,
     Unanswered,
 )
-from dpnb.accounting.budget import Budget
 from dpnb.accounting.exact import decimal_sqrt_down, to_text
 from dpnb.accounting.losses import GDP
 from dpnb.accounting.odometers import SpentAccumulator
@@ -39,7 +38,7 @@ from dpnb.notebook.count_step import make_step
 from dpnb.notebook.displayed_cost import with_cost
 from dpnb.render.answers import estimates_html, estimates_text
 from dpnb.render.explanations import explanation_for
-from dpnb.render.numbers import describe_error, format_cost_up, format_percent_down, format_percent_up, percent
+from dpnb.render.numbers import describe_error, format_percent_down, format_percent_up, percent
 from dpnb.render.previews import describe_expected_error
 from dpnb.results.answer import Answer
 from dpnb.results.estimates.expected import RANK
@@ -156,7 +155,7 @@ def _steps(query: Query, best: Answer | None) -> list[Step]:
         return _steps_without_budget(query, best)
     last = {"share": ALL}
     if _continues(query):  # up to the whole budget of a unit; earlier observations are not combined
-        last, best = {"mu": repr(decimal_sqrt_down(_budget(query).loss.mu_squared))}, None
+        last, best = {"mu": repr(decimal_sqrt_down(query.runner.account.budget.reference.loss.mu_squared))}, None
     whole = _preview(query, **last)
     if not whole.fits:
         raise BudgetExceeded(f"{query.description}: the remaining budget is too small for any release")
@@ -180,14 +179,6 @@ def _steps_without_budget(query: Query, best: Answer | None) -> list[Step]:
     if not options:
         raise RequestError(f"{query.description}: no step of the slider would narrow its intervals; give mu= in code")
     return options
-
-
-def _budget(query: Query) -> Budget:
-    """The budget of a session that has one."""
-    budget = query.runner.account.budget
-    if not isinstance(budget, Budget):  # for the type checker
-        raise TypeError(type(budget).__name__)
-    return budget
 
 
 def _continues(query: Query) -> bool:
@@ -256,8 +247,8 @@ def _option(query: Query, target: dict[str, str], preview: Preview, best: Answer
         target=with_cost(target, preview),
         cost=f"{format_percent_up(preview.cost_fraction)} of the budget{whole}"
         if preview.has_budget
-        else format_cost_up(preview.cost),
-        loss=format_cost_up(preview.total_loss) + ("" if best is None else " in total"),
+        else preview.cost.words,
+        loss=preview.total_loss.words + ("" if best is None else " in total"),
         confirm=None if large is None else f"{'Release' if best is None else 'Refine'} for {large}?",
         error=error + (f"; {preview.assumption}" if preview.cost.delta and preview.assumption else ""),
         error_value=None if preview.expected_error is None else _finite(preview.expected_error),

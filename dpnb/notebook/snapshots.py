@@ -8,6 +8,9 @@ from dpnb.errors import DpnbError
 from dpnb.ledger import Ledger
 from dpnb.session import BaseSession, snapshot
 
+_compared: set[str] = set()
+"""Ids of the sessions whose filters and odometers a page compares."""
+
 
 def live() -> list[BaseSession]:
     """Live sessions, most recently used first."""
@@ -31,6 +34,14 @@ def log(session_id: str, start: int, max_rows: int) -> tuple[int, list[protocol.
     return 0, []
 
 
+def compare(session_id: str, *, is_shown: bool) -> None:
+    """Include all filters and odometers in the snapshots of a session, or no longer."""
+    if is_shown:
+        _compared.add(session_id)
+    else:
+        _compared.discard(session_id)
+
+
 def reconnect() -> None:
     """Let the sessions that are out of date try to reach their service now."""
     connections = [session._core.connection for session in live()]
@@ -45,6 +56,6 @@ def sessions() -> list[protocol.SessionSnapshot]:
 
 def _snapshot(session: BaseSession) -> protocol.SessionSnapshot:
     try:
-        return snapshot.snapshot(session)
+        return snapshot.snapshot(session, compared=session.id in _compared)
     except DpnbError as error:
         return snapshot.unreadable_snapshot(session, error)

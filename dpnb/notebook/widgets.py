@@ -12,7 +12,7 @@ import anywidget
 import msgspec
 import traitlets
 
-from dpnb._protocol.messages import PanelRequest, Reconnect
+from dpnb._protocol.messages import PanelRequest, Reconnect, RequestComparison
 from dpnb._protocol.snapshot import SessionSnapshot
 from dpnb.notebook import cell_context, panel, snapshots
 
@@ -50,10 +50,14 @@ class Gauges(anywidget.AnyWidget):
 
 
 def _on_message(_: Gauges, content: object, __: object) -> None:
-    """Reconnect when the page requests it; other messages are ignored."""
+    """Reconnect or compare when the page requests it; other messages are ignored."""
     with suppress(msgspec.ValidationError):
-        if isinstance(msgspec.convert(content, PanelRequest), Reconnect):
-            snapshots.reconnect()
+        match msgspec.convert(content, PanelRequest):
+            case Reconnect():
+                snapshots.reconnect()
+            case RequestComparison(session=session, is_shown=is_shown):
+                snapshots.compare(session, is_shown=is_shown)
+                panel.publish()
 
 
 LIVE = "application/vnd.dpnb.widget+json"

@@ -17,7 +17,6 @@ from dpnb.render.numbers import (
     cost_html,
     describe_error,
     format_cost,
-    format_cost_up,
     format_percent_down,
     format_percent_first,
     format_time,
@@ -77,7 +76,7 @@ def _planned_row(preview: BatchPreview, query: PlannedQuery) -> tuple[str, str, 
     if query.half_widths is not None:
         error = describe_error(query.half_widths, query.outputs, preview.confidence, query.error_unit)
         error += f", {query.rank_note}" if query.rank_note is not None and error != "unknown" else ""
-    return query.description, error, format_cost_up(query.loss)
+    return query.description, error, query.loss.words
 
 
 def _answered_row(answer: Answer) -> tuple[str, str, str]:

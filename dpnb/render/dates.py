@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from datetime import datetime, timedelta
 
-from dpnb.results.estimates.noisy import Cells
-
 DAY = 86_400.0
 
 LENGTHS = ((DAY, len("2000-01-01")), (60.0, len("2000-01-01 00:00")), (1.0, len("2000-01-01 00:00:00")))
@@ -25,11 +23,6 @@ def date_with_interval(value: float, low: float, high: float) -> tuple[str, str]
     width = high - low
     length = next((length for seconds, length in LENGTHS if width >= seconds), LENGTHS[-1][1])
     return _text(value, length), f"{_text(low, length)} to {_text(high, length)}"
-
-
-def dates_with_intervals(values: Cells, lows: Cells, highs: Cells) -> list[tuple[str, str]]:
-    """`date_with_interval` of each number of arrays of shape (n,)."""
-    return list(map(date_with_interval, values.tolist(), lows.tolist(), highs.tolist()))
 
 
 def _text(seconds: float, length: int) -> str:

@@ -10,7 +10,7 @@ from dpnb._protocol.glossary import NOISE_INTERVAL
 from dpnb.accounting.exact import decimal_up, exact
 from dpnb.render.dates import date_with_interval
 from dpnb.render.labels import interval_name, rows_of
-from dpnb.render.numbers import format_cost_up, format_percent_first, format_time, number_with_interval
+from dpnb.render.numbers import format_percent_first, format_time, number_with_interval
 from dpnb.render.page import ACCENT, CHART_WIDTH, FAINT, box_html, title_html, with_notice
 from dpnb.render.tables import table_html, table_text
 from dpnb.results.answer import History
@@ -60,7 +60,7 @@ def _table(history: History) -> list[list[str]]:
 def _total_costs(history: History) -> list[str]:
     """What the answer has cost after each observation."""
     if any(math.isnan(answer.cost_fraction) for answer in history):  # there is no budget
-        return [format_cost_up(answer.total_loss) for answer in history]
+        return [answer.total_loss.words for answer in history]
     fractions = accumulate(exact(answer.cost_fraction) for answer in history)
     return [
         format_percent_first(answer.total_loss, decimal_up(fraction))

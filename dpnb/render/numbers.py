@@ -9,8 +9,8 @@ from html import escape
 import numpy as np
 
 from dpnb._plan.schema import Key
-from dpnb.accounting.exact import decimal_up, display_up, percent_down, percent_up
-from dpnb.accounting.losses import GDP, Loss, PureGDP
+from dpnb.accounting.exact import display_up, percent_down, percent_up
+from dpnb.accounting.losses import GDP, Loss
 from dpnb.render.terms import term_html
 from dpnb.results.estimates.noisy import Cells
 
@@ -62,16 +62,6 @@ def format_mu_up(loss: GDP) -> str:
     return display_up(loss.mu)
 
 
-def format_cost_up(loss: Loss) -> str:
-    """A cost in mu, and in delta if it has one; another kind of loss in its own parameters."""
-    if isinstance(loss, PureGDP) and loss.mu_squared:
-        gaussian = format_cost_up(GDP.of(loss.mu_squared, loss.delta))
-        return f"{gaussian} and epsilon {display_up(decimal_up(loss.epsilon))}" if loss.epsilon else gaussian
-    if not isinstance(loss, GDP):
-        return loss.format(up=True).replace("=", " ")
-    return f"mu {format_mu_up(loss)}" + (f" and delta {display_up(decimal_up(loss.delta))}" if loss.delta else "")
-
-
 MAX_SHARE = 10.0
 """The largest fraction of the budget that is shown as a number."""
 
@@ -91,15 +81,15 @@ def format_cost(cost: Loss, share: float, of: str = "the budget") -> str:
     if not cost:
         return FREE
     if math.isnan(share):
-        return format_cost_up(cost)
-    return f"{format_percent_up(share)} of {of} ({format_cost_up(cost)})"
+        return cost.words
+    return f"{format_percent_up(share)} of {of} ({cost.words})"
 
 
 def format_percent_first(cost: Loss, share: float) -> str:
     """A cost for a column of a table: ``1.0% (mu 0.044)``; without a budget only the loss."""
     if math.isnan(share):
-        return format_cost_up(cost)
-    return f"{format_percent_up(share)} ({format_cost_up(cost)})"
+        return cost.words
+    return f"{format_percent_up(share)} ({cost.words})"
 
 
 def cost_html(cost: Loss, share: float, of: str = "the budget") -> str:
@@ -107,8 +97,8 @@ def cost_html(cost: Loss, share: float, of: str = "the budget") -> str:
     if not cost:
         return escape(FREE)
     if math.isnan(share):
-        return term_html(format_cost_up(cost))
-    return f"{escape(f'{format_percent_up(share)} of {of}')} ({term_html(format_cost_up(cost))})"
+        return term_html(cost.words)
+    return f"{escape(f'{format_percent_up(share)} of {of}')} ({term_html(cost.words)})"
 
 
 def format_percent_up(share: float) -> str:

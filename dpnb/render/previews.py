@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 
 from dpnb.accounting.exact import display_down
-from dpnb.render.numbers import NO_LIMIT, cost_html, describe_error, format_cost, format_cost_up, format_percent_down
+from dpnb.render.numbers import NO_LIMIT, cost_html, describe_error, format_cost, format_percent_down
 from dpnb.render.page import box_html, explanation_link, title_html, with_notice
 from dpnb.render.tables import facts_html, facts_text, table_html, table_text
 from dpnb.results.display import to_html, to_text
@@ -121,7 +121,7 @@ def _facts(preview: Preview) -> list[tuple[str, str]]:
         ("expected error", describe_expected_error(preview)),
     ]
     if preview.cost.mu_squared and preview.cost.mu_squared < preview.total_loss.mu_squared:
-        total = format_cost_up(preview.total_loss)
+        total = preview.total_loss.words
         combined = f"combined with earlier observations, to a total of {total}; only the difference is charged"
         facts.insert(1, ("refinement", combined))
     if preview.count_needed:

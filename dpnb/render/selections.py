@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 
 from dpnb.accounting.exact import decimal_sqrt_down, display_down, display_up
-from dpnb.render.numbers import FREE, NO_LIMIT, error_level, format_cost_up, format_percent_down
+from dpnb.render.numbers import FREE, NO_LIMIT, error_level, format_percent_down
 from dpnb.render.page import box_html, title_html, with_notice
 from dpnb.render.tables import facts_html, facts_text, table_html, table_text
 from dpnb.results.display import to_html, to_text
@@ -117,7 +117,7 @@ def _width(shortfall: float) -> str:
 def _cost(preview: SelectionPreview) -> str:
     if preview.is_known:
         return FREE
-    return preview.cost_text or f"{format_cost_up(preview.loss)}, which does not fit"
+    return preview.cost_text or f"{preview.loss.words}, which does not fit"
 
 
 def _row(preview: SelectionPreview) -> tuple[str, ...]:

@@ -28,7 +28,7 @@ from dpnb.errors import InvalidValueError, printable
 from dpnb.ledger import ROOT, Charge, node_of
 from dpnb.ledger.charge import ACT, COMPARISON, RELEASE, SELECTION, TABLE_FILES
 from dpnb.ledger.origin import RequestOrigin, requested_by
-from dpnb.render.numbers import format_cost_up, format_percent_down
+from dpnb.render.numbers import format_percent_down
 from dpnb.service.opening import OpenTable
 from dpnb.service.running import RunningRequest, checked_running
 from dpnb.wire.acts import (
@@ -216,7 +216,7 @@ def _row(account: Accountant, charge: Charge, chained: str) -> AuditRow:
         charge.node,
         charge.status,
         printable(words_of(account, charge)),
-        format_cost_up(charge.loss) if charge.loss else "free",
+        charge.loss.words if charge.loss else "free",
         chained,
         None if charge.origin is None else charge.origin.actor,
     )

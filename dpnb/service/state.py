@@ -11,11 +11,11 @@ from dpnb._core.accountant.grant import Grant
 from dpnb._core.accountant.granting import whole_of
 from dpnb._core.accountant.limit import left_of
 from dpnb.accounting.exact import decimal_up
-from dpnb.accounting.filters import GDPReserveFilter
+from dpnb.accounting.filters import GDPFilter
 from dpnb.accounting.losses import PureGDP
 from dpnb.errors import printable
 from dpnb.ledger import Charge, node_of
-from dpnb.render.numbers import format_cost_up, format_percent_down
+from dpnb.render.numbers import format_percent_down
 from dpnb.service.acts import words_of
 from dpnb.service.opening import OpenTable
 from dpnb.service.running import RunningRequest
@@ -74,7 +74,7 @@ def _held(table: OpenTable, charge: Charge) -> HeldState:
         "local" if charge.origin is None else printable(charge.origin.actor),
         charge.time,
         printable(words_of(table.session._core.account, charge)),
-        format_cost_up(charge.loss),
+        charge.loss.words,
         "a curator ended it" if table.held.was_ended(charge.id) else "the service ended before it was answered",
     )
 
@@ -83,7 +83,7 @@ def _part(table: OpenTable, account: Accountant, grant: Grant) -> PartState:
     tree, spent = account.tree, table.limit(grant).spent
     cap, project = tree.cap(node_of(grant.id)), tree.grant_of(grant.node)
     of = grant.ceiling or cap or whole_of(account)
-    whole = GDPReserveFilter.from_loss(PureGDP.of(*map(max, of.parts, spent.parts)))
+    whole = GDPFilter.from_loss(PureGDP.of(*map(max, of.parts, spent.parts)))
     used = whole.step(spent)
     left = used.headroom
     if cap is not None and grant.ceiling is not None:

@@ -15,7 +15,7 @@ from dpnb._plan.partition import table_of
 from dpnb._plan.plan import Plan
 from dpnb._plan.schema import encodable
 from dpnb.accounting.budget import Budget
-from dpnb.accounting.guarantee import AnyFilter
+from dpnb.accounting.filters import Filter
 from dpnb.accounting.losses import Loss
 from dpnb.accounting.odometers import Odometer
 from dpnb.errors import PlanError, RequestError
@@ -211,7 +211,8 @@ class BaseSession(Launches["SubSession", "PartSession"], Batches, BudgetRequests
         Under individual accounting, the worst case: the loss of a unit that every query affects in full, at most the
         budget.  Without a budget, in GDP.
         """
-        return self._core.account.filter.spent
+        spent: Loss = self._core.account.filter.spent
+        return spent
 
     @property
     def headroom(self) -> float:
@@ -227,7 +228,7 @@ class BaseSession(Launches["SubSession", "PartSession"], Batches, BudgetRequests
         return "individual" if self._core.account.individual else "worst-case"
 
     @property
-    def filter(self) -> AnyFilter:
+    def filter(self) -> Filter:
         """The filter in its current state; without a budget, an :class:`~dpnb.accounting.UnboundedFilter`."""
         return self._core.account.filter
 

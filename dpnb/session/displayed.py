@@ -40,13 +40,13 @@ class DisplayedSession:
 
     def __str__(self) -> str:
         """The state as the ledger has it now: gauges, filters, odometers, mechanisms."""
-        return sessions.render_text(snapshot.snapshot(self)) if self._is_initialized else repr(self)
+        return sessions.render_text(snapshot.snapshot(self, compared=True)) if self._is_initialized else repr(self)
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         printer.text(repr(self) if cycle else text_or_error(self))
 
     def _repr_html_(self) -> str | None:
-        return sessions.render_html(snapshot.snapshot(self)) if self._is_initialized else None
+        return sessions.render_html(snapshot.snapshot(self, compared=True)) if self._is_initialized else None
 
     @property
     def _is_initialized(self) -> bool:

@@ -3,30 +3,31 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
+from functools import lru_cache
 
 from dpnb._core.accountant import participation
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._protocol.snapshot import Gauge
-from dpnb.accounting.budget import Budget
 from dpnb.accounting.convert import convert
 from dpnb.accounting.exact import decimal_down, decimal_sqrt_up, display_down, display_up
-from dpnb.accounting.filters import GDPReserveFilter, GDPResidueFilter
-from dpnb.accounting.guarantee import FILTERS
+from dpnb.accounting.filters import Filter
+from dpnb.accounting.guarantee import PrivacyGuarantee
 from dpnb.accounting.losses import ZCDP, PureDP
-from dpnb.accounting.odometers import MixtureOdometer, Odometer, SpentAccumulator
+from dpnb.accounting.odometers import Odometer
 from dpnb.accounting.odometers.statements import confidence_text
 from dpnb.render.numbers import format_percent_down
 
 
-def headroom_gauge(account: Accountant) -> Gauge:
+def headroom_gauge(account: Accountant, filter_: Filter) -> Gauge:
     """The budget that is left; under individual accounting, of a unit that every query affects in full.
 
-    Without a budget, a warning in its place.
+    Without a budget, a warning in its place.  The filter is that of the account now.
     """
     if not account.guarantee.has_budget:
         return _no_budget_gauge()
-    headroom = account.filter.headroom
-    left, (label, theorem) = format_percent_down(headroom), FILTERS[account.guarantee.filter_name]
+    headroom, (label, theorem, _) = filter_.headroom, words_of(account.guarantee)
+    left = format_percent_down(headroom)
     limit = account.binding_limit
     of, beside = ("the budget", "") if limit is None else (limit.words, _budget_left(account))
     return Gauge(
@@ -40,6 +41,12 @@ def headroom_gauge(account: Accountant) -> Gauge:
         description=participation.participation_description(account)
         or f"The {label} filter has {left} of {of} left and refuses any query that exceeds it. {beside}{theorem}.",
     )
+
+
+@lru_cache(maxsize=64)
+def words_of(guarantee: PrivacyGuarantee) -> tuple[str, str, str]:
+    """The label and the theorem of the filter that enforces a guarantee, and the guarantee in words."""
+    return guarantee.initial_filter.label, guarantee.initial_filter.theorem, guarantee.words
 
 
 def _budget_left(account: Accountant) -> str:
@@ -60,12 +67,11 @@ def _no_budget_gauge() -> Gauge:
     )
 
 
-def reserve_gauge(account: Accountant) -> Gauge | None:
+def reserve_gauge(filter_: Filter) -> Gauge | None:
     """What is left of the reserve for pure losses; None if the budget has none, or nothing else."""
-    filter_ = account.filter
-    if not isinstance(filter_, GDPReserveFilter) or not filter_.budget.mu_squared:
+    if not filter_.reserve:
         return None
-    left, whole = format_percent_down(filter_.reserve_headroom), display_down(decimal_down(filter_.budget.epsilon))
+    left, whole = format_percent_down(filter_.reserve_headroom), display_down(decimal_down(filter_.reserve))
     return Gauge(
         id="reserve",
         label="Reserve (pure DP)",
@@ -85,18 +91,18 @@ def odometer_gauge(odometer: Odometer, account: Accountant, scope: str) -> Gauge
     Without a budget it has no scale.
     """
     if not account.guarantee.has_budget:
-        is_mixture = isinstance(odometer, MixtureOdometer)
+        is_mixture = odometer.kind == "time-uniform"
         return Gauge(
             id="mixture" if is_mixture else "accumulator",
             label="Odometer" if is_mixture else "Accumulator",
             kind="loss",
             value=None,
-            text=odometer_reading(odometer),
+            text=odometer.words,
             end=None,
             note=_note(odometer, account),
             description=f"{scope}{odometer.statement()}",
         )
-    if isinstance(odometer, MixtureOdometer):
+    if odometer.kind == "time-uniform":
         full = full_reading(odometer, account)
         name, label, value, end = "mixture", "Odometer", _share(odometer.bound, full), display_up(full)
     else:
@@ -107,14 +113,14 @@ def odometer_gauge(odometer: Odometer, account: Accountant, scope: str) -> Gauge
         label=label,
         kind="loss",
         value=value,
-        text=odometer_reading(odometer),
+        text=odometer.words,
         end=f"{end} when the budget is spent",
         note=_note(odometer, account),
         description=f"{scope}{odometer.statement()} The scale ends at {end}, its reading when the budget is spent.",
     )
 
 
-def full_reading(odometer: MixtureOdometer, account: Accountant) -> float:
+def full_reading(odometer: Odometer, account: Accountant) -> float:
     """The reading of the odometer when the whole budget is spent, rounded up; never below the current one.
 
     Under a filter that adds mu squared, V is then its budget.  The others admit at most mu0 squared of the GDP budget
@@ -122,13 +128,18 @@ def full_reading(odometer: MixtureOdometer, account: Accountant) -> float:
     adds no more to V than it is charged: Kullback-Leibler divergences add, and grow with the trade-off function's
     distance from the diagonal.  For the same reason a reserve adds at most what one mechanism with all of it would.
     """
-    guarantee = account.guarantee
+    return max(account.initial_odometer.bound_at(_largest_v(account.guarantee)), odometer.bound)
+
+
+@lru_cache(maxsize=64)
+def _largest_v(guarantee: PrivacyGuarantee) -> Fraction:
+    """V when the whole budget is spent."""
+    if guarantee.shared_delta is not None:
+        return guarantee.mu0_squared
     whole = guarantee.remaining(guarantee.initial_filter).mu_squared
-    budget = guarantee.budget
-    if isinstance(budget, Budget) and budget.pure_epsilon:
-        whole += 2 * convert(PureDP(budget.pure_epsilon), ZCDP).rho
-    full = odometer.bound_at(whole if guarantee.shared_delta is None else guarantee.mu0_squared)
-    return max(full, odometer.bound)
+    if guarantee.budget.pure_epsilon:
+        whole += 2 * convert(PureDP(guarantee.budget.pure_epsilon), ZCDP).rho
+    return whole
 
 
 def _accumulator_scale(odometer: Odometer, account: Accountant) -> tuple[float, str]:
@@ -137,10 +148,10 @@ def _accumulator_scale(odometer: Odometer, account: Accountant) -> tuple[float, 
     The GDP filter may have charged less for a pure-DP mechanism than the accumulator counts.
     """
     filter_ = account.filter
-    if isinstance(filter_, GDPResidueFilter | GDPReserveFilter) and isinstance(odometer, SpentAccumulator):
-        counted, left = odometer.spent, filter_.budget.mu_squared - filter_.spent.mu_squared
-        full = counted.parts[0] + left
-        return float(counted.parts[0] / full) if full else 0.0, f"{display_up(decimal_sqrt_up(full))}-GDP"
+    if filter_.records_charge:
+        counted, left = account.sync().counted.converted.mu_squared, filter_.mu_squared_left or 0
+        full = counted + left
+        return float(counted / full) if full else 0.0, f"{display_up(decimal_sqrt_up(full))}-GDP"
     return 1 - filter_.headroom, account.guarantee.filter_guarantee
 
 
@@ -151,23 +162,13 @@ def _share(bound: float, full: float) -> float:
 
 def _note(odometer: Odometer, account: Accountant) -> str:
     """What the reading of the session's odometer means, and what it does not, in one plain sentence."""
-    if not isinstance(odometer, MixtureOdometer):
+    if odometer.kind == "accumulator":
         return "All answers so far are within every budget of at least this size that was fixed in advance."
     if not math.isfinite(odometer.bound):
         return odometer.statement()
     if not account.guarantee.has_budget:
-        confidence = confidence_text(odometer.failure)
+        confidence = confidence_text(account.initial_odometer.failure)
         return f"A bound at every moment with confidence {confidence}. Nothing limits how far it grows."
     exceed = "" if account.budget.epsilon is None else ", so it may exceed epsilon"
-    confidence = confidence_text(odometer.failure)
+    confidence = confidence_text(account.initial_odometer.failure)
     return f"A bound at every moment with confidence {confidence}: a different statement from the guarantee{exceed}."
-
-
-def odometer_reading(odometer: Odometer) -> str:
-    """The reading in a few words; `statement` has the full text."""
-    if not math.isfinite(odometer.bound):
-        return "unbounded"
-    if isinstance(odometer, SpentAccumulator):
-        return odometer.words
-    bound = display_up(odometer.bound)
-    return f"loss so far at most {bound}" if odometer.kind == "time-uniform" else f"{odometer.measure} {bound}"

@@ -23,15 +23,13 @@ from dpnb._protocol import connection as protocol_connection
 from dpnb._protocol import snapshot as protocol
 from dpnb._protocol.timeline import BudgetAxis, Curve, OdometerAxis, TimelineChart, TimelinePoint
 from dpnb.accounting.exact import display_up
-from dpnb.accounting.guarantee import FILTERS
-from dpnb.accounting.individual import WorstCaseFilter
 from dpnb.accounting.losses import GDP
-from dpnb.accounting.odometers import MixtureOdometer, Odometer
+from dpnb.accounting.odometers import Odometer
 from dpnb.errors import DpnbError, printable
 from dpnb.ledger import ROOT
 from dpnb.render.explanations import explanation_for
 from dpnb.render.numbers import format_cost, format_percent_down, format_percent_up
-from dpnb.session.gauges import full_reading, headroom_gauge, odometer_gauge, odometer_reading, reserve_gauge
+from dpnb.session.gauges import full_reading, headroom_gauge, odometer_gauge, reserve_gauge, words_of
 from dpnb.session.spending import describe_spent, percent_spent
 
 RELEASES_SHOWN = 50
@@ -68,13 +66,27 @@ class HasCore(Protocol):
     def _mechanisms(self) -> Any: ...
 
 
-def snapshot(session: HasCore) -> protocol.SessionSnapshot:
-    """The state of a session, a sub-session or a part; if its ledger cannot be read, see `unreadable_snapshot`."""
+def snapshot(session: HasCore, *, compared: bool = False) -> protocol.SessionSnapshot:
+    """The state of a session, a sub-session or a part.
+
+    If `compared`, with the filters and odometers that are computed for comparison alone.
+
+    Raises
+    ------
+    DpnbError
+        If the ledger cannot be read; see `unreadable_snapshot`.
+    """
+    with session._core.account.ledger.one_moment():
+        return _snapshot(session, compared=compared)
+
+
+def _snapshot(session: HasCore, *, compared: bool) -> protocol.SessionSnapshot:
     core = session._core
     account, log = core.account, core.releases.log
-    filter_, odometer, comparison = account.filter, account.odometer, account.comparison
-    headroom, paused, spent = headroom_gauge(account), account.paused, percent_spent(filter_)
-    reserve = reserve_gauge(account)
+    filter_, odometer, comparison = account.filter, account.odometer, account.compared(everything=compared)
+    headroom, paused, spent = headroom_gauge(account, filter_), account.paused, percent_spent(filter_)
+    n_requests = log.count
+    reserve, loss = reserve_gauge(filter_), odometer_gauge(odometer, account, core.statement_prefix)
     return protocol.SessionSnapshot(
         id=core.id,
         name=core.name,
@@ -84,24 +96,21 @@ def snapshot(session: HasCore) -> protocol.SessionSnapshot:
         notice_explanation=_notice_explanation(core.notice),
         connection=connection_of(core.connection),
         guarantee=core.guarantee,
-        headlines=_headlines(headroom, spent, comparison, odometer),
+        headlines=_headlines(headroom, spent, loss, comparison),
         filter=account.guarantee.filter_name,
-        gauges=[
-            headroom,
-            *([] if reserve is None else [reserve]),
-            odometer_gauge(odometer, account, core.statement_prefix),
-        ],
+        gauges=[headroom, *([] if reserve is None else [reserve]), loss],
         filters=[_filter(one, comparison) for one in comparison.states.values() if one.guarantee.has_budget],
         odometers=[_odometer(name, one, paused, core.statement_prefix) for name, one in comparison.odometers.items()],
         odometers_paused=paused,
+        is_compared=compared,
         participation=participation.participation_description(account),
         mechanisms=[_mechanism(**one) for one in session._mechanisms.told()],
         spent=spent,
         spent_loss=describe_spent(filter_, account.budget) if account.guarantee.has_budget else NO_LIMIT,
         ledger=core.account.ledger.short_name,
-        next_steps=[] if log.count else [protocol.NextStep(**step) for step in next_steps(core)],
-        timeline=_timeline(account, log, comparison),
-        n_requests=log.count,
+        next_steps=[] if n_requests else [protocol.NextStep(**step) for step in next_steps(core)],
+        timeline=_timeline(account, log, comparison, compared=compared),
+        n_requests=n_requests,
         log=[log_entry(one) for one in log.latest(RELEASES_SHOWN)],
         cell_costs=[
             _cell(cell_id, cost, log, core.name)
@@ -117,7 +126,8 @@ def _budget_requests(account: Accountant) -> list[protocol.BudgetRequestEntry]:
     """The newest requests for budget, of a whole session."""
     if account.root_node != ROOT:
         return []
-    now, made = account.ledger.time_in(), list(account.tree.budget_requests().values())
+    made = list(account.tree.budget_requests().values())
+    now = account.ledger.time_in() if made else ""
     return [
         protocol.BudgetRequestEntry(
             id=one.id,
@@ -150,14 +160,14 @@ def _mechanism(*, state: str, parts: list[dict[str, Any]], **fields: str) -> pro
 
 def _filter(state: FilterState, comparison: FilterComparison) -> protocol.FilterReading:
     """One filter: its remaining budget, and how many queries like the last one it would still admit."""
-    label, source = FILTERS[state.guarantee.filter_name]
+    label, source, guarantee = words_of(state.guarantee)
     enforced = state.guarantee.filter_name == comparison.enforced
     if state.refused_at is not None:
         words = f"would have refused query {state.refused_at}"
         value, text, description = 0.0, words, f"{source}. It {words}."
     else:
         value, text = state.filter.headroom, _remaining(state, comparison)
-        description = f"{source}. It {'enforces' if enforced else 'could enforce'} {state.guarantee.words}."
+        description = f"{source}. It {'enforces' if enforced else 'could enforce'} {guarantee}."
     return protocol.FilterReading(
         id=state.guarantee.filter_name, label=label, enforced=enforced, value=value, text=text, description=description
     )
@@ -165,14 +175,16 @@ def _filter(state: FilterState, comparison: FilterComparison) -> protocol.Filter
 
 def _remaining(state: FilterState, comparison: FilterComparison) -> str:
     """The remaining budget of a filter, in words."""
-    each = state.filter if isinstance(state.filter, WorstCaseFilter) else None
-    if each is not None and each.is_exhausted:
+    each = state.filter.is_individual
+    if each and not state.filter.mu_squared_left:
         return "exhausted in the worst case; queries can continue"
     text = f"{format_percent_down(state.filter.headroom)} left{' in the worst case' if each else ''}"
     if comparison.last_loss is None:
         return text
     more = "more like the last for every unit" if each else "more like the last"
-    return f"{text}; {state.max_repetitions(comparison.last_loss):,} {more}"
+    is_own = state is comparison.own
+    times = comparison.repetitions if is_own else state.max_repetitions(comparison.last_loss)
+    return f"{text}; {times:,} {more}"
 
 
 def _odometer(name: str, odometer: Odometer, paused: str | None, scope: str) -> protocol.OdometerReading:
@@ -180,9 +192,7 @@ def _odometer(name: str, odometer: Odometer, paused: str | None, scope: str) -> 
     if paused is not None and kind == "time-uniform":
         return protocol.OdometerReading(id=name, label=label, kind=kind, text="paused", description=paused)
     description = f"{scope}{odometer.statement()}"
-    return protocol.OdometerReading(
-        id=name, label=label, kind=kind, text=odometer_reading(odometer), description=description
-    )
+    return protocol.OdometerReading(id=name, label=label, kind=kind, text=odometer.words, description=description)
 
 
 def unreadable_snapshot(session: HasCore, error: DpnbError) -> protocol.SessionSnapshot:
@@ -203,6 +213,7 @@ def unreadable_snapshot(session: HasCore, error: DpnbError) -> protocol.SessionS
         filters=[],
         odometers=[],
         odometers_paused=None,
+        is_compared=True,
         participation=None,
         mechanisms=[],
         spent="spending unknown",
@@ -291,21 +302,20 @@ def _notice_explanation(notice: str | None) -> str | None:
 
 
 def _headlines(
-    remaining: protocol.Gauge, spent: str, comparison: FilterComparison, odometer: Odometer
+    remaining: protocol.Gauge, spent: str, loss: protocol.Gauge, comparison: FilterComparison
 ) -> list[protocol.Headline]:
     """The texts that the status bar can show; the user chooses one."""
-    words = {"remaining": remaining.text, "spent": spent, "odometer": odometer_reading(odometer)}
+    words = {"remaining": remaining.text, "spent": spent, "odometer": loss.text}
     if remaining.kind == "no-budget":  # what is reported is shown instead
         words = {"odometer": words["odometer"], "spent": spent}
     elif comparison.last_loss is not None:
-        times = comparison.states[comparison.enforced].max_repetitions(comparison.last_loss)
-        words["max_repetitions"] = f"{times:,} more like the last"
+        words["max_repetitions"] = f"{comparison.repetitions:,} more like the last"
     return [protocol.Headline(id=name, text=text) for name, text in words.items()]
 
 
-def _timeline(account: Accountant, log: RequestLog, comparison: FilterComparison) -> TimelineChart:
+def _timeline(account: Accountant, log: RequestLog, comparison: FilterComparison, *, compared: bool) -> TimelineChart:
     """Budget and odometers after each request, with the limits of the guarantee."""
-    points = account.timeline.thinned(POINTS_SHOWN)
+    points = account.timeline(compared=compared).thinned(POINTS_SHOWN)
     own = comparison.enforced
     # Odometers that add epsilons are far above the others: they are drawn only under such a filter.
     names = [
@@ -316,7 +326,7 @@ def _timeline(account: Accountant, log: RequestLog, comparison: FilterComparison
     entries = {one.id: one for one in log.by_id(point.id for point in points if point.id)}
     mixture = comparison.odometers.get("mixture")
     end = math.inf
-    if isinstance(mixture, MixtureOdometer) and account.guarantee.has_budget:
+    if mixture is not None and account.guarantee.has_budget:
         end = full_reading(mixture, account)
     is_drawn = math.isfinite(end)
     return TimelineChart(

@@ -172,6 +172,7 @@ function sessionActions(model: ILedgerModel, notebooks: Notebooks): ISessionActi
     hasCell: cell => notebooks.hasCell(model.kernelId, cell),
     goToCell: cell => void notebooks.goToCell(model.kernelId, cell),
     reconnect: () => model.reconnect(),
+    compare: (session, isShown) => model.compare(session, isShown),
     copy: text => Clipboard.copyToSystem(text)
   };
 }

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contracts.filters import FilterContract, OtherKindOfLoss, SumFilterContract
-from dpnb.accounting.conversions import epsilon_from_mu, epsilon_from_rho, mu_from_pure, rho_from_pure
+from dpnb.accounting.conversions import epsilon_from_mu, epsilon_from_rho, mu_from_pure, residue_charge, rho_from_pure
 from dpnb.accounting.convert import convert
 from dpnb.accounting.exact import Number, exact
 from dpnb.accounting.filters import (
@@ -286,7 +286,10 @@ def test_zcdp_is_not_gdp() -> None:
 
 
 def test_losses_of_another_kind_enter_by_their_tightest_theorem() -> None:
-    assert GDPFilter(2).step(PureDP(0.5)).spent == GDP(mu_from_pure(0.5))
+    charge = residue_charge("0.5", mu_squared=4)
+    assert charge is not None
+    assert GDPFilter(2).step(PureDP(0.5)).spent == GDP.from_mu_squared(charge)
+    assert charge < exact(mu_from_pure(0.5)) ** 2
     assert ZCDPFilter(2).step(PureDP(0.5)).spent == ZCDP(rho_from_pure(0.5))
     assert ZCDPFilter(2, 1e-6).step(ApproxDP(0.5, 1e-8)).spent == ZCDP(rho_from_pure(0.5), 1e-8)
     assert ZCDPFilter(2).step(GDP(0.5)).spent == ZCDP("0.125")

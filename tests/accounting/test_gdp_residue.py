@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from accounting.test_filters import GrowsInEveryPart
 from contracts.filters import FilterContract
-from dpnb.accounting import GDPAccumulator, GDPFilter, GDPReserveFilter, GDPResidueFilter, SpentAccumulator, convert
+from dpnb.accounting import GDPAccumulator, GDPFilter, SpentAccumulator, convert
 from dpnb.accounting.budget import Budget
 from dpnb.accounting.conversions import delta_from_mu, epsilon_of_pure_gdp, mu_beside_reserve, mu_from_epsilon
 from dpnb.accounting.exact import exact
@@ -32,8 +32,8 @@ RESERVES = [
 
 
 class TestOfGaussianLosses(GrowsInEveryPart):
-    def fresh(self) -> GDPResidueFilter:
-        return GDPResidueFilter("3/7")
+    def fresh(self) -> GDPFilter:
+        return GDPFilter("3/7")
 
     def costing(self, share: Fraction) -> GDP:
         return GDP.from_mu_squared(share * Fraction(9, 49))
@@ -61,24 +61,24 @@ class OfPureLosses(FilterContract):
 
 
 class TestOfPureLosses(OfPureLosses):
-    def fresh(self) -> GDPResidueFilter:
-        return GDPResidueFilter(1)
+    def fresh(self) -> GDPFilter:
+        return GDPFilter(1)
 
     def costing(self, share: Fraction) -> PureDP:
         return PureDP(share * Fraction(4, 5))
 
 
 class TestReserve(GrowsInEveryPart):
-    def fresh(self) -> GDPReserveFilter:
-        return GDPReserveFilter("3/7", "2/3", "1e-7")
+    def fresh(self) -> GDPFilter:
+        return GDPFilter("3/7", "1e-7", "2/3")
 
     def costing(self, share: Fraction) -> PureGDP:
         return PureGDP.of(share * Fraction(9, 49), share * Fraction(1, 10**7), share * Fraction(2, 3))
 
 
 class TestReserveOfPureLosses(OfPureLosses):
-    def fresh(self) -> GDPReserveFilter:
-        return GDPReserveFilter(1, "0.1")
+    def fresh(self) -> GDPFilter:
+        return GDPFilter(1, pure_epsilon="0.1")
 
     def costing(self, share: Fraction) -> PureDP:
         return PureDP(share * Fraction(4, 5))
@@ -95,13 +95,14 @@ class TestReserveOfPureLosses(OfPureLosses):
     ],
 )
 def test_what_is_left_of_a_fresh_budget_after_one_launch(budget: Budget, epsilon: str, left: float) -> None:
-    after = GDPResidueFilter.from_loss(budget.loss).step(PureDP(epsilon))
+    after = GDPFilter.from_loss(budget.loss).step(PureDP(epsilon))
     assert after.headroom == pytest.approx(left, abs=6e-4)
-    assert after.headroom > GDPFilter.from_loss(budget.loss).step(PureDP(epsilon)).headroom + 0.01
+    converted = convert(PureDP(epsilon), GDP)
+    assert after.headroom > GDPFilter.from_loss(budget.loss).step(converted).headroom + 0.01
 
 
 def test_gaussian_queries_at_sigma_70_are_as_many_as_under_the_gdp_filter() -> None:
-    assert GDPResidueFilter.from_loss(ONE.loss).max_repetitions(SIGMA_70) == 274
+    assert GDPFilter.from_loss(ONE.loss).max_repetitions(SIGMA_70) == 274
 
 
 @pytest.mark.parametrize(
@@ -109,7 +110,7 @@ def test_gaussian_queries_at_sigma_70_are_as_many_as_under_the_gdp_filter() -> N
 )
 def test_a_reserve_leaves_fewer_gaussian_queries(reserve: str, queries: int) -> None:
     budget = Budget(1, 1e-6, pure_epsilon=reserve)
-    fresh = GDPReserveFilter.from_loss(PureGDP(reserve, mu=budget.loss.mu))
+    fresh = GDPFilter.from_loss(PureGDP(reserve, mu=budget.loss.mu))
     assert fresh.max_repetitions(SIGMA_70) == queries
     after = fresh.step(PureDP(reserve))
     assert after.max_repetitions(SIGMA_70) == queries
@@ -184,17 +185,17 @@ def test_budget_with_a_reserve_is_stored_and_read() -> None:
 
 def test_launch_beyond_the_reserve_takes_what_is_left_of_it_and_one_joint_charge() -> None:
     budget = Budget(1, 1e-6, pure_epsilon="0.15")
-    fresh = GDPReserveFilter.from_loss(PureGDP("0.15", mu=budget.loss.mu))
+    fresh = GDPFilter.from_loss(PureGDP("0.15", mu=budget.loss.mu))
     after = fresh.step(PureDP("0.2"))
     assert after.reserve_headroom == 0
     with pytest.raises(BudgetExceeded):  # whole through the rest of the budget, without the reserve
-        GDPResidueFilter.from_loss(budget.loss).step(PureDP("0.2"))
-    split = GDPResidueFilter.from_loss(budget.loss).step(PureDP("0.05"))  # what must not be done
+        GDPFilter.from_loss(budget.loss).step(PureDP("0.2"))
+    split = GDPFilter.from_loss(budget.loss).step(PureDP("0.05"))  # what must not be done
     assert after.spent.mu_squared > 5 * split.spent.mu_squared
 
 
 def test_what_is_left_of_the_reserve_is_not_for_gaussian_releases() -> None:
-    spent = GDPReserveFilter(mu=1, pure_epsilon="0.5").step(GDP(1))
+    spent = GDPFilter(mu=1, pure_epsilon="0.5").step(GDP(1))
     assert spent.headroom == 0
     assert spent.reserve_headroom == 1
     assert not spent.admits(GDP("1e-9"))
@@ -203,7 +204,7 @@ def test_what_is_left_of_the_reserve_is_not_for_gaussian_releases() -> None:
 
 
 def test_reserve_alone_is_a_budget_in_pure_dp() -> None:
-    alone = GDPReserveFilter(mu=0, pure_epsilon=1)
+    alone = GDPFilter(mu=0, pure_epsilon=1)
     half = alone.step(PureDP("0.5"))
     assert half.headroom == half.reserve_headroom == 0.5
     assert half.guaranteed_epsilon(0) == 1
@@ -212,16 +213,16 @@ def test_reserve_alone_is_a_budget_in_pure_dp() -> None:
 
 
 def test_mechanism_with_a_delta_is_charged_for_both() -> None:
-    state = GDPReserveFilter(mu=1, pure_epsilon="0.5", delta="1e-6").step(ApproxDP("0.2", "1e-7"))
+    state = GDPFilter(mu=1, pure_epsilon="0.5", delta="1e-6").step(ApproxDP("0.2", "1e-7"))
     assert (state.spent.epsilon, state.spent.delta) == (Fraction(1, 5), Fraction(1, 10**7))
-    assert GDPResidueFilter(1, "1e-6").step(ApproxDP("0.2", "1e-7")).spent.delta == Fraction(1, 10**7)
+    assert GDPFilter(1, "1e-6").step(ApproxDP("0.2", "1e-7")).spent.delta == Fraction(1, 10**7)
 
 
 def test_mechanism_with_a_pure_and_a_gaussian_part_is_charged_for_both() -> None:
     both = PureGDP("0.2", mu="0.5")
-    residue = GDPResidueFilter(1)
+    residue = GDPFilter(1)
     assert residue.step(both).spent == residue.step(PureDP("0.2")).step(GDP("0.5")).spent
-    reserve = GDPReserveFilter(1, "0.1")
+    reserve = GDPFilter(1, pure_epsilon="0.1")
     charge = reserve.launch_charge(both)
     assert charge.mu_squared == reserve.launch_charge(PureDP("0.2")).mu_squared + Fraction(1, 4)
     assert reserve.to_filter_loss(both) == both  # as it is written in a ledger
@@ -244,11 +245,11 @@ def test_conversions_of_both_are_the_sums_of_the_conversions() -> None:
 
 def test_accumulator_does_not_read_charges_that_hold_for_one_budget_only() -> None:
     """Attack: launch where much is left, then read a bound for every budget from the sum of the charges."""
-    state = GDPResidueFilter(2).step(PureDP(1))
-    for filter_ in (state, GDPReserveFilter(1, "0.1")):
+    state = GDPFilter(2).step(PureDP(1))
+    for filter_ in (state, GDPFilter(1, pure_epsilon="0.1"), GDPFilter.from_loss(PureGDP(0, mu=2)).step(PureDP(1))):
         with pytest.raises(ConversionError, match="GDPAccumulator"):
             SpentAccumulator(filter_)
     alone = GDPAccumulator().step(PureDP(1)).mu_squared
     control = SpentAccumulator.from_loss(state.spent)
     assert control.bound**2 < float(alone)
-    assert not GDPResidueFilter.from_loss(GDP.from_mu_squared(state.spent.mu_squared)).admits(PureDP(1))
+    assert not GDPFilter.from_loss(GDP.from_mu_squared(state.spent.mu_squared)).admits(PureDP(1))

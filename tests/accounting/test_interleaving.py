@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from dpnb.accounting.filters import ApproxDPFilter, BasicFilter, GDPFilter, RDPFilter, RogersFilter, ZCDPFilter
-from dpnb.accounting.interleaving import interleaving_obstacle, partition_obstacle
 
 
 @pytest.mark.parametrize(
@@ -24,7 +23,7 @@ from dpnb.accounting.interleaving import interleaving_obstacle, partition_obstac
     ],
 )
 def test_interleaving_is_allowed_where_it_is_proved(filter_: Any) -> None:
-    assert interleaving_obstacle(filter_) is None
+    assert filter_.interleaving_obstacle is None
 
 
 @pytest.mark.parametrize(
@@ -37,9 +36,9 @@ def test_interleaving_is_allowed_where_it_is_proved(filter_: Any) -> None:
     ],
 )
 def test_it_is_refused_elsewhere_with_the_reason(filter_: Any, reason: str) -> None:
-    assert re.search(reason, str(interleaving_obstacle(filter_)))
+    assert re.search(reason, str(filter_.interleaving_obstacle))
 
 
 def test_only_the_filter_that_bounds_no_sum_has_no_rule_for_parts() -> None:
-    assert "Rogers" in str(partition_obstacle(RogersFilter(1, 1e-6)))
-    assert partition_obstacle(BasicFilter(1, 1e-6)) is None
+    assert "Rogers" in str(RogersFilter(1, 1e-6).partition_obstacle)
+    assert BasicFilter(1, 1e-6).partition_obstacle is None

@@ -16,12 +16,11 @@ from typing import Any
 from dpnb._compile.marginals import Marginals
 from dpnb.accounting import conversions
 from dpnb.accounting.budget import Budget
+from dpnb.accounting.convert import convert
 from dpnb.accounting.filters import (
     ApproxDPFilter,
     BasicFilter,
     GDPFilter,
-    GDPReserveFilter,
-    GDPResidueFilter,
     RDPFilter,
     RogersFilter,
     ZCDPFilter,
@@ -141,13 +140,14 @@ def what_is_left() -> None:
     for epsilon in (1, 2):
         budget = Budget(epsilon, 1e-6)
         for launch in (PureDP(e) for e in ("0.05", "0.1", "0.15", "0.2", "0.3")):
-            fresh = (GDPFilter.from_loss(budget.loss), GDPResidueFilter.from_loss(budget.loss))
-            texts = [f"{one.step(launch).headroom:.1%}" if one.admits(launch) else "refused" for one in fresh]
+            fresh = GDPFilter.from_loss(budget.loss)
+            each = (convert(launch, GDP), launch)
+            texts = [f"{fresh.step(one).headroom:.1%}" if fresh.admits(one) else "refused" for one in each]
             print(f"{budget!r:<28}{float(launch.epsilon):>9}{texts[0]:>17}{texts[1]:>10}")
     print(f"\n{'reserve, under epsilon 1, delta 1e-6':<44}{'releases at sigma 70':>22}")
     for reserve in ("0", "0.05", "0.1", "0.15", "0.2", "0.3"):
         budget = Budget(1, 1e-6, pure_epsilon=reserve)
-        both = GDPReserveFilter.from_loss(PureGDP.of(budget.loss.mu_squared, Fraction(0), budget.pure_epsilon))
+        both = GDPFilter.from_loss(PureGDP.of(budget.loss.mu_squared, Fraction(0), budget.pure_epsilon))
         print(f"{reserve:<44}{both.max_repetitions(GDP(Fraction(1, 70))):>22}")
     print()
 

@@ -18,7 +18,7 @@ from dpnb._backends.memory import memory_backend
 from dpnb._core.accountant import parameters
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.admission import admit
-from dpnb.accounting.filters import GDPResidueFilter
+from dpnb.accounting.filters import GDPFilter
 from dpnb.accounting.grid import grid_down
 from dpnb.accounting.losses import GDP
 from dpnb.errors import BudgetExceeded, LedgerError
@@ -89,7 +89,7 @@ def test_an_account_admits_what_the_filter_admits_and_nothing_else(
     budget: Fraction, asked: list[tuple[int, int]]
 ) -> None:
     account = Accountant.open(":memory:", dpnb.Budget.gdp(budget), {"name": "clinic"})
-    filter_ = GDPResidueFilter(budget)
+    filter_ = GDPFilter(budget)
     for number, (numerator, denominator) in enumerate(asked):
         loss = GDP(Fraction(numerator, denominator))
         try:

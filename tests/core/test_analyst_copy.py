@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
@@ -146,7 +147,7 @@ def accounts(ledger: Ledger, number: dict[int, int]) -> list[dict[str, Any]]:
     launches = whole.tree.sync()
     sessions = [whole, *(whole.for_sub_session(one) for one in launches.values() if one.kind == "sub-session")]
     for account in sessions:
-        state, comparison = account.sync(), account.comparison
+        state, comparison = account.sync(), account.compared()
         found.append(
             {
                 "node": local(account.root_node, number),
@@ -264,7 +265,8 @@ def test_an_analyst_sees_the_rows_of_the_own_node_only(tmp_path: Path) -> None:
         with pytest.raises(LedgerError, match="belongs to another node"):
             shared.by_ids([2])
         return [
-            {name: value for name, value in row.items() if name not in ("time", "result", "details")}
+            {name: value for name, value in row.items() if name not in ("time", "result", "details", "words")}
+            | {"query": json.loads(str(row.get("words", "[null]")))[0]}
             for row in shared.after(0, 100)
         ]
 

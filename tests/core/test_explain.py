@@ -37,7 +37,7 @@ def test_explanation_has_this_sessions_numbers_and_both_readings(tmp_path: Path,
     assert session.odometer.statement() in text
     assert "fixed beforehand" in text
     assert snapshot.snapshot(session).spent_loss in text
-    times = session._core.account.comparison.states[filter_].max_repetitions(session._core.account.comparison.last_loss)
+    times = session._core.account.compared().states[filter_].max_repetitions(session._core.account.last_loss)
     assert f"{times:,} more quer{'y' if times == 1 else 'ies'} like the last one, each " in text
     assert "% of the budget (mu 0.04)" in text
 

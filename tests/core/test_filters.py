@@ -58,7 +58,7 @@ def question(session: dpnb.Session, number: int) -> Any:
 
 
 def lines(session: dpnb.Session, part: str) -> dict[str, dict[str, Any]]:
-    return {line["id"]: line for line in msgspec.to_builtins(snapshot(session))[part]}
+    return {line["id"]: line for line in msgspec.to_builtins(snapshot(session, compared=True))[part]}
 
 
 @every_filter
@@ -314,7 +314,7 @@ def test_each_filter_and_odometer_is_in_the_text_and_in_the_still_picture(make: 
 def test_odometers_are_tuned_to_the_promise_by_rules_that_never_change(make: Make) -> None:
     # The ledger keeps mu0 squared, not these figures: another rule would be one chosen after the first answers.
     session = make()
-    odometers = session._core.account.comparison.odometers
+    odometers = session._core.account.compared().odometers
     mu0_squared = session._core.account.guarantee.mu0_squared
     assert odometers["mixture"] == session.odometer == MixtureOdometer.tuned(mu0_squared, BUDGET.delta)
     assert odometers["filter"] == FilterOdometer.tuned(mu0_squared, BUDGET.delta)

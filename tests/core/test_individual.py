@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import dpnb
 from core.unit_by_unit import QUESTIONS, heard, of_rows, opened, predicted, unit_budget
-from dpnb._core.accountant import accountant
+from dpnb._core.accountant.comparison import FilterComparison
 from dpnb._core.execution import releases
 from dpnb.accounting.losses import GDP
 from dpnb.errors import BudgetExceeded, ExecutionError, InvalidValueError, LedgerError, RequestError
@@ -610,7 +610,7 @@ def test_an_interrupt_while_rows_are_taken_in_counts_no_version_twice(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(accountant, "step_odometer", interrupted)
+        patch.setattr(FilterComparison, "after", interrupted)
         with pytest.raises(KeyboardInterrupt):
             _ = new.headroom
     ask(new, "count", "0.1")

@@ -16,11 +16,12 @@ from dpnb._core.accountant import granting
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.grant import Mode
 from dpnb._core.accountant.granting import grant, move_cap, restore, revoke, share_of, whole_of
-from dpnb._core.accountant.limit import Limit, as_amount
+from dpnb._core.accountant.limit import Limit
 from dpnb._core.accountant.tree import BudgetTree
-from dpnb.accounting.filters import GDPResidueFilter
+from dpnb.accounting.filters import GDPFilter
 from dpnb.accounting.guarantee import make_guarantee
 from dpnb.accounting.losses import PureGDP
+from dpnb.accounting.losses.amounts import as_amount
 from dpnb.curator.audit import audit
 from dpnb.errors import BudgetExceeded, ChargesStopped, InvalidValueError, LedgerError
 from dpnb.ledger import RequestOrigin, requested_by
@@ -173,7 +174,7 @@ def test_what_cannot_be_granted_is_refused() -> None:
 def test_a_share_is_of_what_the_filter_enforces() -> None:
     """The ledger stores its budget: another version of a library may compute another mu from epsilon and delta."""
     account = opened(budget=dpnb.Budget(epsilon=1, delta=1e-6))._core.account
-    account.guarantee = replace(account.guarantee, initial_filter=GDPResidueFilter(mu="1/10"))
+    account.guarantee = replace(account.guarantee, initial_filter=GDPFilter(mu="1/10"))
     assert whole_of(account) == PureGDP.of(Fraction(1, 100), Fraction(0), Fraction(0))
 
 

@@ -14,15 +14,14 @@ import pytest
 
 import dpnb
 from dpnb._core import registry
-from dpnb.accounting import GDPResidueFilter, PureGDP
+from dpnb.accounting import GDPFilter, PureGDP
 from dpnb.accounting.conversions import mu_from_pure, residue_charge
 from dpnb.accounting.convert import convert
 from dpnb.accounting.exact import exact
-from dpnb.accounting.filters import gdp_reserve, gdp_residue
+from dpnb.accounting.filters import gdp
 from dpnb.accounting.losses import GDP, PureDP
 from dpnb.errors import BudgetExceeded, InvalidValueError, LedgerError, RequestError
 from dpnb.ledger.charge import COLUMNS, chained_hash, result_hash
-from dpnb.render.numbers import format_cost_up
 from dpnb.session.snapshot import snapshot
 
 TABLE = pd.DataFrame({"person": range(6), "town": ["n", "s"] * 3, "x": [1.0, 2, 3, 4, 5, 6]})
@@ -81,8 +80,7 @@ def test_the_charge_is_recorded_and_never_computed_again(tmp_path: Path, monkeyp
     def refuse(*arguments: Any, **named: Any) -> None:
         raise AssertionError("the charge was computed again")
 
-    for module in (gdp_residue, gdp_reserve):
-        monkeypatch.setattr(module, "residue_charge", refuse)
+    monkeypatch.setattr(gdp, "residue_charge", refuse)
     again = opened(tmp_path / "clinic.dpnb")
     assert again.spent == spent
     assert again.above_threshold(3, name="scan", epsilon="0.05").cost == PureDP("0.05")
@@ -101,7 +99,7 @@ def rewritten(path: Path, number: int, **values: str | None) -> None:
         ((*stored,),) = file.execute(f"SELECT {', '.join(COLUMNS)} FROM events WHERE id = ?", (number,))
         row = dict(zip(COLUMNS, stored, strict=True))
         chained = chained_hash(previous, row)
-        result = result_hash(chained, row["status"], row["result"])
+        result = result_hash(chained, row["status"], row["result"], row["words"])
         file.execute("UPDATE events SET hash = ?, result_hash = ? WHERE id = ?", (chained, result, number))
         file.execute("UPDATE head SET hash = ?", (chained,))
 
@@ -151,9 +149,9 @@ def test_the_reading_while_a_scan_is_open_holds_for_every_budget() -> None:
     session = opened(":memory:", budget=dpnb.Budget.gdp(3))
     session.above_threshold(3, name="scan", epsilon=1)
     reading = session.odometer.bound  # of the accumulator: time-uniform odometers pause
-    assert GDPResidueFilter(Fraction(reading)).admits(PureDP(1))
+    assert GDPFilter(Fraction(reading)).admits(PureDP(1))
     control = session.spent.mu
-    assert not GDPResidueFilter(Fraction(control)).admits(PureDP(1))
+    assert not GDPFilter(Fraction(control)).admits(PureDP(1))
     gauge = snapshot(session).gauges[-1]
     assert gauge.id == "accumulator"
     assert 0 < gauge.value < 1
@@ -206,13 +204,13 @@ def test_log_statement_panel_and_preview_name_one_figure() -> None:
     charged = session.spent
     assert isinstance(charged, GDP)
     assert charged.mu < convert(PureDP("0.15"), GDP).mu - 0.03  # the mu that its epsilon implies
-    words = f"{format_cost_up(charged)} for epsilon 0.15"
+    words = f"{charged.words} for epsilon 0.15"
     assert words in preview
     assert words in scan.summary
     (entry,) = snapshot(session).log
     assert (entry.cost, entry.mu) == (words, charged.mu)
     (one,) = session.report().releases
-    assert (one.loss, one.charged, one.mu) == ("epsilon 0.15", format_cost_up(charged), charged.mu)
+    assert (one.loss, one.charged, one.mu) == ("epsilon 0.15", charged.words, charged.mu)
     assert session.log()["mu"].tolist() == [charged.mu]
 
 
@@ -249,7 +247,7 @@ def test_a_scan_beyond_the_reserve_takes_one_joint_charge_and_is_never_split() -
     assert joint is not None
     assert split is not None
     assert joint > 5 * split
-    words = f"{format_cost_up(GDP.from_mu_squared(joint))} and epsilon 0.15 of the reserve for epsilon 0.2"
+    words = f"{GDP.from_mu_squared(joint).words} and epsilon 0.15 of the reserve for epsilon 0.2"
     assert f"of the budget and 100.0% of the reserve ({words})" in session.mechanisms["scan"].summary
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -100,7 +101,7 @@ def cost(session: dpnb.Session) -> None:
     for text in texts:
         assert slightly_above(figure("mu #", text), MU)
     loss = GDP.from_mu_squared(MU**2, Fraction(1, 3 * 10**8))
-    assert slightly_above(figure("delta #", numbers.format_cost_up(loss)), loss.delta)
+    assert slightly_above(figure("delta #", loss.words), loss.delta)
 
 
 def cost_as_a_fraction_of_the_budget(session: dpnb.Session) -> None:
@@ -186,7 +187,7 @@ def odometer(session: dpnb.Session) -> None:
     session.frame.count().release(mu=MU)
     bound = exact(session.odometer.bound)
     assert slightly_above(figure("at most #,", session.odometer.statement()), bound)
-    for name, line in session._core.account.comparison.odometers.items():
+    for name, line in session._core.account.compared().odometers.items():
         if math.isfinite(line.bound) and line.bound:
             assert slightly_above(figure("(?:at most|at least) (?:mu |rho )?#", line.statement()), exact(line.bound)), (
                 name
@@ -282,16 +283,9 @@ def test_control_rounding_to_the_nearest_is_noticed(session: dpnb.Session, monke
     def nearest(x: float, digits: int = 4) -> str:
         return f"{x:.{digits}g}"
 
-    for module in (
-        "accounting.guarantee",
-        "render.numbers",
-        "session.snapshot",
-        "session.spending",
-        "session.gauges",
-        "accounting.odometers.statements",
-    ):
-        for name in ("display_up", "display_down"):
-            monkeypatch.setattr(f"dpnb.{module}.{name}", nearest, raising=False)
+    for module in [module for name, module in sys.modules.items() if name.startswith("dpnb.")]:
+        for name in {"display_up", "display_down"} & vars(module).keys():
+            monkeypatch.setattr(module, name, nearest)
     for check in (guarantee, cost, total_loss, spent, end_of_an_odometer_scale):
         with pytest.raises(AssertionError):
             check(session)

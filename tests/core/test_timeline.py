@@ -112,9 +112,9 @@ def test_points_that_are_kept_are_those_that_would_be_shown_of_all(
     monkeypatch.setattr(timeline, "MAX_POINTS", 8)
     session = made(tmp_path)
     live_through(session, rows, look=True)
-    watched, opened = (one._core.account.timeline for one in (session, made(tmp_path)))
+    watched, opened = (one._core.account.timeline(compared=True) for one in (session, made(tmp_path)))
     monkeypatch.setattr(timeline, "MAX_POINTS", 2**20)
-    whole = made(tmp_path)._core.account.timeline
+    whole = made(tmp_path)._core.account.timeline(compared=True)
     assert any(not point.bounds for point in whole._points)
     assert watched.thinned(8) == opened.thinned(8) == whole.thinned(8)
     assert watched.thinned(4) == whole.thinned(4) == as_by_definition(whole._points, 4)
@@ -139,7 +139,7 @@ def test_however_many_rows_there_are_few_points_are_kept_and_both_ends(
     for _ in range(50):
         ask(session, 1)
         session.frame.count().release(mu=0.0001 * (session.ledger.count + 1))
-        points = session._core.account.timeline._points
+        points = session._core.account.timeline(compared=True)._points
         assert len(points) <= 4 * 4
         assert (points[0].id, points[-1].id) == (0, session.ledger.count)
     assert [point.id for point in points] == sorted({point.id for point in points})

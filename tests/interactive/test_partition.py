@@ -168,10 +168,10 @@ def test_comparison_says_what_other_filters_make_of_parts(tmp_path: Path) -> Non
     sites = session.partition("site")
     for part in sites.values():
         count(part, "0.3")
-    standings = session._core.account.comparison.states
+    standings = session._core.account.compared().states
     assert standings["zcdp"].filter.spent.parts[0] == Fraction("0.045")
     assert standings["rogers"].refused_at == 2
-    assert session._core.account.comparison.odometers["mixture"].v == Fraction("0.09")
+    assert session._core.account.compared().odometers["mixture"].v == Fraction("0.09")
 
 
 # --- what is asked ----------------------------------------------------------------------------------------------------

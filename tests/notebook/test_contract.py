@@ -40,7 +40,7 @@ def shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SessionSnapshot:
         session.frame.count().release(mu=50)
     session.delegate(mu=0.01, name="colleague")
     session.partition(session.frame["x"] > 1)[True].frame.count().release(mu=0.01)
-    return snapshot.snapshot(session)
+    return snapshot.snapshot(session, compared=True)
 
 
 def made(folder: Path, **how: str) -> dpnb.Session:

@@ -23,7 +23,7 @@ from dpnb.errors import DpnbError, RequestError
 from dpnb.notebook.plots import answers, style
 from dpnb.notebook.plots.history import fan
 from dpnb.render.labels import rows_of
-from dpnb.render.numbers import format_cost, format_cost_up, number_with_interval
+from dpnb.render.numbers import format_cost, number_with_interval
 from dpnb.results.answer import History
 from dpnb.results.display import to_picture
 from dpnb.results.estimates import IntervalArrays
@@ -433,7 +433,7 @@ def test_the_fan_holds_every_look(frame: Any) -> None:
     assert answer.plot(history=True).layout.xaxis.ticktext == ("1<br>mu 0.1", "2<br>mu 0.2", "3<br>mu 0.5")
     value, interval = number_with_interval(float(entries[1]), *entries[1].interval)
     assert f"estimate {value}<br>95% noise interval {interval}" in estimate.hovertext[1]
-    assert f"cost {format_cost_up(entries[1].cost)}" in estimate.hovertext[1]
+    assert f"cost {entries[1].cost.words}" in estimate.hovertext[1]
 
 
 def test_groups_fan_out_in_panels_and_say_which_look_they_were_in(frame: Any) -> None:

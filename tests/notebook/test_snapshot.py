@@ -11,8 +11,9 @@ import pytest
 import dpnb
 from dpnb._core import registry
 from dpnb._protocol.snapshot import SessionSnapshot
-from dpnb.notebook import snapshots
+from dpnb.notebook import extension, panel, snapshots, widgets
 from dpnb.notebook.panel import Panel
+from dpnb.session import snapshot
 
 
 @pytest.fixture
@@ -40,6 +41,37 @@ def test_session_without_a_ledger_is_told_as_such_and_hides_no_other(
     assert told["broken"].notice.startswith("UNKNOWN: ledger")
     assert told["broken"].gauges == [], "no figure that might be wrong"
     assert msgspec.convert(msgspec.to_builtins(told["broken"]), SessionSnapshot) == told["broken"]
+
+
+@pytest.mark.parametrize("sender", ["panel", "gauges"])
+def test_filters_are_compared_while_a_page_shows_them(
+    sessions: tuple[dpnb.Session, dpnb.Session], sender: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(snapshots, "_compared", set())
+    healthy, _ = sessions
+    healthy.frame.count().release(mu=0.5)
+
+    def send(*, is_shown: bool) -> None:
+        message = {"method": "compare", "session": healthy.id, "is_shown": is_shown}
+        if sender == "panel":
+            extension._on_request(msgspec.convert(message, panel.PanelRequest))
+        else:
+            widgets._on_message(widgets.gauges(snapshot.snapshot(healthy)), message, None)
+
+    def shown() -> dict[str, SessionSnapshot]:
+        return {one.name: one for one in snapshots.sessions()}
+
+    before = shown()
+    send(is_shown=True)
+    after = shown()
+    assert after["healthy"] == snapshot.snapshot(healthy, compared=True)
+    assert (before["healthy"].is_compared, after["healthy"].is_compared) == (False, True)
+    assert [len(one["healthy"].odometers) > 1 for one in (before, after)] == [False, True]
+    assert before["healthy"].filters == after["healthy"].filters[:1]
+    assert before["healthy"].odometers == after["healthy"].odometers[:1]
+    assert after["broken"] == before["broken"], "of this session alone"
+    send(is_shown=False)
+    assert shown() == before
 
 
 def test_rows_of_a_log_are_told_in_parts_and_of_an_unknown_session_none(

@@ -150,7 +150,7 @@ def hash_again(file: sqlite3.Connection) -> None:
     for values in file.execute(f"SELECT {', '.join(COLUMNS)} FROM events ORDER BY id").fetchall():
         row = dict(zip(COLUMNS, values, strict=True))
         number, previous = row["id"], digest([previous, *(row[name] for name in RESERVED_COLUMNS)])
-        result = digest([previous, row["status"], row["result"]])
+        result = digest([previous, row["status"], row["result"], row["words"]])
         file.execute("UPDATE events SET hash = ?, result_hash = ? WHERE id = ?", (previous, result, number))
     file.execute("UPDATE head SET id = ?, hash = ?", (number, previous))
 

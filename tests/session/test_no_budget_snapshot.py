@@ -44,7 +44,8 @@ def session() -> dpnb.Session:
 def test_example_of_the_browser_is_what_a_session_sends(session: dpnb.Session) -> None:
     example = msgspec.json.decode(FIXTURE.read_bytes(), type=SessionSnapshot)
     sent = msgspec.convert(
-        json.loads(json.dumps(msgspec.to_builtins(snapshot.snapshot(session)), allow_nan=False)), SessionSnapshot
+        json.loads(json.dumps(msgspec.to_builtins(snapshot.snapshot(session, compared=True)), allow_nan=False)),
+        SessionSnapshot,
     )
     for field in SessionSnapshot.__struct_fields__:
         if field not in PRIVATE:

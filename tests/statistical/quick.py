@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
 from typing import Any
 
 import pytest
 
-from dpnb._core.accountant.comparison import FilterComparison
 from dpnb._core.history.log import RequestLog
+from dpnb._core.history.words import AnswerReader
 from dpnb._core.releases import ReleasePipeline
 from dpnb._core.tables import PrivateTables
 from dpnb._plan.plan import Plan
@@ -42,5 +41,5 @@ def quick_sessions() -> Iterator[None]:
         patch.setattr(PrivateTables, "compile", compile_once)
         patch.setattr(ReleasePipeline, "answer_of", lambda _, charge: charge)
         patch.setattr(RequestLog, "note_request", lambda *_: None)
-        patch.setattr(FilterComparison, "initial", cache(FilterComparison.initial))
+        patch.setattr(AnswerReader, "stored_words", lambda *_: None)
         yield

@@ -17,6 +17,7 @@ The controls are the same attackers, against sessions that count wrongly, before
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from typing import Any, NamedTuple
@@ -27,8 +28,8 @@ import pytest
 from scipy import stats
 
 import dpnb
-from dpnb._core.accountant import accountant
 from dpnb._core.accountant.accountant import Accountant
+from dpnb._core.accountant.comparison import FilterState
 from dpnb._core.accountant.tree import BudgetTree
 from dpnb._plan.plan import Plan
 from dpnb.accounting.losses import GDP
@@ -297,8 +298,12 @@ def _largest_of_what_is_interleaved(patch: pytest.MonkeyPatch) -> None:
 
 
 def _only_the_last_answer_counts(patch: pytest.MonkeyPatch) -> None:
-    stepped = accountant.step_filter
-    patch.setattr(accountant, "step_filter", lambda filter_, *rest: stepped(filter_.with_budget(filter_.budget), *rest))
+    stepped = FilterState.stepped
+
+    def last_alone(state: FilterState, *rest: Any) -> Any:
+        return stepped(replace(state, filter=state.filter.with_budget(state.filter.budget)), *rest)
+
+    patch.setattr(FilterState, "stepped", last_alone)
     patch.setattr(Accountant, "filter", property(lambda self: self.guarantee.initial_filter))
 
 

@@ -24,7 +24,7 @@ from scipy.stats import norm
 
 from dpnb.accounting.budget import Budget
 from dpnb.accounting.exact import exact
-from dpnb.accounting.filters import GDPReserveFilter, GDPResidueFilter
+from dpnb.accounting.filters import GDPFilter
 from dpnb.accounting.losses import GDP, PureDP, PureGDP
 from dpnb.errors import BudgetExceeded
 
@@ -75,7 +75,7 @@ def delta_by_simulation(first: float, options: Sequence[Option]) -> tuple[float,
     return float(gains.mean()), float(gains.std() / np.sqrt(RUNS))
 
 
-def admitted_by(filter_: GDPResidueFilter | GDPReserveFilter) -> list[Option]:
+def admitted_by(filter_: GDPFilter) -> list[Option]:
     """What the filter admits next: randomised response at some epsilon, with all the Gaussian budget that it leaves."""
     options = []
     for epsilon in np.linspace(0, EPSILON, 41).round(4):
@@ -95,14 +95,14 @@ def admitted_by_the_natural_filter(first: float) -> list[Option]:
     return [(0.0, mu), (largest, 0.0)]
 
 
-def spent(filter_: GDPResidueFilter) -> tuple[GDPResidueFilter, float]:
+def spent(filter_: GDPFilter) -> tuple[GDPFilter, float]:
     """The filter after a Gaussian release at `FIRST` of the budget, and the mu of that release."""
     mu = round(FIRST * BUDGET.loss.mu, 6)
     return filter_.step(GDP(mu)), mu
 
 
 def test_the_residue_filter_keeps_its_promise() -> None:
-    filter_, first = spent(GDPResidueFilter.from_loss(BUDGET.loss))
+    filter_, first = spent(GDPFilter.from_loss(BUDGET.loss))
     options = admitted_by(filter_)
     assert len(options) > 10
     delta = delta_by_quadrature(first, options)
@@ -124,7 +124,7 @@ def test_control_the_natural_filter_breaks_it() -> None:
 @pytest.mark.parametrize("reserve", [0.1, 0.3])
 def test_the_reserve_filter_keeps_its_promise(reserve: float) -> None:
     budget = Budget(EPSILON, DELTA, pure_epsilon=reserve)
-    whole = GDPReserveFilter.from_loss(PureGDP(reserve, mu=budget.loss.mu))
+    whole = GDPFilter.from_loss(PureGDP(reserve, mu=budget.loss.mu))
     first = round(FIRST * budget.loss.mu, 6)
     after = whole.step(GDP(first))
     # The rest of the reserve may be used in addition to whatever is admitted next.
@@ -135,7 +135,7 @@ def test_the_reserve_filter_keeps_its_promise(reserve: float) -> None:
     assert abs(estimate - delta) < 6 * error
 
 
-def left_of_reserve(filter_: GDPReserveFilter, epsilon: float) -> Fraction:
+def left_of_reserve(filter_: GDPFilter, epsilon: float) -> Fraction:
     after = filter_.step(PureDP(epsilon))
     return after.budget.epsilon - after.spent.epsilon
 
@@ -143,12 +143,12 @@ def left_of_reserve(filter_: GDPReserveFilter, epsilon: float) -> Fraction:
 def test_control_a_launch_that_is_split_breaks_the_promise() -> None:
     """0.15 of a launch of 0.2 from the reserve, and 0.05 by its residue: RR(a + b) is below RR(a) (x) RR(b)."""
     budget = Budget(1, 1e-6, pure_epsilon="0.15")
-    assert GDPReserveFilter.from_loss(PureGDP("0.15", mu=budget.loss.mu)).admits(PureDP("0.2"))
+    assert GDPFilter.from_loss(PureGDP("0.15", mu=budget.loss.mu)).admits(PureDP("0.2"))
     one = np.array(EPSILON)
-    split = GDPResidueFilter.from_loss(budget.loss).step(PureDP("0.05"))
+    split = GDPFilter.from_loss(budget.loss).step(PureDP("0.05"))
     left = float(split.budget.mu_squared - split.spent.mu_squared) ** 0.5
     assert float(profile((0.2, left), one)) == pytest.approx(1.68e-6, rel=0.01)
-    whole = GDPReserveFilter.from_loss(PureGDP("0.15", mu=budget.loss.mu)).step(PureDP("0.2"))
+    whole = GDPFilter.from_loss(PureGDP("0.15", mu=budget.loss.mu)).step(PureDP("0.2"))
     left = float(whole.budget.mu_squared - whole.spent.mu_squared) ** 0.5
     assert float(profile((0.2, left), one)) <= 1e-6
 
@@ -157,10 +157,10 @@ def test_a_long_game_of_launches_and_releases_keeps_the_promise() -> None:
     """Five rounds at random shares of what is left, larger ones while the loss is high."""
     rng = np.random.default_rng(5)
     shares = [(0.0, 0.25), (0.3, 0.0), (0.15, 0.5), (0.45, 0.2)]
-    states = {GDPResidueFilter.from_loss(BUDGET.loss): np.arange(RUNS)}
+    states = {GDPFilter.from_loss(BUDGET.loss): np.arange(RUNS)}
     loss = np.zeros(RUNS)
     for turn in range(5):
-        following: dict[GDPResidueFilter, list[NDArray[np.intp]]] = {}
+        following: dict[GDPFilter, list[NDArray[np.intp]]] = {}
         for state, runs in states.items():
             left = float(state.budget.mu_squared - state.spent.mu_squared) ** 0.5
             high = loss[runs] > 0.2

@@ -10,7 +10,7 @@ import pandas as pd
 
 import dpnb
 from dpnb import Answer, Frame, GroupBy, LargestGroups, Preview, Query, Series, Session
-from dpnb.accounting.guarantee import AnyFilter
+from dpnb.accounting import Filter
 from dpnb.accounting.losses import GDP, Loss
 from dpnb.accounting.odometers import Odometer
 from dpnb.interactive import RelativeError
@@ -58,7 +58,7 @@ assert_type(dpnb.Budget.gdp(0.5), dpnb.Budget)
 assert_type(session.spent, Loss)
 assert_type(session.headroom, float)
 assert_type(session.accounting, Literal["worst-case", "individual"])
-assert_type(session.filter, AnyFilter)
+assert_type(session.filter, Filter)
 assert_type(session.odometer, Odometer)
 assert_type(session.ledger, Ledger)
 assert_type(session.schema, TableSchema | TablesSchema)

@@ -101,6 +101,7 @@ class Budget:
             "budget_requests": [],
             "mechanisms": [],
             "odometers_paused": None,
+            "is_compared": True,
             "participation": None,
         }
         return msgspec.convert(fields, SessionSnapshot)

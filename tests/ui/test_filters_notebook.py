@@ -22,7 +22,7 @@ def test_figures_are_drawn_and_every_filter_and_odometer_is_told(lab: Lab) -> No
     headroom = lab.value("session.headroom")
     assert isinstance(headroom, float)
     sentences = lab.value(
-        "[line.description for line in __import__('dpnb').session.snapshot.snapshot(session).odometers]"
+        "[line.description for line in __import__('dpnb').session.snapshot.snapshot(session, compared=True).odometers]"
     )
     lab.open_folds()
     for place in lab.places:

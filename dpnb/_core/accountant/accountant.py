@@ -7,32 +7,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from dpnb._core.accountant.comparison import (
-    ChargeBatch,
-    FilterComparison,
-    FilterState,
-    partition_cost,
-    step_filter,
-)
+from dpnb._core.accountant.comparison import ChargeBatch, FilterComparison, partition_cost
 from dpnb._core.accountant.grant import Grant
-from dpnb._core.accountant.limit import Limit, as_amount, left_of
+from dpnb._core.accountant.limit import Limit, left_of
 from dpnb._core.accountant.parameters import computed_parameters, parameters_of, stored_parameters
-from dpnb._core.accountant.state import AccountantState, step_odometer
+from dpnb._core.accountant.state import AccountantState
 from dpnb._core.accountant.timeline import Timeline
 from dpnb._core.accountant.tree import BudgetTree, Launch
 from dpnb._plan.schema import Key
 from dpnb.accounting.budget import Budget
 from dpnb.accounting.exact import decimal_sqrt_down
-from dpnb.accounting.filters import GDPReserveFilter, GDPResidueFilter, RogersFilter, SumFilter, UnboundedFilter
-from dpnb.accounting.guarantee import AnyFilter, PrivacyGuarantee, make_guarantee
-from dpnb.accounting.individual import WorstCaseFilter
+from dpnb.accounting.filters import Filter
+from dpnb.accounting.guarantee import PrivacyGuarantee, make_guarantee
 from dpnb.accounting.losses import GDP, Loss
+from dpnb.accounting.losses.amounts import as_amount
 from dpnb.accounting.no_budget import NoBudget
 from dpnb.accounting.odometers import MixtureOdometer, Odometer
 from dpnb.accounting.partition_cost import PartRef
 from dpnb.errors import BudgetExceeded
 from dpnb.ledger import ROOT, Charge, ChargeSummary, Ledger, node_of, refuse_unreadable
-from dpnb.ledger.charge import ABOUT_BUDGET
 
 MAX_NAMED = 3
 """Number of open mechanisms that are named before "and more"."""
@@ -63,13 +56,11 @@ class Accountant:
     ) -> None:
         self.ledger, self.tree, self.root_node, self.guarantee = ledger, tree, root_node, guarantee
         self._parent, self._part, self._limits, self._whole = parent, part, limits, whole
-        self._initial_odometer, self._public_size = odometer, public_size
+        self.initial_odometer, self._public_size = odometer, public_size
         self._cost_fractions: dict[int, float] = {}
         self._worst_cases: dict[int, Fraction] = {}  # under individual accounting, as mu squared
-        self._state = AccountantState(guarantee.initial_filter, odometer)
-        self._comparison = FilterComparison.initial(guarantee, odometer, public_size)
-        self._timeline = Timeline()
-        self._timeline.add(self._comparison)
+        self._state = AccountantState(FilterComparison.of_session(guarantee, odometer))
+        self._timelines: dict[bool, Timeline] = {}
         self.sync()
 
     @classmethod
@@ -118,7 +109,7 @@ class Accountant:
             self.tree,
             ROOT,
             self.guarantee,
-            self._initial_odometer,
+            self.initial_odometer,
             self._public_size,
             limits=self._limits_of(grant),
         )
@@ -155,7 +146,7 @@ class Accountant:
         node = node_of(launch.id, key)
         (part, *_) = self.tree.path(node, self.root_node) or ()
         return Accountant(
-            self.ledger, self.tree, node, self.guarantee, self._initial_odometer, self._public_size, self, part
+            self.ledger, self.tree, node, self.guarantee, self.initial_odometer, self._public_size, self, part
         )
 
     @property
@@ -169,7 +160,7 @@ class Accountant:
         return self.guarantee.budget
 
     @property
-    def filter(self) -> AnyFilter:
+    def filter(self) -> Filter:
         """The filter in its current state.
 
         The filter of a part includes what the part was charged, what it can still be charged at no cost to its session,
@@ -179,29 +170,27 @@ class Accountant:
             own = self.sync().filter
             if self._parent is None:
                 return self._within_limits(own)
-            if self._part is None or isinstance(own, RogersFilter | UnboundedFilter):
+            if self._part is None or own.partition_obstacle is not None or not self.guarantee.has_budget:
                 return own
             outer = self._parent.filter
-            if isinstance(outer, UnboundedFilter):  # a part has the guarantee of its session
-                return own
             budget = own.spent + (outer.budget - outer.spent)
             if self.first_exclusion is None:  # otherwise even a query that costs the session nothing may exclude units
                 free = self._parent.sync().parts.free_loss(self._part, len(own.spent.parts))
                 budget = own.spent.with_parts(free) + budget
             return own.with_budget(budget).step(own.spent)
 
-    def _within_limits(self, own: AnyFilter) -> AnyFilter:
+    def _within_limits(self, own: Filter) -> Filter:
         """The filter or cap that leaves the least mu squared, with the least that is left of every component."""
-        if not isinstance(own, GDPResidueFilter | GDPReserveFilter):
+        if not own.records_charge:
             return own
         for limit in self._limits:
             capped = limit.filter
             if capped is not None:
                 binding, spent = own, as_amount(own.spent)
-                left = [left_of(as_amount(own.budget), spent), left_of(capped.budget, capped.spent)]
+                left = [left_of(own.budget, spent), left_of(capped.budget, capped.spent)]
                 least = [min(pair) for pair in zip(left[0].parts, left[1].parts, strict=True)]
                 if left[1].mu_squared < left[0].mu_squared:
-                    spent = capped.spent
+                    spent = as_amount(capped.spent)
                 n = len(binding.budget.parts)  # a filter without a reserve has no epsilon
                 total = [part + rest for part, rest in zip(spent.parts, least, strict=True)]
                 budget = binding.budget.with_parts(tuple(total[:n]))
@@ -216,11 +205,11 @@ class Accountant:
     @property
     def binding_limit(self) -> Limit | None:
         """The cap that leaves less mu squared than the budget and the other caps; None if the budget leaves least."""
-        own = self.root.sync().filter
-        if not isinstance(own, GDPResidueFilter | GDPReserveFilter):
+        limits, own = self.limits, self.root.sync().filter
+        if not limits or not own.records_charge:
             return None
-        least, binding = left_of(as_amount(own.budget), as_amount(own.spent)).mu_squared, None
-        for limit in self.limits:
+        least, binding = left_of(own.budget, own.spent).mu_squared, None
+        for limit in limits:
             capped = limit.filter
             if capped is not None and (left := left_of(capped.budget, capped.spent).mu_squared) < least:
                 least, binding = left, limit
@@ -238,7 +227,17 @@ class Accountant:
             state = self.sync()
             if state.odometer is not None and not self.tree.open_launches(self.root_node):
                 return state.odometer
-            return self.comparison.accumulator
+            return self.accumulator
+
+    @property
+    def accumulator(self) -> Odometer:
+        """The accumulator of what the filter has counted."""
+        return self.compared(everything=False).accumulator
+
+    @property
+    def last_loss(self) -> Loss | None:
+        """The last loss that is not zero."""
+        return self.sync().counted.last_loss
 
     @property
     def paused(self) -> str | None:
@@ -271,54 +270,36 @@ class Accountant:
             )
         return None
 
-    @property
-    def comparison(self) -> FilterComparison:
-        """The state of every filter and odometer after the current history."""
+    def compared(self, *, everything: bool = True) -> FilterComparison:
+        """The state of every filter and odometer after the current history; or of the session's own alone."""
         with self.ledger.lock.checked():
-            new = self.ledger.summaries(after=self._comparison.last_id)
+            counted = self.timeline(compared=True).state if everything else self.sync().counted
+            if self._parent is None:
+                return counted
+            # For a part, only its own filter is compared: the remaining budget depends on the parent's filter.
+            return replace(counted, states={counted.enforced: replace(counted.own, filter=self.filter)})
+
+    def timeline(self, *, compared: bool = False) -> Timeline:
+        """The filter and the odometer after each row of the ledger; if `compared`, all filters and odometers.
+
+        The rows are counted when it is called.
+        """
+        with self.ledger.lock.checked():
+            if compared not in self._timelines:
+                own, odometer = self.guarantee, self.initial_odometer
+                start = (
+                    FilterComparison.initial(own, odometer, self._public_size)
+                    if compared
+                    else FilterComparison.of_session(own, odometer)
+                )
+                self._timelines[compared] = Timeline(start, self.tree, self.root_node)
+            timeline = self._timelines[compared]
+            new = self.ledger.summaries(after=timeline.state.last_id)
             if new:
                 self.tree.sync()
                 with refuse_unreadable(f"rows {new[0].id} to {new[-1].id}"):
-                    self._compare(new)
-            if self._parent is None:
-                return self._comparison
-            # For a part, only its own filter is compared: the remaining budget depends on the parent's filter.
-            own = self.guarantee.filter_name
-            state = replace(self._comparison.states[own], filter=self.filter)
-            return replace(self._comparison, states={own: state})
-
-    def _compare(self, charges: Sequence[ChargeSummary]) -> None:
-        """Update the comparison and the timeline; the charges between two points of the timeline are added at once."""
-        root, path_of = self.root_node, self.tree.path
-        paths = [() if charge.node == root else path_of(charge.node, root) for charge in charges]
-        own = [(charge, path) for charge, path in zip(charges, paths, strict=True) if path is not None]
-        requests = len(own) - sum(charge.launch is not None and charge.kind in ABOUT_BUDGET for charge, _ in own)
-        indices = self._timeline.required_indices(requests) if requests else set()
-        batch: list[ChargeSummary] = []
-        rows = index = 0
-        for charge, path in own:
-            plain = _is_plain(charge)
-            is_request = plain or charge.kind not in ABOUT_BUDGET
-            if plain and not path:
-                batch.append(charge)
-            is_point = is_request and (not plain or index in indices)  # after such a row the odometers may pause
-            index, rows = index + is_request, rows + is_request
-            if batch and (is_point or path or not plain):
-                self._comparison, batch = self._comparison.after_batch(ChargeBatch.of(batch)), []
-            if path or not plain:
-                self._comparison = self._comparison.after(charge.id, charge.loss, path, charge.charged)
-            if is_point:
-                paused = bool(self.tree.open_launches_at(charge.id, self.root_node))
-                self._timeline.add(self._comparison, rows, paused=paused)
-                rows = 0
-        self._comparison = replace(self._comparison, last_id=charges[-1].id)
-
-    @property
-    def timeline(self) -> Timeline:
-        """The filter and the odometers after each row of the ledger."""
-        with self.ledger.lock.checked():
-            _ = self.comparison  # updates both
-            return self._timeline
+                    timeline.read(new)
+            return timeline
 
     @property
     def last_headroom(self) -> float | None:
@@ -327,10 +308,12 @@ class Accountant:
 
     def sync(self, until: int | None = None) -> AccountantState:
         """The state after all charges of all kernels; if `until` is given, after that row or a later one."""
+        if not self.ledger.summaries(after=self._state.counted.last_id, until=until):
+            return self._state
         with self.ledger.lock.checked():
             batch: list[ChargeSummary] = []
-            for charge in self.ledger.summaries(after=self._state.last_id, until=until):
-                if charge.node == self.root_node and _is_plain(charge):
+            for charge in self.ledger.summaries(after=self._state.counted.last_id, until=until):
+                if charge.node == self.root_node and charge.is_plain:
                     batch.append(charge)
                 else:
                     self._add_batch(batch)
@@ -343,10 +326,9 @@ class Accountant:
     def _add_batch(self, batch: Sequence[ChargeSummary]) -> None:
         """Add plain rows of the root, at once if the filter adds up the losses: the state is the same."""
         before = self._state
-        if len(batch) > 1 and isinstance(before.filter, SumFilter) and not isinstance(before.filter, WorstCaseFilter):
-            losses = ChargeBatch.of(batch)
-            after = FilterState(self.guarantee, before.filter).after_batch(losses)
-            if after.refused_at is None:
+        if len(batch) > 1 and before.filter.adds_up:
+            after = before.counted.after_batch(ChargeBatch.of(batch))
+            if after.own.refused_at is None:
                 fractions: dict[int, float] = {}  # by the identities of losses, of which many rows have the same
                 for charge in batch:
                     loss = charge.loss
@@ -354,8 +336,7 @@ class Accountant:
                         cost = self.guarantee.recorded_loss(loss, None)
                         fractions[id(loss)] = before.filter.budget_fraction(cost)
                     self._cost_fractions[charge.id] = fractions[id(loss)]
-                odometer = None if before.odometer is None else before.odometer.step(losses.total)
-                self._state = replace(before, filter=after.filter, odometer=odometer, last_id=batch[-1].id)
+                self._state = replace(before, counted=after)
                 return
         for charge in batch:  # of which one may be refused
             with refuse_unreadable(f"row {charge.id}"):
@@ -364,33 +345,24 @@ class Accountant:
     def _add(self, charge: ChargeSummary) -> None:
         before, path = self._state, self.tree.path(charge.node, self.root_node)
         if path is None:
-            self._state = replace(before, last_id=charge.id)
+            self._state = replace(before, counted=replace(before.counted, last_id=charge.id))
             return
-        (filter_, parts), cost = step_filter(
-            before.filter, before.parts, path, self.guarantee.recorded_loss(charge.loss, charge.charged)
-        )
+        counted, cost = before.counted.after(charge.id, charge.loss, path, charge.charged)
         self._cost_fractions[charge.id] = before.filter.budget_fraction(cost)
-        odometer, odometer_parts = before.odometer, before.odometer_parts
         first_exclusion, by_version = before.first_exclusion, before.by_version
-        if isinstance(before.filter, WorstCaseFilter) and isinstance(filter_, WorstCaseFilter):
+        if before.filter.is_individual:
             worst = self._worst_cases[charge.id] = before.filter.mu_squared(cost)
             by_version = {**by_version, charge.table_version: by_version.get(charge.table_version, Fraction(0)) + worst}
-            if odometer is not None:  # the worst case up to the budget: see `FilterComparison.after`
-                odometer, odometer_parts = step_odometer(
-                    odometer, odometer_parts, (), filter_.spent - before.filter.spent
-                )
             if first_exclusion is None and not before.filter.admits_all_units(cost):
                 first_exclusion = charge.id
-        elif odometer is not None:
-            odometer, odometer_parts = step_odometer(odometer, odometer_parts, path, charge.loss)
-        self._state = AccountantState(filter_, odometer, parts, odometer_parts, first_exclusion, by_version, charge.id)
+        self._state = AccountantState(counted, first_exclusion, by_version)
 
     # --- individual accounting ----------------------------------------------------------------------------------
 
     @property
     def individual(self) -> bool:
         """Whether each unit has its own budget."""
-        return isinstance(self.guarantee.initial_filter, WorstCaseFilter)
+        return self.guarantee.initial_filter.is_individual
 
     @property
     def first_exclusion(self) -> int | None:
@@ -410,8 +382,6 @@ class Accountant:
         if not self.individual:
             return True
         state = self.root.sync()
-        if not isinstance(state.filter, WorstCaseFilter):  # it is one; the type checker does not know
-            raise TypeError(type(state.filter).__name__)
         path = self.tree.path(self.root_node, self.root.root_node) or ()
         _, cost = partition_cost(state.filter, state.parts, path, self.guarantee.to_filter_loss(loss))
         return state.first_exclusion is None and state.filter.admits_all_units(cost)
@@ -423,7 +393,7 @@ class Accountant:
         unit is charged the worst case.  A function of the ledger alone; call inside its transaction.
         """
         state = self.root.sync()
-        if isinstance(state.filter, WorstCaseFilter):
+        if self.individual:
             others = sum((worst for other, worst in state.by_version.items() if other != version), Fraction(0))
             if others >= state.filter.unit_budget:
                 raise BudgetExceeded(
@@ -434,7 +404,7 @@ class Accountant:
     @property
     def delta(self) -> Fraction:
         """The delta at which the guarantee is compared with others: of the budget, or of that which it is a part of."""
-        return self._initial_odometer.delta + self.guarantee.budget.discovery_delta
+        return self.initial_odometer.delta + self.guarantee.budget.discovery_delta
 
     @property
     def root(self) -> Accountant:
@@ -459,10 +429,8 @@ class Accountant:
 
     def reserve_fraction(self, charge: Charge | ChargeSummary) -> Fraction:
         """The share of the reserve for pure losses that a row was charged; 0 in a session without one."""
-        filter_ = self.guarantee.initial_filter
-        if charge.charged is None or not isinstance(filter_, GDPReserveFilter) or not filter_.budget.mu_squared:
-            return Fraction(0)
-        return charge.charged.epsilon / filter_.budget.epsilon
+        reserve = self.guarantee.initial_filter.reserve
+        return charge.charged.epsilon / reserve if charge.charged is not None and reserve else Fraction(0)
 
     def forecast(self, loss: Loss) -> tuple[float, float]:
         """The cost of a loss and the headroom after it, as fractions of the whole budget, rounded up and down.
@@ -471,7 +439,7 @@ class Accountant:
         for which the cost may be 0.
         """
         filter_ = self.filter
-        if self._parent is None or self._part is None or isinstance(filter_, RogersFilter | UnboundedFilter):
+        if self._parent is None or self._part is None or filter_.partition_obstacle or not self.guarantee.has_budget:
             after = filter_.step(loss).headroom if filter_.admits(loss) else 0.0
             return filter_.budget_fraction(loss), after
         counted = filter_.to_filter_loss(loss)
@@ -487,8 +455,3 @@ class Accountant:
     def includes(self, node: str) -> bool:
         """Whether the charges of a node are counted here."""
         return self.tree.path(node, self.root_node) is not None
-
-
-def _is_plain(charge: ChargeSummary) -> bool:
-    """Whether a row has the kind of loss of which a `ChargeBatch` consists."""
-    return charge.launch is None and isinstance(charge.loss, GDP) and not charge.loss.delta

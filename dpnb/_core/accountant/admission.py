@@ -6,14 +6,10 @@ from fractions import Fraction
 
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.limit import left_of
-from dpnb.accounting.exact import decimal_down, decimal_sqrt_down, decimal_up, display_down
-from dpnb.accounting.filters import GDPReserveFilter, GDPResidueFilter, UnboundedFilter
-from dpnb.accounting.losses import GDP, Loss, PureDP, PureGDP
+from dpnb.accounting.exact import decimal_down, decimal_sqrt_down, decimal_up
+from dpnb.accounting.losses import GDP, Loss
 from dpnb.errors import BudgetExceeded, ConversionError, CostIncreased, LedgerError, RequestError
 from dpnb.render.numbers import format_percent_down, format_percent_up
-
-_HALVINGS = 20
-"""Steps of the bisection for the largest epsilon that a refusal names, which has four digits."""
 
 
 def admit(account: Accountant, description: str, loss: GDP, known: GDP) -> None:
@@ -24,7 +20,7 @@ def admit(account: Accountant, description: str, loss: GDP, known: GDP) -> None:
     """
     filter_ = account.filter
     refuse_divided(account, description)
-    if isinstance(filter_, UnboundedFilter) or filter_.admits(account.guarantee.to_filter_loss(loss)):
+    if filter_.admits(account.guarantee.to_filter_loss(loss)):
         refuse_beyond_limits(account, description, loss)
         return
     largest = account.max_mu(known)
@@ -64,9 +60,8 @@ def admit_launch(account: Accountant, description: str, loss: Loss) -> Loss:
     filter_ = account.filter
     refuse_divided(account, description)
     try:
-        counted = account.guarantee.to_filter_loss(loss)
-        if isinstance(filter_, GDPResidueFilter | GDPReserveFilter):  # at the smallest budget that it enters
-            counted = filter_.launch_charge(loss)
+        # At the smallest budget that it enters.
+        counted = filter_.launch_charge(account.guarantee.to_filter_loss(loss))
         fits = filter_.admits(counted)
     except ConversionError as error:
         raise RequestError(
@@ -114,27 +109,11 @@ def refuse_beyond_limits(account: Accountant, description: str, counted: Loss) -
         raise LedgerError(f"{description}: the parts of the budget exceed it; nothing was charged; tell the curator")
 
 
-def recorded_charge(account: Accountant, loss: Loss, counted: Loss) -> PureGDP | None:
-    """What is written into the ledger of what a GDP filter counts, if that is not the loss."""
-    if not isinstance(account.guarantee.initial_filter, GDPResidueFilter | GDPReserveFilter):
-        return None  # the others count the loss
-    if isinstance(loss, GDP) or not isinstance(counted, GDP | PureGDP):
-        return None
-    epsilon = counted.epsilon if isinstance(counted, PureGDP) else Fraction(0)
-    return PureGDP.of(counted.mu_squared, counted.delta, epsilon)
-
-
 def _largest(account: Accountant, loss: Loss) -> str:
     """The largest loss of the same kind that fits, in words; empty if nothing is left."""
-    filter_ = account.filter
-    if isinstance(loss, PureDP) and isinstance(filter_, GDPResidueFilter | GDPReserveFilter):
-        left = filter_.budget - filter_.spent if isinstance(filter_, GDPReserveFilter) else None
-        low, high = decimal_down(left.epsilon) if left is not None else 0.0, decimal_up(loss.epsilon)
-        for _ in range(_HALVINGS):
-            middle = (low + high) / 2
-            low, high = (middle, high) if filter_.admits(PureDP(middle)) else (low, middle)
-        epsilon = float(display_down(low))
-        return f"epsilon={epsilon!r}" if epsilon else ""
+    words = account.filter.largest_launch(loss)
+    if words is not None:
+        return words
     mu = account.max_mu(GDP(0))
     return f"mu={mu!r}" if mu else ""
 

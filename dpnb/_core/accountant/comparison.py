@@ -1,7 +1,9 @@
-"""The state of every filter and odometer after the same history, for comparison.
+"""Filters and odometers after the same history: those of a session, or all of them, for comparison.
 
-This is for display only: no decision depends on it.  Each filter enforces the session's budget by its own theorem and
-is given the session's releases; a filter that would have refused a release stays at that refusal.
+A session counts each loss by its own filter and by one odometer.  All others are for display only: they are computed
+from the rows of the ledger when they are shown, and no decision depends on them.  Each of these filters enforces the
+session's budget by its own theorem and is given the session's releases; a filter that would have refused a release
+stays at that refusal.
 """
 
 from __future__ import annotations
@@ -12,18 +14,15 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TypeVar
 
 from dpnb.accounting.conversions import optimal_order
 from dpnb.accounting.convert import convert
 from dpnb.accounting.delta_split import proportional_loss
 from dpnb.accounting.exact import exact
-from dpnb.accounting.filters import GDPReserveFilter, GDPResidueFilter, RDPFilter, RogersFilter
-from dpnb.accounting.guarantee import FILTERS, AnyFilter, PrivacyGuarantee, make_guarantee
-from dpnb.accounting.individual import WorstCaseFilter
-from dpnb.accounting.interleaving import partition_obstacle
+from dpnb.accounting.filters import Filter
+from dpnb.accounting.guarantee import FILTERS, PrivacyGuarantee, make_guarantee
 from dpnb.accounting.losses import GDP, ZCDP, Loss, PureGDP
-from dpnb.accounting.no_budget import NoBudget
+from dpnb.accounting.losses.amounts import is_gaussian
 from dpnb.accounting.odometers import (
     ApproxDPAccumulator,
     BasicOdometer,
@@ -42,9 +41,7 @@ from dpnb.accounting.partition_cost import NO_PARTS, PartRef, PartSums
 from dpnb.errors import BudgetExceeded, ConversionError, InvalidValueError
 from dpnb.ledger import ChargeSummary
 
-__all__ = ["EPSILON_ODOMETERS", "ChargeBatch", "FilterComparison", "FilterState", "partition_cost", "step_filter"]
-
-Steps = TypeVar("Steps", AnyFilter, Odometer)
+__all__ = ["EPSILON_ODOMETERS", "ChargeBatch", "FilterComparison", "FilterState", "partition_cost"]
 
 EPSILON_ODOMETERS = ("rogers", "basic")
 """Odometers that convert each loss to an epsilon first."""
@@ -93,32 +90,31 @@ class FilterState:
     """
 
     guarantee: PrivacyGuarantee
-    filter: AnyFilter
+    filter: Filter
     parts: PartSums = NO_PARTS
     refused_at: int | None = None
 
-    def after(
-        self,
-        charge_id: int,
-        loss: Loss,
-        path: Sequence[PartRef],
-        *,
-        is_enforced: bool = False,
-        charged: PureGDP | None = None,
-    ) -> FilterState:
-        """The state after the next row; unchanged after a refusal.
-
-        `charged` is what the enforced filter was charged, if the row says so.
-        """
+    def after(self, charge_id: int, loss: Loss, path: Sequence[PartRef]) -> FilterState:
+        """The state after the next row; unchanged after a refusal."""
         if self.refused_at is not None:
             return self
         try:
-            guarantee = self.guarantee
-            counted = guarantee.recorded_loss(loss, charged) if is_enforced else guarantee.to_filter_loss(loss)
-            (filter_, parts), _ = step_filter(self.filter, self.parts, path, counted)
-            return replace(self, filter=filter_, parts=parts)
+            return self.stepped(self.guarantee.to_filter_loss(loss), path)[0]
         except (BudgetExceeded, ConversionError):
             return replace(self, refused_at=charge_id)
+
+    def stepped(self, loss: Loss, path: Sequence[PartRef]) -> tuple[FilterState, Loss]:
+        """The state after a loss, and the cost that the filter counted.
+
+        Raises
+        ------
+        BudgetExceeded
+            If the filter refuses the loss.
+        ConversionError
+            If the filter cannot count the loss, or not in parts.
+        """
+        parts, cost = partition_cost(self.filter, self.parts, path, loss)
+        return replace(self, filter=self.filter.step(cost), parts=parts), cost
 
     def after_batch(self, batch: ChargeBatch) -> FilterState:
         """The state after all rows of a batch.
@@ -132,7 +128,7 @@ class FilterState:
                 return replace(self, filter=self.filter.step(batch.total))
             filter_ = self.filter
             for loss, count in batch.counts.items():
-                filter_ = _step_repeatedly(filter_, self.guarantee.to_filter_loss(loss), count)
+                filter_ = filter_.after_repeated(self.guarantee.to_filter_loss(loss), count)
             return replace(self, filter=filter_)
         except (BudgetExceeded, ConversionError):  # in one of the rows
             state = self
@@ -147,13 +143,28 @@ class FilterState:
 
 @dataclass(frozen=True)
 class FilterComparison:
-    """Every filter and odometer after the rows of the ledger up to number `last_id`.
+    """The enforced filter and one odometer, or all of them, after the rows of the ledger up to number `last_id`.
 
-    `states` has the filters by their names in `FILTERS`, the enforced one first; a filter that cannot enforce this
-    budget is absent.  The parameters of the odometers follow from the guarantee, so they were fixed before the first
-    answer.  `last_loss` is the last one that is not zero.  `gdp_parts` and `zcdp_parts` are what the parts of
-    partitions were charged, for the odometers.  `converted` is the sum of the losses, each converted to GDP, of those
-    for which a theorem allows it.
+    They are one value, so that an interrupt never leaves one of them a charge ahead of another.
+
+    Parameters
+    ----------
+    enforced : str
+        Name of the session's filter.
+    states : mapping of str to FilterState
+        The filters by their names in `FILTERS`, the enforced one first.  A filter that cannot enforce this budget is
+        absent.
+    odometers : mapping of str to Odometer
+        The odometers by name.  Their parameters follow from the guarantee, so they were fixed before the first answer.
+        An odometer is absent after the first loss that its theorem does not cover.
+    last_loss : Loss or None
+        The last loss that is not zero.
+    last_id : int
+        Id of the last row.
+    gdp_parts, zcdp_parts : PartSums
+        What the parts of partitions were charged, for the odometers: in GDP, and in zCDP.
+    converted : GDP
+        The sum of the losses, each converted to GDP, of those for which a theorem allows it.
     """
 
     enforced: str
@@ -166,14 +177,19 @@ class FilterComparison:
     converted: GDP = GDP(0)  # noqa: RUF009  (frozen)
 
     @classmethod
+    def of_session(cls, own: PrivacyGuarantee, mixture: MixtureOdometer) -> FilterComparison:
+        """The session's filter and odometer alone, before the first row."""
+        return cls(own.filter_name, {own.filter_name: FilterState(own, own.initial_filter)}, {"mixture": mixture})
+
+    @classmethod
     def initial(cls, own: PrivacyGuarantee, mixture: MixtureOdometer, public_size: int | None) -> FilterComparison:
-        """The state before the first row; `mixture` is the session's odometer, and the others have the same delta.
+        """All filters and odometers before the first row.
 
         `public_size` is that of the ledger's creation; Rogers' odometer needs it.
         """
         states = {own.filter_name: FilterState(own, own.initial_filter)}
         # Without a budget no filter enforces anything.  Under individual accounting only the worst case is public.
-        is_alone = not own.has_budget or isinstance(own.initial_filter, WorstCaseFilter)
+        is_alone = not own.has_budget or own.initial_filter.is_individual
         for name in () if is_alone else FILTERS:
             try:
                 guarantee = own if name == own.filter_name else make_guarantee(name, own.budget)
@@ -183,48 +199,62 @@ class FilterComparison:
         return cls(own.filter_name, states, _odometers(own, mixture, states, public_size))
 
     @property
+    def own(self) -> FilterState:
+        """The enforced filter."""
+        return self.states[self.enforced]
+
+    @cached_property
+    def repetitions(self) -> int | None:
+        """How many more releases with the last loss the enforced filter would admit; None if there is no loss."""
+        return None if self.last_loss is None else self.own.max_repetitions(self.last_loss)
+
+    @property
     def accumulator(self) -> SpentAccumulator:
         """The accumulator of what the enforced filter has counted.
 
         Under the GDP filter a pure-DP launch is charged what it takes from the budget that is left.  That is too little
         for other budgets, so here such a launch is converted to GDP, whatever is left.
         """
-        own = self.states[self.enforced].filter
-        if isinstance(own, GDPResidueFilter | GDPReserveFilter):
+        own = self.own.filter
+        if own.records_charge:
             return SpentAccumulator.from_loss(self.converted)
         return SpentAccumulator(own)
 
     def after(
-        self, charge_id: int, loss: Loss, path: Sequence[PartRef] | None = (), charged: PureGDP | None = None
-    ) -> FilterComparison:
-        """The state after the next row; a row with the path None is not counted here.
+        self, charge_id: int, loss: Loss, path: Sequence[PartRef] = (), charged: PureGDP | None = None
+    ) -> tuple[FilterComparison, Loss]:
+        """The state after the next row, and its cost for the enforced filter.
 
         `charged` is what a GDP filter was charged, if the row says so.
+
+        Raises
+        ------
+        BudgetExceeded, ConversionError
+            If the enforced filter refuses the row, or cannot count it: nothing that dpnb has charged.
         """
-        if path is None:
-            return replace(self, last_id=charge_id)
+        before = self.own.filter
+        own, cost = self.own.stepped(self.own.guarantee.recorded_loss(loss, charged), path)
         states = {
-            name: state.after(charge_id, loss, path, is_enforced=name == self.enforced, charged=charged)
+            name: own if name == self.enforced else state.after(charge_id, loss, path)
             for name, state in self.states.items()
         }
+        updated = replace(self, states=states, last_loss=loss or self.last_loss, last_id=charge_id)
         converted = self.converted if path else self.converted + _converted(loss)
-        before, after = self.states[self.enforced].filter, states[self.enforced].filter
-        updated = replace(self, states=states, last_loss=loss if loss else self.last_loss, last_id=charge_id)
-        if isinstance(before, WorstCaseFilter) and isinstance(after, WorstCaseFilter):
+        if before.is_individual:
             # No unit has spent more than the worst case up to the budget, and every odometer increases with the loss.
             # So the reading at that sum is valid for each unit, although some units pay later.
-            return replace(updated, odometers=dict(self._stepped(after.spent - before.spent)), converted=converted)
-        if not path:
-            return replace(updated, odometers=dict(self._stepped(loss)), converted=converted)
-        return updated._with_part(loss, path)
+            loss, path = own.filter.spent - before.spent, ()
+        if path:
+            return updated._with_part(loss, path), cost
+        return replace(updated, odometers=dict(self._stepped(loss)), converted=converted), cost
 
     def after_batch(self, batch: ChargeBatch) -> FilterComparison:
         """The state after all rows of a batch; equal to that of `after` for each row in turn."""
-        own = self.states[self.enforced].filter
-        if isinstance(own, WorstCaseFilter) and not (isinstance(own.budget, GDP) and own.admits_all_units(batch.total)):
+        own = self.own.filter
+        if own.is_individual and not (is_gaussian(own.budget) and own.admits_all_units(batch.total)):
             comparison = self
             for charge_id, loss in batch.rows:
-                comparison = comparison.after(charge_id, loss)
+                comparison, _ = comparison.after(charge_id, loss)
             return comparison
         states = {name: state.after_batch(batch) for name, state in self.states.items()}
         odometers: dict[str, Odometer] = {}
@@ -241,7 +271,7 @@ class FilterComparison:
         if name not in EPSILON_ODOMETERS:
             return odometer.step(batch.total)
         for loss, count in batch.counts.items():
-            odometer = _step_repeatedly(odometer, self._counted(name, loss), count)
+            odometer = odometer.after_repeated(self._counted(name, loss), count)
         return odometer
 
     def _with_part(self, loss: Loss, path: Sequence[PartRef]) -> FilterComparison:
@@ -276,7 +306,7 @@ class FilterComparison:
 
         The deltas then stay within what is set aside for them until the session's budget is spent.
         """
-        if odometer not in EPSILON_ODOMETERS or not isinstance(loss, GDP):
+        if odometer not in EPSILON_ODOMETERS or not is_gaussian(loss):
             return loss
         guarantee = self.states[odometer].guarantee
         return proportional_loss(loss.mu_squared, guarantee.shared_delta or Fraction(0), guarantee.mu0_squared)
@@ -289,33 +319,15 @@ def _converted(loss: Loss) -> GDP:
         return GDP(0)
 
 
-def _step_repeatedly(counter: Steps, loss: Loss, count: int) -> Steps:
-    """A filter or odometer after `count` equal losses in epsilon and delta."""
-    if isinstance(counter, RogersFilter | RogersOdometer):
-        return counter.step(loss, count)
-    return counter.step(loss.with_parts(tuple(count * part for part in loss.parts)))
-
-
-def step_filter(
-    filter_: AnyFilter, parts: PartSums, path: Sequence[PartRef], loss: Loss
-) -> tuple[tuple[AnyFilter, PartSums], Loss]:
-    """A filter and the sums of parts after a loss, and the cost that the filter counted.
-
-    A `BudgetExceeded` is the filter's refusal, a `ConversionError` that it cannot count the loss, or not in parts.
-    """
-    parts, cost = partition_cost(filter_, parts, path, loss)
-    return (filter_.step(cost), parts), cost
-
-
-def partition_cost(filter_: AnyFilter, parts: PartSums, path: Sequence[PartRef], loss: Loss) -> tuple[PartSums, Loss]:
+def partition_cost(filter_: Filter, parts: PartSums, path: Sequence[PartRef], loss: Loss) -> tuple[PartSums, Loss]:
     """The sums of parts after a loss, and its cost for the filter, whether the filter admits it or not.
 
     A `ConversionError` means that the filter cannot count the loss, or not in parts.
     """
     if not path:
         return parts, loss
-    if isinstance(filter_, RogersFilter):
-        raise ConversionError(f"partition: {partition_obstacle(filter_)}")
+    if filter_.partition_obstacle is not None:
+        raise ConversionError(f"partition: {filter_.partition_obstacle}")
     counted = filter_.to_filter_loss(loss)
     parts, growth = parts.after(path, counted.parts)
     return parts, counted.with_parts(growth)
@@ -353,7 +365,6 @@ def _odometers(
 
 def _order(own: PrivacyGuarantee, states: Mapping[str, FilterState]) -> Fraction:
     """The optimal Renyi order for this budget, or for the reference where there is none; 0 if there is no order."""
-    if isinstance(own.budget, NoBudget):
-        return exact(optimal_order(1, delta=own.budget.delta))
-    filter_ = states["rdp"].guarantee.initial_filter if "rdp" in states else None
-    return filter_.budget.orders[0] if isinstance(filter_, RDPFilter) else Fraction(0)
+    if not own.budget.is_limited:
+        return exact(optimal_order(1, delta=own.budget.reference.delta or 0))
+    return states["rdp"].guarantee.initial_filter.budget.orders[0] if "rdp" in states else Fraction(0)

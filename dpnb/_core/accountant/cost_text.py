@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import TypeGuard
 
 from dpnb._core.accountant.accountant import Accountant
 from dpnb.accounting.exact import decimal_up, display_up
-from dpnb.accounting.filters import GDPReserveFilter, GDPResidueFilter
-from dpnb.accounting.guarantee import AnyFilter, PrivacyGuarantee
+from dpnb.accounting.guarantee import PrivacyGuarantee
 from dpnb.accounting.losses import GDP, Loss, PureGDP
-from dpnb.render.numbers import format_cost, format_cost_up, format_percent_up
+from dpnb.accounting.losses.amounts import as_amount
+from dpnb.render.numbers import format_cost, format_percent_up
 
 
 def cost_text(account: Accountant, loss: Loss) -> str:
     """What a loss that the filter can count costs now, for example ``36.0% of the budget (mu 0.6)``."""
     filter_, counted = account.filter, account.guarantee.to_filter_loss(loss)
-    if isinstance(filter_, GDPReserveFilter):
+    if account.budget.pure_epsilon:
         counted = filter_.to_filter_loss(loss)
     return charge_text(account, loss, counted, account.forecast(counted)[0])
 
@@ -26,42 +25,49 @@ def charge_text(account: Accountant, loss: Loss, counted: Loss | None, share: fl
 
     `counted` is what the filter counts, if that is not the loss; `share` is the share of the budget.
     """
-    if not _differs(counted, loss, account.guarantee):
+    charged = _charged(counted, loss, account.guarantee)
+    if charged is None:
         return format_cost(loss, share)
-    words, filter_ = charged_words(account.guarantee, loss, counted), account.guarantee.initial_filter
+    words, reserve = charged_words(account.guarantee, loss, charged), account.guarantee.initial_filter.reserve
     shares = [f"{format_percent_up(share)} of the budget"]
-    if _has_reserve(filter_) and isinstance(counted, PureGDP) and counted.epsilon:
-        reserve = f"{format_percent_up(decimal_up(counted.epsilon / filter_.budget.epsilon))} of the reserve"
-        shares = [*shares, reserve] if counted.mu_squared else [reserve]
-        words = words if counted.mu_squared else format_cost_up(loss)
+    if reserve and charged.epsilon:
+        of_reserve = f"{format_percent_up(decimal_up(charged.epsilon / reserve))} of the reserve"
+        shares = [*shares, of_reserve] if charged.mu_squared else [of_reserve]
+        words = words if charged.mu_squared else loss.words
     return words if math.isnan(share) else f"{' and '.join(shares)} ({words})"
 
 
-def charged_words(guarantee: PrivacyGuarantee, loss: Loss, charged: Loss | None) -> str:
-    """What was charged for a loss, for example ``mu 0.1576 for epsilon 0.15``; `charged` None is the loss itself."""
-    if not _differs(charged, loss, guarantee):
-        return format_cost_up(loss)
+def charged_words(guarantee: PrivacyGuarantee, loss: Loss, counted: Loss | None) -> str:
+    """What was charged for a loss, for example ``mu 0.1576 for epsilon 0.15``.
+
+    Parameters
+    ----------
+    guarantee : PrivacyGuarantee
+        The guarantee whose filter was charged.
+    loss : Loss
+    counted : Loss or None
+        What the filter was charged, if that is not the loss.
+    """
+    charged = _charged(counted, loss, guarantee)
+    if charged is None:
+        return loss.words
     words = charged_amount(guarantee, charged)
-    return words if not charged.mu_squared else f"{words} for {format_cost_up(loss)}"
+    return words if not charged.mu_squared else f"{words} for {loss.words}"
 
 
-def charged_amount(guarantee: PrivacyGuarantee, charged: GDP | PureGDP) -> str:
+def charged_amount(guarantee: PrivacyGuarantee, charged: Loss) -> str:
     """The amount that a GDP filter was charged for a loss in pure DP."""
-    parts = []
-    if charged.mu_squared or charged.delta:
-        parts.append(format_cost_up(GDP.of(charged.mu_squared, charged.delta)))
-    if isinstance(charged, PureGDP) and charged.epsilon:
-        reserve = " of the reserve" if _has_reserve(guarantee.initial_filter) else ""
-        parts.append(f"epsilon {display_up(decimal_up(charged.epsilon))}{reserve}")
+    parts, amount = [], as_amount(charged)
+    if amount.mu_squared or amount.delta:
+        parts.append(GDP.of(amount.mu_squared, amount.delta).words)
+    if amount.epsilon:
+        reserve = " of the reserve" if guarantee.initial_filter.reserve else ""
+        parts.append(f"epsilon {display_up(decimal_up(amount.epsilon))}{reserve}")
     return " and ".join(parts) or "nothing"
 
 
-def _differs(charged: Loss | None, loss: Loss, guarantee: PrivacyGuarantee) -> TypeGuard[GDP | PureGDP]:
-    """Whether what a GDP filter was charged is not the loss."""
-    by_residue = isinstance(guarantee.initial_filter, GDPResidueFilter | GDPReserveFilter)
-    return by_residue and not isinstance(loss, GDP) and isinstance(charged, GDP | PureGDP)
-
-
-def _has_reserve(filter_: AnyFilter) -> TypeGuard[GDPReserveFilter]:
-    """Whether a budget has a reserve for pure losses beside its Gaussian part."""
-    return isinstance(filter_, GDPReserveFilter) and bool(filter_.budget.mu_squared)
+def _charged(counted: Loss | None, loss: Loss, guarantee: PrivacyGuarantee) -> PureGDP | None:
+    """What a GDP filter was charged, if that is not the loss."""
+    if counted is None or counted.noise_mu_squared is None:
+        return None
+    return guarantee.initial_filter.recorded_charge(loss, counted)

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from dpnb.accounting.budget import Budget
-from dpnb.accounting.losses import PureGDP, loss_from_json
+from dpnb.accounting.losses import PureGDP
 from dpnb.wire.acts import Level
 
 Mode = Literal["reserved", "pooled"]
@@ -98,7 +98,6 @@ def amount_from_json(stored: Any) -> PureGDP | None:
     """An amount that a ledger stores, or None; KeyError, TypeError, ValueError or DpnbError if it cannot be read."""
     if stored is None:
         return None
-    amount = loss_from_json(stored)
-    if not isinstance(amount, PureGDP):
-        raise TypeError(type(amount).__name__)
-    return amount
+    if stored["kind"] != PureGDP.kind:
+        raise TypeError(stored["kind"])
+    return PureGDP.from_json(stored)

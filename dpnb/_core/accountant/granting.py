@@ -7,10 +7,11 @@ from typing import Any
 
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.grant import LEDGER_RESTORED, Grant, Mode, budget_of
-from dpnb._core.accountant.limit import Limit, as_amount, left_of
+from dpnb._core.accountant.limit import Limit, left_of
 from dpnb._core.accountant.parameters import computed_parameters
 from dpnb.accounting.guarantee import make_guarantee
 from dpnb.accounting.losses import GDP, PureGDP
+from dpnb.accounting.losses.amounts import as_amount
 from dpnb.errors import InvalidValueError
 from dpnb.ledger import ROOT, node_of
 from dpnb.ledger.charge import ACT, GRANT, digest

@@ -7,9 +7,10 @@ from fractions import Fraction
 
 from dpnb._core.accountant.comparison import partition_cost
 from dpnb._core.accountant.tree import BudgetTree
-from dpnb.accounting.filters import GDPReserveFilter
+from dpnb.accounting.filters import GDPFilter
 from dpnb.accounting.guarantee import PrivacyGuarantee
-from dpnb.accounting.losses import GDP, Loss, PureGDP
+from dpnb.accounting.losses import Loss, PureGDP
+from dpnb.accounting.losses.amounts import as_amount
 from dpnb.accounting.partition_cost import NO_PARTS
 from dpnb.copying import NotCopyable
 from dpnb.ledger import ChargeSummary, Ledger, refuse_unreadable
@@ -70,7 +71,7 @@ class Limit(NotCopyable):
             return as_amount(partition_cost(_UNLIMITED, self._parts, path, as_amount(counted))[1])
 
     @property
-    def filter(self) -> GDPReserveFilter | None:
+    def filter(self) -> GDPFilter | None:
         """A filter with the cap as its budget, in its current state; None if there is no cap.
 
         A cap that was moved below what had been charged leaves nothing.
@@ -80,22 +81,14 @@ class Limit(NotCopyable):
             return None
         spent = self.spent
         budget = PureGDP.of(*(max(pair) for pair in zip(cap.parts, spent.parts, strict=True)))
-        return GDPReserveFilter.from_loss(budget).step(spent)
+        return GDPFilter.from_loss(budget).step(spent)
 
 
-def as_amount(loss: Loss) -> PureGDP:
-    """A loss that a GDP filter counts, in the three components of a cap."""
-    if isinstance(loss, PureGDP):
-        return loss
-    if isinstance(loss, GDP):
-        return PureGDP.of(loss.mu_squared, loss.delta, Fraction(0))
-    raise TypeError(type(loss).__name__)
-
-
-def left_of(budget: PureGDP, spent: PureGDP) -> PureGDP:
+def left_of(budget: Loss, spent: Loss) -> PureGDP:
     """What is left of each component."""
-    return PureGDP.of(*(max(whole - part, Fraction(0)) for whole, part in zip(budget.parts, spent.parts, strict=True)))
+    pairs = zip(as_amount(budget).parts, as_amount(spent).parts, strict=True)
+    return PureGDP.of(*(max(whole - part, Fraction(0)) for whole, part in pairs))
 
 
-_UNLIMITED = GDPReserveFilter.from_loss(PureGDP.of(Fraction(1), Fraction(1), Fraction(1)))
+_UNLIMITED = GDPFilter.from_loss(PureGDP.of(Fraction(1), Fraction(1), Fraction(1)))
 """How a cap counts losses in parts of partitions; its budget is not used."""

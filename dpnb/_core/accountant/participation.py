@@ -7,7 +7,7 @@ excluded, how many, and whether there are any, is private.
 from __future__ import annotations
 
 from dpnb._core.accountant.accountant import Accountant
-from dpnb.accounting.individual import WorstCaseFilter
+from dpnb.accounting.filters import Filter
 from dpnb.render.numbers import format_percent_down
 
 WORST_CASE = "Worst case"
@@ -16,8 +16,8 @@ WORST_CASE = "Worst case"
 
 def participation_description(account: Accountant) -> str | None:
     """Which units take part in past and further queries; None under worst-case accounting."""
-    filter_, last = account.root.filter, account.root.comparison.last_loss
-    if not isinstance(filter_, WorstCaseFilter):
+    filter_, last = account.root.filter, account.root.last_loss
+    if not filter_.is_individual:
         return None
     each = "Each unit pays only for the queries that use its data, and what it has paid is private."
     first = account.first_exclusion
@@ -47,7 +47,7 @@ def remaining_description(account: Accountant) -> str | None:
     return f"{format_percent_down(account.filter.headroom)} left for every unit"
 
 
-def filter_description(filter_: WorstCaseFilter) -> str:  # type: ignore[type-arg]
+def filter_description(filter_: Filter) -> str:
     """What the filter does, for `explain`."""
     return (
         f"for each unit separately; {format_percent_down(filter_.headroom)} is left for a unit that every query "

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
-from dpnb._core.accountant.comparison import FilterComparison
+from dpnb._core.accountant.comparison import ChargeBatch, FilterComparison
+from dpnb._core.accountant.tree import BudgetTree
 from dpnb.accounting.exact import decimal_up, exact
+from dpnb.ledger import ChargeSummary
+from dpnb.ledger.charge import ABOUT_BUDGET
 
 MAX_POINTS = 256
 """Number of evenly spaced rows that have a point; a power of two."""
@@ -29,17 +32,54 @@ class TimelineEntry:
 
 
 class Timeline:
-    """Points in the order of the ledger's rows.
+    """Filters and odometers over the rows of a ledger, with points in the order of the rows.
 
     The number of points does not grow with the number of rows: those whose index is a multiple of a power of two, the
     last one, and between two of these the first one at which the odometers paused.
+
+    Parameters
+    ----------
+    start : FilterComparison
+        The filters and odometers before the first row.
+    tree : BudgetTree
+        The launches of the ledger.
+    root : str
+        The node whose losses are counted, including those that reach it through partitions.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, start: FilterComparison, tree: BudgetTree, root: str) -> None:
+        self.state = start
+        self._tree, self._root = tree, root
         self._points: list[TimelineEntry] = []
         self._count = 0
+        self._add()
 
-    def required_indices(self, count: int) -> set[int]:
+    def read(self, charges: Sequence[ChargeSummary]) -> None:
+        """Count the next rows; those between two points are counted at once."""
+        path_of, root = self._tree.path, self._root
+        paths = [() if charge.node == root else path_of(charge.node, root) for charge in charges]
+        own = [(charge, path) for charge, path in zip(charges, paths, strict=True) if path is not None]
+        requests = len(own) - sum(charge.launch is not None and charge.kind in ABOUT_BUDGET for charge, _ in own)
+        indices = self._required_indices(requests) if requests else set()
+        batch: list[ChargeSummary] = []
+        rows = index = 0
+        for charge, path in own:
+            plain = charge.is_plain
+            is_request = plain or charge.kind not in ABOUT_BUDGET
+            if plain and not path:
+                batch.append(charge)
+            is_point = is_request and (not plain or index in indices)  # after such a row the odometers may pause
+            index, rows = index + is_request, rows + is_request
+            if batch and (is_point or path or not plain):
+                self.state, batch = self.state.after_batch(ChargeBatch.of(batch)), []
+            if path or not plain:
+                self.state, _ = self.state.after(charge.id, charge.loss, path, charge.charged)
+            if is_point:
+                self._add(rows, paused=bool(self._tree.open_launches_at(charge.id, root)))
+                rows = 0
+        self.state = replace(self.state, last_id=charges[-1].id)
+
+    def _required_indices(self, count: int) -> set[int]:
         """The indices, from 0, of those of `count` new rows that need a point.
 
         In addition, a row needs a point if the odometers may begin to pause there.
@@ -47,17 +87,17 @@ class Timeline:
         stride = _stride(self._count + count, MAX_POINTS)
         return {*range(-self._count % stride, count, stride), count - 1}
 
-    def add(self, comparison: FilterComparison, rows: int = 1, *, paused: bool = False) -> None:
+    def _add(self, rows: int = 1, *, paused: bool = False) -> None:
         """Add the state after `rows` more rows, without the time-uniform odometers while they are `paused`."""
         self._count += rows
-        headroom = comparison.states[comparison.enforced].filter.headroom
+        headroom = self.state.own.filter.headroom
         spent = None if math.isnan(headroom) else decimal_up(1 - exact(headroom))
         bounds = {
             name: bound
-            for name, odometer in comparison.odometers.items()
+            for name, odometer in self.state.odometers.items()
             if not paused and odometer.kind == "time-uniform" and math.isfinite(bound := odometer.bound)
         }
-        self._points.append(TimelineEntry(self._count - 1, comparison.last_id, spent, bounds))
+        self._points.append(TimelineEntry(self._count - 1, self.state.last_id, spent, bounds))
         if len(self._points) > 4 * MAX_POINTS:
             self._points = [*_every(_stride(self._count, MAX_POINTS), self._points[:-1]), self._points[-1]]
 

@@ -8,6 +8,7 @@ from fractions import Fraction
 from dpnb._core.execution.batches import LocalBatches
 from dpnb._core.execution.releases import LocalReleases
 from dpnb._core.execution.selections import LocalSelections
+from dpnb._core.history.words import AnswerReader
 from dpnb._core.planned_batch import PlannedBatch
 from dpnb._core.pricing.pricer import QueryPricer
 from dpnb._core.pricing.target import Target
@@ -23,12 +24,13 @@ class LocalExecution(LocalReleases):
     def __init__(
         self,
         pricer: QueryPricer,
+        reader: AnswerReader,
         source: NoiseSource,
         changed: Callable[[], None],
         individuals: IndividualAccounting | None = None,
     ) -> None:
-        super().__init__(pricer, source, changed, individuals)
-        self._batches, self._selections = LocalBatches(self), LocalSelections(pricer, source, changed)
+        super().__init__(pricer, reader, source, changed, individuals)
+        self._batches, self._selections = LocalBatches(self), LocalSelections(pricer, reader, source, changed)
 
     def release_batch(
         self, planned: PlannedBatch, targets: Sequence[Target], *, at_most: Fraction | None = None

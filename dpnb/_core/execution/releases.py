@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
+from dataclasses import replace
 from fractions import Fraction
 
 from dpnb._backends.guard import run_guarded
 from dpnb._backends.numpy_settings import isolated_numeric_settings
 from dpnb._compile import LinearQuery
-from dpnb._compile.work import stored_bytes
+from dpnb._compile.work import stored_bytes, stored_words_bytes
 from dpnb._core import registry
 from dpnb._core.accountant.admission import admit, refuse_above
+from dpnb._core.history.words import AnswerReader
 from dpnb._core.pricing.pricer import QueryPricer, cell_subset, refuse_after_final
 from dpnb._core.pricing.query_state import Keys
 from dpnb._core.pricing.request_key import find_request, request_key
@@ -51,17 +53,30 @@ INTERRUPTED = (
 class LocalReleases(NotCopyable):
     """Charges releases and answers them from rows of this process.
 
-    `changed` is called when a charge could not be answered.
+    Parameters
+    ----------
+    pricer : QueryPricer
+        Prices the queries of the session.
+    reader : AnswerReader
+        Makes the words of answers.
+    source : NoiseSource
+        Source of the noise.
+    changed : callable
+        Called when a charge could not be answered.
+    individuals : IndividualAccounting, optional
+        What each unit has paid, under individual accounting.
     """
 
     def __init__(
         self,
         pricer: QueryPricer,
+        reader: AnswerReader,
         source: NoiseSource,
         changed: Callable[[], None],
         individuals: IndividualAccounting | None = None,
     ) -> None:
         self.pricer, self.source, self._changed, self._individuals = pricer, source, changed, individuals
+        self._reader = reader
 
     def release(
         self,
@@ -128,7 +143,7 @@ class LocalReleases(NotCopyable):
                 account.refuse_if_no_unit_left(state.description, version)
                 refuse_above(at_most, loss, state.description)
                 admit(account, state.description, loss, state.known_loss)
-                stored = stored_bytes(state.measured.numbers, loss)
+                stored = stored_bytes(state.measured.numbers, loss) + stored_words_bytes(state.description)
                 self.pricer.tables.work_limits.refuse_stored(state.description, stored)
                 refuse_beyond_room(stored)
                 sigma = sigma_for(state.measured.l2_sensitivity_squared, loss)
@@ -167,7 +182,8 @@ class LocalReleases(NotCopyable):
             query = tables.compile(plan, cell_subset(tables.compile(plan), target.groups))
             measurement, keys = self._measured(query, charge, sigma)
             with at(Stage.WRITING):
-                return ledger.release(charge, measurement, keys)
+                answer = replace(charge, status="released", measurement=measurement, group_keys=keys)
+                return ledger.release(charge, measurement, keys, self._reader.stored_words(answer))
 
         try:
             return run_guarded(answered, FAILED, interrupted=INTERRUPTED, public_errors=LedgerError)

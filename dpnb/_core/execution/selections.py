@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from fractions import Fraction
 
 from dpnb._backends.guard import run_guarded
 from dpnb._backends.numpy_settings import isolated_numeric_settings
 from dpnb._core import registry
-from dpnb._core.accountant.admission import recorded_charge
 from dpnb._core.execution.releases import FAILED, INTERRUPTED
+from dpnb._core.history.words import AnswerReader
 from dpnb._core.pricing.pricer import QueryPricer
 from dpnb._core.reading import before_reading
 from dpnb._core.selection.admission import admit_selection, selection_key
@@ -35,12 +36,23 @@ from dpnb.progress import Stage, at
 class LocalSelections(NotCopyable):
     """Charges selections and answers them from rows of this process.
 
-    `changed` is called when a charge could not be answered.
+    Parameters
+    ----------
+    pricer : QueryPricer
+        Of the session.
+    reader : AnswerReader
+        Makes the words of answers.
+    source : NoiseSource
+        Source of the random bits.
+    changed : callable
+        Called when a charge could not be answered.
     """
 
-    def __init__(self, pricer: QueryPricer, source: NoiseSource, changed: Callable[[], None]) -> None:
+    def __init__(
+        self, pricer: QueryPricer, reader: AnswerReader, source: NoiseSource, changed: Callable[[], None]
+    ) -> None:
         self._tables, self._account, self._version = pricer.tables, pricer.account, pricer.version
-        self._source, self._changed = source, changed
+        self._source, self._changed, self._reader = source, changed, reader
 
     def select(self, terms: SelectionTerms, epsilon: Fraction) -> Charge:
         """Charge a selection and answer it, or find the row of the identical one."""
@@ -69,7 +81,7 @@ class LocalSelections(NotCopyable):
                 plan=terms.plan.to_json(),
                 arguments=terms.request(epsilon),
                 loss=loss,
-                charged=recorded_charge(self._account, loss, counted),
+                charged=self._account.guarantee.initial_filter.recorded_charge(loss, counted),
                 answered=False,
                 cell_id=registry.current_cell(),
             )
@@ -89,7 +101,9 @@ class LocalSelections(NotCopyable):
             with at(Stage.NOISE):
                 winners = terms.choice(epsilon).draw(counts, self._source)
             with at(Stage.WRITING):
-                return ledger.answer(charge, {"largest": [terms.query.keys[index] for index in winners]})
+                result = {"largest": [terms.query.keys[index] for index in winners]}
+                words = self._reader.stored_words(replace(charge, status="released", result=result))
+                return ledger.answer(charge, result, words)
 
         try:
             return run_guarded(answered, FAILED, interrupted=INTERRUPTED, public_errors=LedgerError)

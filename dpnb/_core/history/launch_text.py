@@ -42,7 +42,9 @@ def of(charge: Charge) -> str:
             about = _about(charge.launch.get("arguments", {}))
             more = f": {about}" if about not in ("", charge.launch["name"]) else ""
             return f"{event} the {KINDS[charge.launch['mechanism']]} {charge.launch['name']!r}{more}"
-        return describe_selection(charge) if charge.kind == SELECTION else describe_comparison(charge)
+        if charge.kind == SELECTION:
+            return describe_selection(charge)
+        return describe_comparison(Plan.from_json(charge.plan), charge.result or {})
 
 
 def _about(arguments: Mapping[str, Any]) -> str:
@@ -102,10 +104,9 @@ def _act(details: Mapping[str, Any]) -> str:
             return f"part of the budget {act}d"
 
 
-def describe_comparison(charge: Charge) -> str:
+def describe_comparison(plan: Plan, result: Mapping[str, Any]) -> str:
     """The answer of an above-threshold mechanism."""
-    result = charge.result or {}
-    query = describe_plan(Plan.from_json(charge.plan), PlainView())
+    query = describe_plan(plan, PlainView())
     return (
         f"{query}: {'above' if result['above'] else 'below'} {float(from_text(result['threshold'])):g} {IN_THIS_TABLE}"
     )

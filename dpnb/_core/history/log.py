@@ -1,7 +1,7 @@
 """The log of a session: every request in words, with its cost, its error and the cell that made it; and the refusals.
 
-Requests are read from the ledger, so every kernel sees all of them.  Refusals cost nothing and are known only to this
-process.
+Requests are read from the ledger, so every kernel sees all of them.  The words of an answer are stored with it; those
+of other rows are made from the row.  Refusals cost nothing and are known only to this process.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -19,23 +18,17 @@ from typing import TYPE_CHECKING
 from dpnb._core import registry
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.cost_text import charged_words
-from dpnb._core.history import launch_text
-from dpnb._core.history.release_reader import ReleaseReader, Words, without_answer
-from dpnb._core.pricing.estimation import AnswerSummary, EstimateReader
-from dpnb._core.pricing.stored_request import plan_of, request_of
-from dpnb._core.pricing.target import StoredRequest
-from dpnb._plan.plan import Plan, describe_plan
+from dpnb._core.pricing.estimation import AnswerSummary
 from dpnb._protocol.snapshot import Refusal
 from dpnb.accounting.convert import convert
 from dpnb.accounting.exact import decimal_up, exact
-from dpnb.accounting.filters import GDPReserveFilter
 from dpnb.accounting.guarantee import PrivacyGuarantee
 from dpnb.accounting.losses import GDP, Loss, PureGDP
-from dpnb.errors import ConversionError, DpnbError, PlanError, printable
-from dpnb.ledger import Charge, ChargeSummary
-from dpnb.ledger.charge import ACT, BUDGET_REQUEST, GRANT, RELEASE, SELECTION
+from dpnb.errors import ConversionError, DpnbError, printable
+from dpnb.ledger import Charge, ChargeSummary, refuse_unreadable
+from dpnb.ledger.charge import ACT, BUDGET_REQUEST, GRANT, RELEASE, Words, words_of
+from dpnb.ledger.queries import MAX_STORED
 from dpnb.render.explanations import explanation_for
-from dpnb.results.observations import CombinedObservations
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,9 +42,6 @@ ANSWER = 3
 MAX_REFUSALS = 20
 NOT_LOGGED = ACT, BUDGET_REQUEST, GRANT
 """Kinds of rows that are no requests for an answer."""
-
-ROWS_AT_ONCE = 4_000
-"""Releases that are read together."""
 
 ROWS_PER_QUERY = 100
 """Rows read from the ledger at once: SQLite limits the number of ids, and a row may have thousands of values."""
@@ -153,20 +143,20 @@ def gdp_of(loss: Loss) -> GDP | None:
 class RequestLog:
     """Every request of one ledger, and the refusals of this process.
 
-    `read_estimates` returns the estimates of one released answer; `releases` reads most releases many at once.
+    Parameters
+    ----------
+    account : Accountant
+        The accountant of the session.
+    words : callable
+        Returns the words of a row that does not store them.
     """
 
-    def __init__(
-        self,
-        account: Accountant,
-        read_estimates: Callable[[Charge, Plan, StoredRequest], EstimateReader[CombinedObservations]],
-        releases: ReleaseReader,
-    ) -> None:
-        self._account, self._read_estimates, self._releases = account, read_estimates, releases
+    def __init__(self, account: Accountant, words: Callable[[Charge], Words]) -> None:
+        self._account, self._words = account, words
         # Most requests have one of a few losses, and a snapshot shows many requests.
         self._mu_of = lru_cache(maxsize=1024)(partial(charged_mu, account.guarantee))
         self._cost_of = lru_cache(maxsize=1024)(partial(_cost_in_words, account.guarantee))
-        self._answered: dict[int, _Row] = {}
+        self._final: dict[int, _Row] = {}  # those that no longer change
         self._cell_ids: dict[int, str] = {}
         self._cells: dict[str, _CellRows] = {}
         self._costs: dict[str, CellCost] = {}  # of the cells without a new request
@@ -259,7 +249,7 @@ class RequestLog:
             "time": pd.to_datetime(list(times), utc=True),
             "cell_id": cells,
         }
-        if isinstance(self._account.guarantee.initial_filter, GDPReserveFilter):
+        if self._account.budget.pure_epsilon:
             columns["pure_epsilon"] = [
                 decimal_up(charge.charged.epsilon) if charge.charged is not None else 0.0 for charge in charges
             ]
@@ -290,37 +280,28 @@ class RequestLog:
         rows.add(charge.id, charged, self._account.cost_fraction(charge.id), self._account.reserve_fraction(charge))
         self._costs.pop(cell_id, None)
 
-    def _rows(self, ids: list[int]) -> list[_Row]:
-        """The rows with these ids; those of answered requests do not change and are kept."""
-        found: dict[int, _Row] = {}
-        ledger, missing = self._account.ledger, [row for row in ids if row not in self._answered]
-        for start in range(0, len(missing), ROWS_AT_ONCE):
-            part = missing[start : start + ROWS_AT_ONCE]
-            rows = ledger.releases(part)
-            known = self._releases.read(rows, ledger.releases)
-            found |= {row.id: (row.time, row.status, *known[row.id]) for row in rows if row.id in known}
-            others = [row for row in part if row not in known]
-            for at in range(0, len(others), ROWS_PER_QUERY):
-                charges = ledger.by_id(tuple(others[at : at + ROWS_PER_QUERY]))
-                found |= {charge.id: (charge.time, charge.status, *self._read_one(charge)) for charge in charges}
-        self._answered |= {number: row for number, row in found.items() if row[ANSWER] is not None}
-        return [found.get(number) or self._answered[number] for number in ids]
+    def words(self, ids: Iterable[int]) -> list[Words]:
+        """The rows with these ids in words, in this order."""
+        with self._account.ledger.lock.checked():
+            return [words for _, _, *words in self._rows(list(ids))]  # type: ignore[misc]  # of the rest of a row
 
-    def _read_one(self, charge: Charge) -> Words:
-        """A row in words, with its answer."""
-        is_query = charge.kind == RELEASE
-        query, answer, error = "", None, None
-        if is_query:
-            plan, request = plan_of(charge), request_of(charge)
-            query = describe_plan(plan, request.view)
-            if charge.status == "released":
-                with suppress(PlanError):  # refused by now, or part of a batch that is not answered yet
-                    estimates = self._read_estimates(charge, plan, request)
-                    answer, error = estimates.summary, estimates.error
-        elif charge.kind == SELECTION and charge.result is not None:
-            answer = AnswerSummary(printable(launch_text.selected_keys(charge)))
-        words = printable(query if is_query else launch_text.of(charge))
-        return without_answer(words) if answer is None else (words, *answer, error)
+    def _rows(self, ids: list[int]) -> list[_Row]:
+        """The rows with these ids; those that no longer change are kept."""
+        found: dict[int, _Row] = {}
+        ledger, missing = self._account.ledger, [row for row in ids if row not in self._final]
+        for start in range(0, len(missing), MAX_STORED):
+            part = missing[start : start + MAX_STORED]
+            for number, time, status, words in ledger.words(part):
+                if words is not None:
+                    with refuse_unreadable(f"row {number}"):
+                        self._final[number] = time, status, *words_of(words)
+            others = [row for row in part if row not in self._final]
+            for at in range(0, len(others), ROWS_PER_QUERY):
+                for charge in ledger.by_id(tuple(others[at : at + ROWS_PER_QUERY])):
+                    row = charge.time, charge.status, *self._words(charge)
+                    is_final = charge.status == "released" and (charge.kind != RELEASE or row[ANSWER] is not None)
+                    (self._final if is_final else found)[charge.id] = row
+        return [self._final[number] if number in self._final else found[number] for number in ids]
 
     def _entry(self, number: int, row: _Row) -> LoggedRequest:
         charge = self._account.ledger.summary(number)

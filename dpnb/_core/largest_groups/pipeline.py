@@ -14,7 +14,8 @@ from dpnb._core.selection.terms import ALPHA, SelectionTerms
 from dpnb._plan.code import count_code
 from dpnb.accounting.exact import decimal_sqrt_down, decimal_up
 from dpnb.accounting.grid import capped_up
-from dpnb.accounting.losses import GDP, Loss, PureDP, PureGDP
+from dpnb.accounting.losses import GDP, Loss, PureDP
+from dpnb.accounting.losses.amounts import as_amount
 from dpnb.copying import NotCopyable
 from dpnb.errors import BudgetExceeded
 from dpnb.ledger import Charge, refuse_unreadable
@@ -107,6 +108,5 @@ class SelectionPipeline(NotCopyable):
 
 def _spent_on_counts(counted: Loss) -> GDP | None:
     """The loss for which counts could be released at the same cost; None if a reserve in pure DP pays."""
-    if not isinstance(counted, GDP | PureGDP) or (isinstance(counted, PureGDP) and counted.epsilon):
-        return None
-    return GDP(decimal_sqrt_down(counted.mu_squared))
+    squared = counted.noise_mu_squared
+    return None if squared is None or as_amount(counted).epsilon else GDP(decimal_sqrt_down(squared))

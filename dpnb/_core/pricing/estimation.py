@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Generic, NamedTuple, TypeVar
+from typing import NamedTuple
 
 from dpnb._compile import LinearQuery
 from dpnb._core.pricing.forecasts import alpha_of, intervals_at_once
@@ -17,13 +17,12 @@ from dpnb.accounting.exact import binary_down, decimal_down
 from dpnb.accounting.truncated_normal import alpha_of_each
 from dpnb.mechanisms.measurement import Measurement
 from dpnb.mechanisms.partition_selection import least_named
-from dpnb.render.dates import dates_with_intervals
-from dpnb.render.number_columns import describe_errors, numbers_with_intervals
+from dpnb.render.dates import date_with_interval
+from dpnb.render.numbers import describe_error, number_with_interval
 from dpnb.results.estimates import IntervalArrays, estimate
 from dpnb.results.estimates.discovered_groups import GIVEN, named_groups
 from dpnb.results.estimates.outputs import TableLayout, dates_of, outputs_of, table_of
 from dpnb.results.observations import CombinedObservations, Floats
-from dpnb.results.stacked import StackedObservations
 
 
 class AnswerSummary(NamedTuple):
@@ -39,19 +38,27 @@ class AnswerSummary(NamedTuple):
     high: float | None = None
 
 
-Observed = TypeVar("Observed", CombinedObservations, StackedObservations)
-
-
 @dataclass(frozen=True)
-class EstimateReader(Generic[Observed]):
-    """The estimates that a request reads from the observations of its query; or those of many such requests at once.
+class EstimateReader:
+    """The estimates that a request reads from the observations of its query.
 
-    Stacked observations are those of many answers, whose cells follow one another in all arrays.
+    Parameters
+    ----------
+    query : LinearQuery
+        The query.
+    request : StoredRequest
+        The arguments of the request.
+    refinement : CombinedObservations
+        The observations.
+    keys : tuple of tuple
+        Group keys of the cells.
+    schema : dict
+        The columns of the table.
     """
 
     query: LinearQuery
     request: StoredRequest
-    refinement: Observed
+    refinement: CombinedObservations
     keys: Keys
     schema: Schema
 
@@ -86,49 +93,30 @@ class EstimateReader(Generic[Observed]):
         """The same with intervals that hold for all observations at once; a discovery has one observation."""
         if isinstance(self.query.plan.aggregation, Discovery):
             return self._discovered
-        if not isinstance(self.refinement, CombinedObservations):
-            raise TypeError(type(self.refinement).__name__)
         return self._estimate(self.refinement, self.refinement.anytime_radius(self._alpha))
-
-    def over(self, refinement: StackedObservations) -> EstimateReader[StackedObservations]:
-        """The estimates of many requests that differ only in which rows count."""
-        return EstimateReader(self.query, self.request, refinement, self.keys, self.schema)
 
     @property
     def error(self) -> str:
         """Half-widths of the intervals, in words."""
-        return self.errors(1)[0]
+        return describe_error(self.arrays.half_width, self.outputs, decimal_down(self.request.confidence))
 
     @property
     def summary(self) -> AnswerSummary:
         """The answer in a few words, for the log."""
-        return self.summaries(1)[0]
-
-    def errors(self, answers: int) -> list[str]:
-        """The `error` of each of that many answers."""
-        widths = self.arrays.half_width
-        by_answer = widths.reshape(answers, len(widths) // answers, widths.shape[1])
-        return describe_errors(by_answer, self.outputs, decimal_down(self.request.confidence))
-
-    def summaries(self, answers: int) -> list[AnswerSummary]:
-        """The `summary` of each of that many answers."""
         cells = self.arrays
-        if not self.query.plan.group_by and cells.value.size == answers:
-            value, low, high = (array.ravel() for array in (cells.value, cells.low, cells.high))
-            is_date = bool(dates_of(self.query.plan.aggregation, self.request.view))
-            shown = dates_with_intervals if is_date else numbers_with_intervals
-            numbers = zip(*(array.tolist() for array in (value, low, high)), strict=True)
-            texts = shown(cells.displayed.ravel(), low, high)
-            return [
-                AnswerSummary(f"{text} ({interval})", *one)
-                for (text, interval), one in zip(texts, numbers, strict=True)
-            ]
-        n_groups, n_outputs = len(cells.value) // answers, cells.value.shape[1]
+        if not self.query.plan.group_by and cells.value.size == 1:
+            number = cells.value.item(), cells.low.item(), cells.high.item()
+            if dates_of(self.query.plan.aggregation, self.request.view):
+                text, interval = date_with_interval(cells.displayed.item(), *number[1:])
+            else:
+                text, interval = number_with_interval(cells.displayed.item(), *number[1:])
+            return AnswerSummary(f"{text} ({interval})", *number)
+        n_groups, n_outputs = cells.value.shape
         words = values = f"{n_outputs} values"
         if self.query.plan.group_by:
             groups = f"{n_groups:,} group{'' if n_groups == 1 else 's'}"
             words = groups if self.outputs is None else f"{groups}, {values} each"
-        return [AnswerSummary(words)] * answers
+        return AnswerSummary(words)
 
     @cached_property
     def _alpha(self) -> Fraction:
@@ -139,8 +127,6 @@ class EstimateReader(Generic[Observed]):
     @cached_property
     def _discovered(self) -> IntervalArrays:
         """The counts of the groups that a discovery named."""
-        if not isinstance(self.refinement, CombinedObservations):
-            raise TypeError(type(self.refinement).__name__)
         (observation,) = self.refinement.observations
         measurement, alpha = observation.measurement, binary_down(1 - self.request.confidence)
         if not isinstance(measurement, Measurement):  # never: a discovery is not part of a batch
@@ -152,5 +138,5 @@ class EstimateReader(Generic[Observed]):
             measurement, least, alpha_of_each(alpha, len(self.keys) if self.request.simultaneous else 1)
         )
 
-    def _estimate(self, refinement: CombinedObservations | StackedObservations, radius: Floats) -> IntervalArrays:
+    def _estimate(self, refinement: CombinedObservations, radius: Floats) -> IntervalArrays:
         return estimate(self.query, self.request.view, *refinement.combined(), radius, self.schema)

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
+from functools import cached_property
 
 import numpy as np
 
 from dpnb._compile.explanation import contribution, explanation
 from dpnb._core.pricing.pricer import QueryPricer, refuse_after_final
 from dpnb._core.pricing.public_knowledge import RowCounts, count_needed, rows_needed
-from dpnb._core.pricing.query_state import QueryState
+from dpnb._core.pricing.query_state import Keys, QueryState
 from dpnb._core.pricing.target import Target, target_from
 from dpnb._plan.code import count_code
 from dpnb._plan.description import answer_unit
 from dpnb._plan.measurements import AnyView, ColumnsView, Discovery, PlainView
 from dpnb._plan.plan import Plan, describe_plan
 from dpnb.accounting.exact import decimal_down
-from dpnb.accounting.guarantee import AnyFilter
-from dpnb.accounting.individual import WorstCaseFilter
+from dpnb.accounting.filters import Filter
 from dpnb.accounting.intervals import fixed_radius
 from dpnb.accounting.losses import GDP, Loss
+from dpnb.copying import NotCopyable
 from dpnb.mechanisms.calibration import sigma_for
 from dpnb.mechanisms.partition_selection import threshold_for
 from dpnb.render.numbers import format_number
@@ -31,55 +33,97 @@ from dpnb.results.preview import CountNeeded, Preview
 
 def preview(pricer: QueryPricer, plan: Plan, view: AnyView, target: Target, notice: str | None) -> Preview:
     """The preview of a release."""
-    account = pricer.account
-    with account.ledger.lock.checked():
-        state = pricer.state(plan, view, target.groups)
-        rows = pricer.row_counts(state)
-        state, total, cost = pricer.price(state, target, rows)
+    (found,) = previews(pricer, plan, view, [target], notice)
+    return found
+
+
+def previews(
+    pricer: QueryPricer, plan: Plan, view: AnyView, targets: Iterable[Target], notice: str | None
+) -> list[Preview]:
+    """The previews of releases of one query, each alone after the ledger as it is now.
+
+    Parameters
+    ----------
+    pricer : QueryPricer
+        Prices the query.
+    plan, view
+        The query.
+    targets : iterable of Target
+        The targets, all of them about the same groups.
+    notice : str or None
+        A warning if answers are not real or not private.
+    """
+    ledger, found, known = pricer.account.ledger, [], None
+    with ledger.lock.checked(), ledger.one_moment():
+        for target in targets:
+            known = known or _Known(pricer, plan, view, target.groups)
+            found.append(known.preview(target, notice))
+    return found
+
+
+class _Known(NotCopyable):
+    """What previews of one query have in common, with the ledger as it is now."""
+
+    def __init__(self, pricer: QueryPricer, plan: Plan, view: AnyView, groups: Keys) -> None:
+        self._pricer, self._plan, self._view = pricer, plan, view
+        self._state = pricer.state(plan, view, groups)
+        self._rows = pricer.row_counts(self._state)
+        self._filter = pricer.account.filter
+
+    @cached_property
+    def _count_needed(self) -> CountNeeded | None:
+        count = count_needed(self._plan, self._view)
+        return None if count is None else CountNeeded(count, describe_plan(count, PlainView()), count_code(count))
+
+    @cached_property
+    def _contribution(self) -> str:
+        return contribution(self._state.query, self._pricer.tables.unit(self._plan.source))
+
+    def preview(self, target: Target, notice: str | None) -> Preview:
+        pricer, plan, view, filter_ = self._pricer, self._plan, self._view, self._filter
+        account = pricer.account
+        state, total, cost = pricer.price(self._state, target, self._rows)
         if cost.mu_squared:
             refuse_after_final(state, target)
-        filter_, guarantee = account.filter, account.guarantee
-        rows = None if rows is None else rows.for_display
+        guarantee = account.guarantee
+        rows = None if self._rows is None else self._rows.for_display
         forecast = pricer.forecast(state, target, rows)
         model = forecast.error_model()
         counted = guarantee.to_filter_loss(cost)
         cost_fraction, after = account.forecast(counted)
-    errors, assumed = model.current, None
-    if cost.mu_squared:
-        scale = _scale(state, total)
-        errors, assumed = model.expected(scale), forecast.assumption(scale)
-    count = count_needed(plan, view) if forecast.rows_would_help(errors) else None
-    fits = filter_.admits(counted)
-    query = state.query
-    discovery = isinstance(plan.aggregation, Discovery)
-    return Preview(
-        description=state.description,
-        request=target.words,
-        total_loss=total,
-        cost=cost,
-        cost_fraction=cost_fraction,
-        confidence=decimal_down(target.confidence),
-        half_widths=errors,
-        error_unit=RANK if in_rank(view) else answer_unit(plan.aggregation, view),
-        names=() if discovery else tuple(group.name for group in plan.group_by),
-        keys=tuple(query.keys[cell] for cell in state.cells) if query.keys else ((),),
-        outputs=outputs_of(view),
-        headroom_after=after if fits else 0.0,
-        fits=fits,
-        max_mu=None if fits else account.max_mu(state.known_loss),
-        max_repetitions=filter_.max_repetitions(counted),
-        contribution=contribution(query, pricer.tables.unit(plan.source)),
-        refinement_note=guarantee.refining,
-        assumption=_assumption(state, rows, errors, total, target),
-        assumed_description=None if errors is None else assumed,
-        current_half_widths=model.current,
-        notice=notice,
-        participation=_participation(filter_, counted, is_standalone=state.is_standalone),
-        count_needed=None
-        if count is None
-        else CountNeeded(count, describe_plan(count, PlainView()), count_code(count)),
-        rank_note=rank_note(query, view),
-    )
+        errors, assumed = model.current, None
+        if cost.mu_squared:
+            scale = _scale(state, total)
+            errors, assumed = model.expected(scale), forecast.assumption(scale)
+        fits = filter_.admits(counted)
+        query = state.query
+        discovery = isinstance(plan.aggregation, Discovery)
+        return Preview(
+            description=state.description,
+            request=target.words,
+            total_loss=total,
+            cost=cost,
+            cost_fraction=cost_fraction,
+            confidence=decimal_down(target.confidence),
+            half_widths=errors,
+            error_unit=RANK if in_rank(view) else answer_unit(plan.aggregation, view),
+            names=() if discovery else tuple(group.name for group in plan.group_by),
+            keys=tuple(query.keys[cell] for cell in state.cells) if query.keys else ((),),
+            outputs=outputs_of(view),
+            headroom_after=after if fits else 0.0,
+            fits=fits,
+            max_mu=None if fits else account.max_mu(state.known_loss),
+            max_repetitions=filter_.max_repetitions(counted),
+            contribution=self._contribution,
+            refinement_note=guarantee.refining,
+            assumption=_assumption(state, rows, errors, total, target),
+            assumed_description=None if errors is None else assumed,
+            current_half_widths=model.current,
+            notice=notice,
+            participation=_participation(filter_, counted, is_standalone=state.is_standalone),
+            count_needed=self._count_needed if forecast.rows_would_help(errors) else None,
+            rank_note=rank_note(query, view),
+        )
 
 
 def count_to_release(pricer: QueryPricer, plan: Plan, view: AnyView) -> Plan | None:
@@ -96,9 +140,9 @@ def count_to_release(pricer: QueryPricer, plan: Plan, view: AnyView) -> Plan | N
         return count if forecast.rows_would_help(forecast.error_model().expected(1.0)) else None
 
 
-def _participation(filter_: AnyFilter, cost: Loss, *, is_standalone: bool) -> str | None:
+def _participation(filter_: Filter, cost: Loss, *, is_standalone: bool) -> str | None:
     """Which units would take part, under individual accounting: a function of the ledger alone."""
-    if not isinstance(filter_, WorstCaseFilter):
+    if not filter_.is_individual:
         return None
     if is_standalone:
         return (

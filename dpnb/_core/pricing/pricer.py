@@ -22,7 +22,7 @@ from dpnb.accounting.grid import grid_down, grid_up, is_on_grid
 from dpnb.accounting.losses import GDP
 from dpnb.copying import NotCopyable
 from dpnb.errors import RequestError
-from dpnb.ledger import Charge, refuse_unreadable
+from dpnb.ledger import Charge, Ledger, refuse_unreadable
 from dpnb.results.observations import CombinedObservations, Observation
 
 _LEAST_SQUARED, _MOST_SQUARED = MIN_AMOUNT**2, MAX_AMOUNT**2
@@ -94,20 +94,7 @@ class QueryPricer(NotCopyable):
 
     def combine(self, query: LinearQuery, charges: list[Charge]) -> CombinedObservations:
         """The observations of a query in some rows of the ledger, combined."""
-        observations = []
-        for charge in charges:
-            record = record_of(charge)
-            if record is not None:
-                rows = rows_of_batch(self.account.ledger, charge, record)
-                with refuse_unreadable(f"row {charge.id}"):
-                    observations += [batch_observation(query, record, rows)] if rows else []
-            elif charge.measurement is not None:
-                subset = cell_subset(query, request_of(charge).groups)
-                measured = query if subset is None else self.tables.compile(query.plan, subset)
-                observations.append(
-                    Observation(charge.gdp, charge.measurement, measured.l2_sensitivity_squared, subset)
-                )
-        return CombinedObservations(tuple(observations), charges[0].tau if observations else None, query.cells)
+        return combined(self.tables, self.account.ledger, query, charges)
 
     def row_counts(self, state: QueryState) -> RowCounts | None:
         """The known numbers of rows on which the query's errors depend."""
@@ -211,6 +198,22 @@ def refuse_after_final(state: QueryState, target: Target) -> None:
             f"final: must be the first observation of a query; there are {len(state.combined.observations)} of the "
             f"{state.description}; omit final"
         )
+
+
+def combined(tables: PrivateTables, ledger: Ledger, query: LinearQuery, charges: list[Charge]) -> CombinedObservations:
+    """The observations of a query in some rows of a ledger, combined."""
+    observations = []
+    for charge in charges:
+        record = record_of(charge)
+        if record is not None:
+            rows = rows_of_batch(ledger, charge, record)
+            with refuse_unreadable(f"row {charge.id}"):
+                observations += [batch_observation(query, record, rows)] if rows else []
+        elif charge.measurement is not None:
+            subset = cell_subset(query, request_of(charge).groups)
+            measured = query if subset is None else tables.compile(query.plan, subset)
+            observations.append(Observation(charge.gdp, charge.measurement, measured.l2_sensitivity_squared, subset))
+    return CombinedObservations(tuple(observations), charges[0].tau if observations else None, query.cells)
 
 
 def cell_subset(query: LinearQuery, groups: Keys) -> tuple[int, ...] | None:

@@ -8,8 +8,14 @@ from dpnb.errors import BudgetExceeded
 
 
 def refuse_in_pure_dp(budget: Budget | NoBudget, description: str) -> None:
-    """Refuse Gaussian noise under a budget in pure DP, whatever is left of it."""
-    if isinstance(budget, Budget) and not budget.loss:
+    """Refuse Gaussian noise under a budget in pure DP, whatever is left of it.
+
+    Raises
+    ------
+    BudgetExceeded
+        If the budget is in pure DP.
+    """
+    if budget.is_pure:
         raise BudgetExceeded(
             f"{description}: has Gaussian noise, and the budget is in pure DP; use session.above_threshold(...), or "
             ".top(k) or .idxmax() of a count, or a session with dpnb.Budget(epsilon, delta, pure_epsilon); nothing was "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 from dpnb._compile import LinearQuery
 from dpnb._plan.measurements import AnyView, Discovery
@@ -36,18 +37,18 @@ class QueryState:
         """The observations with which a new one is combined."""
         return CombinedObservations((), None, self.query.cells) if self.is_standalone else self.refinement
 
-    @property
+    @cached_property
     def description(self) -> str:
         """The query in words."""
         return describe_plan(self.query.plan, self.view)
 
-    @property
+    @cached_property
     def cells(self) -> list[int]:
         """Indices of the cells to be measured."""
         subset = self.measured.cell_subset
         return list(range(self.query.cells) if subset is None else subset)
 
-    @property
+    @cached_property
     def known_loss(self) -> GDP:
         """The loss already paid for the cells to be measured, as far as it reduces the cost."""
         return self.combined.known_loss(self.measured.l2_sensitivity_squared, self.measured.cell_subset)

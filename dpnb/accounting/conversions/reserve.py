@@ -7,6 +7,30 @@ so the privacy profile of the product at epsilon is::
     p delta_R(epsilon - E) + (1 - p) delta_R(epsilon + E),
 
 with that of R-GDP, :func:`~dpnb.accounting.conversions.delta_from_mu`.  It is attained, and rises with R and with E.
+
+The rule of :class:`~dpnb.accounting.GDPFilter` with a reserve. The promise is RR(E) (x) G_R: no more than one bit of
+randomised response with parameter E and one draw from N(0, 1) or N(R, 1) reveal. E and R are fixed before the first
+answer. The state (e, r) is what is left of both, at the start (E, R). An e1-DP mechanism with e1 <= e leads to (e - e1,
+r); a mu-GDP one with mu <= r leads to (e, sqrt(r^2 - mu^2)). An e1-DP mechanism with e1 > e is admitted if some s >= 0
+has RR(e1) (x) G_s >= RR(e) (x) G_r, and leads to (0, s) with the largest such s
+(:mod:`dpnb.accounting.conversions.residue`).
+
+Claim.  However the mechanisms are chosen, all of them together have at least the trade-off function RR(E) (x) G_R.
+
+Proof.  As in :mod:`dpnb.accounting.conversions.residue`, by induction over the number of remaining rounds: from the
+state (e, r), and given any past, the view of the remaining rounds has at least RR(e) (x) G_r.  A constant view has, and
+for the step it remains to compare three compositions with that function.  For e1 <= e: an e1-DP and an (e - e1)-DP
+mechanism together are e-DP, so RR(e1) (x) RR(e - e1) >= RR(e), and composing with G_r keeps the order.  For a mu-GDP
+mechanism G_mu (x) G_sqrt(r^2 - mu^2) = G_r.  For e1 > e the inequality is the rule of admission.  ∎
+
+A mechanism is never split into a part for the reserve and a part for the rest.  RR(a + b) is at most RR(a) (x) RR(b):
+what two independent bits reveal is less than what one bit of their summed parameters does, so that charging e to the
+reserve and e1 - e by the residue would exceed the promise; under (1, 1e-6)-DP with E = 0.15, a mechanism with e1 = 0.2
+would give delta(1) = 1.68e-6.  Nor can what is left of the reserve be used for Gaussian releases: a frontier of pairs
+(E, R) from which the answers choose is not a promise that was fixed beforehand.
+
+A mechanism that is both, such as a sub-session with a reserve of its own, is taken as its pure part and its Gaussian
+part in turn.
 """
 
 from __future__ import annotations

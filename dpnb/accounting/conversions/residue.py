@@ -5,8 +5,36 @@ f (x) g for the trade-off function of the product, and delta_f(x) for the privac
 divergence at e^x.  f >= g holds precisely if delta_f(x) <= delta_g(x) for every real x, and for symmetric f and g, as
 all of them here are, if it does so for every x >= 0 (Dong, Roth and Su 2022, Proposition 2.12).
 
-The *residue* of a budget r after an e-DP mechanism is the largest s with RR(e) (x) G_s >= G_r: by the claim in
-:mod:`dpnb.accounting.filters.gdp_residue`, this is the GDP budget that is left.  If the budget also has a reserve E < e
+The rule of :class:`~dpnb.accounting.GDPFilter`. The state is the GDP budget r that is left, at the start mu0. A
+mechanism whose trade-off function is at least f, for every pair of neighbours and given any past, is admitted if some s
+>= 0 has f (x) G_s >= G_r; the new state is the largest such s, the *residue* (Regehr et al. 2026, arXiv:2602.15815,
+call this the GDP residue filter). For a Gaussian release, s^2 = r^2 - mu^2, as in :mod:`dpnb.accounting.filters.gdp`;
+for an e-DP mechanism it is computed below.
+
+Claim.  However the mechanisms are chosen, all of them together are mu0-GDP.
+
+Proof.  By induction over the number k of remaining rounds: from the state r, and given any past, the view of the
+remaining rounds has a trade-off function of at least G_r.  For k = 0 the view is constant, and G_0 is the largest
+trade-off function.  For k > 0 the choice of the next mechanism is a function of the past (condition on its coins, if it
+is random), so its f, and with it s, are fixed before its outcome is seen.  Whatever the outcome, the view of the other
+k - 1 rounds has at least G_s.  So the view is the composition of a mechanism with at least f and a family of mechanisms
+with at least G_s each, hence has at least f (x) G_s (Dong, Roth and Su 2022, Theorem 3.2), which is at least G_r.  The
+number of rounds need not be bounded: a violation would show after finitely many.  ∎
+
+An interactive e-DP mechanism, such as a scan for values above a threshold, is for each pair of neighbours an
+interactive post-processing of one bit of randomised response, drawn at its launch (Vadhan and Wang 2021).  Requests to
+several of them in any order are choices of one adversary who sees the bits' post-processings, so the launch is one step
+with f = RR(e), and later requests to it are free; see :mod:`dpnb.accounting.filters.protocol` for what this needs.
+
+The charge r^2 - s^2 depends on r, unlike that of a Gaussian release.  A charge that was computed at r is valid, and
+larger than necessary, at every larger state (:func:`~dpnb.accounting.conversions.residue_charge`), but not at a smaller
+one: so it is computed once, when the mechanism is admitted, and added as it is.
+
+Losses with a delta.  An (epsilon, delta)-DP mechanism is for each pair a post-processing of one that reveals the table
+with probability delta and otherwise is RR(epsilon) (Kairouz, Oh and Viswanath 2015, Theorem 3.1); the notes of
+:class:`dpnb.Budget` apply to its good part.
+
+The residue of an e-DP mechanism is the largest s with RR(e) (x) G_s >= G_r.  If the budget also has a reserve E < e
 for pure losses, and the mechanism uses all of it, the right side is RR(E) (x) G_r, which for E = 0 is G_r.  The residue
 is the root s of::
 
@@ -82,10 +110,12 @@ def residue_charge(epsilon: Number, *, mu_squared: Number, pure_epsilon: Number 
     InvalidValueError
         A number is negative, not finite or not a number.
 
-    Notes ----- Let c be the charge at the budget r with the reserve E.  For R >= r, composing both sides of RR(epsilon)
-    (x) G_sqrt(r^2 - c) >= RR(E) (x) G_r with G_sqrt(R^2 - r^2) gives the same inequality at R with the same c.  For a
-    reserve E + a, compose both sides with RR(a); the right side is then at least RR(E + a) (x) G_r, since an E-DP and
-    an a-DP mechanism together are (E + a)-DP, and a is left.
+    Notes
+    -----
+    Let c be the charge at the budget r with the reserve E.  For R >= r, composing both sides of
+    RR(epsilon) (x) G_sqrt(r^2 - c) >= RR(E) (x) G_r with G_sqrt(R^2 - r^2) gives the same inequality at R with the
+    same c.  For a reserve E + a, compose both sides with RR(a); the right side is then at least RR(E + a) (x) G_r,
+    since an E-DP and an a-DP mechanism together are (E + a)-DP, and a is left.
 
     References
     ----------

@@ -13,23 +13,19 @@ ZCDPFilter      sum rho <= rho and sum delta <= delta                           
 RDPFilter       sum rho(a) <= budget(a) for every order a and                   Feldman and Zrnic 2021, Thm 4.3;
                 sum delta <= delta                                              with a delta as Whitehouse et al.
                                                                                 2023, Thm 1
-GDPFilter       sum mu^2 <= mu0^2 and sum delta <= delta                        Smith and Thakurta 2022, Thm 1
-GDPResidue-     the same, where an epsilon-DP loss is charged what it takes     Regehr et al. 2026 (GDP residue
-Filter          from the remaining budget                                       filter); proved in the module
-GDPReserve-     the same beside sum epsilon <= reserve, for pure-DP losses      proved in the module
-Filter
+GDPFilter       sum mu^2 <= mu0^2 and sum delta <= delta;                       Smith and Thakurta 2022, Thm 1;
+                an epsilon-DP loss is charged what it takes from the            Regehr et al. 2026 (GDP residue
+                remaining budget, or a reserve within sum epsilon <= reserve    filter); proved in ``conversions``
 ==============  ==============================================================  ===================================
 
 All except RogersFilter compare an exact sum with a bound (``sum_filter``); they differ in the losses that they add.  A
 loss of another kind is converted by the tightest theorem that allows it; if there is none, a ``ConversionError`` is
-raised.  UnboundedFilter takes a filter's place in a session without a budget: it adds mu^2 and refuses nothing.
+raised.  UnboundedFilter is that of a session without a budget: it adds mu^2 and refuses nothing.
 """
 
 from dpnb.accounting.filters.approx_dp import ApproxDPFilter
 from dpnb.accounting.filters.basic import BasicFilter
 from dpnb.accounting.filters.gdp import GDPFilter
-from dpnb.accounting.filters.gdp_reserve import GDPReserveFilter
-from dpnb.accounting.filters.gdp_residue import GDPResidueFilter
 from dpnb.accounting.filters.protocol import Filter
 from dpnb.accounting.filters.renyi import RDPFilter
 from dpnb.accounting.filters.rogers import RogersFilter
@@ -38,15 +34,19 @@ from dpnb.accounting.filters.unbounded import UnboundedFilter
 from dpnb.accounting.filters.zcdp import ZCDPFilter
 
 __all__ = [
+    "FILTERS",
     "ApproxDPFilter",
     "BasicFilter",
     "Filter",
     "GDPFilter",
-    "GDPReserveFilter",
-    "GDPResidueFilter",
     "RDPFilter",
     "RogersFilter",
     "SumFilter",
     "UnboundedFilter",
     "ZCDPFilter",
 ]
+
+FILTERS: dict[str, type[Filter]] = {
+    each.name: each for each in (GDPFilter, ZCDPFilter, RDPFilter, ApproxDPFilter, RogersFilter, BasicFilter)
+}
+"""The filters by the names that ``filter=`` accepts; a further one is added here."""

@@ -4,11 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Self
 
+from dpnb.accounting.budget import Budget
 from dpnb.accounting.conversions import epsilon_from_rho, rho_from_epsilon
 from dpnb.accounting.conversions.directed import checked_delta
 from dpnb.accounting.convert import convert
-from dpnb.accounting.exact import Number, decimal_down, decimal_sqrt_down, decimal_up, non_negative, shown
+from dpnb.accounting.exact import (
+    Number,
+    decimal_down,
+    decimal_sqrt_down,
+    decimal_up,
+    display_up,
+    non_negative,
+    shown,
+)
+from dpnb.accounting.filters.protocol import of_budget
 from dpnb.accounting.filters.sum_filter import SumFilter
 from dpnb.accounting.losses import ZCDP, ApproxDP, EpsilonLoss, Loss
 from dpnb.copying import safe_repr
@@ -57,6 +68,13 @@ class ApproxDPFilter(SumFilter[ZCDP]):
     349
     """
 
+    name = "approx-dp"
+    label = "approx. DP"
+    theorem = (
+        "Whitehouse et al. 2023, Theorem 8: the sum V of mu^2, so that sqrt(2 V log(1/delta)) + V/2 is within epsilon"
+    )
+    concurrent_without_delta = "zCDP"  # Haney et al. 2023, Theorem 4.10
+    counted_filters = ("approx-dp", "zcdp", "gdp")
     epsilon: Fraction
     conversion_delta: Fraction
 
@@ -73,6 +91,15 @@ class ApproxDPFilter(SumFilter[ZCDP]):
         self._set(epsilon=non_negative(epsilon, name="epsilon"), conversion_delta=delta)
         # y*/2 is the rho whose simple conversion is epsilon (Feldman and Zrnic 2021, Theorem 4.9).
         self._start(ZCDP(rho_from_epsilon(self.epsilon, delta=delta, method="simple"), slack))
+
+    @classmethod
+    def from_budget(cls, budget: Budget) -> Self:
+        """The filter that enforces a declared budget.
+
+        The whole delta is for the conversion, since Gaussian losses have none.
+        """
+        epsilon, delta = cls._epsilon_delta(budget, discovery=True)
+        return cls(epsilon, conversion_delta=delta, slack_delta=budget.discovery_delta)
 
     def to_filter_loss(self, loss: Loss) -> ZCDP:
         """The loss as approximate zCDP, rho = epsilon^2/2 for a DP loss, as in the theorem.
@@ -114,6 +141,16 @@ class ApproxDPFilter(SumFilter[ZCDP]):
             f"sqrt(2 V log(1/{decimal_up(self.conversion_delta)!r})) + V/2, V the sum of epsilon^2 or mu^2, must stay "
             f"within {decimal_down(self.epsilon)!r}{self._delta_rule}"
         )
+
+    @property
+    def guarantee(self) -> str:
+        """What is guaranteed, for example ``V within 0.05``."""
+        return f"V within {display_up(decimal_up(2 * self.budget.rho))}"
+
+    @property
+    def spent_words(self) -> str:
+        """V and its bound."""
+        return of_budget("V", decimal_up(2 * self.spent.rho), decimal_down(2 * self.budget.rho))
 
     def guaranteed_epsilon(self, delta: Number) -> float:
         """The epsilon for which all releases together are (epsilon, `delta`)-DP; see :class:`SumFilter`.

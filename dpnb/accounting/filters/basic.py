@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
+from typing import Self
 
+from dpnb.accounting.budget import Budget
+from dpnb.accounting.conversions import delta_from_mu
 from dpnb.accounting.conversions.directed import checked_delta
 from dpnb.accounting.convert import own_epsilon_delta
-from dpnb.accounting.exact import Number, decimal_up, non_negative
+from dpnb.accounting.delta_split import split_loss
+from dpnb.accounting.exact import Number, decimal_sqrt_up, decimal_up, exact, non_negative
 from dpnb.accounting.filters.sum_filter import SumFilter
 from dpnb.accounting.losses import ApproxDP, Loss
 
@@ -40,8 +45,43 @@ class BasicFilter(SumFilter[ApproxDP]):
     ApproxDP(epsilon=0.6, delta=9e-07)
     """
 
+    name = "basic"
+    label = "basic"
+    theorem = "Rogers et al. 2016, Theorem 3.3: the sums of each answer's own epsilon and delta"
+    guarantee = "sums of epsilon and delta"
+    mu_squared_left = None
+    interleaving_obstacle = None
+    counted_filters = ("basic", "rogers", "gdp", "zcdp", "rdp", "approx-dp")
+
     def __init__(self, epsilon: Number, delta: Number = 0.0) -> None:
         self._start(ApproxDP(non_negative(epsilon, name="epsilon"), delta))
+
+    @classmethod
+    def from_budget(cls, budget: Budget) -> Self:
+        """The filter that enforces a declared budget, of whose delta each answer has a part."""
+        return cls(*cls._epsilon_delta(budget))
+
+    @property
+    def shared_delta(self) -> Fraction:
+        """The delta that is divided among the answers: all of it."""
+        return self.budget.delta
+
+    def loss_of_release(self, loss: Loss) -> Loss:
+        """A Gaussian release as :func:`~dpnb.accounting.delta_split.equivalent_epsilon_delta`."""
+        return split_loss(loss, self, self.shared_delta)
+
+    def _split(self, mu_squared: Fraction, n: Fraction, slack: Fraction) -> ApproxDP:
+        """The loss of one of `n` equal releases; see :class:`~dpnb.accounting.delta_split.CountsEpsilons`."""
+        return ApproxDP(self.budget.epsilon / n, slack / n)
+
+    def _admits_split(self, mu_squared: Fraction, n: Fraction, slack: Fraction) -> bool:
+        """Whether a release has that loss."""
+        delta = delta_from_mu(decimal_sqrt_up(mu_squared), epsilon=self.budget.epsilon / n)
+        return exact(delta) <= slack / n
+
+    def _roughly_admits(self, n: float, epsilon: float) -> bool:
+        """Whether `n` losses with this epsilon are within the bound, in doubles."""
+        return n * epsilon <= float(self.budget.epsilon)
 
     def to_filter_loss(self, loss: Loss) -> ApproxDP:
         """The loss as (epsilon, delta)-DP; a GDP, ZCDP or RDP must be converted first.
@@ -65,7 +105,7 @@ class BasicFilter(SumFilter[ApproxDP]):
         return f"the sums of epsilon and delta must stay within {self.budget.format(up=False, with_delta=True)}"
 
     def guaranteed_epsilon(self, delta: Number) -> float:
-        """The budget's epsilon, if `delta` is at least its delta: see :meth:`SumFilter.guaranteed_epsilon`.
+        """The budget's epsilon, if `delta` is at least its delta: see :meth:`Filter.guaranteed_epsilon`.
 
         Parameters
         ----------

@@ -19,28 +19,55 @@ enough.  ∎
 
 The argument does not need a bound on the number of releases.  For releases with a delta see the notes of
 :class:`dpnb.Budget`.
+
+A loss in pure DP is charged the *residue* of the budget that is left, or a reserve; the proofs are beside the numbers,
+in :mod:`dpnb.accounting.conversions.residue` and :mod:`dpnb.accounting.conversions.reserve`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Self
 
-from dpnb.accounting.conversions import epsilon_of_gdp
+from dpnb.accounting.budget import Budget
+from dpnb.accounting.conversions import epsilon_of_pure_gdp, residue_charge
 from dpnb.accounting.convert import convert
-from dpnb.accounting.exact import Number, decimal_sqrt_down, non_negative
-from dpnb.accounting.filters.sum_filter import SumFilter
-from dpnb.accounting.losses import GDP, Loss
+from dpnb.accounting.exact import (
+    Number,
+    decimal_down,
+    decimal_sqrt_down,
+    decimal_sqrt_up,
+    decimal_up,
+    display_down,
+    display_up,
+    non_negative,
+)
+from dpnb.accounting.filters.protocol import of_budget
+from dpnb.accounting.filters.sum_filter import SumFilter, share_of, times_within
+from dpnb.accounting.losses import GDP, EpsilonLoss, GaussianLoss, Loss, PureDP, PureGDP
+from dpnb.accounting.losses.amounts import as_amount
+from dpnb.errors import LedgerError
 
 __all__ = ["GDPFilter"]
 
+_STEPS = 16
+"""How many repetitions are counted one by one; the others have at most the charge of the conversion to GDP."""
+_HALVINGS = 20  # of the bisection for the largest epsilon that a refusal names, which has four digits
+
 
 @dataclass(frozen=True, init=False, repr=False)
-class GDPFilter(SumFilter[GDP]):
+class GDPFilter(SumFilter[GaussianLoss]):
     """Admits losses while the sum of mu squared stays within mu0 squared; then all releases together are mu0-GDP.
 
     Smith and Thakurta 2022 (Fully Adaptive Composition for Gaussian Differential Privacy), Theorem 1: the bound is the
     same as for mus fixed in advance.  Losses may have a delta; the sum of the deltas stays within the filter's delta.
+    A loss in pure DP is charged what it takes from the remaining budget (Regehr et al. 2026, arXiv:2602.15815), which
+    is at most what :func:`~dpnb.accounting.convert` makes of it.
+
+    Part of the budget can be set aside as a reserve for losses in pure DP, which are charged to it while their
+    epsilons are within what is left of it.  `headroom` and `budget_fraction` are about the Gaussian part of the
+    budget, unless that is 0; `reserve_headroom` is about the reserve.
 
     Parameters
     ----------
@@ -48,73 +75,164 @@ class GDPFilter(SumFilter[GDP]):
         The budget mu0, at least 0; a float means its shortest decimal.
     delta : Number, default 0
         Budget for the losses' deltas, in [0, 1]; with 1 the `guaranteed_epsilon` is infinite.
+    pure_epsilon : Number, default 0
+        The reserve beside mu0, at least 0, in nats; `budget` and `spent` are then `PureGDP`.
 
     Raises
     ------
     InvalidValueError
-        mu is negative or delta is outside [0, 1].
+        mu or pure_epsilon is negative, or delta is outside [0, 1].
 
     Examples
     --------
+    >>> from dpnb.accounting import GDP, GDPFilter, PureDP
     >>> half = GDPFilter(1).step(GDP("0.6"))
     >>> half.headroom, half.affordable(), half.admits(GDP(0.8)), half.admits(GDP(0.81))
     (0.64, GDP(mu=0.8), True, False)
+
+    A loss in pure DP, and what a conversion alone would charge for it; then one with a reserve:
+
+    >>> from dpnb.accounting import convert
+    >>> scan, filter_ = PureDP(0.15), GDPFilter(mu=0.2367)
+    >>> round(filter_.step(scan).headroom, 2), round(filter_.step(convert(scan, GDP)).headroom, 2)
+    (0.56, 0.37)
+
+    >>> filter_ = GDPFilter(mu=0.5, pure_epsilon=0.3).step(PureDP(0.2)).step(GDP(0.3))
+    >>> filter_.affordable()
+    PureGDP(mu=0.4, epsilon=0.1)
+    >>> filter_.step(PureDP(0.2)).spent.epsilon  # it takes what is left of the reserve, and the rest jointly
+    Fraction(3, 10)
     """
 
-    def __init__(self, mu: Number, delta: Number = 0.0) -> None:
-        self._start(GDP(non_negative(mu, name="mu"), delta))
+    name = "gdp"
+    records_charge = True
+    counted_filters = ("gdp",)
+    interleaving_obstacle = None  # Haney et al. 2023, Section 3
+    is_by_residue: bool = False  # whether a charge of `spent` depended on what was left
+
+    def __init__(self, mu: Number, delta: Number = 0.0, pure_epsilon: Number = 0) -> None:
+        gaussian, reserve = GDP(mu, delta), non_negative(pure_epsilon, name="pure_epsilon")
+        self._start(PureGDP.of(*gaussian.parts, reserve) if reserve else gaussian)
+
+    def _start(self, budget: GaussianLoss) -> None:
+        super()._start(budget)
+        self._set(_in_headroom=slice(2, 3) if self._is_pure else slice(2))  # of the reserve, or the Gaussian part
 
     @classmethod
-    def from_loss(cls, budget: GDP) -> Self:
-        """The filter whose budget is a loss, exact in mu squared.
+    def from_loss(cls, budget: Loss) -> Self:
+        """The filter whose budget is a loss, exact in mu squared; refused if no theorem converts that to GDP.
 
         Parameters
         ----------
-        budget : Loss
-            A loss of the same kind.
-
-        Raises
-        ------
-        ConversionError
-            The budget is not GDP.
-        InvalidValueError
-            As for the constructor.
+        budget : GDP or PureGDP
+            The budget.
 
         Examples
         --------
-        >>> from dpnb.accounting import GDP, GDPFilter
+        >>> from dpnb.accounting import GDP, GDPFilter, PureGDP
         >>> GDPFilter.from_loss(GDP(mu=1))
         GDPFilter(budget=GDP(mu=1.0), spent=GDP(mu=0.0))
+        >>> GDPFilter.from_loss(PureGDP(0.1, mu=1)).reserve_headroom
+        1.0
         """
         new = object.__new__(cls)
-        new._start(convert(budget, GDP))
+        new._start(budget if isinstance(budget, GaussianLoss) else convert(budget, GDP))
         return new
 
-    def to_filter_loss(self, loss: Loss) -> GDP:
-        """The loss as GDP; ZCDP and RDP do not imply it.
+    @classmethod
+    def from_budget(cls, budget: Budget) -> Self:
+        """The filter that enforces a declared budget."""
+        reserve = budget.pure_epsilon
+        return cls.from_loss(PureGDP.of(*budget.loss.parts, reserve) if reserve else budget.loss)
+
+    def to_filter_loss(self, loss: Loss) -> GaussianLoss:
+        """The loss as this filter counts it now: one of the budget's kind as it is, another by `launch_charge`.
+
+        ZCDP and RDP do not imply GDP.
 
         Parameters
         ----------
         loss : Loss
-            The loss of one release.
+            The loss of one release, or of a mechanism.
 
         Examples
         --------
         >>> from dpnb.accounting import GDPFilter, PureDP
         >>> round(GDPFilter(mu=1).to_filter_loss(PureDP(0.1)).mu, 4)
-        0.1253
+        0.1001
+        >>> GDPFilter(mu=1, pure_epsilon=0.1).to_filter_loss(PureDP(0.1))
+        PureGDP(mu=0.0, epsilon=0.1)
         """
-        return loss if type(loss) is GDP else convert(loss, GDP)
+        return loss if isinstance(loss, GaussianLoss) and type(loss) is type(self.budget) else self.launch_charge(loss)
+
+    def launch_charge(self, loss: Loss) -> GaussianLoss:
+        """What a mechanism is charged at launch in the current state.
+
+        With a reserve this differs from `to_filter_loss` for a `PureGDP`, whose pure part may exceed what is left of
+        the reserve.
+
+        Parameters
+        ----------
+        loss : Loss
+            The loss of the mechanism.
+
+        Raises
+        ------
+        ConversionError
+            The loss is neither GDP nor has an epsilon.
+
+        Examples
+        --------
+        >>> from dpnb.accounting import GDPFilter, PureGDP
+        >>> GDPFilter(mu=1, pure_epsilon=0.1).launch_charge(PureGDP(0.2, mu=0.5)).epsilon
+        Fraction(1, 10)
+        """
+        charge = _unconverted(loss)
+        if charge.epsilon and charge.epsilon > (left := as_amount(self.budget - self.spent)).epsilon:
+            residue = residue_charge(charge.epsilon, mu_squared=left.mu_squared, pure_epsilon=left.epsilon)
+            if residue is not None:
+                charge = PureGDP.of(residue + charge.mu_squared, charge.delta, left.epsilon)
+            elif not self._is_pure:  # it does not fit
+                beside = charge.epsilon if self.budget.epsilon else Fraction(0)
+                charge = PureGDP.of(convert(loss, GDP).mu_squared, charge.delta, beside)
+        return self._of_kind(charge)
+
+    def _of_kind(self, amount: PureGDP) -> GaussianLoss:
+        """An amount in the kind of the budget, which without a reserve has no epsilon."""
+        return amount if len(self.budget.parts) == len(amount.parts) else GDP.of(*amount.parts[:2])
+
+    def step(self, loss: Loss) -> Self:
+        """The filter after `loss`; see :meth:`SumFilter.step`.
+
+        Parameters
+        ----------
+        loss : Loss
+            The loss of one release, or of a mechanism.
+
+        Examples
+        --------
+        >>> GDPFilter(mu=1).step(GDP(0.6)).spent
+        GDP(mu=0.6)
+        """
+        after = super().step(loss)
+        if isinstance(loss, GDP) or len(self.budget.parts) > 2 or not _unconverted(loss).epsilon:
+            return after  # with a reserve the sum allows no statement for other budgets anyhow
+        return after._changed(is_by_residue=True)
 
     @property
     def rule(self) -> str:
         """The rule that the filter enforces, in words."""
-        return f"the sum of mu^2 must stay within {decimal_sqrt_down(self.budget.mu_squared)!r}^2{self._delta_rule}"
+        reserve, mu = decimal_down(self.budget.epsilon), decimal_sqrt_down(self.budget.mu_squared)
+        if self._is_pure:
+            return f"the sum of the epsilons must stay within {reserve!r}"
+        beside = f", and the sum of the epsilons in pure DP within the reserve {reserve!r}" if reserve else ""
+        return f"the sum of mu^2 must stay within {mu!r}^2{self._delta_rule}{beside}"
 
     def guaranteed_epsilon(self, delta: Number) -> float:
         """The epsilon for which all releases together are (epsilon, `delta`)-DP; see :class:`SumFilter`.
 
-        Dong, Roth and Su 2022, Corollary 2.13, at the part of `delta` that the filter's own delta leaves.
+        :func:`~dpnb.accounting.conversions.epsilon_of_pure_gdp`, without a reserve Dong, Roth and Su 2022, Corollary
+        2.13, at the part of `delta` that the filter's own delta leaves.
 
         Parameters
         ----------
@@ -126,5 +244,157 @@ class GDPFilter(SumFilter[GDP]):
         >>> from dpnb.accounting import GDPFilter
         >>> round(GDPFilter(mu=1).guaranteed_epsilon(delta=1e-6), 3)
         4.887
+        >>> round(GDPFilter(mu=0.21, pure_epsilon=0.15).guaranteed_epsilon(delta=1e-6), 3)
+        1.0
         """
-        return self._guarantee(delta, lambda good: epsilon_of_gdp(self.budget.mu_squared, good))
+        budget = self.budget
+        return self._guarantee(delta, lambda good: epsilon_of_pure_gdp(budget.epsilon, budget.mu_squared, good))
+
+    @property
+    def _is_pure(self) -> bool:
+        """Whether the budget is a reserve and nothing else."""
+        gaussian, _, *reserve = self.budget.parts
+        return any(reserve) and not gaussian
+
+    @property
+    def mu_squared_left(self) -> Fraction:
+        """What is left of the Gaussian part."""
+        return self.budget.parts[0] - self.spent.parts[0]
+
+    @property
+    def reserve(self) -> Fraction:
+        """The reserve beside the Gaussian part of the budget; 0 if there is none."""
+        gaussian, _, *reserve = self.budget.parts
+        return reserve[0] if gaussian and reserve else Fraction(0)
+
+    @property
+    def reserve_headroom(self) -> float:
+        """The share of the reserve that remains, 0 to 1, rounded down; 0 if there is none."""
+        whole = self.budget.epsilon
+        return decimal_down(1 - self.spent.epsilon / whole) if whole else 0.0
+
+    def budget_fraction(self, loss: Loss) -> float:
+        """The share of the Gaussian part that `loss` takes, rounded up; without one, of the reserve.
+
+        Parameters
+        ----------
+        loss : Loss
+            The loss of one release, or of a mechanism.
+
+        Raises
+        ------
+        ConversionError
+            The loss is neither GDP nor has an epsilon.
+
+        Examples
+        --------
+        >>> from dpnb.accounting import GDP, GDPFilter, PureDP
+        >>> filter_ = GDPFilter(mu=1, pure_epsilon=0.1)
+        >>> filter_.budget_fraction(GDP("0.5")), filter_.budget_fraction(PureDP(0.1))
+        (0.25, 0.0)
+        """
+        n = 2 if self.budget.parts[0] else len(self.budget.parts)
+        return share_of(self.to_filter_loss(loss).parts[:n], self.budget.parts[:n])
+
+    def max_repetitions(self, loss: Loss) -> int | None:
+        """How many more losses like `loss` are admitted, rounded down; None if its cost is 0.
+
+        A loss with an epsilon beyond the reserve is charged more, the less is left.
+
+        Parameters
+        ----------
+        loss : Loss
+            The loss of one release, or of a mechanism.
+
+        Examples
+        --------
+        >>> from dpnb.accounting import GDP, GDPFilter, PureDP, convert
+        >>> GDPFilter(mu=1).max_repetitions(PureDP(0.3)), GDPFilter(mu=1).max_repetitions(convert(PureDP(0.3), GDP))
+        (10, 7)
+        >>> GDPFilter(mu=0.3, pure_epsilon=1).max_repetitions(PureDP(0.2))
+        6
+        """
+        if isinstance(loss, GDP) or not (once := _unconverted(loss)).epsilon:
+            return super().max_repetitions(loss)
+        inside = times_within(as_amount(self.budget - self.spent).parts, once.parts) or 0
+        state = self._changed(spent=self.spent + self._of_kind(once.with_parts(tuple(inside * p for p in once.parts))))
+        for count in range(_STEPS):
+            charge = state.launch_charge(loss)
+            if not state.admits(charge):
+                return inside + count
+            state = state.step(charge)
+        rest = times_within((state.budget - state.spent).parts[:2], convert(loss, GDP).parts)
+        return inside + _STEPS + (rest or 0)
+
+    @property
+    def _is_anything_left(self) -> bool:
+        left = self.budget - self.spent
+        return bool(left.mu_squared or left.epsilon)
+
+    def largest_launch(self, loss: Loss) -> str | None:
+        """The largest epsilon that fits, for a mechanism in pure DP."""
+        if not isinstance(loss, PureDP):
+            return None
+        low, high = decimal_down((self.budget - self.spent).epsilon), decimal_up(loss.epsilon)
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            low, high = (middle, high) if self.admits(PureDP(middle)) else (low, middle)
+        epsilon = float(display_down(low))
+        return f"epsilon={epsilon!r}" if epsilon else ""
+
+    def recorded_charge(self, loss: Loss, counted: Loss) -> PureGDP | None:
+        """What a row of the ledger says that it was charged, unless it is that of Gaussian noise."""
+        return None if isinstance(loss, GDP) else as_amount(counted)
+
+    def recorded_loss(self, loss: Loss, charged: PureGDP | None) -> GaussianLoss:
+        """What a row of the ledger was charged; without it, the loss converted to GDP, whatever is left."""
+        if charged is None and isinstance(loss, GaussianLoss) and loss.like(self.budget):
+            return loss
+        amount = as_amount(convert(loss, GDP)) if charged is None else charged
+        if amount.epsilon and not self.budget.epsilon:
+            raise LedgerError(f"filter={self.name!r} charges no {charged!r} for {loss!r}; was the ledger edited?")
+        return self._of_kind(amount)
+
+    @property
+    def sums_up_for_every_budget(self) -> bool:
+        """Whether no charge depended on what was left."""
+        return not self.is_by_residue and len(self.budget.parts) == 2
+
+    @property
+    def label(self) -> str:
+        """The name in gauges and reports."""
+        return "pure DP" if self._is_pure else "GDP"
+
+    @property
+    def theorem(self) -> str:
+        """The theorem and the rule, in words."""
+        if self._is_pure:
+            return "Rogers et al. 2016, Theorem 3.3: the sum of the epsilons"
+        beside = ", and the sum of the epsilons of scans and selections against the reserve" if self.reserve else ""
+        return (
+            "Smith and Thakurta 2022, Theorem 1, and Regehr et al. 2026 for mechanisms in pure DP: the sum of mu^2 "
+            f"against mu0^2{beside}"
+        )
+
+    @property
+    def guarantee(self) -> str:
+        """What is guaranteed, for example ``0.2368-GDP``."""
+        reserve = display_up(decimal_up(self.budget.epsilon))
+        if self._is_pure:
+            return f"{reserve}-DP"
+        gaussian = f"{display_up(decimal_sqrt_up(self.budget.mu_squared))}-GDP"
+        return f"{gaussian} and a reserve of epsilon {reserve} in pure DP" if self.reserve else gaussian
+
+    @property
+    def spent_words(self) -> str:
+        """The spent mu of the budget, and epsilon of the reserve."""
+        gaussian = of_budget("mu", decimal_sqrt_up(self.spent.parts[0]), decimal_sqrt_down(self.budget.parts[0]))
+        if not any(self.budget.parts[2:]):
+            return gaussian
+        reserve = of_budget("epsilon", decimal_up(self.spent.epsilon), decimal_down(self.budget.epsilon))
+        return reserve if self._is_pure else f"{gaussian}, and {reserve} of the reserve"
+
+
+def _unconverted(loss: Loss) -> PureGDP:
+    """The parts of a loss; one that has neither mu nor epsilon is converted to GDP, if a theorem allows it."""
+    return as_amount(loss if isinstance(loss, EpsilonLoss | GaussianLoss) else convert(loss, GDP))

@@ -31,11 +31,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
-from dpnb.accounting.conversions import epsilon_from_curve
+from dpnb.accounting.budget import Budget
+from dpnb.accounting.conversions import epsilon_from_curve, optimal_order, rdp_from_epsilon
 from dpnb.accounting.convert import convert
-from dpnb.accounting.exact import Number
+from dpnb.accounting.exact import Number, decimal_down, decimal_up, display_down, display_up, exact
 from dpnb.accounting.filters.sum_filter import SumFilter
 from dpnb.accounting.losses import RDP, Loss
 
@@ -83,8 +84,26 @@ class RDPFilter(SumFilter[RDP]):
     (RDP({10.0: 3.75}, delta=6e-07), False)
     """
 
+    name = "rdp"
+    label = "RDP"
+    theorem = "Feldman and Zrnic 2021, Theorem 4.3: the Renyi loss of one order chosen beforehand"
+    measure = "rho"
+    concurrent_without_delta = "Renyi DP"  # Haney et al. 2023, Theorem 4.6
+    counted_filters = ("rdp", "zcdp", "gdp", "approx-dp")
+
     def __init__(self, budget: Mapping[Any, Number], delta: Number = 0.0) -> None:
         self._start(RDP(budget, delta))
+
+    @classmethod
+    def from_budget(cls, budget: Budget) -> Self:
+        """The filter that enforces a declared budget.
+
+        It has the order that admits the most Gaussian releases.  Several orders must all admit, and for Gaussian
+        releases the best one alone admits as much as zCDP's whole curve.
+        """
+        epsilon, delta = cls._epsilon_delta(budget)
+        order = exact(optimal_order(epsilon, delta=delta))
+        return cls({order: rdp_from_epsilon(epsilon, order=order, delta=delta)})
 
     def to_filter_loss(self, loss: Loss) -> RDP:
         """The loss at the filter's orders, with its delta.
@@ -109,6 +128,27 @@ class RDPFilter(SumFilter[RDP]):
         """The rule that the filter enforces, in words."""
         curve = RDP(dict(self.budget.curve)).format(up=False)
         return f"at each order the sum of Renyi losses must stay within {curve}{self._delta_rule}"
+
+    @property
+    def interleaving_obstacle(self) -> str | None:
+        """That it has a delta or several orders; otherwise none."""
+        if len(self.budget.orders) > 1 and not self.budget.delta:
+            return (
+                f"this filter counts {len(self.budget.orders)} Renyi orders, and interleaving is proved for one order "
+                "chosen beforehand (Haney et al. 2023, Theorem 4.6): use an RDP filter of one order, or filter='zcdp'"
+            )
+        return super().interleaving_obstacle
+
+    @property
+    def guarantee(self) -> str:
+        """What is guaranteed; the loss grows with the order, so it holds at every lower one and is rounded down."""
+        order, rho = self.budget.curve[0]
+        return f"{display_up(decimal_up(rho))}-RDP of order {display_down(decimal_down(order), 6)}"
+
+    @property
+    def spent_words(self) -> str:
+        """The loss at the first order."""
+        return f"{super().spent_words} at order {decimal_up(self.budget.orders[0]):g}"
 
     def guaranteed_epsilon(self, delta: Number) -> float:
         """The epsilon for which all releases together are (epsilon, `delta`)-DP; see :class:`SumFilter`.

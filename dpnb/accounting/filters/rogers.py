@@ -3,85 +3,31 @@
 from __future__ import annotations
 
 import math
-import sys
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Self
 
+from dpnb.accounting.budget import Budget
+from dpnb.accounting.conversions import epsilon_of_gdp
 from dpnb.accounting.conversions.directed import checked_delta
 from dpnb.accounting.convert import own_epsilon_delta
-from dpnb.accounting.doubles import LEAST_FAILURE, MARGIN, log_inverse
-from dpnb.accounting.exact import Number, binary_down, decimal_down, decimal_up, exact, positive, shown
-from dpnb.accounting.filters.protocol import refusal
-from dpnb.accounting.frozen import Frozen
+from dpnb.accounting.delta_split import split_loss
+from dpnb.accounting.doubles import MARGIN
+from dpnb.accounting.exact import Number, decimal_down, decimal_up, display_up, exact
+from dpnb.accounting.filters.protocol import Filter, of_budget
+from dpnb.accounting.filters.rogers_bound import MAX_DELTA, RogersConstants, in_smallest, mean_loss, terms_of
+from dpnb.accounting.filters.sum_filter import refusal
 from dpnb.accounting.losses import ApproxDP, Loss
 from dpnb.copying import safe_repr
-from dpnb.errors import BudgetExceeded, InvalidValueError
+from dpnb.errors import BudgetExceeded
 
 __all__ = ["MAX_DELTA", "RogersFilter", "mean_loss"]
 
 _ZERO = Fraction(0)
-# Every double is a whole multiple of the smallest one, so doubles add up exactly as integers.
-_SMALLEST_BITS = 1074
-_ONE = 1 << _SMALLEST_BITS
-MAX_DELTA = Fraction(36787944, 10**8)
-"""A little below 1/e, where the theorem's range of delta ends."""
-
-
-@dataclass(frozen=True, slots=True)
-class RogersConstants:
-    """The bound that was fixed beforehand, with its constants.
-
-    Parameters
-    ----------
-    epsilon, delta : Fraction
-        The guarantee.
-    deltas : Fraction
-        Bound on the sum of the losses' deltas.
-    k_limit : float
-        The double below epsilon: the bound on K.
-    constant : float
-        C; any positive one that is fixed beforehand is valid.
-    log : float
-        log(2/delta), or log(1/delta) for losses without deltas.
-    """
-
-    epsilon: Fraction
-    delta: Fraction
-    deltas: Fraction
-    k_limit: float
-    constant: float
-    log: float
-
-    def k(self, squares: Fraction, means: int) -> float:
-        """K, rounded up; `means` in units of the smallest double."""
-        s = _float(squares)
-        deviation = math.sqrt(2 * (s + self.constant) * (1 + math.log1p(s / self.constant) / 2) * self.log)
-        return (_ratio(means, _ONE) + deviation) * MARGIN
-
-    def fits(self, squares: Fraction, means: int, deltas: Fraction) -> bool:
-        """Whether these sums are within the bound."""
-        return (not deltas or deltas <= self.deltas) and self.k(squares, means) <= self.k_limit
-
-
-def _terms(epsilon: Number, delta: Number, *, pure: bool) -> RogersConstants:
-    e, d = positive(epsilon, name="epsilon"), checked_delta(delta)
-    if not LEAST_FAILURE <= d <= MAX_DELTA:
-        raise InvalidValueError(f"delta must be between 1e-300 and 1/e, got {shown(delta)}; give for example 1e-6")
-    if not Fraction(1, 10**150) <= e <= 10**150:
-        raise InvalidValueError(f"epsilon must be between 1e-150 and 1e150, got {shown(epsilon)}; rescale it")
-    log = log_inverse(d)
-    return RogersConstants(
-        e,
-        d,
-        _ZERO if pure else d / 2,
-        binary_down(e),
-        float(e) ** 2 / (28.04 * log),
-        log if pure else log + math.log(2),
-    )
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class RogersFilter(Frozen):
+class RogersFilter(Filter):
     """Admits (epsilon, delta)-DP losses while K <= epsilon and the sum of their deltas is at most half of delta.
 
     Rogers et al. 2016, Theorem 5.1.  With S the sum of epsilon_i^2 and M that of epsilon_i (e^epsilon_i - 1)/2::
@@ -130,13 +76,44 @@ class RogersFilter(Frozen):
     (True, 147)
     """
 
+    name = "rogers"
+    label = "Rogers"
+    theorem = (
+        "Rogers et al. 2016, Theorem 5.1: K of each answer's own epsilon; a quarter of epsilon or more from the start"
+    )
+    interleaving_obstacle = None
+    partition_obstacle = (
+        "the filter of Rogers et al. has no rule for charging the largest part alone, since it bounds no sum; use "
+        "another filter, or query the parts without a partition"
+    )
+    counted_filters = ("rogers", "basic", "gdp", "zcdp", "rdp", "approx-dp")
     terms: RogersConstants
     squares: Fraction
     means: int
     deltas: Fraction
 
     def __init__(self, epsilon: Number, delta: Number, *, pure: bool = False) -> None:
-        self._set(terms=_terms(epsilon, delta, pure=bool(pure)), squares=_ZERO, means=0, deltas=_ZERO)
+        self._set(terms=terms_of(epsilon, delta, pure=bool(pure)), squares=_ZERO, means=0, deltas=_ZERO)
+
+    @classmethod
+    def from_budget(cls, budget: Budget) -> Self:
+        """The filter that enforces a declared budget, of half of whose delta each answer has a part."""
+        return cls(*cls._epsilon_delta(budget))
+
+    @property
+    def shared_delta(self) -> Fraction:
+        """The delta that is divided among the answers: half of it."""
+        return self.terms.deltas
+
+    @property
+    def guarantee(self) -> str:
+        """What is guaranteed, for example ``K within 1``."""
+        return f"K within {display_up(decimal_up(self.budget.epsilon))}"
+
+    @property
+    def spent_words(self) -> str:
+        """K and its bound."""
+        return of_budget("K", decimal_up(self.spent.epsilon), decimal_down(self.budget.epsilon))
 
     @property
     def budget(self) -> ApproxDP:
@@ -161,10 +138,38 @@ class RogersFilter(Frozen):
             f"{decimal_down(self.terms.deltas)!r}"
         )
 
-    def _holds(self, epsilon: Fraction, times: Fraction) -> bool:
-        """Whether K of `times` losses of one epsilon, not necessarily a whole number, is within the bound."""
-        means = math.ceil(times * _in_smallest(mean_loss(epsilon)))
-        return self.terms.fits(times * epsilon**2, means, _ZERO)
+    def to_filter_loss(self, loss: Loss) -> ApproxDP:
+        """The loss as (epsilon, delta)-DP; a GDP, ZCDP or RDP must be converted first.
+
+        Parameters
+        ----------
+        loss : Loss
+            The loss of one release.
+        """
+        return ApproxDP.of(*own_epsilon_delta(loss))
+
+    def after_repeated(self, loss: Loss, count: int) -> RogersFilter:
+        """The filter after `count` equal losses; refused like `step`."""
+        return self.step(loss, count)
+
+    def loss_of_release(self, loss: Loss) -> Loss:
+        """A Gaussian release as :func:`~dpnb.accounting.delta_split.equivalent_epsilon_delta`."""
+        return split_loss(loss, self, self.shared_delta)
+
+    def _split(self, mu_squared: Fraction, n: Fraction, slack: Fraction) -> ApproxDP:
+        """The loss of one of `n` equal releases; see :class:`~dpnb.accounting.delta_split.CountsEpsilons`."""
+        return ApproxDP(epsilon_of_gdp(mu_squared, slack / n), slack / n)
+
+    def _admits_split(self, mu_squared: Fraction, n: Fraction, slack: Fraction) -> bool:
+        """Whether K of `n` such losses, not necessarily a whole number, is within the bound."""
+        epsilon = exact(epsilon_of_gdp(mu_squared, slack / n))
+        means = math.ceil(n * in_smallest(mean_loss(epsilon)))
+        return self.terms.fits(n * epsilon**2, means, _ZERO)
+
+    def _roughly_admits(self, n: float, epsilon: float) -> bool:
+        """Whether `n` losses with this epsilon are within the bound, in doubles."""
+        means = int(n * mean_loss(Fraction(epsilon)) * 2.0**52) << 1022
+        return self.terms.k(Fraction(n) * Fraction(epsilon) ** 2, means) <= float(self.terms.epsilon)
 
     def admits(self, loss: Loss) -> bool:
         """Whether `step` would accept the loss.
@@ -293,7 +298,7 @@ class RogersFilter(Frozen):
         once = ApproxDP.of(*own_epsilon_delta(loss))
         if not once:
             return None
-        square, mean = once.epsilon**2, _in_smallest(mean_loss(once.epsilon))
+        square, mean = once.epsilon**2, in_smallest(mean_loss(once.epsilon))
 
         def fits(n: int) -> bool:
             return self.terms.fits(self.squares + n * square, self.means + n * mean, self.deltas + n * once.delta)
@@ -339,7 +344,7 @@ class RogersFilter(Frozen):
         if not epsilon:
             return self.squares, self.means, deltas
         squares = self.squares + times * epsilon * epsilon
-        return squares, self.means + times * _in_smallest(mean_loss(epsilon)), deltas
+        return squares, self.means + times * in_smallest(mean_loss(epsilon)), deltas
 
     def _refusal(self, loss: ApproxDP) -> str:
         left = self.affordable()
@@ -350,34 +355,3 @@ class RogersFilter(Frozen):
             headroom=self.headroom,
             anything=left.epsilon > 0,
         )
-
-
-def mean_loss(epsilon: Fraction) -> float:
-    """The mean of an epsilon-DP loss is at most epsilon (e^epsilon - 1)/2; a double not below that.
-
-    Infinite means, at an epsilon of several hundred, are the largest double, which no filter admits.
-    """
-    e = _float(epsilon)
-    try:
-        # The margin covers the rounding of normal doubles, the next double that of the smallest ones.
-        mean = math.nextafter(e * math.expm1(e) / 2 * MARGIN, math.inf)
-    except OverflowError:
-        mean = math.inf
-    return min(mean, sys.float_info.max)
-
-
-def _in_smallest(x: float) -> int:
-    """A double as a multiple of the smallest one."""
-    numerator, denominator = x.as_integer_ratio()
-    return numerator << (_SMALLEST_BITS + 1 - denominator.bit_length())
-
-
-def _float(number: Fraction) -> float:
-    return _ratio(number.numerator, number.denominator)
-
-
-def _ratio(numerator: int, denominator: int) -> float:
-    try:
-        return numerator / denominator
-    except OverflowError:
-        return math.inf

@@ -16,14 +16,13 @@ from typing import Generic, Self, TypeVar
 
 from dpnb.accounting.conversions.directed import checked_delta
 from dpnb.accounting.convert import good_delta
-from dpnb.accounting.exact import Number, decimal_down, decimal_up
-from dpnb.accounting.filters.protocol import refusal
-from dpnb.accounting.frozen import Frozen
+from dpnb.accounting.exact import Number, decimal_down, decimal_up, percent_down
+from dpnb.accounting.filters.protocol import Filter, of_budget
 from dpnb.accounting.losses import Loss
 from dpnb.copying import safe_repr
 from dpnb.errors import BudgetExceeded, ConversionError, InvalidValueError
 
-__all__ = ["SumFilter"]
+__all__ = ["SumFilter", "refusal", "share_of", "times_within"]
 
 Parts = tuple[Fraction, ...]
 
@@ -32,14 +31,14 @@ _ZERO = Fraction(0)
 
 
 @lru_cache(maxsize=1024)
-def _share(parts: Parts, budget: Parts) -> float:
+def share_of(parts: Parts, budget: Parts) -> float:
     """The largest share that a part takes of its budget, rounded up."""
     shares = [part / whole if whole else math.inf for part, whole in zip(parts, budget, strict=True) if part]
     return max((decimal_up(share) if isinstance(share, Fraction) else share for share in shares), default=0.0)
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class SumFilter(Frozen, Generic[L]):
+class SumFilter(Filter, Generic[L]):
     """Admits losses while every part of their sum is within the budget; base class of all filters but RogersFilter.
 
     Attributes
@@ -58,6 +57,9 @@ class SumFilter(Frozen, Generic[L]):
 
     budget: L
     spent: L
+    measure = "epsilon"
+    adds_up = True
+    _in_headroom = slice(None)
 
     def to_filter_loss(self, loss: Loss) -> L:
         """The loss converted to the kind that this filter counts.
@@ -71,26 +73,6 @@ class SumFilter(Frozen, Generic[L]):
         ------
         ConversionError
             No theorem allows the conversion.
-        """
-        raise NotImplementedError
-
-    @property
-    def rule(self) -> str:
-        """The rule that the filter enforces, in words."""
-        raise NotImplementedError
-
-    def guaranteed_epsilon(self, delta: Number) -> float:
-        """The epsilon for which all releases together are (epsilon, `delta`)-DP, rounded up; infinite if there is none.
-
-        Parameters
-        ----------
-        delta : Number
-            In [0, 1).
-
-        Raises
-        ------
-        InvalidValueError
-            delta is outside [0, 1).
         """
         raise NotImplementedError
 
@@ -157,8 +139,9 @@ class SumFilter(Frozen, Generic[L]):
 
         The headroom of a budget of 0 is 0; a delta of 0 is not counted.
         """
-        pairs = zip(self.budget.names, self.spent.parts, self.budget.parts, strict=True)
-        shares = [1 - spent / budget if budget else _ZERO for name, spent, budget in pairs if budget or name != "delta"]
+        which = self._in_headroom
+        pairs = zip(self.budget.names[which], self.spent.parts[which], self.budget.parts[which], strict=True)
+        shares = [1 - part / whole if whole else _ZERO for name, part, whole in pairs if whole or name != "delta"]
         return decimal_down(min(shares))
 
     def budget_fraction(self, loss: Loss) -> float:
@@ -180,7 +163,7 @@ class SumFilter(Frozen, Generic[L]):
         >>> GDPFilter(mu=1).budget_fraction(GDP("0.5"))
         0.25
         """
-        return _share(self.to_filter_loss(loss).parts, self.budget.parts)
+        return share_of(self.to_filter_loss(loss).parts, self.budget.parts)
 
     def affordable(self) -> Loss:
         """The exact remainder: `step` admits it, and no loss that is larger in any part.
@@ -212,9 +195,22 @@ class SumFilter(Frozen, Generic[L]):
         >>> GDPFilter(mu=1).max_repetitions(GDP("0.1"))
         100
         """
-        left = (self.budget - self.spent).parts
-        cost = self.to_filter_loss(loss).parts
-        return min((int(rest // part) for rest, part in zip(left, cost, strict=True) if part), default=None)
+        return times_within((self.budget - self.spent).parts, self.to_filter_loss(loss).parts)
+
+    @property
+    def mu_squared_left(self) -> Fraction | None:
+        """What is left, as mu squared of one Gaussian release."""
+        return (self.budget - self.spent).noise_mu_squared
+
+    @property
+    def partition_obstacle(self) -> str | None:
+        """None: the sum is bounded in each component separately."""
+        return None
+
+    @property
+    def spent_words(self) -> str:
+        """The first component of the sum and of the budget."""
+        return of_budget(self.measure, decimal_up(self.spent.parts[0]), decimal_down(self.budget.parts[0]))
 
     @safe_repr
     def __repr__(self) -> str:
@@ -262,6 +258,27 @@ class SumFilter(Frozen, Generic[L]):
             loss=loss.format(up=True),
             left=left.format(up=False, with_delta=with_delta),
             headroom=self.headroom,
-            anything=all(part for part, whole in zip(left.parts, self.budget.parts, strict=True) if whole)
-            and any(self.budget.parts),
+            anything=self._is_anything_left,
         )
+
+    @property
+    def _is_anything_left(self) -> bool:
+        """Whether any loss above 0 is still admitted, apart from a delta alone."""
+        left = self.budget - self.spent
+        named = zip(left.names, left.parts, self.budget.parts, strict=True)
+        rest = [part for name, part, whole in named if whole and name != "delta"]
+        return all(rest) if rest else bool(left.delta)
+
+
+def times_within(left: Parts, cost: Parts) -> int | None:
+    """How often a cost is within what is left; None if it is 0."""
+    return min([int(rest // part) for rest, part in zip(left, cost, strict=True) if part], default=None)
+
+
+def refusal(*, rule: str, loss: str, left: str, headroom: float, anything: bool) -> str:
+    """The message of a refusal; `left` is the largest loss that is admitted, if `anything` above 0 is."""
+    remedy = f"request at most {left}" if anything else "queries with a non-zero cost are refused"
+    return (
+        f"budget: {rule}; requested {loss}, remaining is {percent_down(headroom)} of the budget ({left}); "
+        f"{remedy}; nothing was charged"
+    )

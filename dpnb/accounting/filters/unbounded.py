@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Self
 
+from dpnb.accounting.budget import Budget
 from dpnb.accounting.conversions.directed import checked_delta
 from dpnb.accounting.convert import convert
 from dpnb.accounting.exact import Number
-from dpnb.accounting.frozen import Frozen
+from dpnb.accounting.filters.protocol import Filter
 from dpnb.accounting.losses import GDP, Loss
 from dpnb.copying import safe_repr
 
@@ -18,15 +19,14 @@ __all__ = ["UnboundedFilter"]
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class UnboundedFilter(Frozen):
+class UnboundedFilter(Filter):
     """Admits every loss that implies GDP, and adds mu squared; it guarantees nothing.
 
-    It has the methods of :class:`Filter`, so that it can take a filter's place.  What is relative to a budget does not
-    exist: `budget`, :meth:`affordable` and :meth:`max_repetitions` are None, `headroom` and :meth:`budget_fraction` are
-    NaN.  `spent` is what a `GDPFilter` would have counted, so it is the mu of an accumulator
-    (Smith and Thakurta 2022, Theorem 1): everything so far is within every budget that was fixed beforehand and is at
-    least `spent`, because a filter with that budget would have admitted the same losses.  This says nothing about a
-    moment that is chosen because of the answers; for that there are the time-uniform odometers.
+    What is relative to a budget does not exist: `budget`, :meth:`affordable` and :meth:`max_repetitions` are None,
+    `headroom` and :meth:`budget_fraction` are NaN.  `spent` is the sum of the losses as GDP, so it is the mu of an
+    accumulator (Smith and Thakurta 2022, Theorem 1): everything so far is within every budget that was fixed beforehand
+    and is at least `spent`, because a filter with that budget would have admitted the same losses.  This says nothing
+    about a moment that is chosen because of the answers; for that there are the time-uniform odometers.
 
     Attributes
     ----------
@@ -40,6 +40,13 @@ class UnboundedFilter(Frozen):
     GDP(mu=5.0)
     """
 
+    name = "none"
+    label = "none"
+    guarantee = "no guarantee (no budget limits the privacy loss)"
+    rule = "there is no budget, and nothing is refused"
+    interleaving_obstacle = None
+    partition_obstacle = None
+    counted_filters = ("gdp",)
     spent: GDP
 
     def __init__(self) -> None:
@@ -56,9 +63,14 @@ class UnboundedFilter(Frozen):
         return math.nan
 
     @property
-    def rule(self) -> str:
-        """The rule that the filter enforces, in words."""
-        return "there is no budget, and nothing is refused"
+    def spent_words(self) -> str:
+        """The sum of mu squared, as mu."""
+        return f"{self.spent.words} in total"
+
+    @classmethod
+    def from_budget(cls, budget: Budget) -> Self:
+        """The filter of a session without a budget, whatever its reference."""
+        return cls()
 
     def to_filter_loss(self, loss: Loss) -> GDP:
         """The loss converted to GDP.

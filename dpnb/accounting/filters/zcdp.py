@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Self
 
-from dpnb.accounting.conversions import epsilon_from_rho
+from dpnb.accounting.budget import Budget
+from dpnb.accounting.conversions import epsilon_from_rho, rho_from_epsilon
 from dpnb.accounting.convert import convert
-from dpnb.accounting.exact import Number, decimal_down, non_negative
+from dpnb.accounting.exact import Number, decimal_down, decimal_up, display_up, non_negative
 from dpnb.accounting.filters.sum_filter import SumFilter
 from dpnb.accounting.losses import ZCDP, Loss
 
@@ -40,8 +42,21 @@ class ZCDPFilter(SumFilter[ZCDP]):
     (ZCDP(rho=0.32), 5.222)
     """
 
+    name = "zcdp"
+    label = "zCDP"
+    theorem = "Feldman and Zrnic 2021, Remark 4.4, and Whitehouse et al. 2023, Theorem 1: the sum of rho"
+    measure = "rho"
+    concurrent_without_delta = "zCDP"  # Haney et al. 2023, Theorem 4.10
+    counted_filters = ("zcdp", "gdp", "approx-dp")
+
     def __init__(self, rho: Number, delta: Number = 0.0) -> None:
         self._start(ZCDP(non_negative(rho, name="rho"), delta))
+
+    @classmethod
+    def from_budget(cls, budget: Budget) -> Self:
+        """The filter that enforces a declared budget."""
+        epsilon, delta = cls._epsilon_delta(budget, discovery=True)
+        return cls(rho_from_epsilon(epsilon, delta=delta), budget.discovery_delta)
 
     def to_filter_loss(self, loss: Loss) -> ZCDP:
         """The loss as zCDP; RDP of finitely many orders does not imply it.
@@ -63,6 +78,11 @@ class ZCDPFilter(SumFilter[ZCDP]):
     def rule(self) -> str:
         """The rule that the filter enforces, in words."""
         return f"the sum of rho must stay within {decimal_down(self.budget.rho)!r}{self._delta_rule}"
+
+    @property
+    def guarantee(self) -> str:
+        """What is guaranteed, for example ``0.5-zCDP``."""
+        return f"{display_up(decimal_up(self.budget.rho))}-zCDP"
 
     def guaranteed_epsilon(self, delta: Number) -> float:
         """The epsilon for which all releases together are (epsilon, `delta`)-DP; see :class:`SumFilter`.

@@ -8,20 +8,19 @@ exceed the budget, units may be excluded, and whether any is excluded is private
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import Generic, Self, TypeVar
+from typing import Any, Self
 
+from dpnb.accounting.convert import convert
+from dpnb.accounting.exact import Number
 from dpnb.accounting.filters import GDPFilter, SumFilter, ZCDPFilter
-from dpnb.accounting.losses import GDP, ZCDP, Loss
+from dpnb.accounting.losses import Loss
 from dpnb.errors import BudgetExceeded, InvalidValueError
 
 __all__ = ["WorstCaseFilter", "worst_case_filter"]
 
-L = TypeVar("L", bound=Loss)
-
 
 @dataclass(frozen=True, init=False, repr=False)
-class WorstCaseFilter(SumFilter[L], Generic[L]):
+class WorstCaseFilter(SumFilter[Any]):
     """Adds the worst cases, up to the budget, and refuses only a delta that does not fit.
 
     Every unit's own losses stay within the budget, whatever the queries (Feldman and Zrnic 2021, Theorem 4.3; for
@@ -43,6 +42,11 @@ class WorstCaseFilter(SumFilter[L], Generic[L]):
     (True, False, True)
     """
 
+    name = "individual"
+    is_individual = True
+    adds_up = False  # it stays at the budget
+    each: SumFilter[Any]  # the filter of each unit, before its first loss
+
     def admits(self, loss: Loss) -> bool:
         """Whether the delta fits; a unit whose budget is too small is excluded from the query instead.
 
@@ -51,7 +55,7 @@ class WorstCaseFilter(SumFilter[L], Generic[L]):
         loss : Loss
             The loss of one release.
         """
-        return (self.spent + self.to_filter_loss(loss)).delta <= self.budget.delta
+        return bool((self.spent + self.to_filter_loss(loss)).delta <= self.budget.delta)
 
     def admits_all_units(self, loss: Loss) -> bool:
         """Whether every unit is certainly active in a query: the sum of all worst cases is within the budget.
@@ -61,7 +65,7 @@ class WorstCaseFilter(SumFilter[L], Generic[L]):
         loss : Loss
             The loss of one release.
         """
-        return (self.spent + self.to_filter_loss(loss)).within(self.budget)
+        return super().admits(loss)
 
     def step(self, loss: Loss) -> Self:
         """The state after a query, whichever units took part in it.
@@ -85,48 +89,87 @@ class WorstCaseFilter(SumFilter[L], Generic[L]):
     @property
     def is_exhausted(self) -> bool:
         """Whether nothing is left for a unit that is charged for every query in full."""
-        return self.spent.parts[0] == self.budget.parts[0]
+        return bool(self.spent.parts[0] == self.budget.parts[0])
 
     @property
     def rule(self) -> str:
         """The rule that holds for each unit, in words."""
-        return f"for each unit separately, {super().rule}"
+        return f"for each unit separately, {self.each.rule}"
 
-    def mu_squared(self, loss: Loss) -> Fraction:
-        """A loss as mu squared, for a Gaussian answer: the scale in which units are charged.
+    def to_filter_loss(self, loss: Loss) -> Any:
+        """The loss in the kind that the filter of each unit counts, whatever is left.
 
         Parameters
         ----------
         loss : Loss
             The loss of one release.
         """
-        raise NotImplementedError
+        return convert(loss, type(self.budget))
+
+    def with_budget(self, budget: Loss) -> Self:
+        """The worst case under another budget of the same kind.
+
+        Parameters
+        ----------
+        budget : Loss
+            A loss of the same kind.
+        """
+        return self._changed(each=self.each.with_budget(budget))._started()
+
+    def _started(self) -> Self:
+        self._start(self.each.budget)
+        return self
+
+    def guaranteed_epsilon(self, delta: Number) -> float:
+        """The epsilon for which all releases are (epsilon, `delta`)-DP for each unit.
+
+        Parameters
+        ----------
+        delta : Number
+            In [0, 1).
+        """
+        return self.each.guaranteed_epsilon(delta)
 
     @property
-    def unit_budget(self) -> Fraction:
-        """The total loss of each unit, as mu squared."""
-        return self.mu_squared(self.budget)
+    def interleaving_obstacle(self) -> str | None:
+        """That of the filter of each unit."""
+        return self.each.interleaving_obstacle
+
+    @property
+    def counted_filters(self) -> tuple[str, ...]:
+        """Those of the filter of each unit."""
+        return self.each.counted_filters
+
+    @property
+    def label(self) -> str:
+        """The name of the filter of each unit."""
+        return self.each.label
+
+    @property
+    def theorem(self) -> str:
+        """The theorem for each unit, in words."""
+        return f"{self.each.theorem}, for each unit (Feldman and Zrnic 2021; Koskela, Tobaben and Honkela 2023)"
+
+    @property
+    def guarantee(self) -> str:
+        """What is guaranteed to each unit."""
+        return self.each.guarantee
+
+    @property
+    def spent_words(self) -> str:
+        """The worst case, in the measure of the filter of each unit."""
+        return self.each._changed(spent=self.spent).spent_words
 
 
-@dataclass(frozen=True, init=False, repr=False)
-class WorstCaseGDPFilter(WorstCaseFilter[GDP], GDPFilter):
+class WorstCaseGDPFilter(WorstCaseFilter):
     """The worst case under a budget in Gaussian differential privacy."""
 
-    def mu_squared(self, loss: Loss) -> Fraction:
-        """A loss as mu squared."""
-        return self.to_filter_loss(loss).mu_squared
 
-
-@dataclass(frozen=True, init=False, repr=False)
-class WorstCaseZCDPFilter(WorstCaseFilter[ZCDP], ZCDPFilter):
+class WorstCaseZCDPFilter(WorstCaseFilter):
     """The worst case under a budget in zero-concentrated differential privacy."""
 
-    def mu_squared(self, loss: Loss) -> Fraction:
-        """A loss as mu squared: twice the rho of a Gaussian answer."""
-        return 2 * self.to_filter_loss(loss).rho
 
-
-def worst_case_filter(filter_: object) -> WorstCaseFilter[GDP] | WorstCaseFilter[ZCDP]:
+def worst_case_filter(filter_: object) -> WorstCaseFilter:
     """The public worst case if each unit has the budget of a new filter for itself.
 
     Parameters
@@ -151,10 +194,10 @@ def worst_case_filter(filter_: object) -> WorstCaseFilter[GDP] | WorstCaseFilter
     >>> worst_case_filter(ZCDPFilter(rho=0.5)).unit_budget
     Fraction(1, 1)
     """
-    if isinstance(filter_, GDPFilter):
-        return WorstCaseGDPFilter.from_loss(filter_.budget)
-    if isinstance(filter_, ZCDPFilter):
-        return WorstCaseZCDPFilter(filter_.budget.rho, filter_.budget.delta)
+    if isinstance(filter_, GDPFilter | ZCDPFilter):
+        new = object.__new__(WorstCaseGDPFilter if isinstance(filter_, GDPFilter) else WorstCaseZCDPFilter)
+        new._set(each=filter_)
+        return new._started()
     raise InvalidValueError(
         f"accounting: 'individual' is proved for filter='gdp' and filter='zcdp'; got {type(filter_).__name__}; use "
         "one of these"

@@ -22,9 +22,8 @@ see ``convert``.
 """
 
 from dpnb.accounting.losses.epsilon import ApproxDP, EpsilonLoss, PointwiseDP, PureDP
-from dpnb.accounting.losses.gaussian import GDP, ZCDP
+from dpnb.accounting.losses.gaussian import GDP, ZCDP, GaussianLoss, PureGDP
 from dpnb.accounting.losses.loss import Loss, loss_from_json
-from dpnb.accounting.losses.pure_gdp import PureGDP
 from dpnb.accounting.losses.renyi import RDP
 
 __all__ = [
@@ -33,6 +32,7 @@ __all__ = [
     "ZCDP",
     "ApproxDP",
     "EpsilonLoss",
+    "GaussianLoss",
     "Loss",
     "PointwiseDP",
     "PureDP",

@@ -1,17 +1,96 @@
-"""Losses of Gaussian noise: GDP, and the zCDP that it implies."""
+"""Losses with a mu: GDP, also together with pure DP, and the zCDP that GDP implies."""
 
 from __future__ import annotations
 
 from fractions import Fraction
 from typing import ClassVar
 
-from dpnb.accounting.exact import Number, decimal_down, decimal_sqrt_down, decimal_sqrt_up, decimal_up, non_negative
+from dpnb.accounting.exact import (
+    Number,
+    decimal_down,
+    decimal_sqrt_down,
+    decimal_sqrt_up,
+    decimal_up,
+    display_up,
+    non_negative,
+)
 from dpnb.accounting.losses.loss import Loss
 
-__all__ = ["GDP", "ZCDP"]
+__all__ = ["GDP", "ZCDP", "GaussianLoss", "PureGDP"]
 
 
-class GDP(Loss):
+class GaussianLoss(Loss):
+    """Base class of the losses that have a mu: `GDP` and `PureGDP`.
+
+    Examples
+    --------
+    >>> from dpnb.accounting import GDP, PureGDP
+    >>> [loss.mu for loss in (GDP(0.5), PureGDP(0.1, mu=0.5))]
+    [0.5, 0.5]
+    """
+
+    __slots__ = ()
+
+    @property
+    def mu_squared(self) -> Fraction:
+        """Mu squared."""
+        return self.parts[0]
+
+    @property
+    def delta(self) -> Fraction:
+        """Weight of the bad part."""
+        return self.parts[1]
+
+    @property
+    def epsilon(self) -> Fraction:
+        """The parameter of a mechanism in pure DP, in nats; 0 for `GDP`."""
+        return self.parts[2] if len(self.parts) > 2 else Fraction(0)
+
+    @property
+    def mu(self) -> float:
+        """Mu as a double, rounded up in its decimal meaning; exact if mu is the shortest decimal of a double."""
+        return decimal_sqrt_up(self.mu_squared)
+
+    @property
+    def noise_mu_squared(self) -> Fraction:
+        """Mu squared."""
+        return self.mu_squared
+
+    def format(self, *, up: bool, with_delta: bool = False) -> str:
+        """The loss for a message, with mu itself: see :meth:`Loss.format`.
+
+        Parameters
+        ----------
+        up : bool
+            Whether to round up, as required for a loss; a budget is rounded down.
+        with_delta : bool, default False
+            Whether to show a delta of 0.
+
+        Examples
+        --------
+        >>> from dpnb.accounting import GDP, PureGDP
+        >>> GDP(mu="1/3").format(up=True)
+        'mu=0.33333333333333337'
+        >>> PureGDP(0.1, mu="1/3").format(up=False)
+        'mu=0.3333333333333333 and epsilon=0.1'
+        """
+        rounded = decimal_up if up else decimal_down
+        texts = [f"mu={self.mu if up else decimal_sqrt_down(self.mu_squared)!r}"]
+        if self.delta or with_delta:
+            texts.append(f"delta={rounded(self.delta)!r}")
+        if self.epsilon:
+            texts.append(f"epsilon={rounded(self.epsilon)!r}")
+        return " and ".join(texts)
+
+    @property
+    def words(self) -> str:
+        """The loss to four digits, rounded up, for example ``mu 0.04 and epsilon 0.1``."""
+        named = (("mu", self.mu), ("delta", decimal_up(self.delta)), ("epsilon", decimal_up(self.epsilon)))
+        shown = [f"{name} {display_up(value)}" for name, value in named if value or (name == "mu" and not self.epsilon)]
+        return " and ".join(shown)
+
+
+class GDP(GaussianLoss):
     """Gaussian differential privacy: telling neighbours apart is no easier than N(0, 1) from N(mu, 1).
 
     Stored as mu squared, because mu squared is additive, so that remainders of a budget are exact (Smith and Thakurta
@@ -50,16 +129,6 @@ class GDP(Loss):
     def __init__(self, mu: Number, delta: Number = 0.0) -> None:
         object.__setattr__(self, "parts", (non_negative(mu, name="mu") ** 2, non_negative(delta, name="delta")))
 
-    @property
-    def mu_squared(self) -> Fraction:
-        """Mu squared."""
-        return self.parts[0]
-
-    @property
-    def delta(self) -> Fraction:
-        """Weight of the bad part."""
-        return self.parts[1]
-
     @classmethod
     def from_mu_squared(cls, mu_squared: Number, delta: Number = 0.0) -> GDP:
         """The loss with this mu squared, so that mu may be irrational.
@@ -85,37 +154,52 @@ class GDP(Loss):
         return cls.of(non_negative(mu_squared, name="mu_squared"), non_negative(delta, name="delta"))
 
     @property
-    def mu(self) -> float:
-        """Mu as a double, rounded up in its decimal meaning; exact if mu is the shortest decimal of a double."""
-        return decimal_sqrt_up(self.mu_squared)
-
-    @property
     def rho(self) -> Fraction:
         """The zCDP parameter that follows from mu, mu squared over two (Bun and Steinke 2016, Proposition 1.6)."""
         # Computed in integers: four times as fast as a division of Fractions.
         return Fraction(self.mu_squared.numerator, 2 * self.mu_squared.denominator)
 
-    def format(self, *, up: bool, with_delta: bool = False) -> str:
-        """The loss for a message, with mu itself: see :meth:`Loss.format`.
 
-        Parameters
-        ----------
-        up : bool
-            Whether to round up, as required for a loss; a budget is rounded down.
-        with_delta : bool, default False
-            Whether to show a delta of 0.
+class PureGDP(GaussianLoss):
+    """The loss of an epsilon-DP mechanism and a mu-GDP mechanism together.
 
-        Examples
-        --------
-        >>> from dpnb.accounting import GDP
-        >>> GDP(mu="1/3").format(up=True)
-        'mu=0.33333333333333337'
-        >>> GDP(mu="1/3").format(up=False)
-        'mu=0.3333333333333333'
-        """
-        mu = self.mu if up else decimal_sqrt_down(self.mu_squared)
-        delta = decimal_up(self.delta) if up else decimal_down(self.delta)
-        return f"mu={mu!r} and delta={delta!r}" if self.delta or with_delta else f"mu={mu!r}"
+    Telling neighbours apart is no easier than from one bit of randomised response with parameter epsilon and one draw
+    from N(0, 1) or N(mu, 1).  The parts add separately: two bits with parameters a and b are (a + b)-DP, so they reveal
+    no more than one bit with a + b, and mu squared adds as for `GDP`.
+
+    Parameters
+    ----------
+    epsilon : Number
+        At least 0, in nats; a float means its shortest decimal.
+    mu : Number
+        At least 0.
+    delta : Number, default 0
+        At least 0: weight of the bad part.
+
+    Attributes
+    ----------
+    epsilon, mu_squared, delta : Fraction
+
+    Raises
+    ------
+    InvalidValueError
+        A number is negative, not finite or not a number.
+
+    Examples
+    --------
+    >>> from dpnb.accounting import PureGDP
+    >>> PureGDP(0.1, mu=0.3) + PureGDP(0.05, mu=0.4)
+    PureGDP(mu=0.5, epsilon=0.15)
+    """
+
+    __slots__ = ()
+    kind: ClassVar[str] = "pure-gdp"
+    names: ClassVar[tuple[str, ...]] = ("mu_squared", "delta", "epsilon")
+
+    def __init__(self, epsilon: Number, mu: Number, delta: Number = 0.0) -> None:
+        mu_squared = non_negative(mu, name="mu") ** 2
+        parts = (mu_squared, non_negative(delta, name="delta"), non_negative(epsilon, name="epsilon"))
+        object.__setattr__(self, "parts", parts)
 
 
 class ZCDP(Loss):
@@ -163,3 +247,8 @@ class ZCDP(Loss):
     def delta(self) -> Fraction:
         """Weight of the bad part."""
         return self.parts[1]
+
+    @property
+    def noise_mu_squared(self) -> Fraction:
+        """Twice rho."""
+        return 2 * self.rho

@@ -48,6 +48,16 @@ class Loss:
         """Weight of the bad part; 0 for a kind without a delta."""
         return _ZERO
 
+    @property
+    def noise_mu_squared(self) -> Fraction | None:
+        """The largest mu squared of Gaussian noise that costs no more; None for a loss that has only an epsilon."""
+        return None
+
+    @property
+    def words(self) -> str:
+        """The loss in few words, rounded up, for example ``mu 0.5``."""
+        return self.format(up=True).replace("=", " ")
+
     def with_parts(self, parts: tuple[Fraction, ...]) -> Self:
         """A loss of the same kind with other parts.
 

@@ -81,6 +81,11 @@ class RDP(Loss):
         """Pairs of order and loss, by ascending order."""
         return tuple(zip(self.orders, self.parts[:-1], strict=True))
 
+    @property
+    def noise_mu_squared(self) -> Fraction:
+        """The least over the orders: Gaussian noise has the Renyi loss a mu^2/2."""
+        return min(2 * rho / order for order, rho in self.curve)
+
     def _of_same_kind(self, parts: tuple[Fraction, ...]) -> RDP:
         """Other losses at the same orders."""
         new = object.__new__(RDP)

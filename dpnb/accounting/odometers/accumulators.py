@@ -18,7 +18,7 @@ from dpnb.accounting.doubles import MARGIN, failure_probability, log_inverse, or
 from dpnb.accounting.exact import Number, binary_up, decimal_sqrt_up, decimal_up
 from dpnb.accounting.losses import GDP, RDP, ZCDP, ApproxDP, Loss, PureGDP
 from dpnb.accounting.odometers.intrinsic_time import intrinsic_time, renyi_loss
-from dpnb.accounting.odometers.protocol import OdometerKind, OdometerState
+from dpnb.accounting.odometers.protocol import Odometer, OdometerKind
 from dpnb.accounting.odometers.statements import accumulator_statement, order_text
 from dpnb.errors import ConversionError
 
@@ -28,7 +28,7 @@ _ZERO = Fraction(0)
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class Accumulator(OdometerState):
+class Accumulator(Odometer):
     """Base class of the accumulators."""
 
     @property

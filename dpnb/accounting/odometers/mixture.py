@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Literal
 
 from dpnb.accounting.doubles import MARGIN, failure_probability, log_inverse
@@ -106,10 +107,16 @@ class MixtureOdometer(IntrinsicTimeOdometer):
         return cls(target / Fraction(ratio), delta, sided, slack_delta=slack_delta)
 
     def _curve(self, v: Fraction) -> float:
-        v_up = binary_up(v)
-        ratio = v_up / self.gamma
-        log_r = math.log1p(ratio) if ratio < math.inf else math.log(v_up) - math.log(self.gamma)
-        log_q = log_inverse(self.delta) + log_r / 2
-        exponent = log_half_of_one_plus_exp(log_q) if self.sided == "one" else log_q
-        deviation = math.sqrt(v_up + self.gamma) * math.sqrt(2 * exponent)
-        return (deviation + v_up / 2) * MARGIN
+        return _boundary_at(v, self.gamma, self.delta, self.sided)
+
+
+@lru_cache(maxsize=1024)  # the reading of a state is shown in several ways, and the last points of a plot again
+def _boundary_at(v: Fraction, gamma: float, delta: Fraction, sided: Sided) -> float:
+    """The boundary plus V/2 at V > 0, rounded up."""
+    v_up = binary_up(v)
+    ratio = v_up / gamma
+    log_r = math.log1p(ratio) if ratio < math.inf else math.log(v_up) - math.log(gamma)
+    log_q = log_inverse(delta) + log_r / 2
+    exponent = log_half_of_one_plus_exp(log_q) if sided == "one" else log_q
+    deviation = math.sqrt(v_up + gamma) * math.sqrt(2 * exponent)
+    return (deviation + v_up / 2) * MARGIN

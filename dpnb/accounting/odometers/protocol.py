@@ -1,24 +1,25 @@
-"""The interface of all odometers, and their base class."""
+"""The base class of all odometers."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields
 from fractions import Fraction
-from typing import ClassVar, Literal, Protocol, Self, runtime_checkable
+from typing import ClassVar, Literal, Self
 
-from dpnb.accounting.exact import decimal_up
+from dpnb.accounting.exact import decimal_up, display_up
 from dpnb.accounting.frozen import Frozen
 from dpnb.accounting.losses import Loss
 from dpnb.copying import safe_repr
 
-__all__ = ["Odometer", "OdometerKind", "OdometerState"]
+__all__ = ["Odometer", "OdometerKind"]
 
 OdometerKind = Literal["time-uniform", "accumulator"]
 
 
-@runtime_checkable
-class Odometer(Protocol):
-    """The interface of all odometers; every odometer is frozen.
+@dataclass(frozen=True, init=False, repr=False)
+class Odometer(Frozen):
+    """Base class of all odometers; every odometer is frozen.
 
     Examples
     --------
@@ -31,16 +32,17 @@ class Odometer(Protocol):
 
     #: The measure that is bounded: "epsilon", "rho", "mu", "rdp" or "spent".
     measure: ClassVar[str]
+    _reading: ClassVar[str] = ""
 
     @property
     def kind(self) -> OdometerKind:
         """The meaning of the bound: ``"time-uniform"`` or ``"accumulator"``."""
-        ...
+        raise NotImplementedError
 
     @property
     def bound(self) -> float:
         """The current bound, in nats (mu has no unit), rounded up; infinite where nothing is proved."""
-        ...
+        raise NotImplementedError
 
     def step(self, loss: Loss) -> Self:
         """The odometer after the loss; a loss counts from the launch of its release, before the answer is seen.
@@ -50,22 +52,29 @@ class Odometer(Protocol):
         loss : Loss
             The loss of one release.
         """
-        ...
+        raise NotImplementedError
+
+    def after_repeated(self, loss: Loss, count: int) -> Self:
+        """The odometer after equal losses.
+
+        Parameters
+        ----------
+        loss : Loss
+            The loss of one release.
+        count : int
+            The number of releases.
+        """
+        return self.step(loss.with_parts(tuple(count * part for part in loss.parts)))
 
     def statement(self) -> str:
         """The reading in words, with its numbers."""
-        ...
-
-
-@dataclass(frozen=True, init=False, repr=False)
-class OdometerState(Frozen):
-    """Base class of all odometers."""
-
-    measure: ClassVar[str]
-
-    def step(self, loss: Loss) -> Self:
-        """The odometer after `loss`."""
         raise NotImplementedError
+
+    @property
+    def words(self) -> str:
+        """The reading in few words, for example ``mu 0.5``."""
+        bound = self.bound
+        return f"{self._reading or self.measure} {display_up(bound)}" if bound < math.inf else "unbounded"
 
     @safe_repr
     def __repr__(self) -> str:

@@ -114,6 +114,18 @@ class RogersOdometer(TimeUniformOdometer):
         means = self.means + times * Fraction(mean_loss(epsilon))
         return self._with_deltas(loss, times * delta, squares=squares, means=means)
 
+    def after_repeated(self, loss: Loss, count: int) -> RogersOdometer:
+        """The odometer after equal losses.
+
+        Parameters
+        ----------
+        loss : Loss
+            The loss of one release.
+        count : int
+            The number of releases.
+        """
+        return self.step(loss, count)
+
     def _boundary(self) -> float:
         if not self.squares:
             return 0.0

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NoReturn, Self
+from typing import ClassVar, NoReturn, Self
 
 from dpnb.accounting.exact import decimal_up, display_up
-from dpnb.accounting.filters import GDPReserveFilter, GDPResidueFilter, RogersFilter, SumFilter, UnboundedFilter
+from dpnb.accounting.filters import Filter
 from dpnb.accounting.losses import GDP, RDP, Loss
-from dpnb.accounting.odometers.protocol import OdometerKind, OdometerState
+from dpnb.accounting.odometers.protocol import Odometer, OdometerKind
 from dpnb.accounting.odometers.statements import spent_statement
 from dpnb.errors import ConversionError
 
@@ -16,7 +16,7 @@ __all__ = ["SpentAccumulator"]
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class SpentAccumulator(OdometerState):
+class SpentAccumulator(Odometer):
     """Everything so far is within every budget of the filter's kind that was fixed beforehand and is at least `spent`.
 
     A filter with such a budget would have admitted all losses so far; the statement is its theorem, also for
@@ -24,13 +24,14 @@ class SpentAccumulator(OdometerState):
     :ref:`proof-which-filters-allow-concurrent-mechanisms`).  Unlike the other accumulators it has every component of
     the filter's loss, including a delta, and counts parts of partitions as the filter does.
 
-    What a `GDPResidueFilter` or `GDPReserveFilter` charges for a pure-DP loss is valid only for the budget that was
-    left at that moment, and may be too little for others, so their sums allow no such statement.
+    What a `GDPFilter` charges for a pure-DP loss is valid only for the budget that was left at that moment, and may be
+    too little for others, so its sum then allows no such statement.  A charge from `launch_charge` that was given to
+    `step` as GDP looks like the loss of Gaussian noise: a sum with such charges must not be read here either.
 
     Parameters
     ----------
     filter : filter
-        The filter in its current state; not one of those two.
+        The filter in its current state.
 
     Attributes
     ----------
@@ -52,11 +53,11 @@ class SpentAccumulator(OdometerState):
     measure: ClassVar[str] = "spent"
     spent: Loss
 
-    def __init__(self, filter: SumFilter[Any] | RogersFilter | UnboundedFilter) -> None:
-        if isinstance(filter, GDPResidueFilter | GDPReserveFilter):
+    def __init__(self, filter: Filter) -> None:
+        if not filter.sums_up_for_every_budget:
             raise ConversionError(
-                "filter: its charges for pure losses are valid for its own budget only; got a "
-                f"{type(filter).__name__}; use GDPAccumulator, which counts each loss for every budget"
+                "filter: its charges for pure losses are valid for its own budget only; got "
+                f"{filter!r}; use GDPAccumulator, which counts each loss for every budget"
             )
         self._set(spent=filter.spent)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from decimal import ROUND_CEILING, Decimal, localcontext
 from fractions import Fraction
+from functools import lru_cache
 
 from dpnb.accounting.exact import binary_up, decimal_up, display_up, from_text, to_text
 
@@ -64,6 +65,7 @@ def order_text(order: Fraction) -> str:
     return f"{double:g}" if from_text(to_text(order)) == Fraction(f"{double:g}") else to_text(order)
 
 
+@lru_cache(maxsize=1024)  # each odometer has one
 def confidence_text(failure: Fraction) -> str:
     """1 - failure as a percentage, rounded down by at most a hundredth of failure."""
     if not failure:

@@ -11,7 +11,7 @@ from dpnb.accounting.doubles import failure_probability
 from dpnb.accounting.exact import Number, binary_up, exact, non_negative, shown
 from dpnb.accounting.losses import ApproxDP, Loss, PointwiseDP
 from dpnb.accounting.odometers.intrinsic_time import intrinsic_time
-from dpnb.accounting.odometers.protocol import OdometerKind, OdometerState
+from dpnb.accounting.odometers.protocol import Odometer, OdometerKind
 from dpnb.accounting.odometers.statements import time_uniform_statement
 from dpnb.errors import InvalidValueError
 
@@ -21,13 +21,24 @@ _ZERO = Fraction(0)
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class TimeUniformOdometer(OdometerState):
-    """Base class of the time-uniform odometers."""
+class TimeUniformOdometer(Odometer):
+    """Base class of the time-uniform odometers.
+
+    Attributes
+    ----------
+    delta : Fraction
+        The probability that the bound is ever exceeded.
+    deltas : Fraction
+        Sum of the losses' deltas.
+    pointwise : Fraction
+        Sum of the deltas of PointwiseDP losses, which is added to the bound.
+    """
 
     measure: ClassVar[str] = "epsilon"
-    delta: Fraction  # the probability that the bound is ever exceeded
-    deltas: Fraction  # sum of the losses' deltas
-    pointwise: Fraction  # sum of the deltas of PointwiseDP losses, which is added to the bound
+    _reading: ClassVar[str] = "loss so far at most"
+    delta: Fraction
+    deltas: Fraction
+    pointwise: Fraction
 
     @property
     def kind(self) -> OdometerKind:

@@ -15,13 +15,14 @@ from dpnb._core.accountant.tree import Launch
 from dpnb._core.core import SessionCore
 from dpnb._core.execution.protocol import RemoteCalls
 from dpnb._core.execution.remote import is_row
+from dpnb._core.history.launch_text import describe_comparison
 from dpnb._core.reading import before_reading
 from dpnb._plan.identity import query_key
 from dpnb._plan.plan import Plan
 from dpnb.accounting.exact import binary_up, to_text
 from dpnb.accounting.intervals import fixed_radius
 from dpnb.accounting.losses import GDP
-from dpnb.errors import MechanismClosed
+from dpnb.errors import MechanismClosed, printable
 from dpnb.interactive.threshold.above_threshold import from_lattice
 from dpnb.interactive.threshold.gaussian_scan import GaussianAboveThreshold
 from dpnb.interactive.threshold.hidden_noise import hidden_noise
@@ -137,6 +138,7 @@ class LocalComparisons:
                     arguments=request,
                     loss=GDP(0),
                     result=result,
+                    words=json.dumps([printable(describe_comparison(plan, result)), *[None] * 5], ensure_ascii=False),
                     cell_id=registry.current_cell(),
                 )
             if hidden.core.n_remaining == 0:

@@ -12,7 +12,7 @@ from plotly.subplots import make_subplots
 from dpnb.notebook.plots.marks import MARK, AxisRange, PlotValues
 from dpnb.notebook.plots.style import HUES, SMALL, TEMPLATE, UNBOUNDED, PlotLayout, describe_value, framed, short
 from dpnb.render.labels import interval_name, intervals_name, rows_of
-from dpnb.render.numbers import format_cost_up, format_mu_up
+from dpnb.render.numbers import format_mu_up
 from dpnb.results.answer import History
 from dpnb.results.table import UNKNOWN
 
@@ -72,9 +72,7 @@ def _traces(history: History, band: PlotValues, inside: list[bool], span: AxisRa
     low = [span.within(end, -math.inf) for end in band.low]
     high = [span.within(end, math.inf) for end in band.high]
     hover = [
-        "<br>".join(
-            [f"<b>observation {at}</b>, cost {format_cost_up(answer.cost)}", label, *([] if there else [UNOBSERVED])]
-        )
+        "<br>".join([f"<b>observation {at}</b>, cost {answer.cost.words}", label, *([] if there else [UNOBSERVED])])
         for at, (answer, label, there) in enumerate(zip(history, band.hover, inside, strict=True), start=1)
     ]
     edge: dict[str, Any] = {"mode": "lines", "line": {"color": hue, "width": 1.5, "dash": "dot"}, "hoverinfo": "skip"}

@@ -15,7 +15,6 @@ from dpnb.accounting.losses import PureGDP
 from dpnb.errors import DpnbError, printable
 from dpnb.ledger import node_of
 from dpnb.render.amounts import limit_words, spent_words
-from dpnb.render.numbers import format_cost_up
 from dpnb.service.acts import audit_page, words_of
 from dpnb.service.opening import OpenTable
 from dpnb.service.plans import HAVE_PLANS
@@ -50,7 +49,8 @@ def table_view(table: OpenTable) -> protocol.CockpitTable:
 def _table_view(table: OpenTable) -> protocol.CockpitTable:
     core, state = table.session._core, table_state(table)
     account = core.account
-    filter_, reserve = account.filter, reserve_gauge(account)
+    filter_ = account.filter
+    reserve = reserve_gauge(filter_)
     return protocol.CockpitTable(
         name=table.name,
         privacy_unit=core.tables.words,
@@ -59,7 +59,7 @@ def _table_view(table: OpenTable) -> protocol.CockpitTable:
         mode=state.mode,
         version=core.version,
         frozen=state.frozen,
-        gauges=[headroom_gauge(account), *([] if reserve is None else [reserve])],
+        gauges=[headroom_gauge(account, filter_), *([] if reserve is None else [reserve])],
         spent=percent_spent(filter_),
         spent_loss=describe_spent(filter_, account.budget) if account.guarantee.has_budget else NO_LIMIT,
         n_rows=state.rows,
@@ -181,7 +181,7 @@ def _running(one: RunningState | None) -> protocol.ExecutedRequest | None:
 def _moments(table: OpenTable) -> list[protocol.Moment]:
     """The share of the budget spent at the times of rows; thinned."""
     account = table.session._core.account
-    points = account.timeline.thinned(MOMENTS)
+    points = account.timeline().thinned(MOMENTS)
     charges = {one.id: one for one in account.ledger.by_id(tuple(point.id for point in points if point.id))}
     first = min((one.time for one in charges.values()), default="")
     moments = []
@@ -192,7 +192,7 @@ def _moments(table: OpenTable) -> list[protocol.Moment]:
             moments.append(protocol.Moment(id=0, time=first, spent=spent, text=NOTHING_YET))
             continue
         actor = "" if charge.origin is None else f"{printable(charge.origin.actor)}: "
-        cost = format_cost_up(charge.loss) if charge.loss else "free"
+        cost = charge.loss.words if charge.loss else "free"
         text = f"{charge.id}. {actor}{printable(words_of(table.session._core.account, charge))} ({cost})"
         moments.append(protocol.Moment(id=charge.id, time=charge.time, spent=spent, text=text))
     return moments

@@ -12,7 +12,6 @@ from dpnb.accounting.losses import PureGDP
 from dpnb.errors import printable
 from dpnb.ledger import ROOT, ChargeSummary, node_of
 from dpnb.ledger.charge import ACT
-from dpnb.render.numbers import format_cost_up
 from dpnb.results.report_parts import Division, DivisionMode, ReportedPart
 
 RESERVED = (
@@ -125,4 +124,4 @@ def _spent(account: Accountant, spent: PureGDP) -> str:
 
 def _words(amount: PureGDP) -> str:
     """An amount, rounded up: a ceiling is a guarantee, and what was charged is a loss."""
-    return format_cost_up(amount) if amount else "nothing"
+    return amount.words if amount else "nothing"

@@ -7,18 +7,15 @@ from fractions import Fraction
 
 from dpnb._core.accountant import participation
 from dpnb._core.accountant.accountant import Accountant
-from dpnb._core.explain import NOTHING_REFUSED, PURE_RULE, RESERVE_RULE, describe_guarantee
+from dpnb._core.explain import NOTHING_REFUSED, describe_guarantee
 from dpnb._core.ledger_metadata import LedgerMetadata
 from dpnb._core.tables import PrivateTables
 from dpnb._plan.privacy_unit import PrivacyUnit
 from dpnb._plan.schema import ColumnType, Schema
-from dpnb.accounting.budget import Budget
 from dpnb.accounting.conversions import epsilon_of_pure_gdp
 from dpnb.accounting.doubles import MARGIN
 from dpnb.accounting.exact import binary_up, decimal_sqrt_up, decimal_up, exact
-from dpnb.accounting.filters import GDPReserveFilter
-from dpnb.accounting.guarantee import FILTERS, PrivacyGuarantee
-from dpnb.accounting.individual import WorstCaseFilter
+from dpnb.accounting.guarantee import PrivacyGuarantee
 from dpnb.errors import printable
 from dpnb.render.numbers import format_percent_down, format_percent_up
 from dpnb.render.schemas import column_words, unit_words
@@ -38,12 +35,9 @@ NEIGHBOURS = (
 def guarantee_of(account: Accountant, metadata: LedgerMetadata) -> Guarantee:
     """What was promised."""
     guarantee, unit = account.guarantee, printable(metadata.tables.words)
-    budget = guarantee.budget
-    epsilon, delta, reserve = None, None, Fraction(0)
-    if isinstance(budget, Budget):
-        epsilon, delta, reserve = budget.epsilon, budget.delta, budget.pure_epsilon
-        if epsilon is None and not budget.loss.mu_squared:  # in pure DP
-            epsilon, delta = reserve, Fraction(0)
+    budget, reserve = guarantee.budget, guarantee.budget.pure_epsilon
+    epsilon = reserve if budget.is_pure else budget.epsilon
+    delta = Fraction(0) if budget.is_pure else None if epsilon is None else budget.delta
     words = describe_guarantee(guarantee, unit)
     if not guarantee.has_budget:
         words = words.replace("None in advance", "There is no guarantee in advance", 1)
@@ -78,16 +72,14 @@ def factor_of(epsilon: Fraction) -> float | None:
 
 def _mu(guarantee: PrivacyGuarantee) -> float | None:
     """Mu of the Gaussian part of a GDP filter, rounded up; None for another filter."""
-    filter_ = guarantee.initial_filter
-    inner = filter_.budget if guarantee.filter_name == "gdp" else None
-    squared = getattr(inner, "mu_squared", None)
+    squared = getattr(guarantee.initial_filter.budget, "mu_squared", None)
     return decimal_sqrt_up(squared) if isinstance(squared, Fraction) and squared else None
 
 
 def _implied(account: Accountant) -> Implied | None:
     """The (epsilon, delta) that a budget in Gaussian differential privacy implies, at the declared delta."""
-    budget, total = account.guarantee.budget, account.delta
-    if not isinstance(budget, Budget) or budget.epsilon is not None or not budget.loss.mu_squared:
+    budget, total = account.guarantee.budget.limit, account.delta
+    if budget is None or budget.epsilon is not None or not budget.loss.mu_squared:
         return None
     # The deltas of discoveries add to that of the conversion.
     epsilon = epsilon_of_pure_gdp(budget.pure_epsilon, budget.loss.mu_squared, total - budget.discovery_delta)
@@ -128,19 +120,12 @@ def filter_of(account: Accountant) -> ReportedFilter:
     if not guarantee.has_budget:
         rule = NOTHING_REFUSED.format(spent)
         return ReportedFilter(guarantee.filter_name, "none", guarantee.filter_guarantee, rule, spent, None, None)
-    label, theorem = FILTERS[guarantee.filter_name]
-    if isinstance(filter_, GDPReserveFilter):
-        theorem = f"{theorem}, and {RESERVE_RULE}"
-        if not filter_.budget.mu_squared:
-            label, theorem = "pure DP", f"Rogers et al. 2016, Theorem 3.3: {PURE_RULE}"
-    if isinstance(filter_, WorstCaseFilter):
-        theorem += ", for each unit (Feldman and Zrnic 2021; Koskela, Tobaben and Honkela 2023)"
     used = decimal_up(1 - exact(filter_.headroom))
     return ReportedFilter(
         name=guarantee.filter_name,
-        label=label,
+        label=filter_.label,
         enforces=guarantee.filter_guarantee,
-        theorem=theorem,
+        theorem=filter_.theorem,
         spent=spent if not account.individual else f"{spent}, for a unit that every query affects in full",
         spent_share=format_percent_up(used) if used else "0%",
         left_share=format_percent_down(filter_.headroom),
@@ -153,7 +138,7 @@ def readings_of(account: Accountant) -> Readings:
     return Readings(
         time_uniform=None if paused is not None else account.odometer.statement(),
         paused=None if paused is None else printable(paused),
-        accumulator=account.comparison.accumulator.statement(),
+        accumulator=account.accumulator.statement(),
         participation=participation.participation_description(account),
     )
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from contextlib import suppress
 from fractions import Fraction
 from typing import get_args
 
@@ -13,14 +12,12 @@ from dpnb._core.accountant.tree import SUB_SESSION, BudgetTree, Launch
 from dpnb._core.core import SessionCore
 from dpnb._core.history import launch_text
 from dpnb._core.history.log import charged_mu, gdp_of
-from dpnb._core.pricing.stored_request import plan_of, request_of
-from dpnb._plan.plan import describe_plan
 from dpnb.accounting.exact import decimal_up
 from dpnb.accounting.losses import Loss
-from dpnb.errors import PlanError, printable
-from dpnb.ledger import ROOT, Charge, parent_launch, refuse_unreadable
-from dpnb.ledger.charge import ABOUT_BUDGET, COMPARISON, LAUNCH, RELEASE, SELECTION
-from dpnb.render.numbers import format_cost_up, format_percent_up
+from dpnb.errors import printable
+from dpnb.ledger import ROOT, Charge, parent_launch
+from dpnb.ledger.charge import ABOUT_BUDGET, COMPARISON, LAUNCH, RELEASE, SELECTION, Words
+from dpnb.render.numbers import format_percent_up
 from dpnb.results.report_parts import ReleaseStatus, ReportedAct, ReportedMechanism, ReportedRelease
 
 REQUESTS = (RELEASE, COMPARISON, SELECTION, LAUNCH)
@@ -29,13 +26,18 @@ FREE = "nothing"
 
 def releases_of(core: SessionCore, charges: list[Charge], *, answers: bool) -> tuple[ReportedRelease, ...]:
     """Every request that was charged, in every part of the budget and every mechanism, oldest first."""
-    charged = (charge for charge in charges if charge.kind in REQUESTS or charge.loss)
-    return tuple(_release(core, charge, answers=answers) for charge in charged)
+    charged = [charge for charge in charges if charge.kind in REQUESTS or charge.loss]
+    words = core.releases.log.words(charge.id for charge in charged)
+    return tuple(
+        _release(core.account, charge, _described(charge, one), answers=answers)
+        for charge, one in zip(charged, words, strict=True)
+    )
 
 
-def _release(core: SessionCore, charge: Charge, *, answers: bool) -> ReportedRelease:
-    account = core.account
-    words, error, answer = _described(core, charge)
+def _release(
+    account: Accountant, charge: Charge, described: tuple[str, str | None, str | None], *, answers: bool
+) -> ReportedRelease:
+    words, error, answer = described
     if not answers:  # the error of a mean or a median, and of whatever is limited to possible values, tells the answer
         error = answer = None
     is_counted = account.tree.path(charge.node, ROOT) is not None
@@ -44,7 +46,7 @@ def _release(core: SessionCore, charge: Charge, *, answers: bool) -> ReportedRel
         row=charge.id,
         time=charge.time,
         kind=charge.kind,
-        query=printable(words),
+        query=words,
         analyst=None if charge.origin is None else printable(charge.origin.actor),
         inside=_inside(account.tree, charge.node),
         paid_by=None if is_counted else _payer(account.tree, charge.node),
@@ -55,29 +57,17 @@ def _release(core: SessionCore, charge: Charge, *, answers: bool) -> ReportedRel
         share=_share(share, account.reserve_fraction(charge)),
         table_version=printable(charge.table_version),
         status=_status(charge),
-        error=None if error is None else printable(error),
-        answer=None if answer is None else printable(answer),
+        error=error,
+        answer=answer,
     )
 
 
-def _described(core: SessionCore, charge: Charge) -> tuple[str, str | None, str | None]:
+def _described(charge: Charge, words: Words) -> tuple[str, str | None, str | None]:
     """The request in words, the error of its answer, and the answer."""
-    if charge.kind != RELEASE:
-        with refuse_unreadable(f"row {charge.id}"):
-            words = launch_text.of(charge)
-            if charge.kind == SELECTION and charge.result is not None:
-                return words, None, launch_text.selected_keys(charge)
-            if charge.kind == COMPARISON:  # whose words end with its answer
-                query, _, answer = words.rpartition(": ")
-                return query, None, answer
-            return words, None, None
-    plan, request = plan_of(charge), request_of(charge)
-    words = describe_plan(plan, request.view)
-    if charge.status == "released":
-        with suppress(PlanError):  # refused by now, or part of a batch that is not answered yet
-            estimates = core.releases.estimates_of(charge, plan, request)
-            return words, estimates.error, estimates.summary.text
-    return words, None, None
+    query, answer, _, _, _, error = words
+    if charge.kind == COMPARISON:  # whose words end with its answer
+        query, _, answer = query.rpartition(": ")
+    return query, error, answer
 
 
 def _status(charge: Charge) -> ReleaseStatus:
@@ -86,7 +76,7 @@ def _status(charge: Charge) -> ReleaseStatus:
 
 
 def _loss(loss: Loss) -> str:
-    return printable(format_cost_up(loss)) if loss else FREE
+    return printable(loss.words) if loss else FREE
 
 
 def _share(share: float, of_reserve: Fraction) -> str | None:

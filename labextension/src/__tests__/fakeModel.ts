@@ -35,6 +35,7 @@ export class FakeModel implements ILedgerModel {
   }
 
   readonly reconnect = vi.fn<() => void>();
+  readonly compare = vi.fn<(session: string, isShown: boolean) => void>();
 
   requestLog(session: string): Promise<ILogEntry[] | null> {
     return Promise.resolve(this.logs.get(session) ?? null);
@@ -54,6 +55,7 @@ export class FakeTools implements ISessionActions {
   readonly exportLog = vi.fn<(session: ISessionSnapshot) => void>();
   readonly goToCell = vi.fn<(cell: string) => void>();
   readonly reconnect = vi.fn<() => void>();
+  readonly compare = vi.fn<(session: string, isShown: boolean) => void>();
   readonly copy = vi.fn<(text: string) => void>();
 
   log(session: string): ILog {

@@ -33,6 +33,8 @@ export class KernelWatch implements IDisposable {
   private _isBusy = false;
   private _busyTimer: number | undefined;
   private readonly _logs = new LogStore(session => this._send({ method: 'request_log', session }));
+  /** Ids of the sessions whose filters and odometers are shown. */
+  private readonly _compared = new Set<string>();
   /** The runs of cells, where the server sends the requests. */
   readonly runs: CellRuns;
   private readonly _attention: Attention;
@@ -74,6 +76,16 @@ export class KernelWatch implements IDisposable {
   /** Let the sessions that are out of date reconnect now; a busy kernel does so when it is idle. */
   reconnect(): void {
     this._send({ method: 'reconnect' });
+  }
+
+  /** Let the kernel send all filters and odometers of a session, or no longer; also after it has restarted. */
+  compare(session: string, isShown: boolean): void {
+    if (isShown) {
+      this._compared.add(session);
+    } else {
+      this._compared.delete(session);
+    }
+    this._send({ method: 'compare', session, is_shown: isShown });
   }
 
   /** The known part of a session's log. */
@@ -218,6 +230,7 @@ export class KernelWatch implements IDisposable {
       this._commId = commId;
       this._attention.announce();
       this.runs.flush();
+      this._compared.forEach(session => this.compare(session, true));
     }
   }
 

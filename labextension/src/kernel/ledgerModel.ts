@@ -76,6 +76,10 @@ export class LedgerModel implements ILedgerModel, IDisposable {
     this._watch?.reconnect();
   }
 
+  compare(sessionId: string, isShown: boolean): void {
+    this._watch?.compare(sessionId, isShown);
+  }
+
   log(sessionId: string): ILog {
     return this._watch?.log(sessionId) ?? { rows: [], isComplete: false, isPending: false };
   }

@@ -40,6 +40,9 @@ export interface ILedgerModel {
   /** Let the sessions of the active kernel that are out of date reconnect now. */
   reconnect(): void;
 
+  /** Let the active kernel send all filters and odometers of a session, or no longer. */
+  compare(sessionId: string, isShown: boolean): void;
+
   /** The known part of the log of a session of the active kernel. */
   log(sessionId: string): ILog;
   /**

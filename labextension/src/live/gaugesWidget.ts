@@ -1,7 +1,7 @@
 import type { RenderProps } from '@anywidget/types';
 
 import { SessionView } from '../panel/sessionView';
-import type { PickerRequest } from '../protocol/messages';
+import type { PanelRequest } from '../protocol/messages';
 import { isSessionSnapshot } from '../protocol/read';
 import { trans } from '../translation';
 
@@ -12,7 +12,11 @@ interface IState {
 
 /** Show the gauges of one session below a cell, and update them until they are removed. */
 export function renderGauges({ model, el }: RenderProps<IState>): () => void {
-  const view = new SessionView(null, () => model.send({ method: 'reconnect' } satisfies PickerRequest));
+  const view = new SessionView(null, {
+    reconnect: (): void => model.send({ method: 'reconnect' } satisfies PanelRequest),
+    compare: (session, isShown): void =>
+      model.send({ method: 'compare', session, is_shown: isShown } satisfies PanelRequest)
+  });
   const update = (): void => {
     const session = model.get('state');
     if (isSessionSnapshot(session)) {

@@ -13,10 +13,11 @@ export class AccountingDetails implements IView<ISessionSnapshot> {
   private readonly _filters = new FiltersView();
   private readonly _odometers = new OdometersView();
   private readonly _timeline = new TimelineView(ODOMETERS_OVER_TIME);
+  private readonly _missing = element('p', 'dpnb-not-compared');
   private readonly _ledger = element('p', 'dpnb-ledger');
 
   constructor() {
-    this.fold.body.append(this._filters.node, this._odometers.node, this._timeline.node, this._ledger);
+    this.fold.body.append(this._missing, this._filters.node, this._odometers.node, this._timeline.node, this._ledger);
   }
 
   get node(): HTMLElement {
@@ -24,6 +25,9 @@ export class AccountingDetails implements IView<ISessionSnapshot> {
   }
 
   update(session: ISessionSnapshot): void {
+    const missing = trans.__('The other filters and odometers are shown as soon as the kernel is idle.');
+    setText(this._missing, session.is_compared ? '' : missing);
+    this._missing.hidden = session.is_compared;
     this._filters.update(session.filters);
     this._odometers.update(session);
     this._timeline.update(session.timeline);

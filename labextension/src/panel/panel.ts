@@ -110,7 +110,7 @@ export class LedgerPanel extends Widget {
   }
 
   private _draw(session: ISessionSnapshot): SessionView {
-    const view = this._views.get(session.id) ?? new SessionView(this._actions, () => this._actions.reconnect());
+    const view = this._views.get(session.id) ?? new SessionView(this._actions, this._actions);
     this._views.set(session.id, view);
     view.update(session);
     return view;

@@ -13,7 +13,7 @@ import { GaugeView } from './gauge';
 import { MechanismsView } from './mechanisms';
 import { NextSteps } from './nextSteps';
 import { NoticeView } from './notice';
-import type { ISessionActions } from './sessionActions';
+import type { ISessionActions, ISessionRequests } from './sessionActions';
 import { trans } from '../translation';
 
 /**
@@ -47,13 +47,18 @@ export class SessionView implements IView<ISessionSnapshot> {
   private readonly _overTime = element('div', '');
   private readonly _log: LogView | null;
   private readonly _details = new AccountingDetails();
+  private _isRequested = false;
+  private _isCompared = false;
 
   /**
    * @param actions The actions of the panel; null below a cell, where the log is not shown.
-   * @param reconnect Requests from the kernel that its sessions reconnect.
+   * @param _kernel What it requests from the kernel.
    */
-  constructor(actions: ISessionActions | null, reconnect: () => void) {
-    this._connection = new ConnectionView(reconnect);
+  constructor(
+    actions: ISessionActions | null,
+    private readonly _kernel: ISessionRequests
+  ) {
+    this._connection = new ConnectionView(() => this._kernel.reconnect());
     this._next = new NextSteps(actions);
     this._log = actions && new LogView(actions);
     this._timelineFold.body.append(this._timeline.node);
@@ -73,6 +78,9 @@ export class SessionView implements IView<ISessionSnapshot> {
       this.node.append(this._log.node);
     }
     this.node.append(this._details.node);
+    for (const fold of [this._details.fold, this._lossFold]) {
+      fold.node.addEventListener('toggle', () => this._compare());
+    }
   }
 
   update(session: ISessionSnapshot): void {
@@ -104,6 +112,21 @@ export class SessionView implements IView<ISessionSnapshot> {
     arrange(this._overTime, [(hasBudget ? this._timelineFold : this._lossFold).node]);
     this._log?.update(session);
     this._details.update(session);
+    // Another page that shows the session no longer compares it.
+    this._isRequested &&= session.is_compared || !this._isCompared;
+    this._isCompared = session.is_compared;
+    this._compare();
+  }
+
+  /** Request what is computed only to be compared, while the reader has it open. */
+  private _compare(): void {
+    const isShown =
+      this._details.fold.node.open || (this._lossFold.node.open && this._lossFold.node.parentNode !== null);
+    const session = this.node.dataset.session;
+    if (session !== undefined && isShown !== this._isRequested) {
+      this._isRequested = isShown;
+      this._kernel.compare(session, isShown);
+    }
   }
 
   /** Unfold what an analyst reads, except what the reader has closed; the accounting details stay folded. */

@@ -8,7 +8,7 @@ export const TARGET = 'dpnb.snapshot';
 /** A part of a session's log. */
 export interface ILogChunk {
   /** Version of the snapshot. */
-  version: 11;
+  version: 12;
   /** As in the snapshot. */
   process_id: string;
   /** Id of the session. */
@@ -31,6 +31,15 @@ export interface IRequestWholeLog {
   method: 'request_log';
   /** Id of the session. */
   session: string;
+}
+
+/** A page shows all filters and odometers of a session, which the next snapshots then contain; or no longer does. */
+export interface IRequestComparison {
+  method: 'compare';
+  /** Id of the session. */
+  session: string;
+  /** Whether they are shown. */
+  is_shown: boolean;
 }
 
 /** A page announces that it shows the kernel, which then follows what other kernels charge; or no longer does. */
@@ -108,7 +117,7 @@ export interface IAskCurator {
 
 export const isLogChunk = (value: unknown): value is ILogChunk =>
   isFields(value) &&
-  oneOf(11)(value.version) &&
+  oneOf(12)(value.version) &&
   isText(value.process_id) &&
   isText(value.session) &&
   isCount(value.start) &&
@@ -116,6 +125,13 @@ export const isLogChunk = (value: unknown): value is ILogChunk =>
   listOf(isLogEntry)(value.rows);
 
 export type PanelRequest =
-  IRequestSnapshot | IRequestWholeLog | IFollowLedgers | ICellScheduled | ICellStarted | ICellEnded | IReconnect;
+  | IRequestSnapshot
+  | IRequestWholeLog
+  | IRequestComparison
+  | IFollowLedgers
+  | ICellScheduled
+  | ICellStarted
+  | ICellEnded
+  | IReconnect;
 
 export type PickerRequest = IRefresh | IReleaseOption | IReleaseCount | IAskCurator | IReconnect;

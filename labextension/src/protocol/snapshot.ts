@@ -4,7 +4,7 @@ import { isBoolean, isCount, isFields, isNumber, isProportion, isText, listOf, o
 import { type IConnectionSnapshot, isConnectionSnapshot } from './connection';
 import { type ITimelineChart, isTimelineChart } from './timeline';
 
-export const VERSION = 11;
+export const VERSION = 12;
 
 export const ODOMETERS_PAUSED = 'odometers-paused';
 
@@ -199,10 +199,14 @@ export interface ISessionSnapshot {
   /** Id of the filter that is enforced; "none" without a budget. */
   filter: string;
   gauges: IGauge[];
+  /** The enforced one; after `RequestComparison`, the others too. Empty without a budget. */
   filters: IFilterReading[];
+  /** The session's own; after `RequestComparison`, the others too, as in the timeline. */
   odometers: IOdometerReading[];
   /** Why the time-uniform odometers pause; null while they do not. */
   odometers_paused: string | null;
+  /** Whether the others are included, or there are none to be computed. */
+  is_compared: boolean;
   /** Which units take part, under individual accounting; null under worst-case accounting. */
   participation: string | null;
   /** In display order, except that open mechanisms come first. */
@@ -234,7 +238,7 @@ export interface ISessionSnapshot {
 /** The state of all sessions of one kernel process. */
 export interface ISnapshot {
   /** Version of the protocol; the browser displays no other. */
-  version: 11;
+  version: 12;
   /** Opaque id; a different value means that the kernel process was replaced. */
   process_id: string;
   /** Increases with every message of one process. */
@@ -352,6 +356,7 @@ export const isSessionSnapshot = (value: unknown): value is ISessionSnapshot =>
   listOf(isFilterReading)(value.filters) &&
   listOf(isOdometerReading)(value.odometers) &&
   orNull(isText)(value.odometers_paused) &&
+  isBoolean(value.is_compared) &&
   orNull(isText)(value.participation) &&
   listOf(isMechanism)(value.mechanisms) &&
   isText(value.spent) &&
@@ -367,7 +372,7 @@ export const isSessionSnapshot = (value: unknown): value is ISessionSnapshot =>
 
 export const isSnapshot = (value: unknown): value is ISnapshot =>
   isFields(value) &&
-  oneOf(11)(value.version) &&
+  oneOf(12)(value.version) &&
   isText(value.process_id) &&
   isCount(value.seq) &&
   isText(value.time) &&

@@ -41,6 +41,25 @@ describe('asking', () => {
     expect(kernel.sent).toEqual([{ method: 'request_snapshot' }, { method: 'reconnect' }]);
   });
 
+  it('asks for the comparison of a session while it is shown, also a kernel that has restarted', async () => {
+    kernel.commId = 'abc';
+    const watched = watch();
+    await settle();
+    const compare = (is_shown: boolean): object => ({ method: 'compare', session: 'a', is_shown });
+    watched.compare('a', true);
+    kernel.sent.length = 0;
+    kernel.statusChanged.emit('restarting');
+    kernel.commId = 'def';
+    kernel.connectionStatusChanged.emit('connected');
+    await settle();
+    expect(kernel.sent).toEqual([compare(true), { method: 'request_snapshot' }]);
+    watched.compare('a', false);
+    kernel.commId = 'ghi';
+    kernel.connectionStatusChanged.emit('connected');
+    await settle();
+    expect(kernel.sent.slice(2)).toEqual([compare(false), { method: 'request_snapshot' }]);
+  });
+
   it('asks again after the connection was lost', async () => {
     kernel.commId = 'abc';
     watch();

@@ -90,6 +90,14 @@ it('stops listening when its output is cleared', () => {
   expect(model.listening).toBe(0);
 });
 
+it('asks its kernel for the comparison when the reader opens the accounting details', async () => {
+  const { model, el } = rendered(sharedSession(0, { is_compared: false }));
+  document.body.append(el);
+  found(el, '.dpnb-accounting > summary').click();
+  const request = { method: 'compare', session: 'rand-hie.dpnb', is_shown: true };
+  await vi.waitFor(() => expect(model.send).toHaveBeenCalledWith(request));
+});
+
 it('asks its kernel to reconnect', () => {
   const { model, el } = rendered(sharedSession(0, { connection: LOST }));
   found(el, '.dpnb-connection-button').click();

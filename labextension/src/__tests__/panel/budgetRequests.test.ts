@@ -4,7 +4,7 @@ import { BudgetRequestsView } from '../../panel/budgetRequests';
 import { SessionView } from '../../panel/sessionView';
 import type { IBudgetRequestEntry } from '../../protocol/snapshot';
 import { sharedSession } from '../fixture';
-import { found, texts } from '../fakeModel';
+import { FakeTools, found, texts } from '../fakeModel';
 
 const { budget_requests: requests } = sharedSession();
 
@@ -44,7 +44,7 @@ describe('BudgetRequestsView', () => {
   });
 
   it('is a named part of the session, and hidden without requests', () => {
-    const view = new SessionView(null, () => undefined);
+    const view = new SessionView(null, new FakeTools());
     view.update(sharedSession());
     const node = found(view.node, '.dpnb-budget-requests');
     expect([node.hidden, node.getAttribute('aria-label')]).toEqual([false, 'Requests for budget']);

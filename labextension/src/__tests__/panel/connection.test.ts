@@ -90,7 +90,7 @@ describe('ConnectionView', () => {
 
 describe('SessionView', () => {
   it('names a session that is out of date so, and dims its figures', () => {
-    const session = new SessionView(null, reconnect);
+    const session = new SessionView(null, { reconnect, compare: vi.fn() });
     session.update(sharedSession(0, { connection: LOST }));
     expect(session.node.getAttribute('aria-label')).toBe('dpnb session rand-hie, out of date');
     expect(session.node.classList.contains('dpnb-mod-out-of-date')).toBe(true);

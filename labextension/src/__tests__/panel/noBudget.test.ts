@@ -11,7 +11,7 @@ import { FakeModel, FakeTools, found, texts } from '../fakeModel';
 const NOTICE = 'NO BUDGET: nothing limits the privacy loss';
 
 function shown(session = sessionWithoutBudget()): HTMLElement {
-  const view = new SessionView(new FakeTools(), () => undefined);
+  const view = new SessionView(new FakeTools(), new FakeTools());
   view.update(session);
   return view.node;
 }

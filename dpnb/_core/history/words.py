@@ -1,0 +1,128 @@
+"""What the log shows of a row of the ledger: the request and its answer in words.
+
+The words of an answer are a function of plan, arguments and released values.  They are stored with the answer, and the
+audit computes them again.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+
+from dpnb._compile import LinearQuery
+from dpnb._core.history import launch_text
+from dpnb._core.pricing.batch_observations import record_of
+from dpnb._core.pricing.estimation import EstimateReader
+from dpnb._core.pricing.pricer import combined
+from dpnb._core.pricing.stored_request import plan_of, request_of
+from dpnb._core.pricing.target import StoredRequest
+from dpnb._core.tables import PrivateTables
+from dpnb._plan.measurements import Discovery
+from dpnb._plan.plan import describe_plan
+from dpnb.copying import NotCopyable
+from dpnb.errors import PlanError, printable
+from dpnb.ledger import Charge, Ledger
+from dpnb.ledger.charge import RELEASE, SELECTION, Words
+from dpnb.results.observations import CombinedObservations, Observation
+
+MAX_KEPT = 10_000
+"""Numbers of an answer whose estimates are kept."""
+
+
+class AnswerReader(NotCopyable):
+    """Reads the answers of recorded rows.
+
+    Parameters
+    ----------
+    tables : PrivateTables
+        The declared tables, whose rows are not read.
+    ledger : Ledger
+        The list of charges.
+    """
+
+    def __init__(self, tables: PrivateTables, ledger: Ledger) -> None:
+        self._tables, self._ledger = tables, ledger
+        self._last: tuple[list[Charge], EstimateReader] | None = None
+
+    def estimates(self, query: LinearQuery, request: StoredRequest, charges: list[Charge]) -> EstimateReader:
+        """The estimates of a query from the rows whose measurements they combine.
+
+        Those of a new answer are kept for the next call: it is read for its words, and then for itself.
+        """
+        known, self._last = self._last, None
+        if known is not None:
+            rows, reader = known
+            if reader.query is query and reader.request == request and _measure_the_same(rows, charges):
+                return reader
+        return self._read(query, request, charges)
+
+    def _read(self, query: LinearQuery, request: StoredRequest, charges: list[Charge]) -> EstimateReader:
+        if isinstance(query.plan.aggregation, Discovery):
+            keys = charges[0].group_keys or ()
+            refinement = CombinedObservations((Observation(charges[0].gdp, charges[0].measurement),), None, len(keys))  # type: ignore[arg-type]
+        else:
+            keys, refinement = query.keys or ((),), combined(self._tables, self._ledger, query, charges)
+        return EstimateReader(query, request, refinement, keys, self._tables.schema(query.plan.source))
+
+    def observations_of(self, charge: Charge) -> list[Charge]:
+        """The rows whose measurements an answer combines."""
+        if charge.observations == (charge.id,):
+            return [charge]
+        rows = self._ledger.by_id(charge.observations)
+        return [charge if row.id == charge.id else row for row in rows]
+
+    def words(self, charge: Charge) -> Words:
+        """A row in words, with its answer if it has one that can be read.
+
+        Raises
+        ------
+        LedgerError
+            If the row is not one that a ledger contains.
+        """
+        with suppress(PlanError):  # the query is refused by now
+            return self._with_answer(charge)
+        return _request(charge), None, None, None, None, None
+
+    def stored_words(self, charge: Charge) -> str | None:
+        """The words that are stored with the answer of a row; None for a row without an answer of its own.
+
+        The tables of a batch are estimated together, once all of them are answered.
+
+        Raises
+        ------
+        PlanError
+            If the query is refused by now.
+        LedgerError
+            If the row is not one that a ledger contains.
+        """
+        if (charge.measurement is None and charge.result is None) or record_of(charge) is not None:
+            return None
+        return json.dumps(self._with_answer(charge), ensure_ascii=False)
+
+    def _with_answer(self, charge: Charge) -> Words:
+        answer = None
+        if charge.kind == RELEASE and charge.status == "released":
+            query, request = self._tables.compile(plan_of(charge)), request_of(charge)
+            charges = self.observations_of(charge)
+            estimates = self.estimates(query, request, charges)
+            if query.numbers <= MAX_KEPT:
+                self._last = charges, estimates
+            if estimates.refinement.observations:  # else a table of its batch is not answered yet
+                return _request(charge), *estimates.summary, estimates.error
+        elif charge.kind == SELECTION and charge.result is not None:
+            answer = printable(launch_text.selected_keys(charge))
+        return _request(charge), answer, None, None, None, None
+
+
+def _measure_the_same(rows: list[Charge], others: list[Charge]) -> bool:
+    return len(rows) == len(others) and all(
+        row.id == other.id and row.measurement is other.measurement is not None
+        for row, other in zip(rows, others, strict=True)
+    )
+
+
+def _request(charge: Charge) -> str:
+    """What was requested, or done; of an above-threshold scan, with the answer."""
+    if charge.kind == RELEASE:
+        return printable(describe_plan(plan_of(charge), request_of(charge).view))
+    return printable(launch_text.of(charge))
