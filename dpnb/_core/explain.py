@@ -81,15 +81,7 @@ def _enforcement(account: Accountant, spent: str) -> str:
 
 
 def describe_guarantee(guarantee: PrivacyGuarantee, unit: str) -> str:
-    """The guarantee in words, with its numbers rounded up.
-
-    Parameters
-    ----------
-    guarantee : PrivacyGuarantee
-        The guarantee.
-    unit : str
-        The privacy unit in words.
-    """
+    """The guarantee in words, with its numbers rounded up; `unit` is the privacy unit in words."""
     budget = guarantee.budget.limit
     if budget is None:
         return (

@@ -92,13 +92,7 @@ def checked_limit(budget: object, odometer_delta: Number | None) -> Budget | NoB
 
 
 def filter_of(limit: Budget | NoBudget, name: str) -> str:
-    """The name of the filter: the given one; without a budget `NO_FILTER`.
-
-    Raises
-    ------
-    InvalidValueError
-        If a filter other than the default is given without a budget.
-    """
+    """The name of the filter: the given one; without a budget `NO_FILTER`, if none but the default was given."""
     if limit.is_limited:
         return name
     if name != "gdp":

@@ -50,20 +50,8 @@ ReleaseOf = Callable[[Plan, AnyView], Callable[..., Answer]]
 class ReleasePipeline(NotCopyable):
     """Releases of one session.
 
-    Parameters
-    ----------
-    pricer : QueryPricer
-        Prices the queries of the session.
-    reader : AnswerReader
-        Reads recorded answers.
-    execution : Execution
-        Charges requests and answers them from rows.
-    notice : str, optional
-        A warning if answers are not real or not private.
-    release_of : callable
-        Returns the `release` method of a query.
-    changed : callable
-        Called when something was charged or answered.
+    `notice` is a warning if answers are not real or not private, `release_of` returns the `release` method of a query,
+    and `changed` is called when something was charged or answered.
     """
 
     def __init__(

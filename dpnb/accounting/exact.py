@@ -91,13 +91,7 @@ def exact(value: Number, *, name: str = "value") -> Fraction:
 
 
 def positive(value: Number, *, name: str = "value") -> Fraction:
-    """The exact number that `value` denotes, which must be greater than zero.
-
-    Raises
-    ------
-    InvalidValueError
-        As :func:`exact`, and for zero or less.
-    """
+    """The exact number that `value` denotes, which must be greater than zero."""
     number = value if type(value) is Fraction else exact(value, name=name)
     if number.numerator <= 0:  # in integers: a comparison of Fractions takes longer
         raise InvalidValueError(f"{name} must be greater than 0, got {shown(value)}; give a positive number")
@@ -105,13 +99,7 @@ def positive(value: Number, *, name: str = "value") -> Fraction:
 
 
 def non_negative(value: Number, *, name: str = "value") -> Fraction:
-    """The exact number that `value` denotes, which must be at least zero.
-
-    Raises
-    ------
-    InvalidValueError
-        As :func:`exact`, and for negative numbers.
-    """
+    """The exact number that `value` denotes, which must be at least zero."""
     number = value if type(value) is Fraction else exact(value, name=name)
     if number.numerator < 0:
         raise InvalidValueError(f"{name} must not be negative, got {shown(value)}; give 0 or more")

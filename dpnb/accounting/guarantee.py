@@ -49,18 +49,10 @@ NO_FILTER = UnboundedFilter.name
 
 @dataclass(frozen=True)
 class PrivacyGuarantee:
-    """How a filter enforces a budget.
+    """How a filter enforces a budget; `initial_filter` is the filter before the first release.
 
-    Parameters
-    ----------
-    filter_name : str
-        One of `FILTERS`, or `NO_FILTER`.
-    budget : Budget or NoBudget
-    initial_filter : filter
-        The filter before the first release.
-    mu0_squared : Fraction
-        mu0 squared of the GDP budget for the same guarantee; of the GDP that it implies, if it is in pure DP; without a
-        budget, of the reference.
+    `mu0_squared` is mu0 squared of the GDP budget for the same guarantee; of the GDP that it implies, if it is in pure
+    DP; without a budget, of the reference.
     """
 
     filter_name: str
@@ -110,16 +102,12 @@ class PrivacyGuarantee:
         return self.initial_filter.recorded_loss(loss, charged)
 
     def charged_gdp(self, loss: Loss, charged: PureGDP | None) -> GDP:
-        """What the filter charged for a row of the ledger, as the loss of Gaussian noise.
+        """What the filter charged for a row of the ledger, as the loss of Gaussian noise; arguments as for
+        `recorded_loss`.
 
         Under a filter that adds mu squared or rho, the squares of these mu add up to the spent budget: a rho is given
         as the mu of Gaussian noise with the same charge, which need not bound the loss.  Under a filter that adds
         epsilons, the mu that the loss implies.
-
-        Parameters
-        ----------
-        loss, charged
-            As for `recorded_loss`.
         """
         if is_gaussian(loss):
             return loss
@@ -130,22 +118,12 @@ class PrivacyGuarantee:
         return convert(loss, GDP) if squared is None else GDP.of(squared, counted.delta)
 
     def remaining(self, state: Filter, share: Fraction = Fraction(1)) -> GDP:
-        """The largest Gaussian release that takes at most a share of the remaining budget, in the filter's scale.
+        """The largest Gaussian release that takes at most a share, in (0, 1], of the remaining budget, in the filter's
+        scale.
 
         For a filter that adds mu squared, the whole remainder is exact and a part of it is rounded down to a mu of few
         digits; for one that counts epsilons, mu is rounded down.  A remainder left by such rounding counts as 0.
-
-        Parameters
-        ----------
-        state : filter
-            The current state of this guarantee's filter.
-        share : Fraction, default 1
-            In (0, 1].
-
-        Raises
-        ------
-        RequestError
-            There is no budget.
+        Without a budget a `RequestError`.
         """
         if not self.budget.is_limited:
             raise RequestError(
@@ -188,10 +166,7 @@ class PrivacyGuarantee:
     def with_parameters(self, stored: Mapping[str, str]) -> PrivacyGuarantee:
         """The same guarantee with the parameters that :meth:`to_json` wrote.
 
-        Raises
-        ------
-        KeyError, ValueError, DpnbError
-            The parameters cannot be read, or were written under another rule.
+        A `KeyError`, `ValueError` or `DpnbError` means that they cannot be read, or were written under another rule.
         """
         if self.shared_delta is not None and stored.get("delta_split") != DELTA_SPLIT:
             raise LedgerError(

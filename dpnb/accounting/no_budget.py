@@ -104,12 +104,8 @@ class NoBudget(Frozen):
 
 
 def budget_from_json(stored: Mapping[str, str]) -> Budget | NoBudget:
-    """The budget, or its absence, that ``to_json`` wrote.
-
-    Raises
-    ------
-    KeyError, ValueError, InvalidValueError
-        `stored` cannot be read.
+    """The budget, or its absence, that ``to_json`` wrote; a `KeyError`, `ValueError` or `InvalidValueError` if
+    unreadable.
     """
     if "limit" not in stored:
         return Budget.from_json(stored)

@@ -43,17 +43,7 @@ _ZERO = Fraction(0)
 
 @dataclass(frozen=True)
 class PartRef:
-    """A part of a partition.
-
-    Parameters
-    ----------
-    partition : int
-        Number of the partition.
-    part : str
-        Key of the part.
-    max_parts_per_unit : int
-        p, the largest number of parts in which one unit can have rows.
-    """
+    """A part of a partition; `max_parts_per_unit` is the largest number p of parts in which one unit can have rows."""
 
     partition: int
     part: str
@@ -62,25 +52,14 @@ class PartRef:
 
 @dataclass(frozen=True)
 class PartSums:
-    """The sum of the losses of each part, for partitions that may be nested in other partitions' parts; frozen.
-
-    Parameters
-    ----------
-    sums : mapping of int to (mapping of str to tuple of Fraction)
-        The sums by partition and part.
-    """
+    """The sum of the losses of each part, for partitions that may be nested in other partitions' parts; frozen."""
 
     sums: Mapping[int, Mapping[str, Parts]] = field(default_factory=dict)
 
     def after(self, path: Sequence[PartRef], loss: Parts) -> tuple[PartSums, Parts]:
         """The sums after an answer in a part, and the loss charged outside the outermost partition.
 
-        Parameters
-        ----------
-        path : sequence of PartRef
-            The part, the part that contains its partition, and so on outwards; empty for an answer outside.
-        loss : tuple of Fraction
-            The loss of the answer.
+        `path` is the part, the part that contains its partition, and so on outwards; empty for an answer outside.
         """
         sums = dict(self.sums)
         for ref in path:

@@ -155,13 +155,7 @@ class Charge:
 
     @property
     def gdp(self) -> GDP:
-        """The loss of a measurement with Gaussian noise.
-
-        Raises
-        ------
-        LedgerError
-            If the row has another kind of loss.
-        """
+        """The loss of a measurement with Gaussian noise; a `LedgerError` for any other kind of loss."""
         if not is_gaussian(self.loss):
             raise LedgerError(f"ledger: row {self.id} must have the loss of Gaussian noise; got {self.loss!r}")
         return self.loss
@@ -393,13 +387,7 @@ def result_hash(chained: str, status: str, result: str | None, words: str | None
 
 
 def words_of(text: str) -> Words:
-    """The words of an answer from its column.
-
-    Raises
-    ------
-    ValueError, MsgspecError
-        If they are not what a ledger contains.
-    """
+    """The words of an answer from its column; a `ValueError` or `MsgspecError` if they are not what a ledger contains."""
     query, answer, *numbers, error = msgspec.convert(json.loads(text), Words)
     shown = (None if one is None else printable(one) for one in (answer, error))
     return printable(query), next(shown), *numbers, next(shown)

@@ -67,14 +67,9 @@ class HasCore(Protocol):
 
 
 def snapshot(session: HasCore, *, compared: bool = False) -> protocol.SessionSnapshot:
-    """The state of a session, a sub-session or a part.
+    """The state of a session, a sub-session or a part; if its ledger cannot be read, see `unreadable_snapshot`.
 
     If `compared`, with the filters and odometers that are computed for comparison alone.
-
-    Raises
-    ------
-    DpnbError
-        If the ledger cannot be read; see `unreadable_snapshot`.
     """
     with session._core.account.ledger.one_moment():
         return _snapshot(session, compared=compared)

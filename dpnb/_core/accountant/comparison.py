@@ -106,12 +106,7 @@ class FilterState:
     def stepped(self, loss: Loss, path: Sequence[PartRef]) -> tuple[FilterState, Loss]:
         """The state after a loss, and the cost that the filter counted.
 
-        Raises
-        ------
-        BudgetExceeded
-            If the filter refuses the loss.
-        ConversionError
-            If the filter cannot count the loss, or not in parts.
+        A `BudgetExceeded` is the filter's refusal, a `ConversionError` that it cannot count the loss, or not in parts.
         """
         parts, cost = partition_cost(self.filter, self.parts, path, loss)
         return replace(self, filter=self.filter.step(cost), parts=parts), cost
@@ -147,24 +142,11 @@ class FilterComparison:
 
     They are one value, so that an interrupt never leaves one of them a charge ahead of another.
 
-    Parameters
-    ----------
-    enforced : str
-        Name of the session's filter.
-    states : mapping of str to FilterState
-        The filters by their names in `FILTERS`, the enforced one first.  A filter that cannot enforce this budget is
-        absent.
-    odometers : mapping of str to Odometer
-        The odometers by name.  Their parameters follow from the guarantee, so they were fixed before the first answer.
-        An odometer is absent after the first loss that its theorem does not cover.
-    last_loss : Loss or None
-        The last loss that is not zero.
-    last_id : int
-        Id of the last row.
-    gdp_parts, zcdp_parts : PartSums
-        What the parts of partitions were charged, for the odometers: in GDP, and in zCDP.
-    converted : GDP
-        The sum of the losses, each converted to GDP, of those for which a theorem allows it.
+    `states` has the filters by their names in `FILTERS`, the enforced one first; a filter that cannot enforce this
+    budget is absent.  The parameters of the odometers follow from the guarantee, so they were fixed before the first
+    answer; an odometer is absent after the first loss that its theorem does not cover.  `last_loss` is the last one
+    that is not zero.  `gdp_parts` and `zcdp_parts` are what the parts of partitions were charged, for the odometers.
+    `converted` is the sum of the losses, each converted to GDP, of those for which a theorem allows it.
     """
 
     enforced: str
@@ -225,12 +207,8 @@ class FilterComparison:
     ) -> tuple[FilterComparison, Loss]:
         """The state after the next row, and its cost for the enforced filter.
 
-        `charged` is what a GDP filter was charged, if the row says so.
-
-        Raises
-        ------
-        BudgetExceeded, ConversionError
-            If the enforced filter refuses the row, or cannot count it: nothing that dpnb has charged.
+        `charged` is what a GDP filter was charged, if the row says so.  A `BudgetExceeded` or `ConversionError` means
+        that the enforced filter refuses the row, or cannot count it: nothing that dpnb has charged.
         """
         before = self.own.filter
         own, cost = self.own.stepped(self.own.guarantee.recorded_loss(loss, charged), path)

@@ -38,16 +38,7 @@ def charge_text(account: Accountant, loss: Loss, counted: Loss | None, share: fl
 
 
 def charged_words(guarantee: PrivacyGuarantee, loss: Loss, counted: Loss | None) -> str:
-    """What was charged for a loss, for example ``mu 0.1576 for epsilon 0.15``.
-
-    Parameters
-    ----------
-    guarantee : PrivacyGuarantee
-        The guarantee whose filter was charged.
-    loss : Loss
-    counted : Loss or None
-        What the filter was charged, if that is not the loss.
-    """
+    """What was charged for a loss, for example ``mu 0.1576 for epsilon 0.15``; `counted` None is the loss itself."""
     charged = _charged(counted, loss, guarantee)
     if charged is None:
         return loss.words

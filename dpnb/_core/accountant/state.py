@@ -16,19 +16,10 @@ from dpnb.accounting.partition_cost import PartSums
 class AccountantState:
     """Filter and odometer after some rows, with what individual accounting records of these rows.
 
-    They are one value, so that an interrupt never leaves one of them a charge ahead of the other.  `odometer` is None
-    once a mechanism was launched whose loss no time-uniform odometer can count.  `parts` and `odometer_parts` are what
-    the parts of partitions were charged, in the filter's kind of loss and in the odometer's.
+    They are one value, so that an interrupt never leaves one of them a charge ahead of the other.
 
-    Parameters
-    ----------
-    counted : FilterComparison
-        The filter and the odometer.
-    first_exclusion : int or None
-        Under individual accounting, the first row that may have excluded a unit; None while every unit certainly took
-        part in all rows.
-    by_version : mapping of str to Fraction
-        Under individual accounting, the worst-case cost of each version of the table, as mu squared.
+    Under individual accounting, `first_exclusion` is the first row that may have excluded a unit (None while every unit
+    certainly took part in all rows), and `by_version` the worst-case cost of each version of the table, as mu squared.
     """
 
     counted: FilterComparison

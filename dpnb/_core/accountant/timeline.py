@@ -35,16 +35,8 @@ class Timeline:
     """Filters and odometers over the rows of a ledger, with points in the order of the rows.
 
     The number of points does not grow with the number of rows: those whose index is a multiple of a power of two, the
-    last one, and between two of these the first one at which the odometers paused.
-
-    Parameters
-    ----------
-    start : FilterComparison
-        The filters and odometers before the first row.
-    tree : BudgetTree
-        The launches of the ledger.
-    root : str
-        The node whose losses are counted, including those that reach it through partitions.
+    last one, and between two of these the first one at which the odometers paused.  Counted are the losses of the node
+    `root`, including those that reach it through partitions.
     """
 
     def __init__(self, start: FilterComparison, tree: BudgetTree, root: str) -> None:

@@ -53,18 +53,7 @@ INTERRUPTED = (
 class LocalReleases(NotCopyable):
     """Charges releases and answers them from rows of this process.
 
-    Parameters
-    ----------
-    pricer : QueryPricer
-        Prices the queries of the session.
-    reader : AnswerReader
-        Makes the words of answers.
-    source : NoiseSource
-        Source of the noise.
-    changed : callable
-        Called when a charge could not be answered.
-    individuals : IndividualAccounting, optional
-        What each unit has paid, under individual accounting.
+    `changed` is called when a charge could not be answered.
     """
 
     def __init__(

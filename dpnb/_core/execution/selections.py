@@ -36,16 +36,7 @@ from dpnb.progress import Stage, at
 class LocalSelections(NotCopyable):
     """Charges selections and answers them from rows of this process.
 
-    Parameters
-    ----------
-    pricer : QueryPricer
-        Of the session.
-    reader : AnswerReader
-        Makes the words of answers.
-    source : NoiseSource
-        Source of the random bits.
-    changed : callable
-        Called when a charge could not be answered.
+    `changed` is called when a charge could not be answered.
     """
 
     def __init__(

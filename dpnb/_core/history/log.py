@@ -143,12 +143,7 @@ def gdp_of(loss: Loss) -> GDP | None:
 class RequestLog:
     """Every request of one ledger, and the refusals of this process.
 
-    Parameters
-    ----------
-    account : Accountant
-        The accountant of the session.
-    words : callable
-        Returns the words of a row that does not store them.
+    `words` returns the words of a row that does not store them.
     """
 
     def __init__(self, account: Accountant, words: Callable[[Charge], Words]) -> None:

@@ -30,15 +30,7 @@ MAX_KEPT = 10_000
 
 
 class AnswerReader(NotCopyable):
-    """Reads the answers of recorded rows.
-
-    Parameters
-    ----------
-    tables : PrivateTables
-        The declared tables, whose rows are not read.
-    ledger : Ledger
-        The list of charges.
-    """
+    """Reads the answers of recorded rows; the rows of the tables are not read."""
 
     def __init__(self, tables: PrivateTables, ledger: Ledger) -> None:
         self._tables, self._ledger = tables, ledger
@@ -72,13 +64,7 @@ class AnswerReader(NotCopyable):
         return [charge if row.id == charge.id else row for row in rows]
 
     def words(self, charge: Charge) -> Words:
-        """A row in words, with its answer if it has one that can be read.
-
-        Raises
-        ------
-        LedgerError
-            If the row is not one that a ledger contains.
-        """
+        """A row in words, with its answer if it has one that can be read."""
         with suppress(PlanError):  # the query is refused by now
             return self._with_answer(charge)
         return _request(charge), None, None, None, None, None
@@ -86,14 +72,8 @@ class AnswerReader(NotCopyable):
     def stored_words(self, charge: Charge) -> str | None:
         """The words that are stored with the answer of a row; None for a row without an answer of its own.
 
-        The tables of a batch are estimated together, once all of them are answered.
-
-        Raises
-        ------
-        PlanError
-            If the query is refused by now.
-        LedgerError
-            If the row is not one that a ledger contains.
+        The tables of a batch are estimated together, once all of them are answered.  Raises `PlanError` if the query is
+        refused by now.
         """
         if (charge.measurement is None and charge.result is None) or record_of(charge) is not None:
             return None

@@ -40,21 +40,7 @@ class AnswerSummary(NamedTuple):
 
 @dataclass(frozen=True)
 class EstimateReader:
-    """The estimates that a request reads from the observations of its query.
-
-    Parameters
-    ----------
-    query : LinearQuery
-        The query.
-    request : StoredRequest
-        The arguments of the request.
-    refinement : CombinedObservations
-        The observations.
-    keys : tuple of tuple
-        Group keys of the cells.
-    schema : dict
-        The columns of the table.
-    """
+    """The estimates that a request reads from the observations of its query."""
 
     query: LinearQuery
     request: StoredRequest

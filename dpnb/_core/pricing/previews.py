@@ -40,18 +40,8 @@ def preview(pricer: QueryPricer, plan: Plan, view: AnyView, target: Target, noti
 def previews(
     pricer: QueryPricer, plan: Plan, view: AnyView, targets: Iterable[Target], notice: str | None
 ) -> list[Preview]:
-    """The previews of releases of one query, each alone after the ledger as it is now.
-
-    Parameters
-    ----------
-    pricer : QueryPricer
-        Prices the query.
-    plan, view
-        The query.
-    targets : iterable of Target
-        The targets, all of them about the same groups.
-    notice : str or None
-        A warning if answers are not real or not private.
+    """The previews of releases of one query, each alone after the ledger as it is now; all targets are about the same
+    groups.
     """
     ledger, found, known = pricer.account.ledger, [], None
     with ledger.lock.checked(), ledger.one_moment():

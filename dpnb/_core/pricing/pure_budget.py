@@ -8,13 +8,7 @@ from dpnb.errors import BudgetExceeded
 
 
 def refuse_in_pure_dp(budget: Budget | NoBudget, description: str) -> None:
-    """Refuse Gaussian noise under a budget in pure DP, whatever is left of it.
-
-    Raises
-    ------
-    BudgetExceeded
-        If the budget is in pure DP.
-    """
+    """Refuse Gaussian noise under a budget in pure DP, whatever is left of it."""
     if budget.is_pure:
         raise BudgetExceeded(
             f"{description}: has Gaussian noise, and the budget is in pure DP; use session.above_threshold(...), or "
