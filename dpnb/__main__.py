@@ -6,7 +6,8 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 
-from dpnb.curator.audit import audit, audit_text
+from dpnb.curator.audit import audit
+from dpnb.curator.audit_scopes import audit_text
 from dpnb.curator.check import check
 from dpnb.curator.check_text import check_text
 from dpnb.curator.draft import draft

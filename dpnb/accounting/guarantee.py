@@ -102,12 +102,11 @@ class PrivacyGuarantee:
         return self.initial_filter.recorded_loss(loss, charged)
 
     def charged_gdp(self, loss: Loss, charged: PureGDP | None) -> GDP:
-        """What the filter charged for a row of the ledger, as the loss of Gaussian noise; arguments as for
-        `recorded_loss`.
+        """What the filter charged for a row of the ledger, as the loss of Gaussian noise.
 
-        Under a filter that adds mu squared or rho, the squares of these mu add up to the spent budget: a rho is given
-        as the mu of Gaussian noise with the same charge, which need not bound the loss.  Under a filter that adds
-        epsilons, the mu that the loss implies.
+        The arguments are those of `recorded_loss`. Under a filter that adds mu squared or rho, the squares of these mu
+        add up to the spent budget: a rho is given as the mu of Gaussian noise with the same charge, which need not
+        bound the loss. Under a filter that adds epsilons, the mu that the loss implies.
         """
         if is_gaussian(loss):
             return loss
@@ -118,12 +117,11 @@ class PrivacyGuarantee:
         return convert(loss, GDP) if squared is None else GDP.of(squared, counted.delta)
 
     def remaining(self, state: Filter, share: Fraction = Fraction(1)) -> GDP:
-        """The largest Gaussian release that takes at most a share, in (0, 1], of the remaining budget, in the filter's
-        scale.
+        """The largest Gaussian release that takes at most a share of the remaining budget, in the filter's scale.
 
-        For a filter that adds mu squared, the whole remainder is exact and a part of it is rounded down to a mu of few
-        digits; for one that counts epsilons, mu is rounded down.  A remainder left by such rounding counts as 0.
-        Without a budget a `RequestError`.
+        The share is in (0, 1]. For a filter that adds mu squared, the whole remainder is exact and a part of it is
+        rounded down to a mu of few digits; for one that counts epsilons, mu is rounded down. A remainder left by such
+        rounding counts as 0. Without a budget a `RequestError`.
         """
         if not self.budget.is_limited:
             raise RequestError(

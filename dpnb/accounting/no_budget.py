@@ -104,8 +104,9 @@ class NoBudget(Frozen):
 
 
 def budget_from_json(stored: Mapping[str, str]) -> Budget | NoBudget:
-    """The budget, or its absence, that ``to_json`` wrote; a `KeyError`, `ValueError` or `InvalidValueError` if
-    unreadable.
+    """The budget, or its absence, that ``to_json`` wrote.
+
+    Raises `KeyError`, `ValueError` or `InvalidValueError` if it cannot be read.
     """
     if "limit" not in stored:
         return Budget.from_json(stored)

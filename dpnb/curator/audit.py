@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from dpnb._core.accountant import grant as grants
@@ -29,7 +29,7 @@ from dpnb.accounting.losses import PureGDP
 from dpnb.accounting.losses.amounts import as_amount
 from dpnb.accounting.partition_cost import PartRef
 from dpnb.copying import NotCopyable
-from dpnb.curator.audit_scopes import AuditScope, guarantee_of
+from dpnb.curator.audit_scopes import Audit, AuditedSum, AuditScope, guarantee_of
 from dpnb.errors import DpnbError, PlanError
 from dpnb.ledger import ROOT, Charge, ChargeSummary, Ledger, node_of, parent_launch
 from dpnb.ledger.charge import ACT, BUDGET_REQUEST, CLOSE, GRANT, LAUNCH, QUERIES, TABLE_FILES
@@ -37,34 +37,6 @@ from dpnb.ledger.row_times import RowTimes
 
 MAX_PROBLEMS = 100
 """Problems that a report lists."""
-
-
-@dataclass(frozen=True)
-class AuditedSum:
-    """What was charged to the table, a project or an analyst."""
-
-    name: str  # whose charges they are, in words
-    spent: PureGDP | None  # None if the filter does not add mu squared
-    limit: PureGDP | None  # the budget, ceiling or cap that holds now; None for none
-    requests: int  # number of rows
-
-
-@dataclass(frozen=True)
-class Audit:
-    """The result of an audit."""
-
-    ledger: str  # path
-    rows: int  # number of rows
-    head: str  # hash of the last row
-    mode: str | None  # how the budget is divided: ``reserved`` or ``pooled``; None if it is not
-    sums: tuple[AuditedSum, ...]  # the table's, and that of each part of its budget
-    problems: tuple[str, ...]  # what is wrong; empty if nothing is
-    notes: tuple[str, ...]  # what could not be audited
-
-    @property
-    def is_fine(self) -> bool:
-        """Whether nothing is wrong."""
-        return not self.problems
 
 
 def audit(path: str) -> Audit:
@@ -397,21 +369,3 @@ def _are_same(stored: str | None, computed: str | None) -> bool:
         else one == other
         for one, other in pairs
     )
-
-
-def audit_text(result: Audit) -> str:
-    """The audit as the command prints it."""
-    divided = "not divided" if result.mode is None else f"divided, in {result.mode} mode"
-    lines = [
-        f"Ledger {result.ledger}: {result.rows} row{'s' if result.rows != 1 else ''}, the chain of hashes is intact; "
-        f"head {result.head}",
-        f"Budget: {divided}",
-    ]
-    for one in result.sums:
-        limit = "" if one.limit is None else f" of at most {one.limit.format(up=True)}"
-        requests = f"{one.requests} request{'s' if one.requests != 1 else ''}"
-        spent = "" if one.spent is None else f"{one.spent.format(up=True)}{limit}, in "
-        lines.append(f"  {one.name}: {spent}{requests}")
-    lines += [f"Note: {note}" for note in result.notes]
-    lines += [f"Problem: {problem}" for problem in result.problems] or ["No problem found."]
-    return "\n".join(lines)

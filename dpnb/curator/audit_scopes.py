@@ -1,8 +1,9 @@
-"""What an audit adds up: the charges of the table, of each part of its budget, and of each sub-session."""
+"""The result of an audit, and what it adds up: for the table, each part of its budget and each sub-session."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from fractions import Fraction
 
 from dpnb._core.accountant.limit import NOTHING, left_of
@@ -20,6 +21,34 @@ ROUNDING = 1 + Fraction(1, 2**40)
 """What a launch is charged is rounded up, relatively by less than this."""
 
 COMPONENTS = ("mu squared", "delta", "epsilon in pure DP")
+
+
+@dataclass(frozen=True)
+class AuditedSum:
+    """What was charged to the table, a project or an analyst."""
+
+    name: str  # whose charges they are, in words
+    spent: PureGDP | None  # None if the filter does not add mu squared
+    limit: PureGDP | None  # the budget, ceiling or cap that holds now; None for none
+    requests: int  # number of rows
+
+
+@dataclass(frozen=True)
+class Audit:
+    """The result of an audit."""
+
+    ledger: str  # path
+    rows: int  # number of rows
+    head: str  # hash of the last row
+    mode: str | None  # how the budget is divided: ``reserved`` or ``pooled``; None if it is not
+    sums: tuple[AuditedSum, ...]  # the table's, and that of each part of its budget
+    problems: tuple[str, ...]  # what is wrong; empty if nothing is
+    notes: tuple[str, ...]  # what could not be audited
+
+    @property
+    def is_fine(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.problems
 
 
 class AuditScope:
@@ -84,3 +113,21 @@ def guarantee_of(launch: Launch) -> PrivacyGuarantee:
     resolved = launch.details["resolved"]
     guarantee = make_guarantee(str(resolved["filter"]), Budget.from_json(resolved["budget"]))
     return stored_parameters(resolved["parameters"], guarantee)[0]
+
+
+def audit_text(result: Audit) -> str:
+    """The audit as the command prints it."""
+    divided = "not divided" if result.mode is None else f"divided, in {result.mode} mode"
+    lines = [
+        f"Ledger {result.ledger}: {result.rows} row{'s' if result.rows != 1 else ''}, the chain of hashes is intact; "
+        f"head {result.head}",
+        f"Budget: {divided}",
+    ]
+    for one in result.sums:
+        limit = "" if one.limit is None else f" of at most {one.limit.format(up=True)}"
+        requests = f"{one.requests} request{'s' if one.requests != 1 else ''}"
+        spent = "" if one.spent is None else f"{one.spent.format(up=True)}{limit}, in "
+        lines.append(f"  {one.name}: {spent}{requests}")
+    lines += [f"Note: {note}" for note in result.notes]
+    lines += [f"Problem: {problem}" for problem in result.problems] or ["No problem found."]
+    return "\n".join(lines)

@@ -387,7 +387,7 @@ def result_hash(chained: str, status: str, result: str | None, words: str | None
 
 
 def words_of(text: str) -> Words:
-    """The words of an answer from its column; a `ValueError` or `MsgspecError` if they are not what a ledger contains."""
+    """The words of an answer from its column; raises `ValueError` or `MsgspecError` if a ledger has no such words."""
     query, answer, *numbers, error = msgspec.convert(json.loads(text), Words)
     shown = (None if one is None else printable(one) for one in (answer, error))
     return printable(query), next(shown), *numbers, next(shown)

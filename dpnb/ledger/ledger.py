@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,7 @@ from dpnb.ledger.connection import MEMORY
 from dpnb.ledger.node import ROOT
 from dpnb.ledger.origin import RequestOrigin, current_origin, refuse_beyond_room
 from dpnb.ledger.queries import ALL_COLUMNS, LedgerQueries
-from dpnb.ledger.row_times import RowTimes
+from dpnb.ledger.row_times import RowTimes, time_of_row
 from dpnb.ledger.sqlite_file import SqliteFile
 from dpnb.mechanisms.measurement import Measurement
 from dpnb.threads import end_if_asked
@@ -155,7 +154,7 @@ class Ledger(LedgerQueries, NotCopyable):
         with self.lock.checked():
             if self._is_writing and self._time is not None:
                 return self._time
-            time = _time_of_row()
+            time = time_of_row()
             self._time = time if self._is_writing else None
             return time
 
@@ -388,14 +387,3 @@ class Ledger(LedgerQueries, NotCopyable):
         if self.lock.is_own_process:  # a fork must not close it
             with self.lock.checked():
                 self._file.close()
-
-
-def _time_of_row() -> str:
-    """The time of a new row.
-
-    Of a request to a service, when it was received: the time of the charge would tell an analyst, to the millisecond,
-    when the requests before it ended, and how long that takes depends on rows.
-    """
-    origin = current_origin()
-    received = None if origin is None else origin.received
-    return (received or datetime.now(UTC)).isoformat(timespec="milliseconds").replace("+00:00", "Z")

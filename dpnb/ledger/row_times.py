@@ -7,8 +7,11 @@ row of somebody else would show it.  So such a part has times of its own.
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from dpnb.ledger.charge import GRANT, LAUNCH, ChargeSummary
 from dpnb.ledger.node import ROOT, UNCOUNTED, node_of, parent_launch
+from dpnb.ledger.origin import current_origin
 
 
 class RowTimes:
@@ -38,3 +41,14 @@ class RowTimes:
         for one in {scope, ROOT}:
             self._latest[one] = max(time, self.latest(one))
         self.last_id = charge.id
+
+
+def time_of_row() -> str:
+    """The time of a new row.
+
+    Of a request to a service, when it was received: the time of the charge would tell an analyst, to the millisecond,
+    when the requests before it ended, and how long that takes depends on rows.
+    """
+    origin = current_origin()
+    received = None if origin is None else origin.received
+    return (received or datetime.now(UTC)).isoformat(timespec="milliseconds").replace("+00:00", "Z")

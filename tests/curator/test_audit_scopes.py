@@ -15,7 +15,8 @@ import dpnb
 from dpnb._core.accountant.grant import Grant
 from dpnb._core.accountant.granting import grant, move_cap, revoke, share_of, whole_of
 from dpnb.accounting.losses import GDP, Loss, PureDP, PureGDP
-from dpnb.curator.audit import Audit, audit, audit_text
+from dpnb.curator.audit import audit
+from dpnb.curator.audit_scopes import Audit, audit_text
 from dpnb.ledger import Ledger, RequestOrigin, node_of, requested_by
 from dpnb.ledger.charge import GRANT, LAUNCH, RELEASE
 from dpnb.session.base import BaseSession

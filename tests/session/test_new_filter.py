@@ -16,7 +16,8 @@ from dpnb.accounting import GDP, ZCDP, GDPFilter, ZCDPFilter
 from dpnb.accounting.conversions import rho_from_epsilon
 from dpnb.accounting.exact import decimal_up, display_up
 from dpnb.accounting.filters import FILTERS, Filter
-from dpnb.curator.audit import audit, audit_text
+from dpnb.curator.audit import audit
+from dpnb.curator.audit_scopes import audit_text
 from dpnb.errors import BudgetExceeded, InvalidValueError, RequestError
 from dpnb.session.snapshot import snapshot
 

@@ -9,26 +9,22 @@ from fractions import Fraction
 
 from dpnb._core.accountant.comparison import ChargeBatch, FilterComparison, partition_cost
 from dpnb._core.accountant.grant import Grant
-from dpnb._core.accountant.limit import Limit, left_of
+from dpnb._core.accountant.limit import Limit, binding_limit, limit_of, within_limits
 from dpnb._core.accountant.parameters import computed_parameters, parameters_of, stored_parameters
 from dpnb._core.accountant.state import AccountantState
 from dpnb._core.accountant.timeline import Timeline
-from dpnb._core.accountant.tree import BudgetTree, Launch
+from dpnb._core.accountant.tree import BudgetTree, Launch, paused_by
 from dpnb._plan.schema import Key
 from dpnb.accounting.budget import Budget
 from dpnb.accounting.exact import decimal_sqrt_down
 from dpnb.accounting.filters import Filter
 from dpnb.accounting.guarantee import PrivacyGuarantee, make_guarantee
 from dpnb.accounting.losses import GDP, Loss
-from dpnb.accounting.losses.amounts import as_amount
 from dpnb.accounting.no_budget import NoBudget
 from dpnb.accounting.odometers import MixtureOdometer, Odometer
 from dpnb.accounting.partition_cost import PartRef
 from dpnb.errors import BudgetExceeded
 from dpnb.ledger import ROOT, Charge, ChargeSummary, Ledger, node_of, refuse_unreadable
-
-MAX_NAMED = 3
-"""Number of open mechanisms that are named before "and more"."""
 
 
 class Accountant:
@@ -59,7 +55,7 @@ class Accountant:
         self.initial_odometer, self._public_size = odometer, public_size
         self._cost_fractions: dict[int, float] = {}
         self._worst_cases: dict[int, Fraction] = {}  # under individual accounting, as mu squared
-        self._state = AccountantState(FilterComparison.of_session(guarantee, odometer))
+        self._state = AccountantState(FilterComparison.initial(guarantee, odometer, everything=False))
         self._timelines: dict[bool, Timeline] = {}
         self.sync()
 
@@ -104,15 +100,8 @@ class Accountant:
             guarantee, odometer, size = stored_parameters(grant.parameters, guarantee)
             limits = (Limit(self.ledger, self.tree, guarantee, node, node, words="your cap"),)
             return Accountant(self.ledger, self.tree, node, guarantee, odometer, size, limits=limits, whole=self)
-        return Accountant(
-            self.ledger,
-            self.tree,
-            ROOT,
-            self.guarantee,
-            self.initial_odometer,
-            self._public_size,
-            limits=self._limits_of(grant),
-        )
+        limits, size = self._limits_of(grant), self._public_size
+        return Accountant(self.ledger, self.tree, ROOT, self.guarantee, self.initial_odometer, size, limits=limits)
 
     def _limits_of(self, grant: Grant) -> tuple[Limit, ...]:
         """The caps of an analyst in pooled mode: their own, and that of their project."""
@@ -121,17 +110,7 @@ class Accountant:
 
     def limit_of(self, grant: Grant, words: str = "the cap") -> Limit:
         """The cap of a part of this budget, with what was charged to the part."""
-        node = node_of(grant.id)
-        if grant.mode == "reserved":
-            return Limit(self.ledger, self.tree, self.guarantee, node, node, words=words)
-
-        def is_of_part(charge: ChargeSummary) -> bool:
-            if charge.origin is None or grant.level == "analyst":
-                return charge.origin is not None and charge.origin.actor == grant.name
-            member = self.tree.grant_named("analyst", charge.origin.actor)
-            return member is not None and member.node == node
-
-        return Limit(self.ledger, self.tree, self.guarantee, ROOT, node, is_of_part, words)
+        return limit_of(self.ledger, self.tree, self.guarantee, grant, words)
 
     def for_sub_session(self, launch: Launch) -> Accountant:
         """The accountant of a sub-session that was launched in this ledger."""
@@ -145,9 +124,8 @@ class Accountant:
         """The accountant of a part of a partition that was launched here."""
         node = node_of(launch.id, key)
         (part, *_) = self.tree.path(node, self.root_node) or ()
-        return Accountant(
-            self.ledger, self.tree, node, self.guarantee, self.initial_odometer, self._public_size, self, part
-        )
+        own, odometer, size = self.guarantee, self.initial_odometer, self._public_size
+        return Accountant(self.ledger, self.tree, node, own, odometer, size, self, part)
 
     @property
     def public_size(self) -> int | None:
@@ -169,7 +147,7 @@ class Accountant:
         with self.ledger.lock.checked():
             own = self.sync().filter
             if self._parent is None:
-                return self._within_limits(own)
+                return within_limits(own, self._limits)
             if self._part is None or own.partition_obstacle is not None or not self.guarantee.has_budget:
                 return own
             outer = self._parent.filter
@@ -179,24 +157,6 @@ class Accountant:
                 budget = own.spent.with_parts(free) + budget
             return own.with_budget(budget).step(own.spent)
 
-    def _within_limits(self, own: Filter) -> Filter:
-        """The filter or cap that leaves the least mu squared, with the least that is left of every component."""
-        if not own.records_charge:
-            return own
-        for limit in self._limits:
-            capped = limit.filter
-            if capped is not None:
-                binding, spent = own, as_amount(own.spent)
-                left = [left_of(own.budget, spent), left_of(capped.budget, capped.spent)]
-                least = [min(pair) for pair in zip(left[0].parts, left[1].parts, strict=True)]
-                if left[1].mu_squared < left[0].mu_squared:
-                    spent = as_amount(capped.spent)
-                n = len(binding.budget.parts)  # a filter without a reserve has no epsilon
-                total = [part + rest for part, rest in zip(spent.parts, least, strict=True)]
-                budget = binding.budget.with_parts(tuple(total[:n]))
-                own = binding.with_budget(budget).step(binding.spent.with_parts(spent.parts[:n]))
-        return own
-
     @property
     def limits(self) -> tuple[Limit, ...]:
         """The caps within the budget that are set now."""
@@ -205,15 +165,8 @@ class Accountant:
     @property
     def binding_limit(self) -> Limit | None:
         """The cap that leaves less mu squared than the budget and the other caps; None if the budget leaves least."""
-        limits, own = self.limits, self.root.sync().filter
-        if not limits or not own.records_charge:
-            return None
-        least, binding = left_of(own.budget, own.spent).mu_squared, None
-        for limit in limits:
-            capped = limit.filter
-            if capped is not None and (left := left_of(capped.budget, capped.spent).mu_squared) < least:
-                least, binding = left, limit
-        return binding
+        limits = self.limits
+        return binding_limit(self.root.sync().filter, limits) if limits else None
 
     @property
     def whole(self) -> Accountant | None:
@@ -256,13 +209,7 @@ class Accountant:
         """
         launches = self.tree.open_launches(self.root_node)
         if launches:
-            names = ", ".join(repr(launch.name) for launch in launches[:MAX_NAMED])
-            more = f" and {len(launches) - MAX_NAMED} more" if len(launches) > MAX_NAMED else ""
-            verb, it = ("is", "it") if len(launches) == 1 else ("are", "them")
-            return (
-                f"The time-uniform odometers pause while {names}{more} {verb} open: they are proved for mechanisms "
-                f"that run one after another, and interactive ones may be interleaved. Close {it} to read them again."
-            )
+            return paused_by(launches)
         if self.sync().odometer is None:
             return (
                 "The time-uniform odometers stopped at the first sub-session whose budget is in a kind of loss that "
@@ -286,12 +233,8 @@ class Accountant:
         """
         with self.ledger.lock.checked():
             if compared not in self._timelines:
-                own, odometer = self.guarantee, self.initial_odometer
-                start = (
-                    FilterComparison.initial(own, odometer, self._public_size)
-                    if compared
-                    else FilterComparison.of_session(own, odometer)
-                )
+                size = self._public_size if compared else None
+                start = FilterComparison.initial(self.guarantee, self.initial_odometer, size, everything=compared)
                 self._timelines[compared] = Timeline(start, self.tree, self.root_node)
             timeline = self._timelines[compared]
             new = self.ledger.summaries(after=timeline.state.last_id)

@@ -159,17 +159,21 @@ class FilterComparison:
     converted: GDP = GDP(0)  # noqa: RUF009  (frozen)
 
     @classmethod
-    def of_session(cls, own: PrivacyGuarantee, mixture: MixtureOdometer) -> FilterComparison:
-        """The session's filter and odometer alone, before the first row."""
-        return cls(own.filter_name, {own.filter_name: FilterState(own, own.initial_filter)}, {"mixture": mixture})
-
-    @classmethod
-    def initial(cls, own: PrivacyGuarantee, mixture: MixtureOdometer, public_size: int | None) -> FilterComparison:
-        """All filters and odometers before the first row.
+    def initial(
+        cls,
+        own: PrivacyGuarantee,
+        mixture: MixtureOdometer,
+        public_size: int | None = None,
+        *,
+        everything: bool = True,
+    ) -> FilterComparison:
+        """All filters and odometers, or the session's own alone, before the first row.
 
         `public_size` is that of the ledger's creation; Rogers' odometer needs it.
         """
         states = {own.filter_name: FilterState(own, own.initial_filter)}
+        if not everything:
+            return cls(own.filter_name, states, {"mixture": mixture})
         # Without a budget no filter enforces anything.  Under individual accounting only the worst case is public.
         is_alone = not own.has_budget or own.initial_filter.is_individual
         for name in () if is_alone else FILTERS:

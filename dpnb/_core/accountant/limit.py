@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 
 from dpnb._core.accountant.comparison import partition_cost
+from dpnb._core.accountant.grant import Grant
 from dpnb._core.accountant.tree import BudgetTree
-from dpnb.accounting.filters import GDPFilter
+from dpnb.accounting.filters import Filter, GDPFilter
 from dpnb.accounting.guarantee import PrivacyGuarantee
 from dpnb.accounting.losses import Loss, PureGDP
 from dpnb.accounting.losses.amounts import as_amount
 from dpnb.accounting.partition_cost import NO_PARTS
 from dpnb.copying import NotCopyable
-from dpnb.ledger import ChargeSummary, Ledger, refuse_unreadable
+from dpnb.ledger import ROOT, ChargeSummary, Ledger, node_of, refuse_unreadable
 
 NOTHING = PureGDP.of(Fraction(0), Fraction(0), Fraction(0))
 
@@ -92,3 +93,49 @@ def left_of(budget: Loss, spent: Loss) -> PureGDP:
 
 _UNLIMITED = GDPFilter.from_loss(PureGDP.of(Fraction(1), Fraction(1), Fraction(1)))
 """How a cap counts losses in parts of partitions; its budget is not used."""
+
+
+def limit_of(ledger: Ledger, tree: BudgetTree, guarantee: PrivacyGuarantee, grant: Grant, words: str) -> Limit:
+    """The cap of a part of a budget, with what was charged to the part."""
+    node = node_of(grant.id)
+    if grant.mode == "reserved":
+        return Limit(ledger, tree, guarantee, node, node, words=words)
+
+    def is_of_part(charge: ChargeSummary) -> bool:
+        if charge.origin is None or grant.level == "analyst":
+            return charge.origin is not None and charge.origin.actor == grant.name
+        member = tree.grant_named("analyst", charge.origin.actor)
+        return member is not None and member.node == node
+
+    return Limit(ledger, tree, guarantee, ROOT, node, is_of_part, words)
+
+
+def within_limits(own: Filter, limits: Iterable[Limit]) -> Filter:
+    """The filter or cap that leaves the least mu squared, with the least that is left of every component."""
+    if not own.records_charge:
+        return own
+    for limit in limits:
+        capped = limit.filter
+        if capped is not None:
+            binding, spent = own, as_amount(own.spent)
+            left = [left_of(own.budget, spent), left_of(capped.budget, capped.spent)]
+            least = [min(pair) for pair in zip(left[0].parts, left[1].parts, strict=True)]
+            if left[1].mu_squared < left[0].mu_squared:
+                spent = as_amount(capped.spent)
+            n = len(binding.budget.parts)  # a filter without a reserve has no epsilon
+            total = [part + rest for part, rest in zip(spent.parts, least, strict=True)]
+            budget = binding.budget.with_parts(tuple(total[:n]))
+            own = binding.with_budget(budget).step(binding.spent.with_parts(spent.parts[:n]))
+    return own
+
+
+def binding_limit(own: Filter, limits: Iterable[Limit]) -> Limit | None:
+    """The cap that leaves less mu squared than the filter and the other caps; None if the filter leaves least."""
+    if not own.records_charge:
+        return None
+    least, binding = left_of(own.budget, own.spent).mu_squared, None
+    for limit in limits:
+        capped = limit.filter
+        if capped is not None and (left := left_of(capped.budget, capped.spent).mu_squared) < least:
+            least, binding = left, limit
+    return binding

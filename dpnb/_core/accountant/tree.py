@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -30,6 +30,8 @@ KINDS = {
     "gradient_descent": GRADIENT_DESCENT,
 }
 """The kinds of mechanisms: the code in the ledger, and the name in words."""
+MAX_NAMED = 3
+"""Number of open mechanisms that are named before "and more"."""
 CODES = {name: code for code, name in KINDS.items()}
 
 
@@ -323,3 +325,14 @@ class BudgetTree:
                 )
             yield outer, parent[1]
             node = outer.node
+
+
+def paused_by(launches: Sequence[Launch]) -> str:
+    """Why the time-uniform odometers pause, in words, while mechanisms are open."""
+    names = ", ".join(repr(launch.name) for launch in launches[:MAX_NAMED])
+    more = f" and {len(launches) - MAX_NAMED} more" if len(launches) > MAX_NAMED else ""
+    verb, it = ("is", "it") if len(launches) == 1 else ("are", "them")
+    return (
+        f"The time-uniform odometers pause while {names}{more} {verb} open: they are proved for mechanisms "
+        f"that run one after another, and interactive ones may be interleaved. Close {it} to read them again."
+    )

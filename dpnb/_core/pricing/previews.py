@@ -40,8 +40,9 @@ def preview(pricer: QueryPricer, plan: Plan, view: AnyView, target: Target, noti
 def previews(
     pricer: QueryPricer, plan: Plan, view: AnyView, targets: Iterable[Target], notice: str | None
 ) -> list[Preview]:
-    """The previews of releases of one query, each alone after the ledger as it is now; all targets are about the same
-    groups.
+    """The previews of releases of one query, each alone after the ledger as it is now.
+
+    All targets are about the same groups.
     """
     ledger, found, known = pricer.account.ledger, [], None
     with ledger.lock.checked(), ledger.one_moment():
