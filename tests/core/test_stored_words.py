@@ -17,7 +17,8 @@ from dpnb._compile.work import stored_words_bytes
 from dpnb._core.history.words import AnswerReader
 from dpnb._plan.plan import Plan
 from dpnb.curator.audit import audit
-from dpnb.ledger.charge import COLUMNS, result_hash, words_of
+from dpnb.ledger import Charge
+from dpnb.ledger.charge import COLUMNS, Words, result_hash, words_of
 
 N = 600
 TABLE = pd.DataFrame(
@@ -136,7 +137,12 @@ def test_the_log_of_answered_rows_is_read_without_their_plans(asked: Path, monke
     session = opened(asked)
     read: list[int] = []
     words = AnswerReader.words
-    monkeypatch.setattr(AnswerReader, "words", lambda self, charge: read.append(charge.id) or words(self, charge))
+
+    def noted(reader: AnswerReader, charge: Charge) -> Words:
+        read.append(charge.id)
+        return words(reader, charge)
+
+    monkeypatch.setattr(AnswerReader, "words", noted)
     log = opened(asked).log()
     rows = {row["id"]: row for row in rows_of(asked)}
     assert set(read) == {number for number in log.index if rows[number]["words"] is None}

@@ -20,6 +20,7 @@ from dpnb.errors import LedgerError
 from dpnb.ledger import Ledger, sqlite_file
 from dpnb.ledger.charge import COLUMNS
 from dpnb.mechanisms.measurement import Measurement
+from dpnb.threads import ThreadTask
 from ledger.rows import NOISY, filled, opened, reserve
 from threads import at_once
 
@@ -329,3 +330,40 @@ def test_row_before_the_first_is_noticed(path: Path, number: int) -> None:
         file.execute(f"INSERT INTO events (id, request_key, {columns}) {copied}", (number,))
     with pytest.raises(LedgerError, match="row 1 is not what was written"):
         opened(path)
+
+
+def test_rows_of_other_kernels_are_looked_for_once_within_a_moment(path: Path) -> None:
+    with opened(path) as ledger, opened(path) as other:
+        reserve(other, "a")
+        with ledger.one_moment():
+            reserve(other, "b")
+            assert len(ledger.summaries()) == 1
+            with ledger.one_moment():
+                assert len(ledger.summaries()) == 1
+            assert len(ledger.summaries()) == 1
+            seen = ThreadTask(ledger.summaries)
+            seen.start()
+            assert len(seen.result()) == 2, "another thread looks"
+        reserve(other, "c")
+        assert len(ledger.summaries()) == 3
+
+
+def test_a_charge_within_a_moment_counts_the_rows_of_other_kernels(path: Path) -> None:
+    """Otherwise two kernels could spend one budget twice."""
+    with opened(path) as ledger, opened(path) as other, ledger.one_moment():
+        reserve(other, "a")
+        with ledger.transaction():
+            assert [one.id for one in ledger.summaries()] == [1]
+        assert reserve(ledger, "b").id == 2
+
+
+def test_a_moment_ends_with_an_error_and_after_a_second(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with opened(path) as ledger, opened(path) as other:
+        with suppress(KeyboardInterrupt), ledger.one_moment():
+            raise KeyboardInterrupt
+        reserve(other, "a")
+        assert len(ledger.summaries()) == 1
+        monkeypatch.setattr("dpnb.ledger.ledger.MOMENT", -1.0)
+        with ledger.one_moment():
+            reserve(other, "b")
+            assert len(ledger.summaries()) == 2

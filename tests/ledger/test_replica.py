@@ -125,6 +125,9 @@ BROKEN: dict[str, Callable[[list[Row]], object]] = {
     "a result that is not JSON": put(0, result="{"),
     "a result that is no measurement": put(0, result='{"values": "many"}'),
     "a result of a launch": put(2, result="{}"),
+    "words of a reserved row": put(1, words='["count", null, null, null, null, null]'),
+    "words that are not JSON": put(0, words="["),
+    "words of another form": put(0, words='["count", 3]'),
     "a launch without an answer": put(2, status="reserved"),
     "arguments that are not JSON": put(1, arguments="{"),
     "a gap": lambda rows: rows.pop(1),
@@ -179,6 +182,7 @@ def rewritten(rows: list[Row]) -> None:
         put(0, cell_id="x"),
         put(0, observations="[]"),
         lambda rows: rows[0].update(result=rows[0]["result"].replace("12", "13")),
+        put(0, words='["count", null, null, null, null, null]'),
         put(1, status="released"),
     ],
 )
