@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from dpnb.accounting.losses import GDP
-from dpnb.ledger import Ledger, node_of
-from dpnb.ledger import ledger as ledger_module
+from dpnb.ledger import Ledger, node_of, row_times
 from dpnb.ledger.origin import RequestOrigin, requested_by
 from dpnb.ledger.row_times import RowTimes
 from ledger.rows import METADATA, opened, reserve
@@ -31,7 +30,7 @@ class Clock(datetime):
 
 @pytest.fixture(autouse=True)
 def clock(monkeypatch: pytest.MonkeyPatch) -> type[Clock]:
-    monkeypatch.setattr(ledger_module, "datetime", Clock)
+    monkeypatch.setattr(row_times, "datetime", Clock)
     monkeypatch.setattr(Clock, "moment", START)
     return Clock
 

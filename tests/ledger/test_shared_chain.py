@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from dpnb._core.accountant.grant import Mode
 from dpnb.accounting.losses import GDP
 from dpnb.errors import LedgerError, LedgerReplaced
-from dpnb.ledger import Ledger, node_of
-from dpnb.ledger import ledger as ledger_module
+from dpnb.ledger import Ledger, node_of, row_times
 from dpnb.ledger.origin import RequestOrigin, requested_by
 from dpnb.ledger.replica import ReplicaLedger
 from dpnb.ledger.shared_rows import SharedRows
@@ -103,7 +102,7 @@ class StoppedClock(datetime):
 @contextmanager
 def analysts(mode: Mode) -> Iterator[Analysts]:
     with (
-        mock.patch.object(ledger_module, "datetime", StoppedClock),
+        mock.patch.object(row_times, "datetime", StoppedClock),
         closing(Ledger(":memory:", METADATA, PARAMETERS)) as ledger,
     ):
         yield Analysts(ledger, mode)

@@ -22,8 +22,7 @@ from dpnb.curator.report import report_of
 from dpnb.curator.verify import verify
 from dpnb.errors import InvalidValueError, RequestError
 from dpnb.interactive.calls import execute_call
-from dpnb.ledger import ledger as ledger_module
-from dpnb.ledger import node_of
+from dpnb.ledger import node_of, row_times
 from dpnb.ledger.origin import RequestOrigin, requested_by
 from dpnb.ledger.shared_rows import SharedRows
 from dpnb.service import acts
@@ -61,7 +60,7 @@ class Clock(datetime):
 
 @pytest.fixture(autouse=True)
 def clock(monkeypatch: pytest.MonkeyPatch) -> type[Clock]:
-    for module in (ledger_module, service_requests):  # of rows, and of the receipt of requests
+    for module in (row_times, service_requests):  # of rows, and of the receipt of requests
         monkeypatch.setattr(module, "datetime", Clock)
     monkeypatch.setattr(Clock, "moment", datetime(2026, 11, 24, tzinfo=UTC))
     return Clock

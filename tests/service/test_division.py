@@ -20,7 +20,7 @@ from dpnb.curator.audit import audit
 from dpnb.errors import BudgetExceeded, InvalidValueError, RequestError
 from dpnb.interactive.launcher import MechanismRegistry
 from dpnb.interactive.threshold import hidden_noise
-from dpnb.ledger import ledger as ledger_module
+from dpnb.ledger import row_times
 from dpnb.ledger.origin import current_origin
 from dpnb.ledger.shared_rows import SharedRows
 from dpnb.mechanisms import randomness
@@ -170,7 +170,7 @@ def floods(bob: Served) -> list[Any]:
 @pytest.fixture(autouse=True)
 def nothing_random(monkeypatch: pytest.MonkeyPatch) -> None:
     """And tokens of hidden noise, which are random, that depend on their analyst alone."""
-    for module in (ledger_module, service_requests):
+    for module in (row_times, service_requests):
         monkeypatch.setattr(module, "datetime", StoppedClock)
 
     def token(_: int) -> str:

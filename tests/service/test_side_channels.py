@@ -17,8 +17,7 @@ from dpnb._core.accountant.granting import restore, revoke
 from dpnb.curator.audit import audit
 from dpnb.errors import InvalidValueError
 from dpnb.interactive import calls
-from dpnb.ledger import ChargeSummary, RequestOrigin, parent_launch
-from dpnb.ledger import ledger as ledger_module
+from dpnb.ledger import ChargeSummary, RequestOrigin, parent_launch, row_times
 from dpnb.ledger.shared_rows import SharedRows
 from dpnb.service import events, opening
 from dpnb.service import requests as service_requests
@@ -84,7 +83,7 @@ def test_the_time_of_a_row_tells_nothing_of_the_requests_before_it(
 ) -> None:
     """An attack: a request that waits is charged when the one before ends, and how long that takes depends on rows."""
     monkeypatch.setattr(service_requests, "datetime", clock(1))  # when it is received
-    monkeypatch.setattr(ledger_module, "datetime", clock(2))  # when it is charged
+    monkeypatch.setattr(row_times, "datetime", clock(2))  # when it is charged
 
     def hours(name: str) -> set[str]:
         seen: set[str] = set()

@@ -39,7 +39,7 @@ from dpnb.accounting.individual import IndividualFilter, UnitAdmission
 from dpnb.accounting.individual import admission as till_module
 from dpnb.accounting.individual import filter as filter_module
 from dpnb.errors import DpnbError, ExecutionError
-from dpnb.ledger import ledger as ledger_module
+from dpnb.ledger import row_times
 from dpnb.mechanisms.randomness import NotPrivateSeededSource
 from dpnb.render import page
 from dpnb.session import snapshot
@@ -106,7 +106,7 @@ def forced(monkeypatch: pytest.MonkeyPatch) -> None:
         "named",
         lambda counts, sigma, source, **_: ([], measure([], sigma=sigma, source=source)),
     )
-    for module in (ledger_module, log_module, page):
+    for module in (row_times, log_module, page):
         monkeypatch.setattr(module, "datetime", Stopped)
 
 

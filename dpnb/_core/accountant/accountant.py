@@ -100,8 +100,8 @@ class Accountant:
             guarantee, odometer, size = stored_parameters(grant.parameters, guarantee)
             limits = (Limit(self.ledger, self.tree, guarantee, node, node, words="your cap"),)
             return Accountant(self.ledger, self.tree, node, guarantee, odometer, size, limits=limits, whole=self)
-        limits, size = self._limits_of(grant), self._public_size
-        return Accountant(self.ledger, self.tree, ROOT, self.guarantee, self.initial_odometer, size, limits=limits)
+        caps, size = self._limits_of(grant), self._public_size
+        return Accountant(self.ledger, self.tree, ROOT, self.guarantee, self.initial_odometer, size, limits=caps)
 
     def _limits_of(self, grant: Grant) -> tuple[Limit, ...]:
         """The caps of an analyst in pooled mode: their own, and that of their project."""
