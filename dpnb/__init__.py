@@ -5,9 +5,8 @@ from typing import Any
 import dpnb.notebook.plots
 import dpnb.render  # noqa: F401  (both register how values are shown)
 from dpnb import errors
-from dpnb._core.batch import Batch
+from dpnb._core.batch import Batch, MarginsQuery
 from dpnb._core.largest_groups.query import LargestGroups
-from dpnb._core.margins import MarginsQuery
 from dpnb._core.query import Query
 from dpnb._plan.schema import Bounded, Categories, Dates, Text
 from dpnb.accounting.budget import Budget

@@ -9,14 +9,12 @@ from collections.abc import Callable, Sequence
 from dpnb.curator.audit import audit
 from dpnb.curator.audit_scopes import audit_text
 from dpnb.curator.check import check
-from dpnb.curator.check_text import check_text
+from dpnb.curator.check_text import check_text, draft_text
 from dpnb.curator.draft import draft
-from dpnb.curator.draft_text import draft_text
 from dpnb.curator.kernel import refuse_in_kernel
-from dpnb.curator.report import write_report
 from dpnb.curator.statement import statement
 from dpnb.curator.statement_text import statement_text
-from dpnb.curator.verify import verification_text, verify
+from dpnb.curator.verify import verification_text, verify, write_report
 from dpnb.errors import CheckError, DpnbError
 from dpnb.remote.commands import add_commands
 from dpnb.service.commands import list_tokens, make_token, revoke, run_service

@@ -22,6 +22,7 @@ import pytest
 
 import dpnb
 from dpnb import progress
+from dpnb import progress as clock
 from dpnb._backends.memory import memory_backend
 from dpnb._backends.memory.join_pairs import JoinedRows
 from dpnb._backends.memory.prepare import prepared_table
@@ -30,7 +31,6 @@ from dpnb._core.execution import releases
 from dpnb._core.pricing.pricer import QueryPricer
 from dpnb._core.unit_budgets import IndividualAccounting
 from dpnb.ledger import Ledger
-from dpnb.progress import clock
 
 if sys.platform == "win32":
     pytest.skip("needs SIGINT and fork", allow_module_level=True)

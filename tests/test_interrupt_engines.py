@@ -24,10 +24,10 @@ import pytest
 
 import dpnb
 from dpnb import progress
-from dpnb._backends.dask import work
+from dpnb import progress as clock
+from dpnb._backends import dask
 from dpnb._backends.lazy import engines
 from dpnb._backends.worker_thread import BackgroundRunner, refuse_stopped
-from dpnb.progress import clock
 
 if sys.platform == "win32":
     pytest.skip("needs SIGINT and fork", allow_module_level=True)
@@ -343,7 +343,7 @@ def interrupted_spark(pipe: Connection, path: Path) -> None:
 
 def interrupted_dask(pipe: Connection, path: Path) -> None:
     """Have tasks that do not end until the next request waits for them; then be interrupted at several moments."""
-    from dpnb._backends.dask import dask_backend as there
+    from dpnb._backends import dask as there
 
     clock.REPORT_AFTER_SECONDS = 0.0
     place = OnDask()
@@ -354,7 +354,7 @@ def interrupted_dask(pipe: Connection, path: Path) -> None:
     def slowly(work: Any, *given: Any) -> Any:
         begun.touch()
         wait_until(go_on.exists, "the test says: go on")
-        return tried(work, *given)
+        return tried(dask, *given)
 
     def tell(text: str, done: bool) -> None:
         if text.startswith(WAITING) and not counts:
@@ -385,9 +385,9 @@ class Future:
 @pytest.mark.dask
 def test_the_futures_of_dask_end_outside_the_thread_that_hears_interrupts(monkeypatch: pytest.MonkeyPatch) -> None:
     dask = pytest.importorskip("dask")
-    monkeypatch.setattr(work, "_futures", lambda results: [Future() for _ in results])
+    monkeypatch.setattr(dask, "_futures", lambda results: [Future() for _ in results])
     monkeypatch.setattr(Future, "ended_in", [])
-    assert work.run(lambda: dask.compute(*work.persisted([dask.delayed(int)(7)]))) == (7,)
+    assert dask.run(lambda: dask.compute(*dask.persisted([dask.delayed(int)(7)]))) == (7,)
     assert Future.ended_in == [False]
 
 

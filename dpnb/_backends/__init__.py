@@ -17,13 +17,12 @@ from typing import Any
 import narwhals as nw
 
 from dpnb._backends.column_types import StorageType, refuse_mismatches, refuse_mixed_units, unit_kind
-from dpnb._backends.dask.dask_backend import DaskBackend
-from dpnb._backends.guard import run_guarded
+from dpnb._backends.dask import DaskBackend
+from dpnb._backends.guard import isolated_numeric_settings, run_guarded
 from dpnb._backends.lazy.engines import ENGINES
 from dpnb._backends.lazy.lazy_backend import LazyBackend
 from dpnb._backends.memory.memory_backend import MemoryBackend
 from dpnb._backends.memory.prepare.prepared_table import READING_FAILED
-from dpnb._backends.numpy_settings import isolated_numeric_settings
 from dpnb._backends.protocol import Groups, Schemas, TableBackend, UnitBudgets, Units
 from dpnb._plan.privacy_unit import PrivacyUnit
 from dpnb.errors import DpnbError, SchemaError

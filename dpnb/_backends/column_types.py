@@ -31,8 +31,8 @@ import msgspec
 import narwhals as nw
 from narwhals.dependencies import is_pandas_dataframe, is_polars_dataframe, is_pyarrow_table
 
-from dpnb._backends.numpy_settings import isolated_numeric_settings
-from dpnb._plan.category_values import values_of
+from dpnb._backends.guard import isolated_numeric_settings
+from dpnb._plan.constants import values_of
 from dpnb._plan.privacy_unit import PrivacyUnit
 from dpnb._plan.schema import Bounded, Categories, ColumnType, Dates, Schema
 from dpnb.errors import SchemaError

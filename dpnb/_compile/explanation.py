@@ -12,8 +12,7 @@ from dpnb._compile.features import (
     UnitFeature,
     ValueFeature,
 )
-from dpnb._compile.linear import UNKNOWN_CELLS, LinearQuery
-from dpnb._compile.sensitivity import cells_of_unit, max_norm_squared, rows_squared
+from dpnb._compile.linear import UNKNOWN_CELLS, LinearQuery, cells_of_unit, max_norm_squared, rows_squared
 from dpnb._plan.expressions.text import words
 from dpnb._plan.measurements import Discovery, JointAggregation, ModelLoss, Moments, Single
 from dpnb._plan.privacy_unit import PrivacyUnit, describe_bounds

@@ -14,7 +14,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnb._compile import grid, leaf_grid
+from dpnb._compile import grid
+from dpnb._compile import grid as leaf_grid
 from dpnb._plan.expressions.nodes import Expression, Seconds
 from dpnb._plan.measurements import Gradient, ModelLoss
 from dpnb._plan.regression import RegressionDesign

@@ -1,24 +1,170 @@
-"""A compiled plan: the sums, and the largest change that one privacy unit can cause in them."""
+"""A compiled plan: the sums, and the largest change that one privacy unit can cause in them.
+
+Let each row add a vector of norm at most r to the cell of its group, and let n_c of a unit's rows be in cell c.
+By the triangle inequality the unit's part of cell c has norm at most n_c r, and parts of different cells are
+orthogonal, so the unit's vector has norm at most r sqrt(sum n_c^2).  What remains is the largest sum of squares under
+the limits: the squares are convex, so it is attained by filling as few cells as possible.
+
+* at most k rows                                  k^2: all in one cell
+* at most g cells and m rows in each              g m^2
+* all three                                       cells with m rows each up to k rows, and one with the remainder
+* a norm of c rows, with or without the others    at most c^2, since the unit's vector is scaled down to c r
+
+Equal rows in the fullest cells attain it.  For counts of units the vector is an indicator of the cells in which the
+unit has a row, at most min(k, g, cells) of them.
+
+Interval arithmetic should have refused all other plans, but this check does not rely on it: for any plan and any
+features, each of these numbers is finite, normal and positive as a double, or the plan is refused before anything is
+charged.
+"""
 
 from __future__ import annotations
 
 import math
+import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
-from dpnb._compile.features import BY_UNIT, CountFeature, Feature, GradientFeature, TreeFeature, UnitFeature
+from dpnb._compile import grid
+from dpnb._compile.features import (
+    BY_UNIT,
+    CLIP_STEPS,
+    CountFeature,
+    Feature,
+    GradientFeature,
+    ModelLossFeature,
+    TreeFeature,
+    UnitFeature,
+    ValueFeature,
+)
 from dpnb._compile.lowering import features_of
-from dpnb._compile.sensitivity import cells_of_unit, clips, max_norm_squared, max_rows_in_cell
-from dpnb._compile.validation import refuse_unsound
 from dpnb._compile.work import LOCAL_LIMITS, WorkLimits, work_of
 from dpnb._plan.checks import check_plan
 from dpnb._plan.expressions.nodes import Expression
 from dpnb._plan.measurements import Discovery, Single, weighted_parts
 from dpnb._plan.plan import Plan, group_keys
 from dpnb._plan.privacy_unit import ContributionBounds, PrivacyUnit, effective_bounds
-from dpnb._plan.schema import Key, Schema
+from dpnb._plan.regression import RegressionDesign
+from dpnb._plan.schema import ALLOWED_MAGNITUDES, Key, Schema, has_allowed_magnitude
 from dpnb.errors import PlanError
+
+# --- the last check of a compiled plan --------------------------------------------------------------------------------
+
+
+Figure = tuple[str, float | Fraction]
+
+
+def refuse_unsound(words: str, features: Sequence[Feature], l2_sensitivity_squared: int, clip: int | None) -> None:
+    """Refuse a plan with a range, width, grid, scale or sensitivity that is not finite, normal and positive.
+
+    `clip` is the squared norm to which units are scaled down.
+    """
+    for feature in features:
+        for name, bound in _bounds(feature):
+            if not has_allowed_magnitude(bound):
+                raise PlanError(
+                    f"{words}: its {name} must be {ALLOWED_MAGNITUDES}; it is {bound!r}; .clip() the column first"
+                )
+        for name, figure in _figures(feature):
+            if not _is_sound(figure):
+                raise PlanError(_REFUSAL.format(words=words, name=name, figure=figure))
+    for name, squared in (("sensitivity", l2_sensitivity_squared), ("clip", clip)):
+        if squared is not None and not _is_sound(Fraction(squared)):
+            raise PlanError(_REFUSAL.format(words=words, name=name, figure=squared))
+
+
+_REFUSAL = (
+    "{words}: its {name} must be a finite, normal number above 0; it is {figure}; give the column other bounds, by "
+    ".clip() or in the schema"
+)
+
+
+def _is_sound(figure: float | Fraction) -> bool:
+    try:
+        return sys.float_info.min <= float(figure) < math.inf
+    except OverflowError:
+        return False
+
+
+def _bounds(feature: Feature) -> Iterator[tuple[str, float]]:
+    """The bounds to which rows are clamped."""
+    if isinstance(feature, ValueFeature | TreeFeature):
+        yield "lower bound", feature.low
+        yield "upper bound", feature.high
+
+
+def _figures(feature: Feature) -> Iterator[Figure]:
+    """The numbers by which rows, or their sums, are divided or multiplied."""
+    yield "weight", feature.weight
+    yield "unit", feature.unit
+    yield "longest row", Fraction(feature.limit_squared)
+    if isinstance(feature, ValueFeature):
+        yield "range", feature.high - feature.low
+        yield "grid", Fraction(2) ** -grid.exponent(feature)
+    if isinstance(feature, TreeFeature):
+        yield "width of a leaf", feature.width
+        yield "range", feature.width * feature.leaves
+        for piece in feature.pieces:
+            yield "width of a leaf", piece.width
+        if not feature.pieces:
+            yield "number of leaves", feature.leaves - feature.whole * (feature.high - feature.low)
+    if isinstance(feature, GradientFeature):
+        yield "clip", feature.gradient.clip_norm
+        yield "steps of the clip", CLIP_STEPS / feature.gradient.clip_norm if feature.gradient.clip_norm else math.inf
+    if isinstance(feature, GradientFeature | ModelLossFeature):
+        yield from _scales(feature.design)
+
+
+def _scales(design: RegressionDesign) -> Iterator[Figure]:
+    """The numbers by which columns are divided, to scale them to -1 to 1."""
+    for reach in (*design.reaches, design.outcome[1]):
+        yield "half of a range", reach
+
+
+# --- the largest contribution of one unit's rows ----------------------------------------------------------------------
+
+
+def rows_squared(limits: ContributionBounds, cells: int) -> int | None:
+    """The largest sum over cells of (rows of one unit)^2; None if no number of rows bounds it.
+
+    At least one of rows, groups with rows per group, or norm is limited.
+    """
+    groups = cells if limits.max_groups is None else min(limits.max_groups, cells)
+    per_group = max_rows_in_cell(limits)
+    if per_group is None:
+        return None
+    rows = groups * per_group if limits.max_rows is None else min(limits.max_rows, groups * per_group)
+    return rows // per_group * per_group**2 + (rows % per_group) ** 2
+
+
+def max_rows_in_cell(limits: ContributionBounds) -> int | None:
+    """The largest number of rows of one unit in one group; None if no number of rows bounds it."""
+    bounds = [bound for bound in (limits.max_rows, limits.max_rows_per_group) if bound is not None]
+    return min(bounds, default=None)
+
+
+def max_norm_squared(limits: ContributionBounds, cells: int) -> Fraction:
+    """The largest squared norm of one unit's vector, as a multiple of the largest squared norm of a single row."""
+    counted = rows_squared(limits, cells)
+    clipped = None if limits.max_norm is None else Fraction(limits.max_norm) ** 2
+    return min(Fraction(bound) for bound in (counted, clipped) if bound is not None)
+
+
+def clips(limits: ContributionBounds, cells: int) -> bool:
+    """Whether a unit's vector can exceed the norm limit, so that vectors must be checked unit by unit."""
+    counted = rows_squared(limits, cells)
+    return limits.max_norm is not None and (counted is None or Fraction(limits.max_norm) ** 2 < counted)
+
+
+def cells_of_unit(limits: ContributionBounds, cells: int) -> int:
+    """The largest number of groups in which one unit can have a row."""
+    return min(bound for bound in (limits.max_rows, limits.max_groups, cells) if bound is not None)
+
+
+# --- a compiled plan --------------------------------------------------------------------------------------------------
+
 
 MIN_WEIGHT = 2**8
 """The smallest weight of a joint query before common factors are divided out: shares are met within 1 in 250."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dpnb._compile import grid, leaf_grid
+from dpnb._compile import grid
+from dpnb._compile import grid as leaf_grid
 from dpnb._compile.features import (
     BRANCHING,
     TREE_DEPTH,

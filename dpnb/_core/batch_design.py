@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import chain
+from typing import Any
 
 from dpnb._compile import LinearQuery
 from dpnb._compile.marginals import Floats, Levels, Marginals
 from dpnb._compile.workload import Measure, Workload, refuse_different_vectors
-from dpnb._core.batch_target import Queries
 from dpnb._core.options import MAX_AMOUNT, MIN_AMOUNT
 from dpnb._core.pricing.batch_observations import as_precise, relative_precisions, scale_of
 from dpnb._core.pricing.pricer import QueryPricer
 from dpnb._core.pricing.query_state import QueryState
-from dpnb._core.pricing.target import Target, resolve_loss
-from dpnb._plan.measurements import AnyView
+from dpnb._core.pricing.target import Target, resolve_loss, target_from
+from dpnb._plan.measurements import AnyView, Proportions
 from dpnb._plan.plan import Plan, describe_plan
 from dpnb.accounting.exact import decimal_sqrt_down, decimal_sqrt_up, exact
 from dpnb.accounting.grid import grid_down, grid_up
@@ -24,6 +24,58 @@ from dpnb.accounting.losses import GDP
 from dpnb.errors import PlanError, RequestError
 from dpnb.mechanisms.calibration import sigma_for
 from dpnb.results.observations import CombinedObservations
+
+# --- the target of a batch --------------------------------------------------------------------------------------------
+
+
+Queries = Sequence[tuple[Plan, AnyView]]
+
+
+def batch_targets(queries: Queries, arguments: Mapping[str, Any]) -> tuple[Target, ...]:
+    """The target of each query of a batch; for a loss, that of the whole batch.
+
+    In `arguments`, which are those of the release, a list for ``within`` has one half-width for each query.
+    """
+    within = arguments.get("within")
+    others = {name: value for name, value in arguments.items() if name != "within"}
+    if isinstance(within, list | tuple):
+        if len(within) != len(queries):
+            raise RequestError(
+                f"within: a list must have one half-width for each of the {len(queries)} queries; got {len(within)}"
+            )
+        return tuple(target_from(**others, within=width) for width in within)
+    target = target_from(**others, within=within)
+    if target.kind == "within":
+        first, *rest = queries
+        for plan, view in rest:
+            if (plan.aggregation, view) != (first[0].aggregation, first[1]):
+                raise RequestError(
+                    f"within: the {describe_plan(*first)} and the {describe_plan(plan, view)} may have different "
+                    "units; give a list with one half-width for each query, as in within=[10, 0.5]"
+                )
+    return (target,) * len(queries)
+
+
+def refuse_view(plan: Plan, view: AnyView) -> None:
+    """Refuse statistics of several groups at once."""
+    if isinstance(view, Proportions):
+        raise RequestError(
+            f"plan: {describe_plan(plan, view)} cannot be part of a batch, which estimates all groups together, so "
+            "that the errors of a group and of the total are not independent; plan the counts, or release the shares "
+            "separately"
+        )
+
+
+def words_of(targets: Sequence[Target]) -> str:
+    """The target as it was written."""
+    words = [target.words for target in targets]
+    if len(set(words)) == 1:
+        return words[0]
+    return f"within=[{', '.join(text.partition('=')[2] for text in words)}]"
+
+
+# --- the design of a batch --------------------------------------------------------------------------------------------
+
 
 MAX_ALL_TABLES = 1024
 """Largest number of tables, of all aggregations of a batch, from which those to be measured are chosen."""
@@ -183,3 +235,25 @@ def describe_batch(queries: Queries) -> str:
     """A batch in words."""
     first = describe_plan(*queries[0])
     return f"batch of {first}" + (f" and {len(queries) - 1} more" if len(queries) > 1 else "")
+
+
+# --- a batch of queries -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class PlannedBatch:
+    """The queries of a batch, checked."""
+
+    workload: Workload  # of complete rows
+    views: tuple[AnyView, ...]
+    requested: tuple[tuple[Plan, AnyView], ...]  # as the analyst wrote them, also about incomplete rows
+
+    @property
+    def queries(self) -> Queries:
+        """The queries of complete rows with their views."""
+        return list(zip(self.workload.queries, self.views, strict=True))
+
+    @property
+    def description(self) -> str:
+        """The batch in words."""
+        return describe_batch(self.queries)

@@ -12,13 +12,21 @@ from typing import Any
 
 from dpnb._compile.workload import workload_of
 from dpnb._core import registry
-from dpnb._core.batch_design import BatchDesign, describe_batch, design_batch, fresh_state
-from dpnb._core.batch_target import Queries, batch_targets, refuse_view, words_of
+from dpnb._core.batch_design import (
+    BatchDesign,
+    PlannedBatch,
+    Queries,
+    batch_targets,
+    describe_batch,
+    design_batch,
+    fresh_state,
+    refuse_view,
+    words_of,
+)
 from dpnb._core.execution.protocol import Execution
-from dpnb._core.planned_batch import PlannedBatch
 from dpnb._core.pricing.forecasts import ExpectedErrors
 from dpnb._core.pricing.target import StoredRequest, Target
-from dpnb._core.refusals import REFUSALS
+from dpnb._core.registry import REFUSALS
 from dpnb._core.releases import ReleasePipeline
 from dpnb._plan.description import answer_unit
 from dpnb._plan.measurements import AnyView

@@ -14,11 +14,13 @@ from typing import Any
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.grant import Grant
 from dpnb._core.accountant.tree import Launch
+from dpnb._core.batch_design import PlannedBatch
 from dpnb._core.batches import BatchPipeline
-from dpnb._core.connection import Connection
-from dpnb._core.execution.local import LocalExecution
-from dpnb._core.execution.protocol import Execution, RemoteCalls
+from dpnb._core.execution.batches import LocalBatches
+from dpnb._core.execution.protocol import Connection, Execution, RemoteCalls
+from dpnb._core.execution.releases import LocalReleases
 from dpnb._core.execution.remote import RemoteExecution
+from dpnb._core.execution.selections import LocalSelections
 from dpnb._core.history.words import AnswerReader
 from dpnb._core.largest_groups.pipeline import SelectionPipeline
 from dpnb._core.largest_groups.query import LargestGroups
@@ -27,25 +29,56 @@ from dpnb._core.pricing.pricer import QueryPricer
 from dpnb._core.pricing.public_knowledge import PublicSizes
 from dpnb._core.pricing.target import StoredRequest, Target, target_from
 from dpnb._core.query import Query
-from dpnb._core.refusals import REFUSALS
+from dpnb._core.registry import REFUSALS
 from dpnb._core.releases import ReleasePipeline
-from dpnb._core.selection.terms import selection_terms
+from dpnb._core.selection.terms import SelectionTerms, selection_terms
 from dpnb._core.tables import PrivateTables
 from dpnb._core.unit_budgets import IndividualAccounting
+from dpnb._plan.checks import check_view
 from dpnb._plan.constants import group_key_table
+from dpnb._plan.join import part_from_json, table_of
 from dpnb._plan.measurements import AnyView
-from dpnb._plan.partition import part_from_json, table_of
 from dpnb._plan.plan import PartSource, Plan, TableSource, describe_plan
 from dpnb._plan.schema import Key
-from dpnb._plan.view_checks import check_view
 from dpnb.accounting.budget import Budget
 from dpnb.copying import NotCopyable
 from dpnb.errors import PlanError, RequestError
-from dpnb.ledger import node_of
+from dpnb.ledger import Charge, node_of
 from dpnb.mechanisms import randomness
+from dpnb.mechanisms.randomness import NoiseSource
 from dpnb.results.answer import Answer
-from dpnb.results.explanation import Explanation
+from dpnb.results.display import Explanation
 from dpnb.results.preview import Preview
+
+# --- charges requests and answers them from rows of this process ------------------------------------------------------
+
+
+class LocalExecution(LocalReleases):
+    """Charges requests of every kind; for the parameters see `LocalReleases`."""
+
+    def __init__(
+        self,
+        pricer: QueryPricer,
+        reader: AnswerReader,
+        source: NoiseSource,
+        changed: Callable[[], None],
+        individuals: IndividualAccounting | None = None,
+    ) -> None:
+        super().__init__(pricer, reader, source, changed, individuals)
+        self._batches, self._selections = LocalBatches(self), LocalSelections(pricer, reader, source, changed)
+
+    def release_batch(
+        self, planned: PlannedBatch, targets: Sequence[Target], *, at_most: Fraction | None = None
+    ) -> list[Charge]:
+        """Charge all tables of a batch in one transaction, and answer them one after the other."""
+        return self._batches.release(planned, targets, at_most)
+
+    def select(self, terms: SelectionTerms, epsilon: Fraction) -> Charge:
+        """Charge a selection of the largest groups and answer it."""
+        return self._selections.select(terms, epsilon)
+
+
+# --- the core of a session --------------------------------------------------------------------------------------------
 
 
 class SessionCore(NotCopyable):

@@ -17,7 +17,7 @@ from dpnb.accounting.exact import binary_up, decimal_up, display_up, exact
 from dpnb.accounting.guarantee import PrivacyGuarantee, display_bound
 from dpnb.errors import printable
 from dpnb.render.numbers import format_percent_down, format_percent_up
-from dpnb.results.explanation import Explanation
+from dpnb.results.display import Explanation
 
 NOTHING_REFUSED = (
     "There is none: no query is refused for its cost, and every charge is recorded ({}). Odometers report the privacy "

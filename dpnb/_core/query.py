@@ -9,8 +9,8 @@ from typing import Any, Protocol, Unpack, overload
 
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.batches import BatchPipeline
-from dpnb._core.connection import Connection
-from dpnb._core.largest_groups.methods import SelectionMethods, SelectionRunner
+from dpnb._core.execution.protocol import Connection
+from dpnb._core.largest_groups.query import SelectionMethods, SelectionRunner
 from dpnb._core.pricing.target import (
     KINDS,
     PreviewOptions,
@@ -26,9 +26,8 @@ from dpnb.copying import NotCopyable, safe_repr
 from dpnb.errors import DpnbError, PlanError, RequestError
 from dpnb.render.page import with_timestamp
 from dpnb.results.answer import Answer
-from dpnb.results.display import to_html
+from dpnb.results.display import Explanation, to_html
 from dpnb.results.estimates.outputs import outputs_of
-from dpnb.results.explanation import Explanation
 from dpnb.results.preview import Preview, Previews
 
 

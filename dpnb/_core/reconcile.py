@@ -19,7 +19,7 @@ import numpy as np
 from dpnb._compile.marginals import Floats, Levels, Marginals
 from dpnb._compile.workload import complete_rows_of, levels_of, refuse_different_vectors, refuse_not_additive
 from dpnb._core.pricing.batch_observations import ascending, record_of, rows_of_batch
-from dpnb._core.pricing.stored_request import plan_of, request_of
+from dpnb._core.pricing.query_state import plan_of, request_of
 from dpnb._core.releases import ReleasePipeline
 from dpnb._plan.identity import query_key
 from dpnb._plan.measurements import BoundsView, Proportions, view_to_json
@@ -29,8 +29,8 @@ from dpnb.errors import PlanError, RequestError
 from dpnb.ledger import Charge
 from dpnb.ledger.charge import RELEASE
 from dpnb.results.answer import Answer
+from dpnb.results.batch import TableWithMargins
 from dpnb.results.estimates import IntervalArrays, estimate
-from dpnb.results.margins import TableWithMargins
 from dpnb.results.reconciled import ReconciledEstimates, Reconciliation
 
 

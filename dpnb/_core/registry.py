@@ -8,6 +8,16 @@ import weakref
 from collections.abc import Callable
 from typing import Protocol
 
+from dpnb.errors import BudgetExceeded, ErrorEstimateUnavailable, InvalidValueError, PlanError, RequestError
+
+# --- the exceptions that a request raises before anything is charged --------------------------------------------------
+
+
+REFUSALS = (BudgetExceeded, InvalidValueError, PlanError, RequestError, ErrorEstimateUnavailable)
+
+
+# --- the sessions of this process -------------------------------------------------------------------------------------
+
 
 class Listed(Protocol):
     """A session, a sub-session or a part."""

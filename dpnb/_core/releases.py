@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -17,12 +17,10 @@ from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.execution.protocol import Execution
 from dpnb._core.history.log import RequestLog
 from dpnb._core.history.words import AnswerReader
-from dpnb._core.measurement_ids import measurement_ids
 from dpnb._core.pricing.batch_observations import record_of
 from dpnb._core.pricing.estimation import EstimateReader
-from dpnb._core.pricing.pricer import QueryPricer, refuse_separate_shares
-from dpnb._core.pricing.request_key import find_request, request_key
-from dpnb._core.pricing.stored_request import plan_of, request_of
+from dpnb._core.pricing.pricer import QueryPricer, find_request, refuse_separate_shares, request_key
+from dpnb._core.pricing.query_state import plan_of, request_of
 from dpnb._core.pricing.target import StoredRequest, Target
 from dpnb._plan.identity import query_key
 from dpnb._plan.measurements import AnyView, BoundsView, Discovery, Proportions
@@ -37,6 +35,57 @@ from dpnb.results.answer import Answer
 from dpnb.results.bounds import BoundsAnswer
 from dpnb.results.estimates.noisy import IntervalArrays
 from dpnb.results.estimates.outputs import TableLayout, dates_of
+from dpnb.results.observations import CombinedObservations
+
+# --- the measurements that the numbers of an answer are computed from -------------------------------------------------
+
+
+Ids = frozenset[tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class MeasuredCells(Sequence[Ids]):
+    """The measurements of the cells of one row of the ledger, each of a group of its own.
+
+    Made one by one when they are asked for: an answer may have a hundred thousand groups.
+    """
+
+    row: int
+    cells: range
+
+    def __len__(self) -> int:
+        return len(self.cells)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return MeasuredCells(self.row, self.cells[index])
+        return frozenset({(self.row, self.cells[index])})
+
+
+# --- the measurements that each number of an answer is computed from --------------------------------------------------
+
+
+WHOLE_BATCH = -1
+"""The cell of a measurement that every estimate of a batch uses, with the id of the batch's first row."""
+
+
+def measurement_ids(refinement: CombinedObservations, charges: list[Charge], view: AnyView) -> Sequence[Ids]:
+    """For each group, the measurements that it is computed from; a share or a batch depends on those of all groups."""
+    is_single = len(charges) == 1 and record_of(charges[0]) is None and refinement.observations[0].cells is None
+    if is_single and not isinstance(view, Proportions):
+        return MeasuredCells(charges[0].id, range(refinement.count))
+    records = {charge.id: record for charge in charges if (record := record_of(charge))}
+    by_cell: list[list[tuple[int, int]]] = [[] for _ in range(refinement.count)]
+    for charge, observation in zip(charges, refinement.observations, strict=True):
+        record = records.get(charge.id)
+        for cell in range(refinement.count) if observation.cells is None else observation.cells:
+            by_cell[cell].append((charge.id, cell) if record is None else (charge.id - record.index, WHOLE_BATCH))
+    sources = tuple(map(frozenset, by_cell))
+    return (frozenset().union(*sources),) * len(sources) if isinstance(view, Proportions) else sources
+
+
+# --- releases of one session ------------------------------------------------------------------------------------------
+
 
 SOME_EXCLUDED = (
     "about the units that could still pay for it: each has its own budget, and some may be excluded; which and how "

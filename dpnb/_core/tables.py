@@ -15,8 +15,7 @@ from dpnb._compile import LinearQuery, linear_query
 from dpnb._compile.work import LOCAL_LIMITS, Work, work_of
 from dpnb._core.source_files import TableFileCheck
 from dpnb._plan.checks import check_filter
-from dpnb._plan.join import schema_of, unit_of
-from dpnb._plan.partition import check_parts, is_within
+from dpnb._plan.join import check_parts, is_within, schema_of, unit_of
 from dpnb._plan.plan import PartSource, Plan, TableSource, describe_source
 from dpnb._plan.privacy_unit import PrivacyUnit, privacy_unit_from
 from dpnb._plan.schema import Schema, encodable, schema_from

@@ -38,7 +38,7 @@ from dpnb._backends.unit_vectors import Sums
 from dpnb._compile import LinearQuery
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.pricing.pricer import cell_subset
-from dpnb._core.pricing.stored_request import plan_of, request_of
+from dpnb._core.pricing.query_state import plan_of, request_of
 from dpnb._core.tables import PrivateTables
 from dpnb._plan.measurements import CountActiveUnits, Discovery
 from dpnb.accounting.exact import binary_up

@@ -70,7 +70,7 @@ class QuantileTree(Aggregation, frozen=True, tag="quantile_tree"):
     """Number of rows in each node of a tree over the range of an expression."""
 
     column: Expression
-    # leaves are finer near 0 (`dpnb._compile.leaf_grid`); not in plans recorded before this was possible
+    # leaves are finer near 0 (`dpnb._compile.grid`); not in plans recorded before this was possible
     graded: bool = False
 
 

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
+from pathlib import Path
 
 from dpnb._plan.privacy_unit import ContributionBounds
 from dpnb._plan.schema import Bounded, Categories, ColumnType, Dates
 from dpnb.curator.check import Check, CheckedColumn, CheckedTable
 from dpnb.curator.check_advice import describe_bounds_of_column
+from dpnb.curator.draft import Draft, DraftColumn, DraftTable
+from dpnb.curator.tally import MAX_LENGTH
 from dpnb.errors import printable
 from dpnb.render.tables import table_text
+from dpnb.session.declaration import PLACEHOLDER
+from dpnb.session.table_files import format_of
 
 WIDTH = 100
 
@@ -23,14 +28,14 @@ PUBLIC = (
     "to any budget."
 )
 
-HEAD = ("column", "declared as", "count", "clamped", "dropped", "missing", "do not count")
+CHECK_HEAD = ("column", "declared as", "count", "clamped", "dropped", "missing", "do not count")
 
 
 def check_text(check: Check) -> str:
     """The whole check; characters from the table or the file that would move a terminal's cursor are escaped."""
     lines = [*wrapped(f"Check of {check.declaration}"), *wrapped(ALONE), ""]
     for table in check.tables:
-        lines += [*_table(table), ""]
+        lines += [*_checked_table(table), ""]
     for title, to_fix in (("To fix", True), ("To know", False)):
         chosen = [one for one in check.advice if one.to_fix is to_fix]
         if chosen:
@@ -43,7 +48,7 @@ def check_text(check: Check) -> str:
     return "\n".join([*lines, *wrapped(end), *wrapped(ALONE)])
 
 
-def _table(table: CheckedTable) -> list[str]:
+def _checked_table(table: CheckedTable) -> list[str]:
     name = f"Table {table.name}" if table.name else "Table"
     return [*wrapped(f"{name}, {table.file}: {_units(table)}"), *_columns(table.columns)]
 
@@ -64,10 +69,10 @@ def _units(table: CheckedTable) -> str:
 
 
 def _columns(columns: Sequence[CheckedColumn]) -> list[str]:
-    return table_text([[*map(printable, row)] for row in (HEAD, *map(_column, columns))], left=(0, 1))
+    return table_text([[*map(printable, row)] for row in (CHECK_HEAD, *map(_checked_column, columns))], left=(0, 1))
 
 
-def _column(column: CheckedColumn) -> tuple[str, ...]:
+def _checked_column(column: CheckedColumn) -> tuple[str, ...]:
     tally = column.tally
     if tally is None:
         return (column.name, _declared(column.column), *("-",) * 5)
@@ -89,3 +94,67 @@ def wrapped(text: str, first: str = "", others: str = "") -> list[str]:
     """Lines of a paragraph."""
     wrapper = textwrap.TextWrapper(WIDTH, first, others, break_long_words=False, break_on_hyphens=False)
     return wrapper.wrap(printable(text))
+
+
+# --- what a drafted table holds ---------------------------------------------------------------------------------------
+
+
+DRAFT_HEAD = ("column", "stored as", "missing", "different values", "rows per value", "smallest", "largest")
+
+NEVER = (
+    "These values are private. Do not copy them into the declaration: bounds and categories are public and not charged "
+    "to any budget. Take bounds and categories from a codebook, a law or a unit of measurement, and use these values "
+    "only to recognise the columns."
+)
+
+FIRST_LINE = (
+    "The column names were taken from the first line of the file. If that line is a row, delete the declaration, add "
+    "a line with names to the table, and draft it again."
+)
+
+
+def draft_text(draft: Draft) -> str:
+    """What was written, what the tables hold, and what to do next."""
+    names = " ".join(f"{table.name}={table.file}" if table.name else table.file for table in draft.tables)
+    return "\n".join([
+        *wrapped(f"{draft.declaration} was written, with column names and storage types only."),
+        *wrapped(ALONE),
+        "",
+        *(line for table in draft.tables for line in (*_drafted_table(table), "")),
+        *wrapped(NEVER),
+        "",
+        "Next:",
+        *wrapped(f"edit {draft.declaration}: replace every {PLACEHOLDER!r}", "1. ", "   "),
+        f"2. python -m dpnb check {printable(draft.declaration)} {printable(names)}",
+        f'3. in a notebook: session = dpnb.Session.from_toml("{printable(draft.declaration)}", table)',
+    ])  # fmt: skip
+
+
+def _drafted_table(table: DraftTable) -> list[str]:
+    name = f"Table {table.name}" if table.name else "Table"
+    lines = wrapped(f"{name}, {table.file}: {table.rows:,} rows")
+    lines += table_text(
+        [[*map(printable, row)] for row in (DRAFT_HEAD, *map(_drafted_column, table.columns))], left=(0, 1)
+    )
+    if format_of(Path(table.file)) == ".csv":
+        lines += wrapped(FIRST_LINE)
+    if table.omitted:
+        lines += wrapped(f"Omitted, since their names cannot be declared: {', '.join(table.omitted)}.")
+    return lines
+
+
+def _drafted_column(column: DraftColumn) -> tuple[str, ...]:
+    return (
+        column.name,
+        column.kind or "not stated",
+        f"{column.missing:,}",
+        "-" if column.distinct is None else f"{column.distinct:,}",
+        "-" if column.most_rows is None else f"at most {column.most_rows:,}",
+        _value(column.low),
+        _value(column.high),
+    )
+
+
+def _value(value: object) -> str:
+    text = "-" if value is None else str(value)
+    return text if len(text) <= MAX_LENGTH else f"{text[:MAX_LENGTH]}..."

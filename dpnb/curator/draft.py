@@ -18,9 +18,8 @@ import pandas as pd
 from dpnb._backends.column_types import StorageType
 from dpnb._backends.text_table import TextTable
 from dpnb.curator.check import FROM_ROWS
-from dpnb.curator.draft_toml import can_declare, draft_toml
+from dpnb.curator.draft_toml import can_declare, draft_toml, storage_types
 from dpnb.curator.kernel import refuse_in_kernel
-from dpnb.curator.storage_types import storage_types
 from dpnb.errors import CheckError, SchemaError
 from dpnb.session.table_files import read_tables
 

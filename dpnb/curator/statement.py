@@ -7,34 +7,91 @@ session, from the table and the ledger alone; the ledger is read and never writt
 After each query the statement has a bound on what the person has lost until then, by the tracker of Feldman and Zrnic
 2021, Algorithm 5 (:mod:`dpnb.accounting.individual.unit_tracker`), and beside it the public worst case.  No session
 computes the tracker, and nothing of it is stored: it exists only here.
+
+A unit is found by its value in the privacy unit's column, never by the portable integer derived from the value, which
+is the same for -5 and 5.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
 from dpnb._backends.memory.prepare.prepared_table import units_named
+from dpnb._backends.memory.prepare.values import time_name
 from dpnb._backends.text_table import TextTable
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.history import launch_text
 from dpnb._core.history.log import gdp_of
 from dpnb._core.ledger_metadata import LedgerMetadata
-from dpnb._core.pricing.stored_request import plan_of, request_of
+from dpnb._core.pricing.query_state import plan_of, request_of
 from dpnb._core.source_files import was_read_as_texts
 from dpnb._core.tables import PrivateTables, UnreadTables
 from dpnb._core.unit_budgets import IndividualAccounting, Participation, UnitChargeRecord
 from dpnb._plan.plan import describe_plan
+from dpnb._plan.schema import plain
 from dpnb.accounting.individual import OnExhausted, UnitTracker
 from dpnb.curator.kernel import refuse_in_kernel
-from dpnb.curator.unit_name import NUMBER, UnitNameType, names_unit
 from dpnb.errors import StatementError
 from dpnb.ledger import Charge, Ledger
 from dpnb.session.table_files import files_of, read_tables
+
+# --- the privacy unit that a typed name refers to ---------------------------------------------------------------------
+
+
+UnitNameType = Literal["text", "number", "time"]
+
+NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?")
+
+
+def names_unit(name: str, unit_type: UnitNameType | None = None) -> Callable[[Any], bool]:
+    """A predicate: whether a value of the privacy unit's column is the one that was typed.
+
+    What was typed may be a text, a number, a date or a point in time; `unit_type` is needed if it is ambiguous.
+    """
+    number = _number_in(name) if unit_type in (None, "number") else None
+    moment = _moment(name) if unit_type in (None, "time") else None
+    text = name if unit_type in (None, "text") else None
+
+    def named(value: Any) -> bool:
+        try:
+            value = plain(value)
+            if isinstance(value, str):
+                return value in (text, moment)
+            if number is not None and value == number:
+                return True
+            is_number = isinstance(value, int | float) and not isinstance(value, bool)
+            return not is_number and text is not None and str(value) == text
+        except Exception:  # noqa: BLE001  (an arbitrary object that cannot be typed)
+            return False
+
+    return named
+
+
+def _number_in(name: str) -> int | float | None:
+    if not NUMBER.fullmatch(name):
+        return None
+    number = Decimal(name)
+    # Large integers are not representable as doubles.
+    return int(number) if number == number.to_integral_value() else float(name)
+
+
+def _moment(name: str) -> str | None:
+    try:
+        return time_name(datetime.fromisoformat(name))
+    except ValueError:
+        return None
+
+
+# --- a person's statement ---------------------------------------------------------------------------------------------
+
 
 ALONE = "its output is for one person alone, and would be saved in a notebook that the analyst can read"
 

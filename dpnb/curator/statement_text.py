@@ -12,7 +12,7 @@ from dpnb.curator.statement import Statement, StatementEntry
 from dpnb.errors import printable
 from dpnb.render.numbers import format_percent_down, format_percent_up
 from dpnb.render.tables import facts_text, table_text
-from dpnb.session.spending import of_budget
+from dpnb.session.gauges import of_budget
 
 WIDTH = 100
 BEGIN = 14

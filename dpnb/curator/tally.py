@@ -19,11 +19,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpnb._backends.column_types import StorageType
+from dpnb._backends.guard import isolated_numeric_settings
 from dpnb._backends.memory.prepare.columns import DictionaryColumn, Values, by_value
 from dpnb._backends.memory.prepare.prepared_table import PreparedTable, columns_of, prepare, prepare_all
-from dpnb._backends.memory.prepare.times import TIMES, is_duration
-from dpnb._backends.memory.prepare.values import codes_of, floats, seconds
-from dpnb._backends.numpy_settings import isolated_numeric_settings
+from dpnb._backends.memory.prepare.values import TIMES, codes_of, floats, is_duration, seconds
 from dpnb._plan.privacy_unit import PrivacyUnit
 from dpnb._plan.schema import Bounded, Categories, ColumnType, Dates, Schema, Text, plain, text_of
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence, Set
 from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 from typing import Literal as TypingLiteral
 
 import msgspec
@@ -36,6 +37,32 @@ from dpnb._plan.measurements import (
 from dpnb._plan.schema import Key, Schema, plain, whole_number
 from dpnb._plan.suggestions import did_you_mean
 from dpnb.errors import PlanError, UnsupportedError
+
+# --- the names of columns ---------------------------------------------------------------------------------------------
+
+
+class ColumnNames(list[str]):
+    """The names of a frame's columns."""
+
+    def tolist(self) -> list[str]:
+        """The names as a list, as in pandas; also ``to_list``."""
+        return list(self)
+
+    to_list = tolist
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if name.startswith("_"):
+                raise AttributeError(name)
+            raise UnsupportedError(
+                f".{name} of the names of columns: is not offered, since they are a list; use "
+                "pandas.Index(df.columns), which has all methods of pandas"
+            )
+
+
+# --- validation of an analyst's arguments -----------------------------------------------------------------------------
+
 
 EXTREMES = {"min": 0.0, "median": 0.5, "max": 1.0}
 OF_MOMENTS = ("var", "std")

@@ -12,11 +12,10 @@ from dpnb._plan.expressions.text import words
 from dpnb._plan.schema import Key
 from dpnb.errors import PlanError, UnsupportedError
 from dpnb.frame.column_expr import ColumnExpr
-from dpnb.frame.declared_types import type_words
-from dpnb.frame.examples import own_words
+from dpnb.frame.examples import own_words, type_words
 from dpnb.frame.options import check_options
-from dpnb.frame.pipe import Pipe, applied
 from dpnb.frame.remedies import REMEDIES
+from dpnb.frame.verbs import Pipe, applied
 from dpnb.frame.view import TableView
 
 

@@ -1,23 +1,76 @@
-"""`dpnb.cut`: bins of numbers or dates between public edges."""
+"""`dpnb.cut`: bins of numbers or dates between public edges.
+
+A histogram is a query, whose answer can be drawn; other figures would draw rows.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from itertools import pairwise
-from typing import TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
+from dpnb._core.query import Query
+from dpnb._plan.bounds_grid import bounds_grid
 from dpnb._plan.constants import constant, flag, listed
 from dpnb._plan.expressions.dtypes import Timestamp, date_literal
 from dpnb._plan.expressions.nodes import Cut, Expression, Literal
 from dpnb._plan.expressions.periods import date_constant
 from dpnb._plan.expressions.rules import dtype_of, numeric_dtype_of
-from dpnb._plan.expressions.text import iso_text
+from dpnb._plan.expressions.text import iso_text, words
+from dpnb._plan.measurements import BoundsView, Count
+from dpnb._plan.plan import GroupLevel
 from dpnb._plan.schema import Key, whole_number
-from dpnb.errors import PlanError
+from dpnb.errors import PlanError, UnsupportedError
+from dpnb.frame.aggregations import Aggregations
 from dpnb.frame.coerce import as_number, number_bins
 from dpnb.frame.column_expr import ColumnExpr
 from dpnb.frame.options import check_options
+from dpnb.frame.remedies import REMEDIES
+from dpnb.frame.unsupported import UnsupportedOperations
+from dpnb.frame.view import TableView
+from dpnb.results.bounds import BoundsAnswer
+
+if TYPE_CHECKING:
+
+    class BoundsQuery(Query):
+        """A query whose answer has bounds, for type checkers."""
+
+        def release(self, **target: Any) -> BoundsAnswer:
+            """See `Query.release`."""
+            ...
+
+        @property
+        def best(self) -> BoundsAnswer | None:
+            """See `Query.best`."""
+            ...
+else:
+    BoundsQuery = Query
+
+
+# --- the query of a bounds finder -------------------------------------------------------------------------------------
+
+
+def bounds_query(view: TableView, node: Expression) -> BoundsQuery:
+    """The counts of a column by magnitude; the same measurement as `value_counts` of these bins.
+
+    The column must be a number whose declared bounds are further apart than one step of the grid.
+    """
+    kind = numeric_dtype_of(node, view.schema, "find_bounds")
+    grid = bounds_grid(kind.low, kind.high, whole=kind.whole)
+    name = words(node)
+    if len(grid.ranges) < 2:
+        raise PlanError(
+            f"find_bounds of {name}: its bounds, {kind.low:g} to {kind.high:g}, lie within one bin (the edges are 1, "
+            "2 and 5 times each power of ten); use .histogram() or .quantile([0.01, 0.99]) to find where its values "
+            "are"
+        )
+    bins = GroupLevel(name, Cut(node, grid.edges, grid.labels))
+    return cast(BoundsQuery, view.query(Count(), BoundsView(grid.ranges, kind.whole), (bins,)))
+
+
+# --- `dpnb ------------------------------------------------------------------------------------------------------------
+
 
 C = TypeVar("C", bound=ColumnExpr)
 
@@ -108,3 +161,141 @@ def _interval(low: float, high: float, ends: list[float], right: bool) -> str:
     start = "(" if right and low != ends[0] else "["
     end = ")" if not right and high != ends[-1] else "]"
     return f"{start}{iso_text(low)}, {iso_text(high)}{end}"
+
+
+# --- the histograms of a column ---------------------------------------------------------------------------------------
+
+
+class Plot(UnsupportedOperations):
+    """The accessor of a column.
+
+    Parameters
+    ----------
+    description : str
+        The column in words.
+    shown : dict
+        Columns for examples.
+    histogram : callable
+        Makes the query of a histogram from its bins.
+
+    Examples
+    --------
+    >>> df["age"].plot.hist(bins=5).description
+    'count of rows by cut(age, [0, 20, 40, 60, 80, 100])'
+    """
+
+    __slots__ = ("_histogram", "_shown", "_words")
+
+    def __init__(self, description: str, shown: dict[str, str], histogram: Callable[[object], Query]) -> None:
+        self._words, self._shown, self._histogram = description, shown, histogram
+
+    def _description(self) -> str:
+        return f"{self._words}.plot"
+
+    def _examples(self) -> dict[str, str]:
+        return self._shown
+
+    def hist(self, bins: object = 10, **drawing: object) -> Query:
+        """As `dpnb.Series.histogram`; its answer has a `plot`.  Arguments for the drawing have no effect.
+
+        Parameters
+        ----------
+        bins : int, or list of float or dates, default 10
+            Number of bins of equal width between the column's bounds; or ascending edges.
+        **drawing
+            Arguments of pandas for the drawing, which have no effect.
+
+        Examples
+        --------
+        >>> df["age"].plot.hist(bins=5).description
+        'count of rows by cut(age, [0, 20, 40, 60, 80, 100])'
+        """
+        del drawing
+        return self._histogram(bins)
+
+    def __call__(self, kind: str = "line", **drawing: object) -> Query:
+        """``plot(kind="hist")`` is `hist`."""
+        if kind == "hist":
+            return self._histogram(drawing.get("bins", 10))
+        self._refuse()
+
+    def _refuse(self) -> NoReturn:
+        raise UnsupportedError(f"{self._description()}: {self._example(REMEDIES['plot'])}")
+
+
+class Histograms(Aggregations):
+    """The methods of a column that count its values in bins."""
+
+    __slots__ = ()
+
+    def histogram(self, bins: object = 10) -> Query:
+        """Rows in bins of equal width between the bounds, or between given edges; a bin includes its lower edge.
+
+        Parameters
+        ----------
+        bins : int, or list of float or dates, default 10
+            Number of bins of equal width between the column's bounds; or ascending edges.
+
+        Examples
+        --------
+        >>> df["age"].histogram(bins=[0, 18, 65, 100]).description
+        'count of rows by cut(age, [0, 18, 65, 100])'
+        """
+        edges = cut(self, bins, right=False)
+        return self._query(Count(), by=(GroupLevel(words(self._node), edges._node),))
+
+    def find_bounds(self) -> BoundsQuery:
+        """Narrow bounds for a column whose declared bounds are wide, from one noisy histogram.
+
+        The rows are counted in public bins of 1, 2 and 5 times each power of ten inside the column's bounds.  The
+        answer has the smallest range of bins that are above the noise as its `bounds`, and displays it as
+        ``dpnb.Bounded(low, high)`` and as ``.clip(low, high)``, to copy into a schema or a query.  With the request's
+        ``confidence``, two statements hold together: every bin that is above the noise has rows, and at most the
+        displayed number of rows lie outside the bounds.  At any usual mu the outliers of a single unit are not above
+        the noise, so by design the range does not extend to them.
+
+        Raises
+        ------
+        PlanError
+            The column is not a number, or its bounds lie within one bin.
+
+        Examples
+        --------
+        >>> import dpnb
+        >>> session = dpnb.Session.rehearse(
+        ...     name="people",
+        ...     budget=dpnb.Budget(epsilon=1, delta=1e-6),
+        ...     schema={"wage": dpnb.Bounded(-1e9, 1e9)},
+        ... )
+        >>> query = session.frame["wage"].find_bounds()
+        >>> query.description
+        'bounds of wage'
+        >>> answer = query.release(share=0.1)
+        >>> bounds = answer.bounds or dpnb.Bounded(-1e9, 1e9)
+        >>> session.frame["wage"].clip(bounds.low, bounds.high).mean().preview(share=0.1).fits
+        True
+        """
+        return bounds_query(self._view, self._node)
+
+    def hist(self, bins: object = 10, **drawing: object) -> Query:
+        """The same as `histogram`; its answer has a `plot`.  Arguments of pandas for the drawing have no effect.
+
+        Parameters
+        ----------
+        bins : int, or list of float or dates, default 10
+            Number of bins of equal width between the column's bounds; or ascending edges.
+        **drawing
+            Arguments of pandas for the drawing, which have no effect.
+
+        Examples
+        --------
+        >>> df["age"].hist(bins=5).description
+        'count of rows by cut(age, [0, 20, 40, 60, 80, 100])'
+        """
+        del drawing
+        return self.histogram(bins)
+
+    @property
+    def plot(self) -> Plot:
+        """``plot.hist(bins=20)`` is `histogram`; anything else is drawn from a released answer."""
+        return Plot(self._description(), self._examples(), self.histogram)

@@ -5,12 +5,49 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from dpnb._plan.expressions.dtypes import Boolean, Categorical, Dtype, Numeric, String, Timestamp
+from dpnb._plan.expressions.dtypes import Boolean, Categorical, Dtype, Numeric, String, Timestamp, described
 from dpnb._plan.expressions.nodes import Column, Expression
 from dpnb._plan.expressions.rules import dtype_of
-from dpnb._plan.expressions.text import as_code
+from dpnb._plan.expressions.text import MAX_LISTED, as_code
 from dpnb._plan.schema import Schema
 from dpnb.errors import PlanError
+
+# --- the declared types of columns in words ---------------------------------------------------------------------------
+
+
+_SELECTED: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(["number", "float", "float64", "int", "int64", "integer"], (Numeric,)),
+    **dict.fromkeys(["category", "object", "str", "string"], (Categorical, String)),
+    **dict.fromkeys(["bool", "boolean"], (Boolean,)),
+    **dict.fromkeys(["datetime", "datetime64", "datetime64[ns]", "date"], (Timestamp,)),
+}
+
+
+def type_words(kind: Dtype) -> str:
+    """A type with its bounds or values, for example ``number from 0 to 50``."""
+    match kind:
+        case Numeric(low, high, whole):
+            return f"{'whole number' if whole else 'number'} from {low:g} to {high:g}"
+        case Categorical(values):
+            shown = ", ".join(map(repr, values[:MAX_LISTED])) + (", ..." if len(values) > MAX_LISTED else "")
+            return f"category: {shown}"
+    return described(kind).removeprefix("a ")
+
+
+def types_selected(names: object, where: str) -> tuple[type, ...]:
+    """The types that pandas' names of types select."""
+    listed = [] if names is None else names if isinstance(names, list | tuple) else [names]
+    selected: list[type] = []
+    for name in listed:
+        text = name if isinstance(name, str) else getattr(name, "__name__", "")
+        if text not in _SELECTED:
+            raise PlanError(f"{where}: takes 'number', 'category', 'bool' or 'datetime'; got {name!r}")
+        selected += _SELECTED[text]
+    return tuple(selected)
+
+
+# --- examples in error messages ---------------------------------------------------------------------------------------
+
 
 _KINDS: dict[type[Dtype], str] = {
     Numeric: "number",

@@ -15,18 +15,17 @@ from dpnb.errors import PlanError
 from dpnb.frame.coerce import aggregation_for, literal
 from dpnb.frame.column_expr import ColumnExpr, filtered, node_of
 from dpnb.frame.columnwise import ColumnwiseAggregations
-from dpnb.frame.groupby import Aggregated, AggregationSpec, aggregation_query
+from dpnb.frame.groupby import Aggregated, AggregationSpec, UnitColumn, aggregation_query
 from dpnb.frame.grouping import Grouping
 from dpnb.frame.lookup import Joins
 from dpnb.frame.numpy_functions import NumpyFunctions
 from dpnb.frame.options import AGGREGATION, PandasOptions, check_options
-from dpnb.frame.pipe import applied
 from dpnb.frame.query_text import TextQueries
 from dpnb.frame.regressions import Regressions
 from dpnb.frame.remedies import REMEDIES
 from dpnb.frame.selection import Loc
 from dpnb.frame.series import Series
-from dpnb.frame.unit_column import UnitColumn
+from dpnb.frame.verbs import applied
 
 
 class Frame(ColumnwiseAggregations, Regressions, Grouping, Joins, TextQueries, NumpyFunctions):

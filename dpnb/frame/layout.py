@@ -12,9 +12,8 @@ from dpnb._plan.expressions.nodes import And, Expression, FillNull, IsNull, Not,
 from dpnb._plan.expressions.rules import dtype_of
 from dpnb.errors import PlanError
 from dpnb.frame.callers import refusal_for_caller
-from dpnb.frame.declared_types import type_words, types_selected
-from dpnb.frame.examples import examples
-from dpnb.frame.names import ColumnNames
+from dpnb.frame.coerce import ColumnNames
+from dpnb.frame.examples import examples, type_words, types_selected
 from dpnb.frame.options import check_options
 from dpnb.frame.unsupported import UnsupportedOperations
 from dpnb.frame.view import TableView

@@ -31,7 +31,7 @@ from dpnb._plan.expressions.rules import dtype_of
 from dpnb._plan.expressions.text import words
 from dpnb.copying import safe_repr
 from dpnb.errors import PlanError
-from dpnb.frame import numpy_ufuncs
+from dpnb.frame import numpy_functions
 from dpnb.frame.coerce import as_number, literal
 from dpnb.frame.recoding import chosen, is_null
 from dpnb.frame.unsupported import UnsupportedOperations
@@ -226,4 +226,4 @@ class ColumnOperators(UnsupportedOperations):
         )
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        return numpy_ufuncs.applied(ufunc, method, inputs, options, self)
+        return numpy_functions.applied(ufunc, method, inputs, options, self)

@@ -2,12 +2,42 @@
 
 from __future__ import annotations
 
-from dpnb._plan.plan import GroupLevel
-from dpnb._plan.schema import Key
+from dpnb._core.batch import MarginsQuery
+from dpnb._core.query import Query
+from dpnb._plan.measurements import Count, Proportions
+from dpnb._plan.plan import GroupLevel, group_keys
+from dpnb._plan.schema import Key, Schema, encodable
 from dpnb.errors import PlanError
 from dpnb.frame.column_expr import listed_keys
 from dpnb.frame.unsupported import UnsupportedOperations
 from dpnb.frame.view import TableView
+
+# --- tables with margins ----------------------------------------------------------------------------------------------
+
+
+def with_margins(cells: Query, n_rows: int, name: object, schema: Schema) -> MarginsQuery:
+    """A table of groups with its margins, which have the label `name`; its first `n_rows` levels are rows.
+
+    Raises `RequestError` if the session cannot release batches.
+    """
+    if not isinstance(name, str) or not name or not encodable(name):
+        raise PlanError(f"margins_name: must be a non-empty str; got {name!r}; 'All' is the default")
+    return MarginsQuery(cells, n_rows, name, schema)
+
+
+# --- shares within groups ---------------------------------------------------------------------------------------------
+
+
+def shares_within(view: TableView, by: tuple[GroupLevel, ...], leading: int) -> Proportions:
+    """The counts as shares that add up to 1 for each combination of the first `leading` levels.
+
+    The groups are all combinations of the levels' public values, the last level fastest.
+    """
+    size = len(group_keys(view.plan(Count(), by[leading:]), view.schema))
+    return Proportions(", ".join(level.name for level in by[:leading]), size)
+
+
+# --- the keys of groups as an analyst gives them ----------------------------------------------------------------------
 
 
 def public_keys(view: TableView, by: tuple[GroupLevel, ...], keys: object) -> tuple[tuple[Key, ...], ...] | None:

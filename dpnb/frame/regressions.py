@@ -9,11 +9,10 @@ from dpnb._plan.measurements import Count, Family
 from dpnb.accounting.exact import Number
 from dpnb.errors import PlanError
 from dpnb.frame.column_expr import node_of
-from dpnb.frame.formula import model_of, regression_of, regression_of_formula
-from dpnb.frame.formula_text import is_formula
+from dpnb.frame.formula import is_formula, model_of, regression_of, regression_of_formula
 from dpnb.frame.layout import ColumnLayout
 from dpnb.interactive.descent.gradient_descent import GradientDescent
-from dpnb.results.explanation import Explanation
+from dpnb.results.display import Explanation
 
 
 class FitOptions(TypedDict, total=False):

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, TypedDict, Unpack, overload
 from typing import Literal as OneOf
 
-from dpnb._core.margins import MarginsQuery
+from dpnb._core.batch import MarginsQuery
 from dpnb._core.query import Query
 from dpnb._plan.constants import flag
 from dpnb._plan.expressions.dtypes import Boolean
@@ -17,10 +17,9 @@ from dpnb._plan.measurements import Count, PlainView, Proportions
 from dpnb.errors import PlanError
 from dpnb.frame.column_expr import ColumnExpr, groups_of, listed_keys
 from dpnb.frame.frame import Frame
-from dpnb.frame.margins import with_margins
 from dpnb.frame.options import check_options
+from dpnb.frame.public_keys import shares_within, with_margins
 from dpnb.frame.series import Series
-from dpnb.frame.shares import shares_within
 
 MAX_INDICATORS = 1_000
 """Largest number of columns of `get_dummies`."""

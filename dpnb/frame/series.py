@@ -17,15 +17,12 @@ from dpnb.copying import safe_repr
 from dpnb.errors import PlanError, UnsupportedError
 from dpnb.frame.coerce import aggregation_for, joint_aggregation
 from dpnb.frame.column_expr import ColumnExpr, filtered, groups_of
-from dpnb.frame.date_bins import cut
+from dpnb.frame.date_bins import Histograms, cut
 from dpnb.frame.examples import examples, own_words
 from dpnb.frame.options import AGGREGATION, GROUPING, NO_DEFAULT, GroupOptions, check_options
-from dpnb.frame.pipe import applied
-from dpnb.frame.plot import Histograms
-from dpnb.frame.public_keys import public_keys
+from dpnb.frame.public_keys import public_keys, shares_within
 from dpnb.frame.remedies import REMEDIES
-from dpnb.frame.shares import shares_within
-from dpnb.frame.verbs import is_unknown_function, verb_name, verb_names
+from dpnb.frame.verbs import applied, is_unknown_function, verb_name, verb_names
 from dpnb.frame.view import TableView
 
 

@@ -20,7 +20,7 @@ from dpnb.copying import NotCopyable
 from dpnb.errors import PlanError
 from dpnb.frame.examples import examples
 from dpnb.interactive.descent.gradient_descent import GradientDescent
-from dpnb.results.explanation import Explanation
+from dpnb.results.display import Explanation
 
 
 def _no_session(*_: object, **__: object) -> NoReturn:

@@ -23,7 +23,7 @@ from dpnb.interactive.protocol import InteractiveMechanism
 from dpnb.interactive.sub_session import sub_session_request
 from dpnb.interactive.threshold.options import terms_from
 from dpnb.interactive.threshold.scan import ThresholdScan
-from dpnb.results.explanation import Explanation
+from dpnb.results.display import Explanation
 
 
 class SubSessionOptions(TypedDict, total=False):

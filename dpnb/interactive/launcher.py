@@ -24,9 +24,8 @@ from dpnb.accounting.losses import Loss
 from dpnb.copying import NotCopyable, safe_repr
 from dpnb.errors import BudgetExceeded, InvalidValueError, PlanError, RequestError
 from dpnb.interactive.descent.gradient_descent import GradientDescent
-from dpnb.interactive.kept import Kept
 from dpnb.interactive.launch_request import MAX_NAME_LENGTH, LaunchRequest
-from dpnb.interactive.mechanism import SessionMechanism
+from dpnb.interactive.mechanism import Kept, SessionMechanism
 from dpnb.interactive.noise_reduction import NoiseReduction
 from dpnb.interactive.partition import Partition
 from dpnb.interactive.sub_session import SubSessionMechanism
@@ -38,7 +37,7 @@ from dpnb.ledger.node import is_node
 from dpnb.ledger.request_key import launch_key
 from dpnb.render.numbers import format_percent_down
 from dpnb.render.page import text_or_error
-from dpnb.results.explanation import Explanation
+from dpnb.results.display import Explanation
 from dpnb.wire.calls import LaunchMechanism, MechanismCode
 
 

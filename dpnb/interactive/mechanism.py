@@ -3,23 +3,84 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import Any, ClassVar, Generic, TypeVar
+from weakref import WeakValueDictionary
 
+from dpnb._core import registry
 from dpnb._core.accountant.cost_text import charge_text
-from dpnb._core.accountant.tree import Launch
+from dpnb._core.accountant.tree import CODES, Launch
 from dpnb._core.core import SessionCore
 from dpnb._core.query import Query
 from dpnb._plan.measurements import AnyView
 from dpnb._plan.plan import Plan
-from dpnb.accounting.losses import Loss
+from dpnb.accounting.losses import GDP, Loss
 from dpnb.copying import NotCopyable, safe_repr
 from dpnb.errors import RequestError
-from dpnb.interactive.closing import close_launch
 from dpnb.interactive.protocol import Charged, MechanismState
 from dpnb.ledger import MEMORY, Ledger
+from dpnb.ledger.charge import CLOSE
+from dpnb.ledger.request_key import close_key
 from dpnb.render.numbers import format_cost
 from dpnb.render.page import text_or_error
 from dpnb.render.sessions import mechanism_html
+from dpnb.wire.calls import CloseMechanism
+
+# --- objects that can be made again from the ledger -------------------------------------------------------------------
+
+
+T = TypeVar("T")
+
+
+class Kept(Generic[T]):
+    """One object for each key while it is used, and the `most` recent ones longer."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._used: WeakValueDictionary[Hashable, T] = WeakValueDictionary()
+        self._recent: OrderedDict[Hashable, T] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._used)
+
+    def get(self, key: Hashable, make: Callable[[], T]) -> T:
+        """The object of a key, made now if there is none."""
+        kept = self._used.get(key)
+        if kept is None:
+            kept = self._used[key] = make()
+        self._recent[key] = kept
+        self._recent.move_to_end(key)
+        while len(self._recent) > self._most:
+            self._recent.popitem(last=False)
+        return kept
+
+
+# --- closing an interactive mechanism ---------------------------------------------------------------------------------
+
+
+def close_launch(core: SessionCore, launch: Launch) -> None:
+    """Record that a mechanism of a session is closed, unless it is."""
+    account = core.account
+    if core.remote is not None:
+        if not account.tree.sync()[launch.id].is_closed:
+            core.remote.run(CloseMechanism(launch.id), lambda rows: not rows)
+        return
+    with account.ledger.transaction():
+        if not account.tree.sync()[launch.id].is_closed:
+            account.ledger.reserve(
+                kind=CLOSE,
+                request_key=close_key(launch.id),
+                node=launch.node,
+                table_version=core.version,
+                query_key=launch.name,
+                loss=GDP(0),
+                launch={"closes": launch.id, "name": launch.name, "mechanism": CODES[launch.kind]},
+                cell_id=registry.current_cell(),
+            )
+
+
+# --- the base class of a session's interactive mechanisms -------------------------------------------------------------
 
 
 class SessionMechanism(NotCopyable, ABC):

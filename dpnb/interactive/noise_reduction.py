@@ -9,8 +9,7 @@ from typing import ClassVar
 from dpnb._core.accountant.tree import NOISE_REDUCTION, Launch
 from dpnb._core.core import SessionCore
 from dpnb._core.options import MAX_BITS, checked_loss
-from dpnb._core.pricing.pure_budget import refuse_in_pure_dp
-from dpnb._core.pricing.target import target_from
+from dpnb._core.pricing.target import refuse_in_pure_dp, target_from
 from dpnb._plan.measurements import AnyView, Discovery, view_from_json, view_to_json
 from dpnb._plan.plan import Plan, describe_plan
 from dpnb.accounting.exact import Number, decimal_sqrt_down, display_up, exact, from_text, shown, to_text

@@ -10,17 +10,16 @@ from dpnb._core.accountant.tree import PARTITION, Launch
 from dpnb._core.core import SessionCore
 from dpnb._plan.expressions.nodes import Column, Expression
 from dpnb._plan.expressions.text import words
+from dpnb._plan.join import check_parts, part_keys, parts_of_unit, parts_to_json
 from dpnb._plan.measurements import Count
-from dpnb._plan.partition import check_parts, part_keys, parts_of_unit, parts_to_json
 from dpnb._plan.plan import GroupLevel, Join, Plan, TableSource
 from dpnb._plan.schema import Key
 from dpnb._plan.structure import check_structure
 from dpnb.accounting.exact import decimal_up
 from dpnb.accounting.losses import Loss
 from dpnb.errors import PlanError, RequestError
-from dpnb.interactive.kept import Kept
 from dpnb.interactive.launch_request import LaunchRequest
-from dpnb.interactive.mechanism import SessionMechanism
+from dpnb.interactive.mechanism import Kept, SessionMechanism
 from dpnb.interactive.protocol import Charged
 from dpnb.ledger import node_of
 from dpnb.render.numbers import format_percent_first

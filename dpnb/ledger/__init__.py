@@ -12,12 +12,10 @@ The ledger stores nothing computed from the private table except released values
 from __future__ import annotations
 
 from dpnb.ledger.charge import Charge, ChargeSummary
-from dpnb.ledger.connection import MEMORY
+from dpnb.ledger.connection import MEMORY, ProcessLock, refuse_unreadable
 from dpnb.ledger.ledger import Ledger
 from dpnb.ledger.node import ROOT, node_of, parent_launch
 from dpnb.ledger.origin import RequestOrigin, requested_by
-from dpnb.ledger.own_lock import ProcessLock
-from dpnb.ledger.readable import refuse_unreadable
 
 __all__ = [
     "MEMORY",

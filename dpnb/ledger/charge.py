@@ -21,9 +21,9 @@ from dpnb.accounting.exact import from_text
 from dpnb.accounting.losses import GDP, Loss, PureGDP, loss_from_json
 from dpnb.accounting.losses.amounts import is_gaussian
 from dpnb.errors import InvalidValueError, LedgerError, printable
+from dpnb.ledger.connection import refuse_unreadable
 from dpnb.ledger.node import UNCOUNTED, is_node
 from dpnb.ledger.origin import RequestOrigin
-from dpnb.ledger.readable import refuse_unreadable
 from dpnb.mechanisms.measurement import Measurement
 
 RELEASE, COMPARISON, SELECTION, LAUNCH, CLOSE = "release", "comparison", "selection", "launch", "close"

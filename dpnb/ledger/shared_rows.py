@@ -20,11 +20,11 @@ from dpnb.errors import LedgerError, LedgerReplaced, RequestError
 from dpnb.ledger import charge as row
 from dpnb.ledger.chain import chain_start
 from dpnb.ledger.charge import ChargeSummary, chained_hash
+from dpnb.ledger.connection import refuse_unreadable
 from dpnb.ledger.ledger import Ledger
 from dpnb.ledger.node import ROOT, is_node, parent_launch
 from dpnb.ledger.origin import RequestOrigin
 from dpnb.ledger.queries import MAX_STORED
-from dpnb.ledger.readable import refuse_unreadable
 from dpnb.ledger.request_key import renumbered_key
 
 NOT_SHARED = {"request_id", "request_digest", "hash", "result_hash"}

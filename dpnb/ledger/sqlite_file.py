@@ -20,9 +20,7 @@ from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 from dpnb.errors import LedgerError, StorageFull
-from dpnb.ledger.connection import BUSY_SECONDS, MEMORY, StepLimit, harden
-from dpnb.ledger.own_lock import ProcessLock
-from dpnb.ledger.read_only_copy import read_only_copy
+from dpnb.ledger.connection import BUSY_SECONDS, MEMORY, ProcessLock, StepLimit, harden, read_only_copy
 
 T = TypeVar("T")
 

@@ -13,7 +13,7 @@ there are no low bits that distinguish neighbours (Mironov 2012), and the loss i
 Why the sampling is exact
 -------------------------
 The method is that of Canonne, Kamath and Steinke, with the two rational building blocks of
-:mod:`dpnb.mechanisms.bernoulli`.  With t = n/m in lowest terms (their Algorithm 2): U uniform below n, accepted with
+:mod:`dpnb.mechanisms.randomness`.  With t = n/m in lowest terms (their Algorithm 2): U uniform below n, accepted with
 probability exp(-U/n), and V the number of successes of exp(-1) before its first failure, give P(U + n V = x)
 proportional to exp(-x/n).  Its m-th part, rounded down, is y with probability proportional to exp(-y m/n) = exp(-y/t).
 A random sign, where "minus zero" is rejected so that zero does not count twice, gives X.
@@ -35,8 +35,7 @@ from fractions import Fraction
 from dpnb.accounting.conversions.directed import directed, log, real
 from dpnb.accounting.exact import Number, binary_up, exact, shown
 from dpnb.errors import InvalidValueError
-from dpnb.mechanisms.bernoulli import ExactBernoulli
-from dpnb.mechanisms.randomness import NoiseSource
+from dpnb.mechanisms.randomness import ExactBernoulli, NoiseSource
 
 __all__ = ["discrete_laplace", "laplace_half_width", "laplace_tail"]
 

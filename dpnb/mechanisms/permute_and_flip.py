@@ -7,7 +7,7 @@ coins in random order until the first heads; in a random order independent of th
 is each of them with equal probability, so the distribution is the same, and here the number of coins does not depend on
 the scores.  The k largest are chosen in k rounds, each without the earlier winners (peeling).
 
-Everything is an integer: ``a (q* - q_s)`` is rational, and :mod:`dpnb.mechanisms.bernoulli` draws an event of
+Everything is an integer: ``a (q* - q_s)`` is rational, and :mod:`dpnb.mechanisms.randomness` draws an event of
 probability ``exp(-g)`` exactly.  There is no noisy value that could have low-order bits, and the scores themselves are
 not released.
 
@@ -71,8 +71,7 @@ from dpnb.accounting.doubles import failure_probability
 from dpnb.accounting.exact import Number, positive, shown
 from dpnb.accounting.losses import PureDP
 from dpnb.errors import InvalidValueError
-from dpnb.mechanisms.bernoulli import ExactBernoulli
-from dpnb.mechanisms.randomness import NoiseSource
+from dpnb.mechanisms.randomness import ExactBernoulli, NoiseSource
 
 __all__ = ["PermuteAndFlip", "epsilon_for_shortfall", "wrong_choices"]
 

@@ -4,11 +4,16 @@ Without a budget they are those that would take a large part of the budget (1, `
 
 ``%config DpnbMagics.confirm_above = 0.5`` sets the limit for a kernel, and ``c.DpnbMagics.confirm_above = 0.5`` in
 ``ipython_config.py`` for all kernels.  ``query.release(...)`` in code is never interrupted.
+
+The page may show an earlier state of the budget than the kernel, or the kernel one than the service that holds the
+table.  So a page returns the displayed cost with the target, and a release that would cost more is refused.
 """
 
 from __future__ import annotations
 
+import math
 from contextlib import suppress
+from decimal import ROUND_FLOOR, Decimal
 from typing import Any
 
 from IPython.core.getipython import get_ipython
@@ -16,10 +21,35 @@ from IPython.core.getipython import get_ipython
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.query import Query
 from dpnb.accounting.budget import Budget
-from dpnb.accounting.exact import exact
+from dpnb.accounting.exact import exact, to_text
 from dpnb.errors import DpnbError
 from dpnb.render.numbers import format_percent_up
 from dpnb.results.preview import Preview
+
+# --- the cost that a page displays ------------------------------------------------------------------------------------
+
+
+AT_MOST = "at_most"
+"""Name of the displayed cost in a target."""
+
+
+def with_cost(target: dict[str, str], preview: Preview) -> dict[str, str]:
+    """A target of a release with the cost of its displayed preview, as mu squared."""
+    return {**target, AT_MOST: to_text(preview.cost.mu_squared)}
+
+
+# --- budgets in few digits --------------------------------------------------------------------------------------------
+
+
+def short_amount(number: float, known: float) -> float:
+    """A budget rounded down, to two significant digits of its difference from `known`."""
+    above = max(number - known, number * 1e-14)
+    unit = Decimal(1).scaleb(math.floor(math.log10(above)) - 1)
+    return float(Decimal(repr(number)).quantize(unit, ROUND_FLOOR))
+
+
+# --- which releases by mouse or magic are confirmed -------------------------------------------------------------------
+
 
 CONFIRM_ABOVE = 0.2
 """The largest share of what is left that is released without a confirmation."""

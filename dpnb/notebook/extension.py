@@ -1,8 +1,19 @@
-"""``%load_ext dpnb``: live gauges, the budget picker, the panel, the magics, and explanations below errors."""
+"""``%load_ext dpnb``: live gauges, the budget picker, the panel, the magics, and explanations below errors.
+
+Refusals are common, and their message is complete.  ``%debug`` still enters dpnb's frames.
+
+The kernel is then usually idle; a cell that is already waiting is delayed by no more than it would otherwise spend on
+the same imports.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import os
+from contextlib import suppress
 from html import escape
+from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 from IPython.display import display
@@ -12,23 +23,73 @@ from dpnb._core import registry
 from dpnb._core.query import Query
 from dpnb._protocol.messages import FollowLedgers, PanelRequest, Reconnect, RequestComparison
 from dpnb.errors import DpnbError
-from dpnb.notebook import (
-    cell_context,
-    column_completion,
-    panel,
-    picker_state,
-    progress_line,
-    snapshots,
-    tracebacks,
-    warm_up,
-)
-from dpnb.notebook.completion import complete
+from dpnb.notebook import cell_context, column_completion, extension, panel, picker_state
+from dpnb.notebook import panel as snapshots
+from dpnb.notebook import widgets as progress_line
+from dpnb.notebook.column_completion import complete
 from dpnb.notebook.ledger_watch import LedgerWatch
 from dpnb.notebook.magics import DpnbMagics
 from dpnb.render import sessions
 from dpnb.render.explanations import explanation_for
 from dpnb.render.page import FAINT, STYLE, explanation_link
 from dpnb.session import BaseSession, snapshot
+from dpnb.session.session import import_libraries
+
+# --- imports what the first session and the first picker need ---------------------------------------------------------
+
+
+DELAY = 0.05
+"""Seconds after the cell, so that its last messages are sent first."""
+
+
+def begin() -> None:
+    """Schedule the imports in the event loop that is running the cell, if any."""
+    with suppress(RuntimeError):  # no loop is running
+        loop = asyncio.get_running_loop()
+        for imports in (_import_picker, import_libraries):  # one by one, so that messages are handled in between
+            loop.call_later(DELAY, imports)
+
+
+def _import_picker() -> None:
+    with suppress(ImportError):  # without widgets, output is static
+        from dpnb.notebook import picker  # noqa: F401
+
+
+# --- short tracebacks -------------------------------------------------------------------------------------------------
+
+
+_OURS = str(Path(__file__).parents[1]) + os.sep
+HOOK = "_render_traceback_"
+"""The method that IPython calls on an error with a custom traceback."""
+
+
+def shorten(shell: Any) -> None:
+    """Show short tracebacks for errors of dpnb."""
+
+    def render(error: DpnbError) -> list[str]:
+        shown = _outside(error.__traceback__)
+        offset = int(shown is not None and shown.tb_next is not None)  # the first frame is the shell's own
+        lines: list[str] = shell.InteractiveTB.structured_traceback(type(error), error, shown, tb_offset=offset)
+        return lines
+
+    setattr(DpnbError, HOOK, render)
+
+
+def lengthen() -> None:
+    """Show full tracebacks again."""
+    if HOOK in vars(DpnbError):
+        delattr(DpnbError, HOOK)
+
+
+def _outside(traceback: TracebackType | None) -> TracebackType | None:
+    """The frames before the first frame inside dpnb."""
+    if traceback is None or traceback.tb_frame.f_code.co_filename.startswith(_OURS):
+        return None
+    return TracebackType(_outside(traceback.tb_next), traceback.tb_frame, traceback.tb_lasti, traceback.tb_lineno)
+
+
+# --- ``%load_ext dpnb`` -----------------------------------------------------------------------------------------------
+
 
 _watch = LedgerWatch(snapshots.ledgers, panel.publish)
 
@@ -39,7 +100,7 @@ def load(shell: Any) -> None:
     for command in ("%dpnb", "%%dpnb"):
         shell.set_hook("complete_command", complete, str_key=command)
     column_completion.install(shell)
-    tracebacks.shorten(shell)
+    extension.shorten(shell)
     if getattr(shell, "kernel", None) is None:
         return  # a terminal: text output suffices
     _unregister(shell)
@@ -52,7 +113,7 @@ def load(shell: Any) -> None:
     panel.install(snapshots.sessions, snapshots.log, _on_request)
     registry.subscribe(panel.publish)
     registry.subscribe(_watch.wake)
-    warm_up.begin()
+    extension.begin()
 
 
 def unload(shell: Any) -> None:
@@ -68,7 +129,7 @@ def unload(shell: Any) -> None:
     shell.display_formatter.mimebundle_formatter.type_printers.pop(BaseSession, None)
     shell.display_formatter.ipython_display_formatter.type_printers.pop(Query, None)
     column_completion.remove(shell)
-    tracebacks.lengthen()
+    extension.lengthen()
     _unregister(shell)
 
 

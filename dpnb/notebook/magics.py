@@ -16,7 +16,7 @@ from traitlets import Float
 from dpnb._core.pricing.target import KINDS
 from dpnb._core.query import Query
 from dpnb.errors import ConfirmationRequired, DpnbError, RequestError, printable
-from dpnb.notebook import snapshots
+from dpnb.notebook import panel
 from dpnb.notebook.confirmation import CONFIRM_ABOVE, large_release
 from dpnb.render.numbers import percent
 from dpnb.results.preview import Preview, Previews
@@ -88,9 +88,9 @@ class DpnbMagics(Magics):
             known = "; ".join(f"%dpnb {name}: {words}" for name, words in COMMANDS.items())
             print(f"dpnb: there is no command %dpnb {line.strip()}; %dpnb without a command shows the gauges; {known}")  # noqa: T201
             return None
-        if not snapshots.live():
+        if not panel.live():
             print(NO_SESSION)  # noqa: T201  (output for the user)
-        for session in snapshots.live():
+        for session in panel.live():
             try:
                 display(_output(session, command))  # type: ignore[no-untyped-call]
             except DpnbError as error:  # a session that cannot be read must not hide the others

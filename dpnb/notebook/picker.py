@@ -21,9 +21,11 @@ from dpnb._core.query import Query
 from dpnb._protocol.messages import AskCurator, PickerRequest, Reconnect, Refresh, ReleaseCount, ReleaseOption
 from dpnb.accounting.exact import exact, from_text
 from dpnb.errors import ConfirmationRequired, DpnbError, RequestError
-from dpnb.notebook import asking, cell_context, count_step, panel, picker_state, progress_line, snapshots, widgets
-from dpnb.notebook.confirmation import large_release
-from dpnb.notebook.displayed_cost import AT_MOST
+from dpnb.notebook import cell_context, count_step, panel, picker_state, widgets
+from dpnb.notebook import count_step as asking
+from dpnb.notebook import panel as snapshots
+from dpnb.notebook import widgets as progress_line
+from dpnb.notebook.confirmation import AT_MOST, large_release
 from dpnb.render.page import with_timestamp
 from dpnb.results.answer import Answer
 from dpnb.session.snapshot import connection_of

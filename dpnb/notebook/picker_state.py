@@ -31,11 +31,8 @@ from dpnb.accounting.exact import decimal_sqrt_down, to_text
 from dpnb.accounting.losses import GDP
 from dpnb.accounting.odometers import SpentAccumulator
 from dpnb.errors import BudgetExceeded, DpnbError, RequestError
-from dpnb.notebook.amounts import short_amount
-from dpnb.notebook.asking import make_ask
-from dpnb.notebook.confirmation import large_share
-from dpnb.notebook.count_step import make_step
-from dpnb.notebook.displayed_cost import with_cost
+from dpnb.notebook.confirmation import large_share, short_amount, with_cost
+from dpnb.notebook.count_step import make_ask, make_step
 from dpnb.render.answers import estimates_html, estimates_text
 from dpnb.render.explanations import explanation_for
 from dpnb.render.numbers import describe_error, format_percent_down, format_percent_up, percent

@@ -7,10 +7,9 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from dpnb.errors import InvalidValueError
-from dpnb.remote.curating import change, history, plans
-from dpnb.remote.deciding import decide, requests
+from dpnb.remote.deciding import change, decide, history, plans, requests
 from dpnb.wire.acts import Components, End, Freeze, Level, MoveCap, Restore, Resume, Revoke, Unfreeze
-from dpnb.wire.moments import moment_from_text
+from dpnb.wire.amounts import moment_from_text
 
 TOKEN = "in DPNB_TOKEN or at the prompt."  # noqa: S105  (words)
 

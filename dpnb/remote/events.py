@@ -32,7 +32,7 @@ class Notified(Protocol):
 
 
 class ServiceConnection(NotCopyable):
-    """The connection of a session to its service: see `dpnb._core.connection.Connection`.
+    """The connection of a session to its service: see `dpnb._core.execution.protocol.Connection`.
 
     The thread ends with the session, or with `close`.  Where threads are impossible, as in a browser, and in a fork,
     nothing is followed: the copy is brought up to date by each request and by `refresh`.

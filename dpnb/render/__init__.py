@@ -22,30 +22,6 @@
 ``sessions``     a session's state
 """
 
-from dpnb.render import (
-    answers,
-    batches,
-    bounds,
-    comparisons,
-    facts,
-    history,
-    previews,
-    reports,
-    schemas,
-    selections,
-    thresholds,
-)
+from dpnb.render import answers, batches, history, previews, report_page, schemas, selections
 
-__all__ = [
-    "answers",
-    "batches",
-    "bounds",
-    "comparisons",
-    "facts",
-    "history",
-    "previews",
-    "reports",
-    "schemas",
-    "selections",
-    "thresholds",
-]
+__all__ = ["answers", "batches", "history", "previews", "report_page", "schemas", "selections"]

@@ -4,23 +4,89 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
+from dataclasses import replace
 from functools import singledispatch
 from html import escape
 
-from dpnb._protocol.glossary import NOISE_INTERVAL
+from dpnb._plan.schema import Bounded
+from dpnb._protocol.glossary import IN_THIS_TABLE, NOISE_INTERVAL
 from dpnb.errors import DpnbError
 from dpnb.render.histograms import histogram_html, is_histogram
 from dpnb.render.history import fan_html
-from dpnb.render.labels import interval_name, intervals_name, rows_of
-from dpnb.render.numbers import format_cost, format_time, label_text, percent
-from dpnb.render.page import ACCENT, CHART_WIDTH, FAINT, box_html, explanation_link, title_html, with_notice
-from dpnb.render.tables import table_html, table_markdown, table_text
-from dpnb.render.terms import explained_html, term_html
+from dpnb.render.numbers import format_cost, format_percent_up, format_time, label_text, percent
+from dpnb.render.page import (
+    ACCENT,
+    CHART_WIDTH,
+    FAINT,
+    box_html,
+    explained_html,
+    explanation_link,
+    term_html,
+    title_html,
+    with_notice,
+)
+from dpnb.render.tables import (
+    interval_name,
+    intervals_name,
+    labels_of,
+    numbers_of,
+    rows_of,
+    table_html,
+    table_markdown,
+    table_text,
+)
 from dpnb.results.answer import Answer
+from dpnb.results.batch import TableWithMargins
+from dpnb.results.bounds import BoundsAnswer
+from dpnb.results.comparison import Comparison
 from dpnb.results.display import to_html, to_markdown, to_text
 from dpnb.results.fit import NO_INTERVALS, FitResult
-from dpnb.results.margins import TableWithMargins
 from dpnb.results.table import UNKNOWN, Estimates
+
+# --- comparisons of estimates with a number ---------------------------------------------------------------------------
+
+
+WORDS = {True: "yes", False: "no", None: "too close to say"}
+
+
+@to_text.register
+def comparison_text(comparison: Comparison) -> str:
+    """A comparison for a terminal."""
+    head, *body = _table(comparison)
+    rows = [head, *body] if not comparison.is_scalar else body
+    table = table_text(rows, indent="  ")
+    return with_notice(comparison.notice, [_title(comparison), *table, f"  {_confidence(comparison)}"])
+
+
+@to_html.register
+def comparison_html(comparison: Comparison) -> str:
+    """A comparison for a notebook."""
+    head, *body = _table(comparison)
+    table = table_html(head, [[*map(escape, row)] for row in body], left=len(head) - 2)
+    below = f'<div style="{FAINT}">{escape(_confidence(comparison))}</div>'
+    return box_html(comparison.notice, title_html(_title(comparison)), table, below)
+
+
+def _title(comparison: Comparison) -> str:
+    return f"{comparison.description} {comparison.operator} {comparison.number:g}"
+
+
+def _table(comparison: Comparison) -> list[list[str]]:
+    names = [*comparison.names, *([comparison.outputs[0]] if comparison.outputs else [])]
+    rows = zip(labels_of(comparison), comparison.outcomes, numbers_of(comparison.arrays), strict=True)
+    head = [*names, f"outcome {IN_THIS_TABLE}", interval_name(comparison)]
+    return [head, *([*label, WORDS[outcome], words] for label, outcome, (_, words) in rows)]
+
+
+def _confidence(comparison: Comparison) -> str:
+    level = f"{IN_THIS_TABLE}, at {percent(comparison.confidence)} confidence"
+    if comparison.is_scalar:
+        return level
+    return f"{level}, all at once" if comparison.simultaneous else f"{level} each"
+
+
+# --- answers and estimates computed from them -------------------------------------------------------------------------
+
 
 WIDE = ("statistic", "corr", "cov")
 """Names of the numbers that are shown side by side, with one row for each group."""
@@ -212,3 +278,66 @@ class _IntervalBars:
         width = self._high - self._low or 1.0
         position = min(max((value - self._low) / width, 0.0), 1.0) if math.isfinite(value) else float(value > 0)
         return 5 + position * (CHART_WIDTH - 10)
+
+
+# --- the answer of a bounds finder as text and as HTML ----------------------------------------------------------------
+
+
+def code_lines(bounds: Bounded) -> list[str]:
+    """What to write with the bounds that were found: in a schema, and in a query."""
+    low, high = _number(bounds.low), _number(bounds.high)
+    whole = ", integer=True" if bounds.integer else ""
+    return [f"dpnb.Bounded({low}, {high}{whole})", f".clip({low}, {high})"]
+
+
+@to_text.register
+def bounds_text(answer: BoundsAnswer) -> str:
+    """Bounds for a terminal."""
+    bounds = answer.bounds
+    if bounds is None:
+        return f"{estimates_text(answer)}\n  {_nothing(answer)}"
+    declare, clip = code_lines(bounds)
+    return "\n".join([
+        estimates_text(_titled(answer, bounds)),
+        f"  in a schema: {declare}",
+        f"  in a query:  {clip}",
+        f"  {_outside(answer)}",
+    ])  # fmt: skip
+
+
+@to_html.register
+def bounds_html(answer: BoundsAnswer) -> str:
+    """Bounds for a notebook."""
+    bounds = answer.bounds
+    if bounds is None:
+        return estimates_html(answer, f"<div>{escape(_nothing(answer))}</div>")
+    declare, clip = (f"<code>{escape(line)}</code>" for line in code_lines(bounds))
+    lines = f"<div>in a schema: {declare}<br>in a query: {clip}</div><div>{escape(_outside(answer))}</div>"
+    return estimates_html(_titled(answer, bounds), lines)
+
+
+def _titled(answer: BoundsAnswer, bounds: Bounded) -> BoundsAnswer:
+    title = f"{answer.description}: {_number(bounds.low)} to {_number(bounds.high)}"
+    return replace(answer.around, description=title)
+
+
+def _outside(answer: BoundsAnswer) -> str:
+    """What is known about the values outside the bounds."""
+    share, rows = answer.share_outside, answer.rows_outside
+    outside = f"at most {math.ceil(rows):,} rows" + (f" ({format_percent_up(share)})" if share < 1 else "")
+    return (
+        f"{IN_THIS_TABLE}, with {percent(answer.confidence)} confidence, {outside} lie outside the bounds (the limit "
+        "allows for the noise of all bins there), and every bin with a noisy count above "
+        f"{math.ceil(answer.threshold):,} contains rows; all of these bins are inside the bounds"
+    )
+
+
+def _nothing(answer: BoundsAnswer) -> str:
+    return (
+        f"no bounds were found: no noisy count exceeds {math.ceil(answer.threshold):,}, the most that noise alone is "
+        "likely to give; refine the answer with a larger budget, or use the declared bounds"
+    )
+
+
+def _number(number: float) -> str:
+    return str(int(number)) if number.is_integer() and abs(number) < 1e15 else repr(number)

@@ -11,7 +11,6 @@ import numpy as np
 from dpnb._protocol.glossary import NOISE_INTERVAL
 from dpnb.accounting.exact import display_down
 from dpnb.render.answers import footer
-from dpnb.render.labels import rows_of
 from dpnb.render.numbers import (
     NO_LIMIT,
     cost_html,
@@ -23,7 +22,7 @@ from dpnb.render.numbers import (
     percent,
 )
 from dpnb.render.page import FAINT, box_html, title_html, with_notice
-from dpnb.render.tables import facts_html, facts_text, table_html, table_text
+from dpnb.render.tables import facts_html, facts_text, rows_of, table_html, table_text
 from dpnb.results.answer import Answer
 from dpnb.results.batch import BatchAnswer, BatchPreview, PlannedQuery
 from dpnb.results.display import to_html, to_text

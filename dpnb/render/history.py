@@ -8,11 +8,9 @@ from itertools import accumulate
 
 from dpnb._protocol.glossary import NOISE_INTERVAL
 from dpnb.accounting.exact import decimal_up, exact
-from dpnb.render.dates import date_with_interval
-from dpnb.render.labels import interval_name, rows_of
-from dpnb.render.numbers import format_percent_first, format_time, number_with_interval
+from dpnb.render.numbers import date_with_interval, format_percent_first, format_time, number_with_interval
 from dpnb.render.page import ACCENT, CHART_WIDTH, FAINT, box_html, title_html, with_notice
-from dpnb.render.tables import table_html, table_text
+from dpnb.render.tables import interval_name, rows_of, table_html, table_text
 from dpnb.results.answer import History
 from dpnb.results.display import to_html, to_text
 

@@ -3,16 +3,78 @@
 from __future__ import annotations
 
 import math
+from datetime import datetime, timedelta
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from html import escape
 
 import numpy as np
 
 from dpnb._plan.schema import Key
-from dpnb.accounting.exact import display_up, percent_down, percent_up
-from dpnb.accounting.losses import GDP, Loss
-from dpnb.render.terms import term_html
+from dpnb.accounting.exact import (
+    decimal_down,
+    decimal_sqrt_down,
+    decimal_up,
+    display_down,
+    display_up,
+    percent_down,
+    percent_up,
+)
+from dpnb.accounting.losses import GDP, Loss, PureGDP
+from dpnb.render.page import term_html
 from dpnb.results.estimates.noisy import Cells
+
+# --- points in time as text -------------------------------------------------------------------------------------------
+
+
+DAY = 86_400.0
+
+LENGTHS = ((DAY, len("2000-01-01")), (60.0, len("2000-01-01 00:00")), (1.0, len("2000-01-01 00:00:00")))
+"""Lengths of texts, each for intervals of at least this many seconds; a text is a whole day, minute or second."""
+
+
+def date_with_interval(value: float, low: float, high: float) -> tuple[str, str]:
+    """An estimate and its interval, in seconds since 1970, as text.
+
+    The texts are rounded down, and the last one includes its day, minute or second: so no interval looks narrower than
+    it is.
+
+    >>> date_with_interval(1.5e9, 1.4e9, 1.6e9)
+    ('2017-07-14', '2014-05-13 to 2020-09-13')
+    """
+    width = high - low
+    length = next((length for seconds, length in LENGTHS if width >= seconds), LENGTHS[-1][1])
+    return _text(value, length), f"{_text(low, length)} to {_text(high, length)}"
+
+
+def _text(seconds: float, length: int) -> str:
+    if math.isnan(seconds):
+        return "unknown"
+    return (datetime(1970, 1, 1) + timedelta(seconds=math.floor(seconds))).isoformat(" ")[:length]
+
+
+# --- amounts of budget in a few digits --------------------------------------------------------------------------------
+
+
+def spent_words(amount: PureGDP) -> str:
+    """What is spent, or would be: rounded up."""
+    return _words(display_up(amount.mu), *(display_up(decimal_up(one)) for one in (amount.delta, amount.epsilon)))
+
+
+def limit_words(amount: PureGDP | None) -> str | None:
+    """What may be spent: rounded down; None if there is no such limit."""
+    if amount is None:
+        return None
+    mu = display_down(decimal_sqrt_down(amount.mu_squared))
+    return _words(mu, *(display_down(decimal_down(one)) for one in (amount.delta, amount.epsilon)))
+
+
+def _words(mu: str, delta: str, epsilon: str) -> str:
+    named = [("mu", mu), ("delta", delta), ("epsilon", epsilon)]
+    return " and ".join(f"{name} {value}" for name, value in named if float(value)) or "nothing"
+
+
+# --- numbers as text --------------------------------------------------------------------------------------------------
+
 
 EXACT = Context(prec=400)
 """Enough digits for every double with twelve decimals."""

@@ -5,15 +5,77 @@ All texts are escaped, and the page has no script.  The JSON is the content of a
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from collections.abc import Iterable, Sequence
 from html import escape
 
 from dpnb.accounting.exact import display_up
 from dpnb.errors import printable
-from dpnb.render.report_style import CSS, POLICY
-from dpnb.results.display import to_page
+from dpnb.render.page import box_html, title_html, with_notice
+from dpnb.render.tables import facts_html, facts_text
+from dpnb.results.display import to_html, to_page, to_text
 from dpnb.results.report import Report
 from dpnb.results.report_parts import ReportedPart, ReportedRelease, ReportedTable
+
+# --- the style sheet of a disclosure statement as a page --------------------------------------------------------------
+
+
+CSS = """
+:root { color-scheme: light dark; --text: #1b1b1b; --faint: #555; --line: #c8c8c8; --paper: #fff; --soft: #f4f5f7;
+  --accent: #0b57a4; --alarm: #a31515; }
+@media (prefers-color-scheme: dark) { :root { --text: #e8e8e8; --faint: #b4b4b4; --line: #4a4a4a; --paper: #16181b;
+  --soft: #212429; --accent: #8ab8f0; --alarm: #ff9d94; } }
+* { box-sizing: border-box; }
+html { background: var(--paper); }
+body { margin: 0; background: var(--paper); color: var(--text); font: 16px/1.5 system-ui, sans-serif; }
+main { max-width: 62rem; margin: 0 auto; padding: 2rem 1.25rem 4rem; overflow-wrap: anywhere; }
+h1 { font-size: 1.8rem; line-height: 1.2; margin: 0 0 .25rem; }
+h2 { font-size: 1.2rem; margin: 2rem 0 .5rem; padding-top: .75rem; border-top: 1px solid var(--line); }
+p { margin: .5rem 0; max-width: 46rem; }
+.subject { font-size: 1.1rem; color: var(--faint); }
+.notice { border: 2px solid var(--alarm); color: var(--alarm); padding: .6rem .9rem; font-weight: 600; }
+.promise { border-left: 4px solid var(--accent); padding: .25rem 0 .25rem 1rem; font-size: 1.1rem; }
+.scroll { overflow-x: auto; margin: 1rem 0; }
+.scroll:focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; }
+table { border-collapse: collapse; width: 100%; font-size: .875rem; font-variant-numeric: tabular-nums; }
+caption { text-align: left; font-weight: 600; padding: .25rem 0; }
+th, td { text-align: left; vertical-align: top; padding: .3rem .75rem .3rem 0; border-bottom: 1px solid var(--line);
+  overflow-wrap: anywhere; }
+thead th { color: var(--faint); font-weight: 600; overflow-wrap: normal; }
+.facts th { width: 13rem; font-weight: 600; }
+.scroll table { min-width: 44rem; }
+ul { margin: .5rem 0; padding-left: 1.25rem; max-width: 46rem; } li { margin: .3rem 0; }
+.number { text-align: right; white-space: nowrap; width: 3rem; }
+.short { white-space: nowrap; }
+.wide { min-width: 14rem; }
+pre { background: var(--soft); border: 1px solid var(--line); padding: .75rem; font-size: .8rem; white-space: pre-wrap;
+  overflow-wrap: anywhere; }
+code { font-size: .875em; overflow-wrap: anywhere; }
+footer { margin-top: 2.5rem; padding-top: .75rem; border-top: 1px solid var(--line); color: var(--faint);
+  font-size: .875rem; }
+@media (max-width: 40rem) { main { padding: 1.25rem 1rem 3rem; } .facts th { width: 8.5rem; } }
+@page { size: A4; margin: 18mm 16mm 20mm; @bottom-right { content: counter(page) " / " counter(pages); } }
+@media print { :root { color-scheme: light; --text: #000; --faint: #333; --line: #999; --paper: #fff; --soft: #fff;
+    --accent: #000; --alarm: #000; }
+  body { font-size: 10.5pt; line-height: 1.4; } main { max-width: none; padding: 0; }
+  h1 { font-size: 18pt; } h2 { font-size: 13pt; } p { max-width: none; orphans: 3; widows: 3; }
+  .promise, .subject { font-size: 11pt; } table { font-size: 8.5pt; } pre { font-size: 8pt; border-width: .5pt; }
+  h2, caption, thead { break-after: avoid; } tr, .notice, .promise { break-inside: avoid; }
+  thead { display: table-header-group; } .scroll { overflow: visible; } .scroll table, .wide { min-width: 0; }
+  ul { max-width: none; } }
+"""
+
+POLICY = (
+    "default-src 'none'; style-src 'sha256-"
+    + base64.b64encode(hashlib.sha256(CSS.encode()).digest()).decode()
+    + "'; base-uri 'none'; form-action 'none'"
+)
+"""The page loads nothing and runs nothing; only this style sheet applies."""
+
+
+# --- a disclosure statement as one page of HTML -----------------------------------------------------------------------
+
 
 DATA = "dpnb-statement"
 """Id of the element that contains the JSON."""
@@ -250,3 +312,39 @@ def _cell(text: str, *, is_wide: bool) -> str:
 
 SHORT = 18
 """A cell of at most this many characters, such as a time or a loss, is not broken into lines."""
+
+
+# --- a disclosure statement in a few lines ----------------------------------------------------------------------------
+
+
+COLUMN, WIDTH = 17, 90
+SAVE = ".save('statement.html') writes it as a page to read and print, .save('statement.json') for programs"
+
+
+@to_text.register
+def report_text(report: Report) -> str:
+    """A statement for a terminal."""
+    facts = [(name, printable(text)) for name, text in _short_facts(report)]
+    return with_notice(report.notice, [printable(_title(report)), *facts_text(facts, COLUMN, WIDTH, "  ")])
+
+
+@to_html.register
+def report_html(report: Report) -> str:
+    """A statement for a notebook."""
+    facts = [(name, printable(text)) for name, text in _short_facts(report)]
+    return box_html(report.notice, title_html(printable(_title(report))), facts_html(facts))
+
+
+def _title(report: Report) -> str:
+    return f"{TITLE}: {subject_of(report)}"
+
+
+def _short_facts(report: Report) -> list[tuple[str, str]]:
+    n, rows = len(report.releases), report.source.rows
+    charged = report.filter.spent if report.filter.spent_share is None else f"{report.filter.spent_share} of the budget"
+    return [
+        ("guarantee", report.guarantee.words),
+        ("released", f"{n:,} charged request{'s' if n != 1 else ''}; {charged} charged"),
+        ("computed from", f"{rows:,} row{'s' if rows != 1 else ''} of the ledger; hash {report.source.head[:16]}"),
+        ("to hand over", SAVE),
+    ]

@@ -3,15 +3,82 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from dpnb._plan.schema import Key, whole_number
-from dpnb.errors import RequestError
+from dpnb._plan.suggestions import closest
+from dpnb.errors import AnswerAttributeError, RequestError
+from dpnb.results.estimates.noisy import Cells, IntervalArrays
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+# --- a field of estimates that is computed when it is first read ------------------------------------------------------
+
+
+class Deferred:
+    """A field of a dataclass, None by default, which is given as its value or as a callable that returns the value.
+
+    The callable is called once, and not at all if the field is never read.  Two threads that read the field at the same
+    time may both call it.
+    """
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> None: ...
+    @overload
+    def __get__(self, instance: Any, owner: type) -> IntervalArrays | None: ...
+    def __get__(self, instance: Any, owner: type) -> IntervalArrays | None:
+        if instance is None:  # the default of the field
+            return None
+        value = vars(instance)[self._name]
+        if callable(value):
+            value = vars(instance)[self._name] = value()
+        arrays: IntervalArrays | None = value
+        return arrays
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        vars(instance)[self._name] = value
+
+
+# --- points in time of an answer --------------------------------------------------------------------------------------
+
+
+def points_in_time(values: Cells, dates: Sequence[bool]) -> Any:
+    """The numbers of all groups, shape (groups, outputs), in one column, those that are dates as timestamps.
+
+    `dates` says for each output whether it is a date; an unknown one is NaT.
+    """
+    return _converted(values, dates, "datetime64[us]")
+
+
+def durations(values: Cells, dates: Sequence[bool]) -> Any:
+    """The same for standard deviations, which are durations where the numbers are dates."""
+    return _converted(values, dates, "timedelta64[us]")
+
+
+def _converted(values: Cells, dates: Sequence[bool], kind: str) -> Any:
+    import pandas as pd  # imported when first used
+
+    micro = np.round(np.where(np.isfinite(values), values, 0.0) * 1e6).astype(np.int64).astype(kind)
+    times = np.where(np.isfinite(values), micro, np.array("NaT", dtype=kind))
+    if all(dates):
+        return times.ravel()
+    make = pd.Timestamp if kind.startswith("datetime") else pd.Timedelta
+    mixed = [make(time) if dated else float(value)
+             for own, moments in zip(values, times, strict=True)
+             for value, time, dated in zip(own, moments, dates, strict=True)]  # fmt: skip
+    return np.array(mixed, dtype=object)
+
+
+# --- columns ----------------------------------------------------------------------------------------------------------
+
 
 COLUMNS = {"estimate": "value", "low": "low", "high": "high", "noise_scale": "noise_scale"}
 """Columns of an answer's table, and the arrays that they hold."""
@@ -74,3 +141,47 @@ def level_of(names: tuple[str, ...], level: object, verb: str) -> int:
     if number is not None and -len(names) <= number < len(names):
         return number % len(names)
     raise RequestError(f"{verb}: level must be one of {', '.join(map(repr, names))}, or its number; got {level!r}")
+
+
+# --- names that an answer does not have -------------------------------------------------------------------------------
+
+
+RELEASED_ONLY = frozenset(
+    ["cost", "cost_fraction", "n_observations", "plan", "proportions", "refine", "time", "total_loss", "view"]
+)
+"""Attributes that only a released answer has."""
+
+MEANT = {"value": "estimate", "values": "estimate", "result": "estimate", "ci": "interval", "conf_int": "interval"}
+"""Names that analysts try, and the attribute."""
+
+
+class UnknownNames:
+    """Refuses unknown attributes with an `AttributeError` that names a replacement."""
+
+    __slots__ = ()
+
+    if not TYPE_CHECKING:  # a type checker refuses what is not offered, and names it
+
+        def __getattr__(self, name: str) -> Any:
+            own = dir(type(self))
+            if name.startswith("_") or name in own or name in self.__dataclass_fields__:
+                raise AttributeError(name)  # also while a debugger shows an object whose `__init__` has not finished
+            what = f".{name} of {self.description}"
+            if name in RELEASED_ONLY:
+                raise AnswerAttributeError(
+                    f"{what}: belongs to a released answer; use it on the answer that this was computed from"
+                )
+            close = MEANT.get(name) or closest(name, [public for public in own if not public.startswith("_")])
+            hint = f"did you mean .{close}? .to_pandas()" if close else ".to_pandas()"
+            raise AnswerAttributeError(
+                f"{what}: is not offered by an answer; {hint} gives a pandas DataFrame with the columns "
+                f"{', '.join(COLUMNS)}{_pandas_example(name)}"
+            )
+
+
+def _pandas_example(name: str) -> str:
+    import pandas as pd  # imported when first used
+
+    offered = getattr(pd.Series, name, None)
+    call = "(...)" if callable(offered) and not isinstance(offered, type) else ""
+    return f", for example .to_pandas()['estimate'].{name}{call}" if offered is not None else ""

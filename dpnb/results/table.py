@@ -13,16 +13,12 @@ from numpy.typing import NDArray
 from dpnb._plan.schema import Key, plain
 from dpnb.errors import RequestError
 from dpnb.results.comparison import Comparison
-from dpnb.results.dates import durations, points_in_time
-from dpnb.results.deferred import Deferred
 from dpnb.results.display import Displayed
 from dpnb.results.estimates.noisy import IntervalArrays
-from dpnb.results.exports import Exports
-from dpnb.results.index import COLUMNS, pandas_index
+from dpnb.results.exports import EstimatesPlot, Exports
+from dpnb.results.index import COLUMNS, Deferred, UnknownNames, durations, pandas_index, points_in_time
 from dpnb.results.operators import Operators
 from dpnb.results.pandas_methods import PandasMethods
-from dpnb.results.plot import EstimatesPlot
-from dpnb.results.unknown_names import UnknownNames
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -20,7 +20,7 @@ from dpnb._core.accountant.granting import (
 )
 from dpnb._core.accountant.limit import NOTHING
 from dpnb._core.history import launch_text
-from dpnb._core.pricing.stored_request import plan_of, request_of
+from dpnb._core.pricing.query_state import plan_of, request_of
 from dpnb._plan.measurements import PlainView
 from dpnb._plan.plan import describe_plan, shortened_words
 from dpnb.accounting.losses import PureGDP

@@ -30,31 +30,28 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from dpnb.copying import NotCopyable
 from dpnb.errors import AccessDenied, DpnbError, InvalidValueError, LedgerReplaced, ServiceUnavailable
 from dpnb.service.acts import act, audit_page
-from dpnb.service.failures import FailedLogins
-from dpnb.service.free_work import FreeWork, TooMuch
 from dpnb.service.http import STOPPING_SECONDS, PiecewiseResponse, client_of, keep_connection, read_body
-from dpnb.service.hub import HubIdentities
-from dpnb.service.identities import Identities, Valid
+from dpnb.service.hub import HubIdentities, Identities, Valid
 from dpnb.service.limits import (
     FAILED_TOO_OFTEN,
     TOO_MANY_OPEN,
     TOO_MUCH_WORK,
     TOO_OFTEN,
+    FailedLogins,
     OpenRequests,
     RequestRate,
 )
 from dpnb.service.log import log, log_login
 from dpnb.service.opening import OpenTable
-from dpnb.service.plans import plan_page
 from dpnb.service.requests import UNAUTHORIZED
 from dpnb.service.served import Rules, ServedAnalyst, ServedTable
-from dpnb.service.state import table_state
+from dpnb.service.state import plan_page, table_state
 from dpnb.service.tokens import LONGEST_TOKEN, ROLES, Identity, Role, TokenStore
+from dpnb.service.turns import FreeWork, TooMuch
 from dpnb.wire import VERSION
 from dpnb.wire.acts import ACTS
 from dpnb.wire.decoding import HEAD
-from dpnb.wire.errors import WireError
-from dpnb.wire.limits import MAX_BODY, MAX_INTEGER, MAX_PENDING
+from dpnb.wire.limits import MAX_BODY, MAX_INTEGER, MAX_PENDING, WireError
 from dpnb.wire.replies import Refused
 
 BODY_SECONDS = 60.0

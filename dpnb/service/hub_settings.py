@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
 from dpnb.errors import InvalidValueError
-from dpnb.service.hosts import is_loopback
 from dpnb.session.toml_file import TomlFile
+
+# --- names of hosts ---------------------------------------------------------------------------------------------------
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address can be reached from this machine only."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+# --- the settings of a service behind JupyterHub ----------------------------------------------------------------------
+
 
 HUB_KEYS = {"api_url": True, "service": False}
 DEFAULT_SERVICE = "dpnb"

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import math
+import os
 import threading
 import time
-from collections import deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import cast
@@ -18,7 +19,72 @@ from typing import cast
 from pyrate_limiter import Duration, InMemoryBucket, Rate, RateItem
 
 from dpnb.copying import NotCopyable
+from dpnb.errors import StorageFull
+from dpnb.ledger import Ledger
+from dpnb.ledger.charge import LAUNCH
+from dpnb.service.settings import Limits
 from dpnb.wire.replies import Refused
+
+# --- what each analyst has stored in the ledger of a table ------------------------------------------------------------
+
+
+MB = 10**6
+NOT_CHARGED = (
+    "service: has no room on its disk to record a charge; nothing was charged; tell the curator, who must make room "
+    "there; repeating the request is safe"
+)
+CHARGED = (
+    "service: could not write the answer, since its disk has no room; the request was charged, and the charge stands; "
+    "tell the curator, who must make room there; repeating the request then answers it for the same charge"
+)
+
+
+class StoredRows(NotCopyable):
+    """The bytes of the rows of each analyst, read once and then followed; call in the thread of the table."""
+
+    def __init__(self, ledger: Ledger, limits: Limits) -> None:
+        self._ledger, self._limits = ledger, limits
+        self._folder = os.path.dirname(ledger.path) or "."
+        self._bytes: Counter[str] = Counter()
+        self._launches: Counter[str] = Counter()
+        self._last = 0
+
+    @property
+    def largest(self) -> int:
+        """The bytes of the analyst who has stored most, as far as they were counted."""
+        return max(self._bytes.values(), default=0)
+
+    @property
+    def free(self) -> int:
+        """The bytes that are free on the disk of the ledger."""
+        status = os.statvfs(self._folder)
+        return status.f_bavail * status.f_frsize
+
+    def room(self, analyst: str, kind: str) -> int:
+        """How many bytes the rows of another call may take, with their answers.
+
+        Launches have a limit of their own, since the service keeps what they are in memory.
+        """
+        last = self._ledger.count
+        if last > self._last:
+            for (actor, row), size in self._ledger.stored_bytes(self._last).items():
+                self._bytes[actor] += size
+                if row == LAUNCH:
+                    self._launches[actor] += size
+            self._last = last
+        room = self._limits.stored_mb * MB - self._bytes[analyst]
+        if kind == "launch":
+            room = min(room, self._limits.launches_mb * MB - self._launches[analyst])
+        return max(room, 0)
+
+    def refuse_full_disk(self) -> None:
+        """Refuse a charge before the last free bytes of the disk are used."""
+        if self.free < self._limits.disk_reserve_mb * MB:
+            raise StorageFull(NOT_CHARGED)
+
+
+# --- how much one analyst may ask of the service ----------------------------------------------------------------------
+
 
 MINUTE = 60.0
 """Seconds."""
@@ -129,3 +195,30 @@ class CpuSeconds(NotCopyable):
             yield
         finally:
             self.add(time.thread_time() - began)
+
+
+# --- failed logins of one peer ----------------------------------------------------------------------------------------
+
+
+FAILURES_PER_MINUTE = 30
+MOST_PEERS = 1000
+"""Peers whose failures are counted."""
+
+
+class FailedLogins(NotCopyable):
+    """Counts the failed logins of each peer.
+
+    A valid token is always accepted: it cannot be guessed, and others behind the same address must not be able to lock
+    anybody out.
+    """
+
+    def __init__(self) -> None:
+        self._rates: OrderedDict[str, RequestRate] = OrderedDict()
+
+    def wait(self, peer: str) -> int:
+        """Count a failed login; after how many seconds another one is answered, or 0."""
+        rate = self._rates.setdefault(peer, RequestRate(FAILURES_PER_MINUTE))
+        self._rates.move_to_end(peer)
+        while len(self._rates) > MOST_PEERS:
+            self._rates.popitem(last=False)
+        return rate.wait()

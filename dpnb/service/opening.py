@@ -24,22 +24,20 @@ from dpnb._core.accountant.tree import ABOVE_THRESHOLD, BudgetTree
 from dpnb._core.tables import PrivateTables
 from dpnb.copying import NotCopyable
 from dpnb.errors import ChargesStopped, DpnbError, InvalidValueError, LedgerError, RequestError
-from dpnb.interactive.closing import close_launch
+from dpnb.interactive.mechanism import close_launch
 from dpnb.interactive.threshold.hidden_noise import hidden_noise
 from dpnb.ledger import MEMORY, Charge, Ledger, node_of, parent_launch
 from dpnb.ledger.shared_rows import SharedRows
 from dpnb.service.heads import follow_head
-from dpnb.service.held import HeldRows
 from dpnb.service.log import described, log
 from dpnb.service.parts import apply_division
-from dpnb.service.running import RunningRequest
+from dpnb.service.running import HeldRows, RunningRequest
 from dpnb.service.settings import TableSettings
 from dpnb.service.turns import Turns
 from dpnb.session.base import BaseSession
 from dpnb.session.declaration import read_declaration
-from dpnb.session.file_contents import refuse_other_contents
 from dpnb.session.session import Session
-from dpnb.session.table_files import read_tables
+from dpnb.session.table_files import read_tables, refuse_other_contents
 from dpnb.wire.calls import AnyCall, CloseMechanism, CompareWithThreshold, LaunchMechanism, Release
 from dpnb.wire.replies import Table
 

@@ -25,8 +25,7 @@ from dpnb.accounting.losses import PureGDP
 from dpnb.errors import DpnbError, InvalidValueError
 from dpnb.ledger.origin import RequestOrigin, requested_by
 from dpnb.service.tokens import MAX_NAME, NAME
-from dpnb.session.toml_file import TomlFile
-from dpnb.session.toml_lines import KeyPath
+from dpnb.session.toml_file import KeyPath, TomlFile
 from dpnb.wire.acts import Level
 
 T = TypeVar("T")

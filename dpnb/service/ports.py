@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from dpnb.errors import DpnbError, InvalidValueError
-from dpnb.service.hosts import is_loopback
-from dpnb.session.toml_file import TomlFile
-from dpnb.session.toml_lines import KeyPath
+from dpnb.service.hub_settings import is_loopback
+from dpnb.session.toml_file import KeyPath, TomlFile
 
 TLS_KEYS = dict.fromkeys(("certificate", "key"), True)
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]", "::1")

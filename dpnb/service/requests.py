@@ -6,7 +6,7 @@ request, or take up its charge in the ledger; another call is refused.
 
 Analysts take turns, so that much work of one does not keep the others waiting (`dpnb.service.turns`).  A charge that
 was being answered when the process ended, or whose request a curator ended, is not answered again before a curator
-allows it (`dpnb.service.held`).
+allows it (`dpnb.service.running`).
 
 A reply is an answer, a refusal, whose text is computed from schema, plan and the analyst's own rows, or "failed" with a
 number.
@@ -47,18 +47,16 @@ from dpnb.errors import (
 from dpnb.interactive.calls import execute_call
 from dpnb.ledger import Charge
 from dpnb.ledger.origin import RequestOrigin, requested_by
-from dpnb.service.free_work import FreeWork, TooMuch
 from dpnb.service.grid import TimeGrid
-from dpnb.service.limits import TOO_MANY, TOO_MUCH_WORK, WAITED
+from dpnb.service.limits import CHARGED, NOT_CHARGED, TOO_MANY, TOO_MUCH_WORK, WAITED, StoredRows
 from dpnb.service.log import log
 from dpnb.service.metrics import Metrics
 from dpnb.service.opening import AnalystSession, OpenTable
 from dpnb.service.running import RunningRequest
 from dpnb.service.settings import Limits
-from dpnb.service.stored import CHARGED, NOT_CHARGED, StoredRows
-from dpnb.service.turns import Turn
+from dpnb.service.turns import FreeWork, TooMuch, Turn
 from dpnb.wire.calls import Request
-from dpnb.wire.errors import WireError
+from dpnb.wire.limits import WireError
 from dpnb.wire.replies import AnyReply, Done, LedgerRow, Refused, Rows
 
 TYPED = (

@@ -6,14 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from dpnb.copying import NotCopyable
-from dpnb.service.events import ChangeFeed
-from dpnb.service.free_work import FreeWork
-from dpnb.service.grid import TimeGrid, assumed_rows
+from dpnb.service.grid import ChangeFeed, TimeGrid, assumed_rows
+from dpnb.service.limits import StoredRows
 from dpnb.service.metrics import Metrics
 from dpnb.service.opening import AnalystSession, OpenTable
 from dpnb.service.requests import RequestRunner
 from dpnb.service.settings import Limits
-from dpnb.service.stored import StoredRows
+from dpnb.service.turns import FreeWork
 from dpnb.wire.replies import Changed, Rows
 
 MOST_ANALYSTS = 1000

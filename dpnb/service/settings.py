@@ -21,8 +21,7 @@ from dpnb.service.hub_settings import HubSettings, read_hub, read_prefix
 from dpnb.service.parts import DivisionSettings, read_division
 from dpnb.service.ports import PortAddress, read_port
 from dpnb.session.table_files import FORMATS, format_of
-from dpnb.session.toml_file import TomlFile, read_toml
-from dpnb.session.toml_lines import KeyPath
+from dpnb.session.toml_file import KeyPath, TomlFile, read_toml
 
 EXAMPLE = "curator.toml"
 SERVICE_KEYS = dict.fromkeys(

@@ -10,8 +10,8 @@ from dpnb._core.core import SessionCore
 from dpnb._core.options import discovery_delta
 from dpnb._core.query import Query
 from dpnb._core.unit_budgets import Accounting
+from dpnb._plan.join import table_of
 from dpnb._plan.measurements import CountActiveUnits, PlainView
-from dpnb._plan.partition import table_of
 from dpnb._plan.plan import Plan
 from dpnb._plan.schema import encodable
 from dpnb.accounting.budget import Budget
@@ -30,8 +30,7 @@ from dpnb.ledger import Ledger
 from dpnb.results.schema import TableSchema, TablesSchema
 from dpnb.session.batches import Batches
 from dpnb.session.budget_requests import BudgetRequests
-from dpnb.session.displayed import DisplayedSession
-from dpnb.session.statements import Statements, refuse_report_of_a_part
+from dpnb.session.statements import DisplayedSession, Statements, refuse_report_of_a_part
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,8 +12,7 @@ from dpnb._core.reconcile import reconcile
 from dpnb.accounting.exact import Number
 from dpnb.errors import RequestError
 from dpnb.results.answer import Answer
-from dpnb.results.batch import BatchAnswer
-from dpnb.results.margins import TableWithMargins
+from dpnb.results.batch import BatchAnswer, TableWithMargins
 from dpnb.results.reconciled import Reconciliation
 
 

@@ -16,7 +16,6 @@ from dpnb._core import registry
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.core import SessionCore
 from dpnb._core.ledger_metadata import MOCK_DATA, NOT_PRIVATE, LedgerMetadata, with_limit
-from dpnb._core.libraries import import_libraries
 from dpnb._core.options import (
     checked_limit,
     checked_name,
@@ -43,6 +42,19 @@ from dpnb.progress import Stage, at, work
 from dpnb.session import rehearsal
 from dpnb.session.base import BaseSession
 from dpnb.session.declaration import read_declaration
+
+# --- libraries that take long to import -------------------------------------------------------------------------------
+
+
+def import_libraries() -> None:
+    """Import them before a session charges anything, so that no import delays a release or fails after its charge."""
+    import mpmath  # noqa: F401
+    import pandas  # noqa: F401
+    import scipy.special  # noqa: F401
+
+
+# --- a session --------------------------------------------------------------------------------------------------------
+
 
 Columns = Mapping[str, DeclaredColumn]
 

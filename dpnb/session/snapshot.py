@@ -13,8 +13,8 @@ from dpnb._core.accountant import participation
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.budget_request import BudgetRequest
 from dpnb._core.accountant.comparison import EPSILON_ODOMETERS, FilterComparison, FilterState
-from dpnb._core.connection import Connection
 from dpnb._core.core import SessionCore
+from dpnb._core.execution.protocol import Connection
 from dpnb._core.explain import next_steps
 from dpnb._core.history.log import CellCost, LoggedRequest, RequestLog
 from dpnb._core.ledger_metadata import MOCK_DATA, NO_BUDGET
@@ -29,8 +29,15 @@ from dpnb.errors import DpnbError, printable
 from dpnb.ledger import ROOT
 from dpnb.render.explanations import explanation_for
 from dpnb.render.numbers import format_cost, format_percent_down, format_percent_up
-from dpnb.session.gauges import full_reading, headroom_gauge, odometer_gauge, reserve_gauge, words_of
-from dpnb.session.spending import describe_spent, percent_spent
+from dpnb.session.gauges import (
+    describe_spent,
+    full_reading,
+    headroom_gauge,
+    odometer_gauge,
+    percent_spent,
+    reserve_gauge,
+    words_of,
+)
 
 RELEASES_SHOWN = 50
 REQUESTS_SHOWN = 20

@@ -8,14 +8,56 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from dpnb.errors import DpnbError, InvalidValueError
-from dpnb.session.toml_lines import KeyPath, lines_of
+
+# --- the line number of each key in a TOML file -----------------------------------------------------------------------
+
+
+KeyPath = tuple[str, ...]
+"""A key, as its path from the top of the file."""
+
+
+def lines_of(text: str) -> dict[KeyPath, int]:
+    """For each key, the line (counted from 1) on which the first statement with that key begins.
+
+    A TOML statement (a header, a key with its value, or only a comment) ends at the end of a line and can be parsed
+    separately.  So lines are accumulated until `tomllib` can parse them; it knows which lines are inside a string or a
+    list.
+    """
+    lines: dict[KeyPath, int] = {}
+    table: KeyPath = ()
+    statement, start = "", 1
+    for number, line in enumerate(text.split("\n"), 1):
+        statement += line + "\n"
+        try:
+            stated = tomllib.loads(statement)
+        except tomllib.TOMLDecodeError:
+            continue
+        header = statement.lstrip(" \t").startswith("[")
+        paths = [*_paths(stated, () if header else table)]
+        for path in paths:
+            lines.setdefault(path, start)
+        if header:
+            table = paths[-1]
+        statement, start = "", number + 1
+    return lines
+
+
+def _paths(stated: Mapping[str, Any], above: KeyPath) -> Iterator[KeyPath]:
+    for key, value in stated.items():
+        yield (*above, key)
+        if isinstance(value, Mapping):
+            yield from _paths(value, (*above, key))
+
+
+# --- a TOML file that a curator writes --------------------------------------------------------------------------------
+
 
 ERROR_POSITION = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
 """How `tomllib` reports the position of a syntax error."""

@@ -31,7 +31,6 @@ from dpnb.wire.calls import (
     SelectGroups,
     TargetArguments,
 )
-from dpnb.wire.errors import WireError
 from dpnb.wire.limits import (
     MAX_BODY,
     MAX_DEPTH,
@@ -46,6 +45,7 @@ from dpnb.wire.limits import (
     MAX_TEXT,
     MAX_VALUES,
     MAX_WHY,
+    WireError,
 )
 
 # Made once, at import: msgspec may crash where two threads need a type for the first time at once.

@@ -1,5 +1,17 @@
 """Limits of a request, so that no request takes much time or memory before it is understood."""
 
+from dpnb.errors import DpnbError
+
+# --- the error of a message that cannot be read -----------------------------------------------------------------------
+
+
+class WireError(DpnbError):
+    """A message is not of the form that both sides agreed on, or exceeds a limit.  Nothing was charged."""
+
+
+# --- limits of a request ----------------------------------------------------------------------------------------------
+
+
 MAX_BODY = 2**20
 """Bytes of a request."""
 

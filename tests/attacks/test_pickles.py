@@ -24,7 +24,7 @@ import pytest
 import dpnb
 from attacks.common import session
 from dpnb.wire.decoding import decode_request
-from dpnb.wire.errors import WireError
+from dpnb.wire.limits import WireError
 
 RUN: list[str] = []
 

@@ -17,7 +17,7 @@ import pytest
 import dpnb
 from dpnb._backends.column_types import StorageType, matches, refuse_mismatch, refuse_mismatches, storage_type_of
 from dpnb._backends.memory.prepare.prepared_table import prepare
-from dpnb._plan.category_values import values_of
+from dpnb._plan.constants import values_of
 from dpnb._plan.privacy_unit import PrivacyUnit
 from dpnb._plan.schema import ColumnType
 from dpnb.errors import SchemaError

@@ -6,8 +6,8 @@ from functools import partial
 
 import pytest
 
-from dpnb._backends import sources
-from dpnb._backends.sources import SourceResolver
+from dpnb._backends import protocol
+from dpnb._backends.protocol import SourceResolver
 from dpnb._plan.plan import Join, PartSource, column
 from threads import at_once
 
@@ -26,7 +26,7 @@ class Rows(SourceResolver[int]):
 @pytest.mark.usefixtures("many_switches")
 def test_threads_that_use_and_forget_parts_never_fail(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows are looked for after the charge, and a failure would show what other threads do."""
-    monkeypatch.setattr(sources, "MAX_DERIVED", 50)
+    monkeypatch.setattr(protocol, "MAX_DERIVED", 50)
     rows = Rows({"table": 0}, {})
 
     def use_all(first: int) -> None:

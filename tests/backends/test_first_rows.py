@@ -18,7 +18,7 @@ from dpnb._backends.contribution import (
     ranks,
     row_hash,
 )
-from dpnb._backends.memory.prepare import first_rows
+from dpnb._backends.memory.prepare import unit_ids
 from dpnb._backends.memory.prepare.prepared_table import PreparedTable, prepare
 from dpnb._backends.memory.prepare.unit_ids import order_by_unit
 from dpnb._plan.privacy_unit import PrivacyUnit
@@ -64,7 +64,7 @@ def test_the_rows_that_count_are_those_of_lowest_rank(people: int, max_rows: int
 def test_blocks_do_not_change_what_is_prepared(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
     frame = table(5, rows, 200)
     whole = prepare(frame, SCHEMA, PrivacyUnit("u", 3))
-    monkeypatch.setattr(first_rows, "ROWS_HASHED_AT_ONCE", 13)
+    monkeypatch.setattr(unit_ids, "ROWS_HASHED_AT_ONCE", 13)
     monkeypatch.setattr("dpnb._backends.memory.blocks.even_blocks.__defaults__", (None, 19))
     parted = prepare(frame, SCHEMA, PrivacyUnit("u", 3))
     assert content(parted) == content(whole)

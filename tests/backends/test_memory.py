@@ -13,7 +13,8 @@ import pytest
 
 from dpnb._backends import opened
 from dpnb._backends.lazy import execute as lazy_execute
-from dpnb._backends.memory import block_cache, blocks, working_set
+from dpnb._backends.memory import blocks, working_set
+from dpnb._backends.memory import blocks as block_cache
 from dpnb._backends.memory.execute import affected_units, execute, scaled_sums
 from dpnb._backends.memory.group_discovery import present_groups
 from dpnb._backends.memory.prepare import prepared_table

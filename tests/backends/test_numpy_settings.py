@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 import pytest
 
-from dpnb._backends.numpy_settings import isolated_numeric_settings
+from dpnb._backends.guard import isolated_numeric_settings
 from threads import joined
 from waiting import LIMIT
 

@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from dpnb._compile.features import BRANCHING, TREE_DEPTH, TreeFeature
-from dpnb._compile.leaf_grid import STEPS, Piece, edges_of, pieces_of
+from dpnb._compile.grid import STEPS, Piece, edges_of, pieces_of
 from dpnb._compile.lowering import features_of
 from dpnb._plan.expressions.nodes import Arithmetic, Column, Seconds
 from dpnb._plan.expressions.nodes import Literal as Number

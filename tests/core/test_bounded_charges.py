@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import dpnb
 from dpnb._core.execution import releases
 from dpnb._core.pricing.pricer import QueryPricer, cell_subset
-from dpnb._core.pricing.stored_request import plan_of, request_of
+from dpnb._core.pricing.query_state import plan_of, request_of
 from dpnb._core.pricing.target import target_from
 from dpnb._plan.measurements import PlainView
 from dpnb.accounting import GDP, GDPFilter, PureDP

@@ -22,9 +22,9 @@ from dpnb.accounting.losses import GDP
 from dpnb.accounting.odometers import MixtureOdometer
 from dpnb.mechanisms.partition_selection import threshold_for
 from dpnb.render import numbers
+from dpnb.results.comparison import ThresholdResult
 from dpnb.results.preview import Preview
-from dpnb.results.threshold import ThresholdResult
-from dpnb.session import snapshot, spending
+from dpnb.session import gauges, snapshot
 
 ROOT = Path(__file__).resolve().parents[2]
 BUDGETS = [dpnb.Budget(1, 1e-6), dpnb.Budget("0.1", "1e-9"), dpnb.Budget("2.0000003", "0.000012345678")]
@@ -131,13 +131,13 @@ def spent(session: dpnb.Session) -> None:
         for name in ("zcdp", "approx-dp", "gdp", "rdp"):
             made = make_guarantee(name, budget)
             full = made.initial_filter.step(made.to_filter_loss(made.remaining(made.initial_filter)))
-            text = spending.describe_spent(full, budget)
+            text = gauges.describe_spent(full, budget)
             shown = figure("(?:mu|rho|V) #", text)
             if name == "gdp":
                 assert shown**2 >= budget.loss.mu_squared, text
             else:
                 assert shown >= full.spent.parts[0] * (2 if name == "approx-dp" else 1), (name, text)
-    assert spending.of_budget("mu", 0.33333333333333337, 0.3333333333333333) == "mu 0.3334, all of it"
+    assert gauges.of_budget("mu", 0.33333333333333337, 0.3333333333333333) == "mu 0.3334, all of it"
 
 
 def total_budget(session: dpnb.Session) -> None:

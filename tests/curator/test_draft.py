@@ -19,7 +19,7 @@ from dpnb.curator import draft as drafting
 from dpnb.curator.draft import draft
 from dpnb.curator.draft_toml import draft_toml
 from dpnb.errors import CheckError, SchemaError
-from dpnb.session.placeholders import PLACEHOLDER, placeholders
+from dpnb.session.declaration import PLACEHOLDER, placeholders
 from waiting import LIMIT
 
 HOLDS = {

@@ -14,7 +14,7 @@ import dpnb
 from dpnb.__main__ import main
 from dpnb._core.accountant.granting import grant, revoke, share_of, whole_of
 from dpnb.accounting.exact import display_up, exact
-from dpnb.curator.report import report_of
+from dpnb.curator.verify import report_of
 from dpnb.errors import InvalidValueError, LedgerError
 from dpnb.ledger import RequestOrigin, node_of, requested_by
 from dpnb.ledger.replica import ReplicaLedger

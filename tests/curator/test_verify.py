@@ -14,8 +14,7 @@ import dpnb
 from dpnb.__main__ import main
 from dpnb.accounting.losses import GDP
 from dpnb.curator import verify as verify_module
-from dpnb.curator.report import report_of
-from dpnb.curator.verify import verify
+from dpnb.curator.verify import report_of, verify
 from dpnb.errors import InvalidValueError
 from dpnb.ledger import Ledger
 from dpnb.results.report import Report

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from dpnb.errors import LedgerError
-from dpnb.ledger import Ledger, read_only_copy, sqlite_file
+from dpnb.ledger import Ledger, connection, sqlite_file
 from ledger.rows import METADATA, NOISY, filled, opened, refused_unchanged, reserve, tamper
 from threads import joined
 from waiting import LIMIT
@@ -223,7 +223,7 @@ def test_a_copy_is_made_only_of_a_ledger_that_is_there_and_as_it_was_left(path: 
 
 @pytest.mark.waits
 def test_a_copy_of_a_ledger_that_is_charged_without_end_ends(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(read_only_copy, "PAGES_AT_ONCE", 1)
+    monkeypatch.setattr(connection, "PAGES_AT_ONCE", 1)
     done = threading.Event()
 
     def charge() -> None:

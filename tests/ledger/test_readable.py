@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dpnb.errors import LedgerError
-from dpnb.ledger.readable import refuse_unreadable
+from dpnb.ledger.connection import refuse_unreadable
 
 
 def test_a_lack_of_memory_is_not_a_damaged_ledger() -> None:

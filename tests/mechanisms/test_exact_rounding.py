@@ -9,8 +9,8 @@ from fractions import Fraction
 import mpmath
 import pytest
 
-from dpnb.mechanisms import exact_rounding
-from dpnb.mechanisms.exact_rounding import LazyUniform, lies_below, round_lower_normal
+from dpnb.mechanisms import gaussian
+from dpnb.mechanisms.gaussian import LazyUniform, lies_below, round_lower_normal
 from mechanisms.oracles import normal_quantile, words_at_boundary
 
 
@@ -75,7 +75,7 @@ def test_wrong_first_guess_costs_time_only(monkeypatch: pytest.MonkeyPatch, star
 @pytest.mark.parametrize("tenths", [1, 7, 15, 40, 93, 200, 380])
 def test_distribution_function_lies_inside_its_enclosure(tenths: int, bits: int) -> None:
     """Against the Taylor series of erf, summed far beyond the precision lost to cancellation."""
-    low, high = exact_rounding._cdf_units(Fraction(-tenths, 10), bits)
+    low, high = gaussian._cdf_units(Fraction(-tenths, 10), bits)
     with mpmath.workprec(bits + 2600):
         x = mpmath.mpf(tenths) / 10 / mpmath.sqrt(2)
         term, total, n = x, mpmath.mpf(0), 0

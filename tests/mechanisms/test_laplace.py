@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from dpnb.errors import InvalidValueError
-from dpnb.mechanisms.bernoulli import ExactBernoulli
 from dpnb.mechanisms.laplace import discrete_laplace, laplace_half_width, laplace_tail
-from dpnb.mechanisms.randomness import NoiseSource, NotPrivateSeededSource, SystemNoiseSource
+from dpnb.mechanisms.randomness import ExactBernoulli, NoiseSource, NotPrivateSeededSource, SystemNoiseSource
 
 ALARM = 1e-7
 DRAWS = 50_000

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dpnb.notebook.asking import make_ask
+from dpnb.notebook.count_step import make_ask
 from dpnb.notebook.picker import Picker
 from dpnb.service.app import Service
 from dpnb.service.parts import DivisionSettings, PartSettings

@@ -13,7 +13,7 @@ import dpnb
 from dpnb._core import registry
 from dpnb._protocol.messages import CellEnded, CellScheduled, CellStarted, RequestSnapshot
 from dpnb.notebook import cell_context
-from dpnb.notebook.cell_runs import MAX_RUNS, CellRuns
+from dpnb.notebook.cell_context import MAX_RUNS, CellRuns
 
 
 class FakeKernel:

@@ -14,7 +14,8 @@ import pytest
 import dpnb
 from dpnb._core import registry
 from dpnb._protocol.connection import OUT_OF_DATE, ConnectionSnapshot
-from dpnb.notebook import extension, panel, picker, snapshots, widgets
+from dpnb.notebook import extension, panel, picker, widgets
+from dpnb.notebook import panel as snapshots
 from dpnb.render import sessions
 from dpnb.render.explanations import EXPLANATIONS
 from dpnb.session import snapshot

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from dpnb.notebook import cell_context
-from dpnb.notebook.cell_runs import CellRun
+from dpnb.notebook.cell_context import CellRun
 
 
 @pytest.fixture

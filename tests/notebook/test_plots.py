@@ -21,9 +21,9 @@ import pytest
 import dpnb
 from dpnb.errors import DpnbError, RequestError
 from dpnb.notebook.plots import answers, style
-from dpnb.notebook.plots.history import fan
-from dpnb.render.labels import rows_of
+from dpnb.notebook.plots.marks import fan
 from dpnb.render.numbers import format_cost, number_with_interval
+from dpnb.render.tables import rows_of
 from dpnb.results.answer import History
 from dpnb.results.display import to_picture
 from dpnb.results.estimates import IntervalArrays

@@ -11,7 +11,8 @@ import pytest
 import dpnb
 from dpnb._core import registry
 from dpnb._protocol.snapshot import SessionSnapshot
-from dpnb.notebook import extension, panel, snapshots, widgets
+from dpnb.notebook import extension, panel, widgets
+from dpnb.notebook import panel as snapshots
 from dpnb.notebook.panel import Panel
 from dpnb.session import snapshot
 

@@ -8,7 +8,7 @@ import sys
 
 CODE = """
 import asyncio, json, sys
-from dpnb.notebook import warm_up
+from dpnb.notebook import extension as warm_up
 
 def loaded():
     return sorted({"pandas", "scipy", "mpmath", "dpnb.notebook.picker"} & set(sys.modules))

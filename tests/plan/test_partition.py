@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpnb._backends.memory.part import part
+from dpnb._backends.memory.memory_backend import part
 from dpnb._backends.memory.prepare.prepared_table import PreparedTable, prepare
 from dpnb._plan.expressions.nodes import Column, Compare, Literal
-from dpnb._plan.partition import part_from_json, part_keys, parts_of_unit, parts_to_json, table_of
+from dpnb._plan.join import part_from_json, part_keys, parts_of_unit, parts_to_json, table_of
 from dpnb._plan.plan import GroupLevel, PartSource
 from dpnb._plan.privacy_unit import ContributionBounds, PrivacyUnit
 from dpnb._plan.schema import Bounded, Categories, Text

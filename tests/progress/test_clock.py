@@ -14,10 +14,8 @@ from traceback import walk_stack
 import pytest
 
 from dpnb import progress
-from dpnb.progress import Stage, at
+from dpnb.progress import Line, ProgressTask, Stage, _ProgressThread, at, line
 from dpnb.progress import work as begin
-from dpnb.progress.clock import ProgressTask, _ProgressThread
-from dpnb.progress.terminal import Line, line
 from threads import joined
 from waiting import LIMIT, wait_until
 
@@ -194,7 +192,7 @@ def test_what_cannot_be_shown_stops_nothing(
 
 @pytest.mark.waits
 def test_a_line_that_hangs_does_not_hold_the_work_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dpnb.progress.clock.FINAL_MESSAGE_SECONDS", 0.01)
+    monkeypatch.setattr("dpnb.progress.FINAL_MESSAGE_SECONDS", 0.01)
     hanging = threading.Event()
 
     def show_text(text: str, done: bool) -> None:

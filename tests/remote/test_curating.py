@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from dpnb.__main__ import main
-from dpnb.remote import curating
-from dpnb.remote.curating import _line
+from dpnb.remote import deciding
+from dpnb.remote.deciding import _line
 from dpnb.wire.acts import AuditRow, PlanPage
 
 TIME = "2026-11-25T20:56:56.829Z"
@@ -35,6 +35,6 @@ def test_the_whole_plan_of_a_row_is_printed_without_control_characters(
         def close(self) -> None:
             pass
 
-    monkeypatch.setattr(curating, "channel_to", lambda address: Channel())
+    monkeypatch.setattr(deciding, "channel_to", lambda address: Channel())
     assert main(["history", "unix:///run/dpnb.sock", "visits", "--plan", "7"]) == 0
     assert capsys.readouterr().out == '{\n "reads": ["note"]\n}\n\n\\x1b[2J\n'

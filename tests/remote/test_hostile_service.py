@@ -19,9 +19,8 @@ from dpnb.errors import ServiceError, ServiceUnavailable
 from dpnb.ledger.shared_rows import SharedRows
 from dpnb.remote import channel as channels
 from dpnb.remote import events
-from dpnb.remote.channel import Channel
+from dpnb.remote.channel import Channel, refusal
 from dpnb.remote.events import ServiceConnection
-from dpnb.remote.failures import refusal
 from dpnb.remote.origin import origin_of
 from dpnb.remote.session import RemoteSession
 from dpnb.remote.tokens import Token

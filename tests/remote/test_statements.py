@@ -9,8 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 import dpnb
-from dpnb.curator.report import report_of
-from dpnb.curator.verify import verify
+from dpnb.curator.verify import report_of, verify
 from remote.people import connected, people
 
 KINDS: dict[str, dict[str, Any]] = {

@@ -29,7 +29,7 @@ PICKLED_FROM = {
     "answers": (
         "dpnb.results.answer",
         "dpnb.results.estimates.noisy",
-        "dpnb.results.measured_cells",
+        "dpnb._core.releases",
         "dpnb.accounting.losses.",
     ),
     "questions": ("dpnb._plan.",),

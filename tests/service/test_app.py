@@ -14,9 +14,9 @@ import dpnb
 from dpnb.errors import DpnbError, RequestError, ServiceError
 from dpnb.interactive import calls
 from dpnb.ledger.shared_rows import SharedRows
-from dpnb.remote.failures import failure
+from dpnb.remote.channel import failure
 from dpnb.service import requests as service_requests
-from dpnb.service.events import ChangeFeed
+from dpnb.service.grid import ChangeFeed
 from dpnb.service.log import set_up_log
 from dpnb.service.tokens import revoke_tokens
 from dpnb.wire.limits import MAX_BODY

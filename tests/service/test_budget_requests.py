@@ -18,8 +18,7 @@ import dpnb
 from dpnb._core.accountant.grant import Mode
 from dpnb.accounting.losses import GDP
 from dpnb.curator.audit import audit
-from dpnb.curator.report import report_of
-from dpnb.curator.verify import verify
+from dpnb.curator.verify import report_of, verify
 from dpnb.errors import InvalidValueError, RequestError
 from dpnb.interactive.calls import execute_call
 from dpnb.ledger import node_of, row_times

@@ -18,11 +18,11 @@ from dpnb.curator.audit import audit
 from dpnb.curator.verify import verify
 from dpnb.ledger import Ledger
 from dpnb.service import acts, tokens
-from dpnb.service.cockpit import app, logins, protections, views
+from dpnb.service.cockpit import app, protections, views
+from dpnb.service.cockpit import protections as logins
 from dpnb.service.cockpit.app import Cockpit
-from dpnb.service.cockpit.logins import Logins
-from dpnb.service.cockpit.protections import POLICY, Origins
-from dpnb.service.failures import FAILURES_PER_MINUTE
+from dpnb.service.cockpit.protections import POLICY, Logins, Origins
+from dpnb.service.limits import FAILURES_PER_MINUTE
 from dpnb.service.parts import AmountSettings, DivisionSettings, PartSettings
 from dpnb.service.tokens import Role, new_token, revoke_tokens
 from dpnb.wire.calls import RequestBudget, TargetArguments

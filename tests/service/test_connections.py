@@ -23,8 +23,8 @@ import pytest
 
 from dpnb.service import http
 from dpnb.service.connections import most_connections
-from dpnb.service.failures import FAILURES_PER_MINUTE
 from dpnb.service.http import fault_of
+from dpnb.service.limits import FAILURES_PER_MINUTE
 from dpnb.service.tokens import new_token
 from service.test_process import DECLARATION, HERE
 from waiting import LIMIT, wait_until

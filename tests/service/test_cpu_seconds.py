@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 import dpnb
-from dpnb._core import reading
-from dpnb._core.execution import releases
-from dpnb.service import free_work, requests
+from dpnb._core.execution import protocol, releases
+from dpnb.service import requests, turns
 from dpnb.service.limits import CpuSeconds
 from dpnb.service.metrics import Metrics
 from dpnb.service.opening import AnalystSession
@@ -102,7 +101,7 @@ def test_free_work_is_counted_and_refused_beyond_the_limit(
         await served.get("/v1/tables/people")
         assert not served.service._work.spent("ana").wait()
         burning: dict[str, tuple[Any, str]] = {
-            "malformed": (free_work, "decode_request"),
+            "malformed": (turns, "decode_request"),
             "refused": (requests, "execute_call"),
             "free": (requests, "execute_call"),
             "rows": (requests.RequestRunner, "rows"),
@@ -185,7 +184,7 @@ def test_every_kind_of_request_says_that_it_reads_rows(tmp_path: Path, monkeypat
 
     monkeypatch.setattr(backend, "sums", noted)
     age = frame["age"]
-    with reading.watched_by(heard.append):
+    with protocol.watched_by(heard.append):
         frame.count().release(mu="1/10")
         frame[age > 40].count().release(mu="1/10")
         scan = session.above_threshold(100, name="many", epsilon="1/10")
@@ -205,8 +204,8 @@ def test_a_body_that_waits_while_the_seconds_are_used_up_is_not_decoded(
         burn(1.1)
         return decode_request(body)
 
-    monkeypatch.setattr(free_work, "decode_request", slowly)
-    monkeypatch.setattr(free_work, "SMALL_BODY", 1)
+    monkeypatch.setattr(turns, "decode_request", slowly)
+    monkeypatch.setattr(turns, "SMALL_BODY", 1)
 
     async def scenario(served: Served) -> None:
         replies = await asyncio.gather(*(served.post(b"[ ]") for _ in range(10)))

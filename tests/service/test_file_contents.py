@@ -17,14 +17,15 @@ import pytest
 
 from dpnb.__main__ import main
 from dpnb.curator.audit import audit
-from dpnb.curator.report import report_of
+from dpnb.curator.verify import report_of
 from dpnb.errors import InvalidValueError, SchemaError
 from dpnb.ledger.charge import TABLE_FILES
 from dpnb.service.acts import audit_page
 from dpnb.service.opening import OpenTable, check_table, open_table
 from dpnb.service.settings import TableSettings
-from dpnb.session import file_contents, table_files
-from dpnb.session.file_contents import SUFFIX
+from dpnb.session import table_files
+from dpnb.session import table_files as file_contents
+from dpnb.session.table_files import SUFFIX
 
 DECLARATION = 'name = "people"\nversion = "{0}"\nbudget = {{ epsilon = 1.0, delta = 1e-6 }}\n'
 SCHEMA = '[schema]\nage = { type = "bounded", low = 0, high = 100 }\n'

@@ -134,7 +134,7 @@ def test_a_curator_of_the_hub_sees_who_asked_and_freezes_a_table(hub: Hub) -> No
     ana.run('session = dpnb.connect(table="pooled")')
     ana.run('session.frame.count().release(mu="1/10")')
     for kernel in (ana, cora):
-        kernel.run("from dpnb.remote.curating import change, history; from dpnb.wire.acts import Freeze, Unfreeze")
+        kernel.run("from dpnb.remote.deciding import change, history; from dpnb.wire.acts import Freeze, Unfreeze")
     address = 'os.environ["DPNB_SERVICE"]'
     assert "ana: " in cora.run(f'print(history({address}, "pooled"))')
     assert hub.refusal("ana", f'history({address}, "pooled")').startswith("AccessDenied JupyterHub: gives this user no")

@@ -19,7 +19,7 @@ import pytest
 import dpnb
 from dpnb._core.accountant.grant import Mode
 from dpnb.curator.audit import audit
-from dpnb.curator.report import report_of
+from dpnb.curator.verify import report_of
 from dpnb.errors import InvalidValueError, LedgerError, LedgerReplaced
 from dpnb.ledger import Ledger
 from dpnb.ledger.chain import ChainHead

@@ -12,7 +12,7 @@ import pytest
 
 from dpnb.curator.audit import audit
 from dpnb.errors import AccessDenied, InvalidValueError
-from dpnb.remote.failures import failure
+from dpnb.remote.channel import failure
 from dpnb.service import acts, tokens
 from dpnb.service.tokens import Role, TokenStore, new_token, revoke_tokens
 from dpnb.wire.acts import AuditPage

@@ -19,7 +19,7 @@ from dpnb.errors import InvalidValueError
 from dpnb.interactive import calls
 from dpnb.ledger import ChargeSummary, RequestOrigin, parent_launch, row_times
 from dpnb.ledger.shared_rows import SharedRows
-from dpnb.service import events, opening
+from dpnb.service import grid, opening
 from dpnb.service import requests as service_requests
 from dpnb.service.opening import OpenTable
 from dpnb.service.parts import AmountSettings, DivisionSettings, PartSettings
@@ -107,7 +107,7 @@ def test_a_stream_shows_that_it_is_open_however_busy_the_others_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An attack: the moments of the comments in a stream told when another analyst asked something."""
-    monkeypatch.setattr(events, "HEARTBEAT_SECONDS", 0.05)
+    monkeypatch.setattr(grid, "HEARTBEAT_SECONDS", 0.05)
 
     async def scenario(served: Served) -> None:
         feed = served.service.tables["people"].analyst("ana").feed

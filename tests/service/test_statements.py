@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from dpnb.curator.report import report_of
-from dpnb.curator.verify import verify
+from dpnb.curator.verify import report_of, verify
 from dpnb.remote.connect import connect
 from dpnb.service.tokens import new_token
 from service.test_process import Curator

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from dpnb.interactive import calls
-from dpnb.service import free_work, requests, turns
+from dpnb.service import requests, turns
+from dpnb.service import turns as free_work
 from dpnb.service.metrics import Metrics
 from dpnb.service.served import Rules
 from dpnb.service.tokens import revoke_tokens

@@ -25,9 +25,9 @@ from dpnb._plan.measurements import (
 )
 from dpnb._plan.plan import GroupLevel, Plan
 from dpnb.curator.audit import audit
-from dpnb.curator.report import report_of
+from dpnb.curator.verify import report_of
 from dpnb.ledger.charge import RELEASE, TABLE_FILES
-from dpnb.service import plans
+from dpnb.service import state
 from dpnb.service.parts import AmountSettings, DivisionSettings, PartSettings
 from dpnb.wire.calls import AnyCall, LaunchMechanism, Release, RequestBudget, SelectGroups, TargetArguments
 from service.cockpits import Opened, built, run_cockpit
@@ -169,7 +169,7 @@ def test_a_plan_has_no_answer_and_a_limited_length(tmp_path: Path, monkeypatch: 
             assert "noise_token" not in text
             assert '"above"' not in text
             assert "\x1b" not in text
-        monkeypatch.setattr(plans, "MAX_CHARACTERS", 50)
+        monkeypatch.setattr(state, "MAX_CHARACTERS", 50)
         (text,) = (await eve.get(f"{path}{charges[RELEASE].id}")).json()["plans"]
         assert text.startswith('{\n "reads": ["note"],')
         assert text.endswith("more characters")
@@ -181,4 +181,4 @@ def test_a_plan_has_no_answer_and_a_limited_length(tmp_path: Path, monkeypatch: 
 
 
 def test_rows_that_no_analyst_requested_have_no_plan() -> None:
-    assert TABLE_FILES not in plans.HAVE_PLANS
+    assert TABLE_FILES not in state.HAVE_PLANS

@@ -19,10 +19,9 @@ import dpnb
 from dpnb._core.ledger_metadata import NO_BUDGET
 from dpnb.accounting import PureGDP
 from dpnb.accounting.exact import exact
-from dpnb.curator.report import report_of
-from dpnb.curator.verify import compare
+from dpnb.curator.verify import compare, report_of
 from dpnb.errors import LedgerError, RequestError
-from dpnb.ledger.rows_copy import RowsCopy
+from dpnb.ledger.replica import RowsCopy
 from dpnb.render import report_page
 from dpnb.results.report import SCHEMA_FILE, Report
 from dpnb.results.report_parts import ReportedRelease

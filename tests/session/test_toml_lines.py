@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpnb.session.toml_lines import KeyPath, lines_of
+from dpnb.session.toml_file import KeyPath, lines_of
 
 KEYS = st.sampled_from(
     ["a", "b", "c", "type", "a-b", "1", "", " ", ".", "a.b", "=", "#", "[", "]", '"', "'", "\n", "é", "\x7f"]

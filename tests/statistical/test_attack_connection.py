@@ -14,8 +14,8 @@ import pytest
 
 import dpnb
 from dpnb._backends.lazy import lazy_backend
+from dpnb._backends.lazy.engines import duckdb as duckdb_settings
 from dpnb._backends.lazy.engines import duckdb as engine
-from dpnb._backends.lazy.engines import duckdb_settings
 from dpnb._backends.lazy.engines.engine import Engine
 from dpnb.errors import ExecutionError, SchemaError
 

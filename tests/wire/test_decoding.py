@@ -19,8 +19,7 @@ from dpnb.wire import decoding
 from dpnb.wire.amounts import CAP, LOSS, THRESHOLD, amount_from_text, amount_to_text, cap_to_text
 from dpnb.wire.calls import CloseMechanism, LaunchMechanism, Release, ReleaseBatch, Request, TargetArguments
 from dpnb.wire.decoding import decode_request, encode_request
-from dpnb.wire.errors import WireError
-from dpnb.wire.limits import MAX_DEPTH
+from dpnb.wire.limits import MAX_DEPTH, WireError
 
 PLAN = Plan(Sum(Column("x")), Compare(">", Column("x"), Literal(1.5)), (GroupLevel("g", Column("g")),))
 RELEASE = Request("r-1", Release(PLAN, PlainView(), TargetArguments("mu", "1/10")), cell_id="c", pending=(1, 2))

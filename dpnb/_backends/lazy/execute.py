@@ -19,7 +19,6 @@ from dpnb._backends.lazy.contribution import first_groups, first_rows
 from dpnb._backends.lazy.engines.engine import Engine, InProcessEngine, LazyFrame
 from dpnb._backends.lazy.expressions import ALWAYS, NarwhalsEvaluator
 from dpnb._backends.lazy.lazy_table import LazyTable
-from dpnb._backends.lazy.refusals import refuse_expression
 from dpnb._backends.unit_vectors import Sums
 from dpnb._compile import grid
 from dpnb._compile.features import (
@@ -33,11 +32,36 @@ from dpnb._compile.features import (
     ValueFeature,
 )
 from dpnb._compile.linear import LinearQuery
-from dpnb._plan.expressions.nodes import Column, Expression, Lookup, columns_of
+from dpnb._plan.expressions.dtypes import Numeric
+from dpnb._plan.expressions.nodes import Arithmetic, Column, Expression, Literal, Lookup, Node, arguments, columns_of
+from dpnb._plan.expressions.rules import dtype_of
+from dpnb._plan.expressions.text import words
 from dpnb._plan.plan import Plan
 from dpnb._plan.privacy_unit import ContributionBounds
 from dpnb._plan.schema import Categories, Schema
 from dpnb.errors import UnsupportedError
+
+# --- which expressions are refused because engines round them differently ---------------------------------------------
+
+
+def refuse_expression(node: Node, schema: Schema, engine: str) -> None:
+    """Refuse operations that engines round differently."""
+    if isinstance(node, Arithmetic) and node.operator in ("//", "%") and node.right not in (Literal(1), Literal(1.0)):
+        kind = dtype_of(node.left, schema)
+        by = node.right.value if isinstance(node.right, Literal) else 0.5
+        whole = isinstance(kind, Numeric) and kind.whole and float(by).is_integer()
+        if not whole or kind.magnitude >= 2**52:  # type: ignore[union-attr]
+            raise UnsupportedError(
+                f"{words(node)}: on {engine} {node.operator} needs whole numbers on both sides, the left below 2**52, "
+                "or 1 on the right: engines round other remainders differently; .round() both sides first, or add the "
+                "column in the engine"
+            )
+    for inner in arguments(node):
+        refuse_expression(inner, schema, engine)
+
+
+# --- a linear query over a table that stays in its engine -------------------------------------------------------------
+
 
 LOW_PART = 2**17
 """Where an engine's sums could overflow, each value's quotient and remainder by this number are summed separately; sums
@@ -221,7 +245,7 @@ def _feature(
 
 
 def _leaf(feature: TreeFeature, rows: NarwhalsEvaluator) -> nw.Expr:
-    """The leaf of each row; for leaves of several widths see `dpnb._compile.leaf_grid`."""
+    """The leaf of each row; for leaves of several widths see `dpnb._compile.grid`."""
     number = rows.numbers(feature.expression).value
     if not feature.pieces:
         leaf = rows.divided(number - feature.low, feature.width).floor()

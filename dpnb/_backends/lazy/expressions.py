@@ -14,7 +14,8 @@ from typing import Any
 import narwhals as nw
 
 from dpnb._backends.evaluation import COMPARE, Evaluation, column_name
-from dpnb._backends.lazy import arithmetic, calendar
+from dpnb._backends.lazy import arithmetic
+from dpnb._backends.lazy import arithmetic as calendar
 from dpnb._backends.lazy.lazy_table import LazyTable
 from dpnb._backends.protocol import BooleanColumn, Comparing, NumberStep
 from dpnb._plan.expressions.dtypes import Boolean, Categorical, Dtype, Numeric, String

@@ -1,4 +1,7 @@
-"""Tables that stay in their engine: polars, DuckDB, Spark.  The engine returns only sums."""
+"""Tables that stay in their engine: polars, DuckDB, Spark.  The engine returns only sums.
+
+The engine forms the pairs; here only the rules of `dpnb._plan.join` bound the number of pairs of a unit.
+"""
 
 from __future__ import annotations
 
@@ -8,30 +11,72 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, TypeVar
 
+import narwhals as nw
+
 from dpnb._backends.column_types import refuse_mixed_units
-from dpnb._backends.lazy.combine import join, part
+from dpnb._backends.lazy.contribution import first_groups
 from dpnb._backends.lazy.engines.engine import Engine, InProcessEngine, LazyFrame, Paths
 from dpnb._backends.lazy.execute import SelectedRows, added_up, by_features, refuse_query, selected_rows
-from dpnb._backends.lazy.files import digest_of, paths_of
+from dpnb._backends.lazy.expressions import NarwhalsEvaluator
+from dpnb._backends.lazy.files import digest_of, paths_of, refuse_unstable
 from dpnb._backends.lazy.group_discovery import UnitGroups, counted, groups_of_units
 from dpnb._backends.lazy.lazy_table import UNIT, LazyTable, Share, engine_table
 from dpnb._backends.lazy.row_limits import has_small_units, with_first_rows
-from dpnb._backends.lazy.stability import refuse_unstable
-from dpnb._backends.lazy.unit_budgets import UnitSpending
-from dpnb._backends.lazy.unit_norms import unit_norms_squared
-from dpnb._backends.protocol import Groups, Schemas, Units
+from dpnb._backends.lazy.unit_budgets import UnitSpending, unit_norms_squared
+from dpnb._backends.protocol import Groups, Schemas, SourceResolver, Units
 from dpnb._backends.quiet import run_silently
-from dpnb._backends.sources import SourceResolver
 from dpnb._backends.unit_vectors import Sums
 from dpnb._compile.features import UnitFeature
 from dpnb._compile.linear import LinearQuery
+from dpnb._plan.join import joined_name, part_keys
 from dpnb._plan.measurements import Discovery
 from dpnb._plan.plan import Join, PartSource, TableSource
 from dpnb._plan.privacy_unit import ContributionBounds, PrivacyUnit
-from dpnb._plan.schema import Text
+from dpnb._plan.schema import Schema, Text
 from dpnb.accounting.individual import OnExhausted, UnitChargeTerms
 from dpnb.copying import NotCopyable
 from dpnb.errors import SchemaError
+
+# --- joins and parts of tables that stay in their engine --------------------------------------------------------------
+
+
+def join(left: LazyTable, right: LazyTable, schemas: tuple[Schema, Schema], source: Join) -> LazyTable:
+    """Every pair of rows that one unit has in both tables."""
+    stems: dict[str, str] = {}
+    codes: dict[str, dict[Any, int]] = {}
+    schema: Schema = {}
+    frames = []
+    for side, (table, own) in enumerate(zip((left.all_prepared(), right.all_prepared()), schemas, strict=True)):
+        prefix = "lr"[side]
+        columns = {} if side else {"name": nw.col("name")}
+        for name in table.frame.collect_schema().names():
+            if name not in ("unit", "name"):
+                columns[prefix + name] = nw.col(name)
+        for name in own:
+            new = joined_name(name, side, source, schemas[1 - side])
+            stems[new], schema[new] = prefix + table.stems[name], own[name]
+        codes |= {prefix + stem: of for stem, of in table.codes.items()}
+        frames.append(table.frame.select("unit", **columns))
+    max_pairs = None if left.max_rows is None or right.max_rows is None else left.max_rows * right.max_rows
+    pairs = frames[0].join(frames[1], on="unit", how="inner")
+    return LazyTable(left.engine, pairs, stems, codes, left.public, schema, True, max_pairs, is_prepared=True)
+
+
+def part(table: LazyTable, schema: Schema, which: PartSource) -> LazyTable:
+    """The rows of a part: a private value."""
+    rows = NarwhalsEvaluator(table, schema)
+    code = part_keys(which.by.expression, schema).index(which.key)
+    codes, _ = rows.level_codes(which.by.expression)
+    kept = table.frame.collect_schema().names()
+    frame = rows.frame.with_columns(cell=codes).filter(nw.col("cell") >= 0)
+    if which.max_parts_per_unit is not None:
+        frame = frame.with_columns(content=nw.col("cell"))
+        frame = first_groups(table.engine, frame, which.max_parts_per_unit, ["cell"])
+    return replace(table, frame=frame.filter(nw.col("cell") == code).select(*kept))
+
+
+# --- tables that stay in their engine ---------------------------------------------------------------------------------
+
 
 MAX_KEPT_BYTES = 2**30
 """Size of the tables whose chosen rows are kept."""

@@ -5,12 +5,17 @@ columns have declared types: a column whose type cannot hold what the schema dec
 prepared column: a missing value is replaced by a placeholder within the column's bounds, and marked by a column of
 truth values.  So the engines' different treatments of nulls, NaN and division by zero do not matter.  Columns are
 prepared where a query needs them, if possible after its filter.
+
+A join takes as long for a hundred thousand values as for ten.  The tables are kept in the engine for later queries.
 """
 
 from __future__ import annotations
 
 import sys
+from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import narwhals as nw
@@ -19,12 +24,55 @@ from dpnb._backends.column_types import StorageType, refuse_mismatch, storage_ty
 from dpnb._backends.lazy import arithmetic
 from dpnb._backends.lazy.contribution import ranked
 from dpnb._backends.lazy.engines.engine import Engine, LazyFrame
-from dpnb._backends.lazy.public_tables import PublicTables
 from dpnb._compile import grid
-from dpnb._plan.category_values import values_of
+from dpnb._plan.constants import values_of
 from dpnb._plan.privacy_unit import PrivacyUnit
 from dpnb._plan.schema import Bounded, Categories, ColumnType, Dates, Schema, Text
 from dpnb.errors import SchemaError
+
+# --- lookups of public values -----------------------------------------------------------------------------------------
+
+
+MAX_TABLES = 32
+"""Tables that are kept, the most recently used."""
+
+
+class PublicTables:
+    """The small tables with which the tables of an engine are joined, each made when it is first needed."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._tables: OrderedDict[tuple[Any, ...], LazyFrame] = OrderedDict()
+
+    def with_values(
+        self, frame: LazyFrame, column: str, keys: Sequence[Any], values: Sequence[Any], default: Any, to: str
+    ) -> LazyFrame:
+        """The frame with the value of each key of a column, as another column.
+
+        The keys are distinct texts, doubles or integers, as the column contains; their values are integers or doubles.
+        Anything else has the value `default`.
+        """
+        if not keys:
+            return frame.with_columns(nw.lit(default).alias(to))
+        are_codes = isinstance(keys[0], int) and isinstance(values[0], int) and default == -1
+        if are_codes and [*values] == [*range(len(keys))] and all(b - a == 1 for a, b in pairwise(keys)):
+            return frame.with_columns(arithmetic.code_of_consecutive(nw.col(column), keys[0], keys[-1]).alias(to))
+        found = self._engine.with_matches(frame, column, self._table(frame, keys, values), to)
+        return found.with_columns(nw.col(to).fill_null(default))
+
+    def _table(self, frame: LazyFrame, keys: Sequence[Any], values: Sequence[Any]) -> LazyFrame:
+        name = type(keys[0]), type(values[0]), tuple(keys), tuple(values)
+        table = self._tables.get(name)
+        if table is None:
+            table = self._tables[name] = self._engine.public_table(frame, {"key": keys, "value": values})
+            while len(self._tables) > MAX_TABLES:
+                self._tables.popitem(last=False)
+        self._tables.move_to_end(name)
+        return table
+
+
+# --- a table that stays in its engine ---------------------------------------------------------------------------------
+
 
 UNIT, NAME = "unit", "name"
 """Columns: the unit's name, and its portable number."""

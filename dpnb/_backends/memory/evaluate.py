@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from dpnb._backends.evaluation import Evaluation, column_name
 from dpnb._backends.memory import working_set
-from dpnb._backends.memory.block_cache import SubexpressionCache, bytes_without_views
-from dpnb._backends.memory.cell_codes import LookupKeys
+from dpnb._backends.memory.blocks import SubexpressionCache, bytes_without_views
+from dpnb._backends.memory.cell_sums import LookupKeys
 from dpnb._backends.memory.coarse import Threshold
 from dpnb._backends.memory.kernels import kernels_for
 from dpnb._backends.memory.prepare.prepared_table import PreparedTable, StringCodes

@@ -12,8 +12,7 @@ import numpy as np
 
 from dpnb._backends.contribution import MULTIPLIER, PRIME, Integers, label_hash, starts_of
 from dpnb._backends.memory.blocks import by_blocks, gathered
-from dpnb._backends.memory.cell_codes import dense_codes
-from dpnb._backends.memory.cell_sums import cell_sums
+from dpnb._backends.memory.cell_sums import cell_sums, dense_codes
 from dpnb._backends.memory.evaluate import NumpyEvaluator
 from dpnb._backends.memory.execute import Active, apply_admission, merge_blocks
 from dpnb._backends.memory.prepare.prepared_table import PreparedTable

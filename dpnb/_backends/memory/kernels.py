@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnb._backends.quiet.loggers import silence_thread
+from dpnb._backends.quiet import silence_thread
 
 THREAD = "dpnb-kernels"
 """Name of the thread that compiles."""

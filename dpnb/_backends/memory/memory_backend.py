@@ -4,6 +4,10 @@ Memory, like timing, is outside the guarantee: a session is as large as its tabl
 query may depend on how many rows pass its filter.  So that one unit's values cannot be inferred from it, a unit has few
 pairs in a join, and pairs are formed one block at a time and not kept (`dpnb._backends.memory.join_pairs`); without a
 join, a unit accounts for a few arrays as long as its rows.
+
+With a limit, a unit that has rows in more groups counts in the first `max_parts_per_unit` of them by the hash of
+`contribution`, before any filter: the choice depends on the unit's own rows alone, and is the same in every part and
+query.
 """
 
 from __future__ import annotations
@@ -16,23 +20,43 @@ from typing import Any
 import numpy as np
 from msgspec import UNSET
 
+from dpnb._backends.contribution import first_groups
 from dpnb._backends.memory import join_pairs
+from dpnb._backends.memory.evaluate import NumpyEvaluator
 from dpnb._backends.memory.execute import Active, execute, scaled_sums
 from dpnb._backends.memory.group_discovery import present_groups
 from dpnb._backends.memory.join_pairs import JoinedRows
 from dpnb._backends.memory.kernels import start_compiling
-from dpnb._backends.memory.part import part
 from dpnb._backends.memory.prepare.prepared_table import PreparedTable, prepare_all
-from dpnb._backends.protocol import FIELDS_AS_TEXTS, Groups, Schemas, Units
-from dpnb._backends.sources import SourceResolver
+from dpnb._backends.memory.working_set import rows_for
+from dpnb._backends.protocol import FIELDS_AS_TEXTS, Groups, Schemas, SourceResolver, Units
 from dpnb._backends.unit_vectors import Sums, added
 from dpnb._compile.linear import LinearQuery
+from dpnb._plan.join import part_keys
 from dpnb._plan.measurements import Discovery
 from dpnb._plan.plan import Join, PartSource
 from dpnb._plan.schema import Schema
 from dpnb.accounting.individual import IndividualFilter, OnExhausted, UnitAdmission, UnitChargeTerms
 from dpnb.copying import NotCopyable
 from dpnb.progress import Stage, at
+
+# --- the rows of one group as a separate table ------------------------------------------------------------------------
+
+
+def part(table: PreparedTable, schema: Schema, which: PartSource) -> PreparedTable:
+    """The rows of a part: a private value."""
+    with np.errstate(all="ignore"):
+        rows = NumpyEvaluator(table, schema, rows_for(which.by.expression))
+        codes = rows.by_pieces(lambda piece: piece.level_codes(which.by.expression)[0])
+    code = part_keys(which.by.expression, schema).index(which.key)
+    chosen = np.flatnonzero(codes >= 0)
+    if which.max_parts_per_unit is not None:
+        groups = codes[chosen].astype(np.int64)
+        chosen = chosen[first_groups(rows.units[chosen], rows.names[chosen], groups, groups, which.max_parts_per_unit)]
+    return table.taken(chosen[codes[chosen] == code])
+
+
+# --- tables in memory -------------------------------------------------------------------------------------------------
 
 
 class MemoryBackend(SourceResolver[PreparedTable | JoinedRows]):

@@ -7,11 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from dpnb._core.accountant.comparison import ChargeBatch, FilterComparison, partition_cost
+from dpnb._core.accountant.comparison import AccountantState, ChargeBatch, FilterComparison, partition_cost
 from dpnb._core.accountant.grant import Grant
 from dpnb._core.accountant.limit import Limit, binding_limit, limit_of, within_limits
 from dpnb._core.accountant.parameters import computed_parameters, parameters_of, stored_parameters
-from dpnb._core.accountant.state import AccountantState
 from dpnb._core.accountant.timeline import Timeline
 from dpnb._core.accountant.tree import BudgetTree, Launch, paused_by
 from dpnb._plan.schema import Key

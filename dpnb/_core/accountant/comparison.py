@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 
@@ -42,6 +42,7 @@ from dpnb.errors import BudgetExceeded, ConversionError, InvalidValueError
 from dpnb.ledger import ChargeSummary
 
 __all__ = ["EPSILON_ODOMETERS", "ChargeBatch", "FilterComparison", "FilterState", "partition_cost"]
+
 
 EPSILON_ODOMETERS = ("rogers", "basic")
 """Odometers that convert each loss to an epsilon first."""
@@ -350,3 +351,41 @@ def _order(own: PrivacyGuarantee, states: Mapping[str, FilterState]) -> Fraction
     if not own.budget.is_limited:
         return exact(optimal_order(1, delta=own.budget.reference.delta or 0))
     return states["rdp"].guarantee.initial_filter.budget.orders[0] if "rdp" in states else Fraction(0)
+
+
+# --- the state of an accountant after some rows of the ledger ---------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class AccountantState:
+    """Filter and odometer after some rows, with what individual accounting records of these rows.
+
+    They are one value, so that an interrupt never leaves one of them a charge ahead of the other.
+
+    Under individual accounting, `first_exclusion` is the first row that may have excluded a unit (None while every unit
+    certainly took part in all rows), and `by_version` the worst-case cost of each version of the table, as mu squared.
+    """
+
+    counted: FilterComparison
+    first_exclusion: int | None = None
+    by_version: Mapping[str, Fraction] = field(default_factory=dict)
+
+    @property
+    def filter(self) -> Filter:
+        """The filter."""
+        return self.counted.own.filter
+
+    @property
+    def parts(self) -> PartSums:
+        """What the parts of partitions were charged, in the filter's kind of loss."""
+        return self.counted.own.parts
+
+    @property
+    def odometer(self) -> Odometer | None:
+        """The odometer; None once a mechanism was launched whose loss no time-uniform odometer can count."""
+        return self.counted.odometers.get("mixture")
+
+    @property
+    def last_id(self) -> int:
+        """Id of the last row."""
+        return self.counted.last_id

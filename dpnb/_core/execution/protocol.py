@@ -1,18 +1,87 @@
-"""What charges requests and answers them from rows."""
+"""What charges requests and answers them from rows.
+
+A service sets a watch around the execution of a request, as it sets the request's origin (`dpnb.ledger.origin`); a
+local session has none.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from fractions import Fraction
 from typing import Protocol, Self
 
-from dpnb._core.planned_batch import PlannedBatch
+from dpnb._core.batch_design import PlannedBatch
 from dpnb._core.pricing.target import Target
 from dpnb._core.selection.terms import SelectionTerms
 from dpnb._plan.measurements import AnyView
 from dpnb._plan.plan import Plan
 from dpnb.ledger import Charge
 from dpnb.wire.calls import AnyCall
+
+# --- what a service hears before rows are read ------------------------------------------------------------------------
+
+
+Watch = Callable[[Charge | None], None]
+"""Called before rows are read for a charge, or for no charge of their own; may refuse that with an exception."""
+
+_watch: ContextVar[Watch | None] = ContextVar("watch", default=None)
+
+
+def before_reading(charge: Charge | None = None) -> None:
+    """Tell the service that rows are read next in this thread: for a charge, or to open the table or compare."""
+    watch = _watch.get()
+    if watch is not None:
+        watch(charge)
+
+
+@contextmanager
+def watched_by(watch: Watch) -> Iterator[None]:
+    """Call a watch before rows are read in the block."""
+    token = _watch.set(watch)
+    try:
+        yield
+    finally:
+        _watch.reset(token)
+
+
+# --- where the table of a remote session is ---------------------------------------------------------------------------
+
+
+class Connection(Protocol):
+    """The connection of a session to the service that has its table; a local session has none.
+
+    A session is notified of a change of `is_current` or `text` as of any other change: the connection calls
+    `SessionCore.changed`, from any thread.  The properties are read often, from several threads, and must neither wait
+    nor raise.
+    """
+
+    @property
+    def where(self) -> str:
+        """Where the table is, in words, for example "on the curator's server, https://dp.example.org"."""
+        ...
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the copy of the ledger includes what the service has charged, as far as is known."""
+        ...
+
+    @property
+    def text(self) -> str:
+        """The state in words, for example "up to date".
+
+        While it is not current, since when, why and what happens next: "out of date since 14:02: the service cannot be
+        reached; reconnecting".
+        """
+        ...
+
+    def refresh(self) -> None:
+        """Try to bring the copy up to date now; returns without waiting for the service."""
+        ...
+
+
+# --- what charges requests and answers them from rows -----------------------------------------------------------------
 
 
 class Execution(Protocol):

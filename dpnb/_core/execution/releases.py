@@ -11,18 +11,16 @@ from contextlib import nullcontext, suppress
 from dataclasses import replace
 from fractions import Fraction
 
-from dpnb._backends.guard import run_guarded
-from dpnb._backends.numpy_settings import isolated_numeric_settings
+from dpnb._backends.guard import isolated_numeric_settings, run_guarded
 from dpnb._compile import LinearQuery
 from dpnb._compile.work import stored_bytes, stored_words_bytes
 from dpnb._core import registry
 from dpnb._core.accountant.admission import admit, refuse_above
+from dpnb._core.execution.protocol import before_reading
 from dpnb._core.history.words import AnswerReader
-from dpnb._core.pricing.pricer import QueryPricer, cell_subset, refuse_after_final
+from dpnb._core.pricing.pricer import QueryPricer, cell_subset, find_request, refuse_after_final, request_key
 from dpnb._core.pricing.query_state import Keys
-from dpnb._core.pricing.request_key import find_request, request_key
 from dpnb._core.pricing.target import Target
-from dpnb._core.reading import before_reading
 from dpnb._core.unit_budgets import IndividualAccounting
 from dpnb._plan.identity import query_key
 from dpnb._plan.measurements import AnyView, Discovery

@@ -13,15 +13,13 @@ from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 
-from dpnb._backends.guard import run_guarded
-from dpnb._backends.numpy_settings import isolated_numeric_settings
+from dpnb._backends.guard import isolated_numeric_settings, run_guarded
 from dpnb._core import registry
+from dpnb._core.execution.protocol import before_reading
 from dpnb._core.execution.releases import FAILED, INTERRUPTED
 from dpnb._core.history.words import AnswerReader
 from dpnb._core.pricing.pricer import QueryPricer
-from dpnb._core.reading import before_reading
-from dpnb._core.selection.admission import admit_selection, selection_key
-from dpnb._core.selection.terms import SelectionTerms
+from dpnb._core.selection.terms import SelectionTerms, admit_selection, selection_key
 from dpnb._plan.identity import query_key
 from dpnb.accounting.grid import capped_up
 from dpnb.accounting.losses import PureDP

@@ -11,15 +11,15 @@ import msgspec
 from dpnb._core.accountant import grant as grants
 from dpnb._core.accountant.grant import Grant, amount_from_json
 from dpnb._core.accountant.tree import KINDS
+from dpnb._plan.join import part_from_json
 from dpnb._plan.measurements import Count, Gradient, PlainView, RegressionModel, view_from_json
-from dpnb._plan.partition import part_from_json
 from dpnb._plan.plan import Plan, describe_plan, shortened_words
 from dpnb._plan.regression import describe_model
 from dpnb._protocol.glossary import IN_THIS_TABLE
 from dpnb.accounting.exact import from_text
 from dpnb.ledger import Charge, refuse_unreadable
 from dpnb.ledger.charge import ACT, BUDGET_REQUEST, CLOSE, GRANT, SELECTION
-from dpnb.render.amounts import limit_words
+from dpnb.render.numbers import limit_words
 
 RESTORED = "ledger accepted, perhaps an older copy"
 """How the description of such an act begins."""

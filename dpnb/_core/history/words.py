@@ -14,7 +14,7 @@ from dpnb._core.history import launch_text
 from dpnb._core.pricing.batch_observations import record_of
 from dpnb._core.pricing.estimation import EstimateReader
 from dpnb._core.pricing.pricer import combined
-from dpnb._core.pricing.stored_request import plan_of, request_of
+from dpnb._core.pricing.query_state import plan_of, request_of
 from dpnb._core.pricing.target import StoredRequest
 from dpnb._core.tables import PrivateTables
 from dpnb._plan.measurements import Discovery

@@ -17,8 +17,7 @@ from dpnb.accounting.exact import binary_down, decimal_down
 from dpnb.accounting.truncated_normal import alpha_of_each
 from dpnb.mechanisms.measurement import Measurement
 from dpnb.mechanisms.partition_selection import least_named
-from dpnb.render.dates import date_with_interval
-from dpnb.render.numbers import describe_error, number_with_interval
+from dpnb.render.numbers import date_with_interval, describe_error, number_with_interval
 from dpnb.results.estimates import IntervalArrays, estimate
 from dpnb.results.estimates.discovered_groups import GIVEN, named_groups
 from dpnb.results.estimates.outputs import TableLayout, dates_of, outputs_of, table_of

@@ -10,19 +10,19 @@ from dpnb._core.options import MAX_AMOUNT, MIN_AMOUNT
 from dpnb._core.pricing.batch_observations import batch_observation, record_of, rows_of_batch
 from dpnb._core.pricing.forecasts import ExpectedErrors
 from dpnb._core.pricing.public_knowledge import PublicSizes, RowCounts, known_row_counts, refuse_unknown_error
-from dpnb._core.pricing.query_state import Keys, QueryState
-from dpnb._core.pricing.stored_request import request_of
+from dpnb._core.pricing.query_state import Keys, QueryState, request_of
 from dpnb._core.pricing.target import Target, resolve
 from dpnb._core.tables import PrivateTables
+from dpnb._plan.checks import check_view
 from dpnb._plan.identity import query_key
 from dpnb._plan.measurements import AnyView, BoundsView, Discovery, Proportions
 from dpnb._plan.plan import Plan
-from dpnb._plan.view_checks import check_view
 from dpnb.accounting.grid import grid_down, grid_up, is_on_grid
 from dpnb.accounting.losses import GDP
 from dpnb.copying import NotCopyable
 from dpnb.errors import RequestError
 from dpnb.ledger import Charge, Ledger, refuse_unreadable
+from dpnb.ledger.request_key import release_key
 from dpnb.results.observations import CombinedObservations, Observation
 
 _LEAST_SQUARED, _MOST_SQUARED = MIN_AMOUNT**2, MAX_AMOUNT**2
@@ -229,3 +229,18 @@ def _refuse_unusual(state: QueryState, cost: GDP) -> None:
             f"{state.description}: the additional loss must be 0, or lie between mu=1e-100 and mu=1e100, so that noise "
             f"can be calibrated to it; got mu={cost.mu!r}; give another amount"
         )
+
+
+# --- the identity of a request ----------------------------------------------------------------------------------------
+
+
+def request_key(pricer: QueryPricer, plan: str, request: str) -> str:
+    """Identity of the request of a plan with its arguments, both as JSON, in the session of a pricer."""
+    return release_key(pricer.version, pricer.account.root_node, plan, request)
+
+
+def find_request(pricer: QueryPricer, key: str) -> Charge | None:
+    """The row of the request with a key, if any kernel has made it before; nothing is charged or read."""
+    ledger = pricer.account.ledger
+    with ledger.lock.checked():  # another thread may write a row that is rolled back
+        return ledger.by_request_key(key)

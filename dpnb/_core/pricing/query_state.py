@@ -7,14 +7,34 @@ from fractions import Fraction
 from functools import cached_property
 
 from dpnb._compile import LinearQuery
+from dpnb._core.pricing.target import StoredRequest
 from dpnb._plan.measurements import AnyView, Discovery
-from dpnb._plan.plan import describe_plan
+from dpnb._plan.plan import Plan, describe_plan
 from dpnb._plan.schema import Key
 from dpnb.accounting.exact import from_text
 from dpnb.accounting.grid import delta_down
 from dpnb.accounting.losses import GDP
 from dpnb.errors import InvalidValueError, PlanError
+from dpnb.ledger import Charge, refuse_unreadable
 from dpnb.results.observations import CombinedObservations
+
+# --- the plan and the arguments of a request --------------------------------------------------------------------------
+
+
+def plan_of(charge: Charge) -> Plan:
+    """The plan of a row."""
+    with refuse_unreadable(f"row {charge.id}"):
+        return Plan.from_json(charge.plan)
+
+
+def request_of(charge: Charge) -> StoredRequest:
+    """The arguments of a row."""
+    with refuse_unreadable(f"row {charge.id}"):
+        return StoredRequest.from_json(charge.arguments)
+
+
+# --- the state of a query ---------------------------------------------------------------------------------------------
+
 
 Keys = tuple[tuple[Key, ...], ...]
 

@@ -13,7 +13,6 @@ from typing import Any, TypedDict
 import numpy as np
 
 from dpnb._core.options import checked_amount, checked_loss
-from dpnb._core.pricing.pure_budget import refuse_in_pure_dp
 from dpnb._plan.constants import constant
 from dpnb._plan.measurements import AnyView, view_from_json, view_to_json
 from dpnb._plan.schema import Key
@@ -32,6 +31,22 @@ from dpnb.accounting.losses import GDP
 from dpnb.accounting.no_budget import NoBudget
 from dpnb.errors import BudgetExceeded, RequestError
 from dpnb.results.estimates.noisy import Cells
+
+# --- the refusal of Gaussian noise under a budget in pure DP ----------------------------------------------------------
+
+
+def refuse_in_pure_dp(budget: Budget | NoBudget, description: str) -> None:
+    """Refuse Gaussian noise under a budget in pure DP, whatever is left of it."""
+    if budget.is_pure:
+        raise BudgetExceeded(
+            f"{description}: has Gaussian noise, and the budget is in pure DP; use session.above_threshold(...), or "
+            ".top(k) or .idxmax() of a count, or a session with dpnb.Budget(epsilon, delta, pure_epsilon); nothing was "
+            "charged"
+        )
+
+
+# --- the target of a release ------------------------------------------------------------------------------------------
+
 
 WITHIN_MARGIN = 1 - 1e-9
 """Tolerance for rounding in doubles, so that the interval is not wider than requested in the last digits."""

@@ -9,6 +9,8 @@ from fractions import Fraction
 from typing import Literal
 
 from dpnb._compile import LinearQuery
+from dpnb._core.accountant.accountant import Accountant
+from dpnb._core.accountant.admission import admit_launch
 from dpnb._core.history.launch_text import selection_words
 from dpnb._plan.measurements import AnyView, Count, CountActiveUnits, CountUnits, PlainView, Proportions
 from dpnb._plan.plan import Plan, describe_plan
@@ -16,8 +18,9 @@ from dpnb._plan.schema import whole_number
 from dpnb._protocol.glossary import IN_THIS_TABLE
 from dpnb.accounting.exact import Number, decimal_up, display_up, exact, shown, to_text
 from dpnb.accounting.intervals import fixed_radius
-from dpnb.accounting.losses import GDP
-from dpnb.errors import InvalidValueError, PlanError
+from dpnb.accounting.losses import GDP, Loss
+from dpnb.errors import BudgetExceeded, InvalidValueError, PlanError, RequestError
+from dpnb.ledger import request_key
 from dpnb.mechanisms.calibration import sigma_for
 from dpnb.mechanisms.permute_and_flip import PermuteAndFlip, epsilon_for_shortfall, wrong_choices
 from dpnb.wire.calls import SelectGroups
@@ -137,3 +140,26 @@ def selection_terms(query: LinearQuery, view: AnyView, winners: object, verb: st
             f"most {MAX_COINS:,}; request fewer groups by keys=[...]"
         )
     return SelectionTerms(query, number, sensitivity, verb == "idxmax")
+
+
+# --- which selections of the largest groups are admitted --------------------------------------------------------------
+
+
+def selection_key(account: Accountant, version: str, terms: SelectionTerms, epsilon: Fraction) -> str:
+    """Identity of a selection in the session of an accountant, for a version of the table."""
+    return request_key.selection_key(version, account.root_node, terms.plan.to_json(), terms.request(epsilon))
+
+
+def admit_selection(account: Accountant, version: str, terms: SelectionTerms, loss: Loss) -> Loss:
+    """What the filter counts for a selection; call in a transaction."""
+    account.tree.refuse_ended(account.root_node, version)
+    if account.individual:
+        raise RequestError(
+            f"{terms.description}: would charge every unit, including those without rows in it; under "
+            "accounting='individual' release the counts, which charge only the units they use"
+        )
+    try:
+        return admit_launch(account, terms.description, loss)
+    except BudgetExceeded as error:
+        refusal = f"{error}; .preview() of the selection shows which epsilons fit"
+    raise BudgetExceeded(refusal)

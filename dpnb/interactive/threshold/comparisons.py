@@ -7,16 +7,14 @@ import math
 from fractions import Fraction
 from typing import Any, NoReturn, Protocol
 
-from dpnb._backends.guard import run_guarded
-from dpnb._backends.numpy_settings import isolated_numeric_settings
+from dpnb._backends.guard import isolated_numeric_settings, run_guarded
 from dpnb._compile import LinearQuery
 from dpnb._core import registry
 from dpnb._core.accountant.tree import Launch
 from dpnb._core.core import SessionCore
-from dpnb._core.execution.protocol import RemoteCalls
+from dpnb._core.execution.protocol import RemoteCalls, before_reading
 from dpnb._core.execution.remote import is_row
 from dpnb._core.history.launch_text import describe_comparison
-from dpnb._core.reading import before_reading
 from dpnb._plan.identity import query_key
 from dpnb._plan.plan import Plan
 from dpnb.accounting.exact import binary_up, to_text

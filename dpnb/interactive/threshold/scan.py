@@ -9,7 +9,7 @@ from dpnb._compile import LinearQuery
 from dpnb._core import registry
 from dpnb._core.accountant.tree import Launch
 from dpnb._core.core import SessionCore
-from dpnb._core.pricing.stored_request import plan_of
+from dpnb._core.pricing.query_state import plan_of
 from dpnb._core.query import Query
 from dpnb._plan.measurements import Count, CountUnits, PlainView, Sum
 from dpnb._plan.plan import Plan, describe_plan
@@ -27,7 +27,7 @@ from dpnb.interactive.threshold.options import (
 )
 from dpnb.ledger import Charge, node_of
 from dpnb.progress import Stage, work
-from dpnb.results.threshold import ThresholdResult
+from dpnb.results.comparison import ThresholdResult
 
 
 class ThresholdScan(SessionMechanism):

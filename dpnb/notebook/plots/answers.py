@@ -18,8 +18,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from dpnb._plan.schema import Key
-from dpnb.notebook.plots.history import fan
-from dpnb.notebook.plots.marks import AxisRange, PlotSeries, PlotValues, add_series, is_incomplete
+from dpnb.notebook.plots.marks import AxisRange, PlotSeries, PlotValues, add_series, fan, is_incomplete
 from dpnb.notebook.plots.style import (
     HUES,
     LABEL_WIDTH,
@@ -33,7 +32,7 @@ from dpnb.notebook.plots.style import (
     short,
     text,
 )
-from dpnb.render.quantities import adds_up, bin_edges, is_ordered
+from dpnb.render.histograms import adds_up, bin_edges, is_ordered
 from dpnb.results.table import Estimates
 
 MAX_GROUPS = 1000

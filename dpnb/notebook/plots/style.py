@@ -18,9 +18,9 @@ import plotly.graph_objects as go
 from dpnb._plan.description import describe_aggregation
 from dpnb._plan.expressions.text import words
 from dpnb._plan.measurements import QuantileTree
-from dpnb.render.labels import interval_name, intervals_name
+from dpnb.render.histograms import released
 from dpnb.render.numbers import format_cost, format_mu_up
-from dpnb.render.quantities import released
+from dpnb.render.tables import interval_name, intervals_name
 from dpnb.results.answer import Answer
 from dpnb.results.table import Estimates
 

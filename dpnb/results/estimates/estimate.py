@@ -29,10 +29,9 @@ from dpnb._plan.measurements import (
 )
 from dpnb._plan.schema import Schema
 from dpnb.results.estimates.moments import MomentSums
-from dpnb.results.estimates.noisy import Cells, IntervalArrays, NoisyArrays, noisy_features
+from dpnb.results.estimates.noisy import Cells, IntervalArrays, NoisyArrays, noisy_features, quotient, totals
 from dpnb.results.estimates.outputs import pairs_of
 from dpnb.results.estimates.quantiles import quantiles
-from dpnb.results.estimates.ratios import quotient, totals
 
 FeatureSlice = list[tuple[Feature, NoisyArrays]]
 

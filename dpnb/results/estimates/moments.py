@@ -25,8 +25,7 @@ from numpy.typing import NDArray
 
 from dpnb._compile.features import Feature, ValueFeature
 from dpnb._compile.lowering import moment_order
-from dpnb.results.estimates.noisy import Cells, IntervalArrays, NoisyArrays
-from dpnb.results.estimates.ratios import quotient
+from dpnb.results.estimates.noisy import Cells, IntervalArrays, NoisyArrays, quotient
 
 Matrix = NDArray[np.float64]
 Statistic = Callable[[Matrix], Cells]

@@ -14,16 +14,14 @@ from dpnb.accounting.exact import decimal_down, decimal_sqrt_down
 from dpnb.accounting.losses import PureGDP
 from dpnb.errors import DpnbError, printable
 from dpnb.ledger import node_of
-from dpnb.render.amounts import limit_words, spent_words
+from dpnb.render.numbers import limit_words, spent_words
 from dpnb.service.acts import audit_page, words_of
 from dpnb.service.opening import OpenTable
-from dpnb.service.plans import HAVE_PLANS
 from dpnb.service.served import ServedTable
-from dpnb.service.state import table_state
+from dpnb.service.state import HAVE_PLANS, table_state
 from dpnb.service.tokens import Identity, StoredToken
-from dpnb.session.gauges import headroom_gauge, reserve_gauge
+from dpnb.session.gauges import describe_spent, headroom_gauge, percent_spent, reserve_gauge
 from dpnb.session.snapshot import NO_LIMIT
-from dpnb.session.spending import describe_spent, percent_spent
 from dpnb.wire.acts import AuditRow, PartState, RequestState, RunningState, TableState
 
 MOMENTS = 120

@@ -15,8 +15,7 @@ from dpnb._core.ledger_metadata import LedgerMetadata, with_limit
 from dpnb._core.pricing.public_knowledge import PublicSizes
 from dpnb.errors import printable
 from dpnb.ledger import Ledger, node_of
-from dpnb.ledger.replica import ReplicaLedger
-from dpnb.ledger.rows_copy import RowsCopy
+from dpnb.ledger.replica import ReplicaLedger, RowsCopy
 from dpnb.ledger.shared_rows import SharedRows
 from dpnb.mechanisms.randomness import SystemNoiseSource
 from dpnb.results.report import Report

@@ -20,7 +20,7 @@ from dpnb.errors import printable
 from dpnb.render.numbers import format_percent_down, format_percent_up
 from dpnb.render.schemas import column_words, unit_words
 from dpnb.results.report_parts import Guarantee, Implied, Readings, ReportedColumn, ReportedFilter, ReportedTable, Unit
-from dpnb.session.spending import describe_spent
+from dpnb.session.gauges import describe_spent
 
 MAX_FACTOR = 1e12
 ROUNDING = 1e-12

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from dpnb._backends.quiet import engines, streams
+from dpnb._backends import quiet
 from waiting import LIMIT
 
 WORKER = """
@@ -31,7 +31,7 @@ def test_a_worker_is_quiet_where_the_process_that_asks_would_show_it(started: st
 
 
 def test_a_worker_in_this_process_leaves_its_streams(capfd: pytest.CaptureFixture[str]) -> None:
-    engines.quiet_worker((engines._THIS, os.getpid()), streams.identities())
+    quiet.quiet_worker((quiet._THIS, os.getpid()), quiet.identities())
     os.write(1, b"shown")
     assert capfd.readouterr().out == "shown"
 
@@ -42,7 +42,7 @@ def test_duckdb_shows_no_progress_after_a_question() -> None:
     connection.sql("set enable_progress_bar = true")
     relation = connection.sql("select 1 as x")
     setting = connection.sql("select current_setting('enable_progress_bar')")
-    assert engines.run_silently(setting.fetchall, "duckdb", [relation]) == [(False,)]
+    assert quiet.run_silently(setting.fetchall, "duckdb", [relation]) == [(False,)]
     assert connection.sql("show tables").fetchall() == []
 
 
@@ -52,6 +52,6 @@ def test_progress_bars_of_dask_are_away_for_a_question_alone() -> None:
     from dask.diagnostics import ProgressBar
 
     with ProgressBar() as bar:
-        assert engines.run_silently(lambda: set(Callback.active), "dask", []) == set()
+        assert quiet.run_silently(lambda: set(Callback.active), "dask", []) == set()
         assert bar._callback in Callback.active
     assert bar._callback not in Callback.active

@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 
-from dpnb._backends.quiet import loggers, streams
-from dpnb.progress.terminal import Line, _own
+from dpnb._backends import quiet
+from dpnb.progress import Line, _own
 from threads import at_once, joined
 from waiting import LIMIT
 
@@ -110,7 +110,7 @@ def test_nothing_is_seen_until_the_engine_is_done(way: str, monkeypatch: pytest.
         monkeypatch.setattr(warnings, "showwarning", lambda text, *rest: print(text, file=sys.stderr))
         with warnings.catch_warnings():
             warnings.simplefilter("always")
-            with streams.discard_output():
+            with quiet.discard_output():
                 WAYS[way]()
             assert both() == ""
             WAYS[way]()  # the control
@@ -122,14 +122,14 @@ def test_what_was_printed_before_is_not_lost(monkeypatch: pytest.MonkeyPatch) ->
         with os.fdopen(1, "w", closefd=False) as buffered:
             monkeypatch.setattr(sys, "stdout", buffered)
             buffered.write("before")
-            with streams.discard_output():
+            with quiet.discard_output():
                 buffered.write("secret")  # by somebody who keeps a reference to it
         assert both() == "before"
 
 
 def test_of_several_questions_the_last_ends_it() -> None:
     with watched() as both:
-        first, second = streams.discard_output(), streams.discard_output()
+        first, second = quiet.discard_output(), quiet.discard_output()
         first.__enter__()
         second.__enter__()
         first.__exit__(None, None, None)
@@ -142,7 +142,7 @@ def test_of_several_questions_the_last_ends_it() -> None:
 
 def test_what_an_interrupt_left_behind_is_not_seen_and_hides_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
     with watched() as both:
-        waiting, left = streams.discard_output(), streams.discard_output(waited_for=False)
+        waiting, left = quiet.discard_output(), quiet.discard_output(waited_for=False)
         waiting.__enter__()
         left.__enter__()
         waiting.__exit__(None, None, None)  # by an interrupt
@@ -156,7 +156,7 @@ def test_what_an_interrupt_left_behind_is_not_seen_and_hides_nothing_else(monkey
 def test_a_terminal_is_given_back_after_an_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
     with watched() as both, os.fdopen(1, "w", closefd=False) as terminal:
         monkeypatch.setattr(sys, "stdout", terminal)
-        waiting, left = streams.discard_output(), streams.discard_output(waited_for=False)
+        waiting, left = quiet.discard_output(), quiet.discard_output(waited_for=False)
         waiting.__enter__()
         left.__enter__()
         waiting.__exit__(None, None, None)
@@ -170,7 +170,7 @@ def test_a_terminal_is_given_back_after_an_interrupt(monkeypatch: pytest.MonkeyP
 )
 def test_an_interrupt_at_any_step_takes_all_of_them_back(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with watched() as both:
-        real = getattr(streams, place)
+        real = getattr(quiet, place)
         calls: list[int] = []
 
         def interrupted(*given: object) -> None:
@@ -179,11 +179,11 @@ def test_an_interrupt_at_any_step_takes_all_of_them_back(place: str, monkeypatch
             if len(calls) == 1:
                 raise KeyboardInterrupt
 
-        monkeypatch.setattr(streams, place, interrupted)
-        before = sys.stdout, sys.stderr, logging.root.manager.disable, streams.identities()
-        with pytest.raises(KeyboardInterrupt), streams.discard_output():
+        monkeypatch.setattr(quiet, place, interrupted)
+        before = sys.stdout, sys.stderr, logging.root.manager.disable, quiet.identities()
+        with pytest.raises(KeyboardInterrupt), quiet.discard_output():
             pass
-        assert (sys.stdout, sys.stderr, logging.root.manager.disable, streams.identities()) == before
+        assert (sys.stdout, sys.stderr, logging.root.manager.disable, quiet.identities()) == before
         os.write(2, b"shown")
         assert both() == "shown"
 
@@ -238,7 +238,7 @@ def lock_is_left(act: Callable[[], None]) -> bool:
 def test_an_interrupt_leaves_no_lock_of_logging_behind() -> None:
     """Another thread, as one that asks an engine, would wait for it for ever."""
     before = logging.root.manager.disable
-    assert not lock_is_left(lambda: streams._disable_logging(before))
+    assert not lock_is_left(lambda: quiet._disable_logging(before))
     assert logging.root.manager.disable == before
 
 
@@ -252,18 +252,18 @@ def test_a_descriptor_that_cannot_be_kept_ends_the_question(monkeypatch: pytest.
         raise OSError(24, "Too many open files")
 
     monkeypatch.setattr(os, "dup", none_left)
-    with pytest.raises(OSError, match="Too many"), streams.discard_output():
+    with pytest.raises(OSError, match="Too many"), quiet.discard_output():
         pytest.fail("it was asked")
     assert not isinstance(sys.stdout, type(None))
-    assert sys.stdout is not streams._nowhere
+    assert sys.stdout is not quiet._nowhere
 
 
 def test_where_streams_lead_is_known_while_they_lead_nowhere() -> None:
     with watched() as both:
-        before = streams.identities()
-        with streams.discard_output():
-            assert streams.identities() == before
-            assert streams.identity(2) not in before
+        before = quiet.identities()
+        with quiet.discard_output():
+            assert quiet.identities() == before
+            assert quiet.identity(2) not in before
         assert both() == ""
 
 
@@ -272,7 +272,7 @@ def test_a_line_in_a_terminal_goes_on() -> None:
         with os.fdopen(2, "w", closefd=False) as terminal:
             tell = Line(_own(terminal))
             control = Line(terminal)
-        with streams.discard_output():
+        with quiet.discard_output():
             tell("adding up rows, 2 s", False)
             control._out = sys.stderr
             control("not seen", False)
@@ -287,7 +287,7 @@ def test_loggers_of_engines_are_silent_for_good(caplog: pytest.LogCaptureFixture
             logging.getLogger(name).error("secret")
         logging.getLogger("asyncio").error("shown")
         log = logging.getLogger("asyncio").error
-        waiting = threading.Thread(target=log, args=("secret",), name=loggers.DASK_THREAD)
+        waiting = threading.Thread(target=log, args=("secret",), name=quiet.DASK_THREAD)
         waiting.start()
         joined(waiting)
         said = [record.getMessage() for record in caplog.records]
@@ -297,7 +297,7 @@ def test_loggers_of_engines_are_silent_for_good(caplog: pytest.LogCaptureFixture
     for name in (*names, "distributed"):
         logging.getLogger(name).disabled = False
         logging.getLogger(name).setLevel(logging.WARNING)
-    logging.getLogger("asyncio").removeFilter(loggers._not_of_dask)
+    logging.getLogger("asyncio").removeFilter(quiet._not_of_dask)
     assert logged() == ["secret"] * 4 + ["shown", "secret"]  # the control
-    loggers.silence()
+    quiet.silence()
     assert logged() == ["shown"]

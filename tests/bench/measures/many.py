@@ -16,7 +16,6 @@ import pandas as pd
 import dpnb
 from bench.measures.children import tell
 from bench.measures.peak import Peak, let_go
-from dpnb.notebook import snapshots
 from dpnb.notebook.panel import Panel
 
 ROWS, PEOPLE = 20_000, 6_000
@@ -139,7 +138,7 @@ def _snapshot(asker: dpnb.Session, times: int = 20) -> float:
     """Median seconds of the panel's message after a release."""
     sent: list[dict[str, object]] = []
     panel = Panel(lambda answer: sent.append)
-    panel.install(snapshots.sessions, snapshots.log)
+    panel.install(panel.sessions, panel.log)
     found = []
     for number in range(times):
         asker.frame[asker.frame["age"] > 30 + number / 99].count().release(mu=0.1)

@@ -1,20 +1,30 @@
-"""DuckDB."""
+"""DuckDB.
+
+The connection belongs to the user, who can change both at any time.  narwhals writes names of functions and operators
+without their catalogue, so a macro with such a name would be used instead of DuckDB's own function.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnb._backends.lazy.engines import duckdb_plan
-from dpnb._backends.lazy.engines.duckdb_settings import refuse_changed_meaning
+from dpnb._backends.lazy.engines import duckdb as duckdb_plan
 from dpnb._backends.lazy.engines.engine import (
     HEX_DIGITS,
     LIMB,
+    LIMITED,
+    NUMBERED,
+    ONE_OF_SEVERAL,
+    RANDOM,
     ROWS_AT_ONCE,
+    TIME,
     InProcessEngine,
     LazyFrame,
     Paths,
@@ -23,9 +33,164 @@ from dpnb._backends.lazy.engines.engine import (
     opened,
     squared,
 )
-from dpnb._backends.lazy.engines.plans import LIMITED, NUMBERED, ONE_OF_SEVERAL, RANDOM, TIME
 from dpnb._backends.worker_thread import refuse_stopped
 from dpnb._plan.expressions.letters import END, LETTERS, Case, changed_case
+from dpnb.errors import SchemaError
+
+# --- the syntax tree of a relation of DuckDB --------------------------------------------------------------------------
+
+
+FILE_READERS = ("parquet_scan", "read_parquet", "read_csv", "read_csv_auto", "read_json", "read_ndjson")
+
+
+def nodes(native: Any) -> Iterator[dict[str, Any]]:
+    """Every node of a relation's tree, and of the views and macros to which it refers."""
+    queries = _view_and_macro_queries(native)
+    seen: set[str] = set()
+    pending: list[Any] = [_parsed(native, native.sql_query())]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, list):
+            pending += node
+            continue
+        if not isinstance(node, dict):
+            continue
+        yield node
+        pending += node.values()
+        for key in ("table_name", "function_name"):
+            name = str(node.get(key) or "").lower()
+            if name in queries and name not in seen:
+                seen.add(name)
+                pending.append(_parsed(native, queries[name]))
+
+
+def stability(native: Any) -> dict[str, str]:
+    """The stability that DuckDB states for functions, by name; the least stable of several with one name.
+
+    Functions of a time with a time zone are consistent within a query only, since they use the connection's setting of
+    the time zone.  The setting is the curator's, so they count as consistent.
+    """
+    rows = _rows(
+        native,
+        "select lower(function_name), case when stability = 'CONSISTENT_WITHIN_QUERY' and len(parameters) > 0 and "
+        "regexp_matches(concat_ws(' ', parameter_types::varchar, return_type), 'TIME ZONE|TIMESTAMPTZ') "
+        "then 'CONSISTENT' else stability end from duckdb_functions() where stability is not null",
+    )
+    return dict(sorted(rows, key=lambda row: (row[1] == "VOLATILE", row[1] != "CONSISTENT")))
+
+
+def file_patterns(native: Any) -> list[str]:
+    """Names and patterns of the files that a relation reads, as its query contains them."""
+    patterns: list[str] = []
+    for node in nodes(native):
+        if node.get("type") == "BASE_TABLE":
+            name = str(node["table_name"])
+            patterns += [name] if "." in name or "/" in name else []
+        elif str(node.get("function_name")).startswith(FILE_READERS) and node.get("arguments"):
+            patterns += _texts(node["arguments"][0])
+    return patterns
+
+
+def _view_and_macro_queries(native: Any) -> dict[str, str]:
+    """Queries of views and macros by name."""
+    views = _rows(native, "select lower(view_name), sql from duckdb_views() where not internal")
+    macros = _rows(
+        native,
+        "select lower(function_name), macro_definition, function_type from duckdb_functions() "
+        "where macro_definition is not null and not internal",
+    )
+    queries = {name: body if kind == "table_macro" else f"select {body}" for name, body, kind in macros}
+    return queries | dict(views)
+
+
+def _parsed(native: Any, query: str) -> Any:
+    """The tree of a query, or of the query in a CREATE VIEW; an empty list if it cannot be parsed."""
+    start = 0
+    while start >= 0:
+        text = query[start:].rstrip("; \n").replace("'", "''")
+        ((tree,),) = _rows(native, f"select json_serialize_sql('{text}'::varchar)")
+        parsed = json.loads(tree)
+        if not parsed["error"]:
+            return parsed["statements"]
+        after = query.upper().find(" AS ", start)  # CREATE VIEW name AS ...
+        start = after + 4 if after >= 0 else -1
+    return []
+
+
+def _rows(native: Any, query: str) -> list[tuple[Any, ...]]:
+    return native._con.sql(query).fetchall()  # type: ignore[no-any-return]
+
+
+def _texts(node: Any) -> list[str]:
+    """The texts in a part of a tree."""
+    if isinstance(node, list):
+        return [text for part in node for text in _texts(part)]
+    if not isinstance(node, dict):
+        return []
+    literal = node.get("literal") or node.get("value")
+    text = literal.get("text", literal.get("value")) if isinstance(literal, dict) else None
+    if isinstance(text, str):
+        return [text]
+    return [text for part in node.values() for text in _texts(part)]
+
+
+# --- settings and macros of a DuckDB connection that would change what a query means ----------------------------------
+
+
+_CHECKED_SETTINGS = (
+    *("default_collation", "default_null_order", "default_order", "order_by_non_integer_literal"),
+    *("integer_division", "ieee_floating_point_ops", "scalar_subquery_error_on_multiple_rows"),
+    *("dialect_compatibility_mode", "disable_timestamptz_casts", "preserve_identifier_case"),
+    *("active_grammar_extensions", "allow_parser_override_extension", "current_dialect"),
+    *("enable_profiling", "enable_logging"),
+)
+"""Settings that change what SQL means.  The last two record how many rows each step of a query has."""
+
+
+def refuse_changed_meaning(connection: Any) -> None:
+    """Refuse a connection on which a query may mean something else than on a new one.
+
+    The message names the setting or macro, and quotes nothing else of the connection.
+    """
+    settings, functions = _on_new_connection()
+    for name, value in _settings(connection).items():
+        if value != settings[name]:
+            raise SchemaError(
+                f"DuckDB connection: {name} must be {settings[name]!r}, since another value changes what a query means "
+                f"or shows; got {value!r}; RESET {name}, or use another connection"
+            )
+    # Neither functions nor operators, which macros could replace.
+    macros = _result(connection, "select function_name from system.main.duckdb_functions() where not internal")
+    replaced = min({name.lower() for (name,) in macros} & functions, default=None)
+    if replaced is not None:
+        raise SchemaError(
+            f"DuckDB connection: must have no macro with the name of a function of DuckDB; got {replaced!r}; drop the "
+            "macro or rename it, or use another connection"
+        )
+
+
+@cache
+def _on_new_connection() -> tuple[dict[str, Any], frozenset[str]]:
+    """The settings of a new connection, and the names of its functions."""
+    import duckdb
+
+    with duckdb.connect(":memory:") as connection:
+        names = _result(connection, "select function_name from system.main.duckdb_functions()")
+        return _settings(connection), frozenset(name.lower() for (name,) in names)
+
+
+def _settings(connection: Any) -> dict[str, Any]:
+    """The settings in `_CHECKED_SETTINGS` that this version of DuckDB has."""
+    settings = dict(_result(connection, "select name, value from system.main.duckdb_settings()"))
+    return {name: settings[name] for name in _CHECKED_SETTINGS if name in settings}
+
+
+def _result(connection: Any, query: str) -> list[tuple[Any, ...]]:
+    return connection.sql(query).fetchall()  # type: ignore[no-any-return]
+
+
+# --- duckDB -----------------------------------------------------------------------------------------------------------
+
 
 _ANY_ROW = {"first", "last", "any_value", "arbitrary"}
 _BY_ORDER = {
@@ -33,7 +198,7 @@ _BY_ORDER = {
     *("WINDOW_LEAD", "WINDOW_LAG"),
 }
 _NOW = {"current_date", "current_time", "current_timestamp", "localtime", "localtimestamp"}
-_SETTINGS = {"current_setting", "current_schema", "current_schemas", "current_database", "in_search_path"}
+_SETTING_FUNCTIONS = {"current_setting", "current_schema", "current_schemas", "current_database", "in_search_path"}
 """Functions that DuckDB calls inconsistent, but whose results change only with the connection's settings."""
 
 
@@ -201,6 +366,6 @@ def _unstable_node(node: dict[str, Any], stability: dict[str, str]) -> str | Non
             return ONE_OF_SEVERAL
         if name == "age" and len(node["arguments"]) == 1:  # called consistent
             return TIME
-        if name not in _SETTINGS:
+        if name not in _SETTING_FUNCTIONS:
             return {"VOLATILE": RANDOM, "CONSISTENT_WITHIN_QUERY": TIME}.get(stability.get(name, ""))
     return None

@@ -5,8 +5,10 @@ No value of a row may make an operation fail: the engine's error message would q
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import takewhile
 from typing import Any, TypeVar
 
 import narwhals as nw
@@ -14,9 +16,43 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnb._backends.contribution import LIMB_BITS, MULTIPLIER, PRIME
-from dpnb._backends.numpy_settings import isolated_numeric_settings
+from dpnb._backends.guard import isolated_numeric_settings
 from dpnb._backends.worker_thread import BackgroundRunner, refuse_stopped
 from dpnb._plan.expressions.letters import Case
+
+# --- query plans of engines -------------------------------------------------------------------------------------------
+
+
+RANDOM = "a random or volatile operation"
+LIMITED = "a limit without an order"
+ONE_OF_SEVERAL = "one row kept of several, without an order"
+NUMBERED = "numbers of rows without an order"
+TIME = "the current time"
+
+_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
+PlanLine = tuple[int, str]
+"""Indentation and text of a line of a plan."""
+
+
+def lines_of(text: str) -> list[PlanLine]:
+    """The lines of a plan without quoted text: one operation per line, its inputs below it, indented further."""
+    return [line_of(line) for line in _QUOTED.sub('""', text).splitlines()]
+
+
+def line_of(line: str) -> PlanLine:
+    """One line of a plan."""
+    text = line.lstrip(" :+-")
+    return len(line) - len(text), text.rstrip()
+
+
+def inputs_of(lines: list[PlanLine], index: int) -> list[str]:
+    """The lines of an operation's inputs."""
+    own_indent = lines[index][0]
+    return [text for _, text in takewhile(lambda line: line[0] > own_indent, lines[index + 1 :])]
+
+
+# --- the operations that differ between engines -----------------------------------------------------------------------
+
 
 LazyFrame = nw.LazyFrame[Any]
 T = TypeVar("T")
@@ -145,7 +181,7 @@ class Engine(ABC):
 
     @abstractmethod
     def unstable(self, native: Any) -> str | None:
-        """The reason why a frame's rows may differ between reads, or None; see `dpnb._backends.lazy.stability`."""
+        """The reason why a frame's rows may differ between reads, or None; see `dpnb._backends.lazy.files`."""
 
     @abstractmethod
     def files(self, native: Any) -> Paths:

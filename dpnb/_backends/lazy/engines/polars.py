@@ -17,15 +17,20 @@ from numpy.typing import NDArray
 from dpnb._backends.contribution import label_hash
 from dpnb._backends.lazy.engines.engine import (
     LIMB,
+    LIMITED,
+    NUMBERED,
+    ONE_OF_SEVERAL,
+    RANDOM,
     ROWS_AT_ONCE,
     InProcessEngine,
     LazyFrame,
     Paths,
     folded,
+    inputs_of,
+    lines_of,
     opened,
     squared,
 )
-from dpnb._backends.lazy.engines.plans import LIMITED, NUMBERED, ONE_OF_SEVERAL, RANDOM, inputs_of, lines_of
 from dpnb._backends.worker_thread import refuse_stopped
 from dpnb._plan.expressions.letters import LETTERS, Case
 

@@ -18,22 +18,21 @@ from narwhals.dependencies import is_pyarrow_table
 from numpy.typing import NDArray
 
 from dpnb._backends.contribution import Integers, label_hash, ranks, weighted, weights_of
-from dpnb._backends.guard import run_guarded
+from dpnb._backends.guard import isolated_numeric_settings, run_guarded
 from dpnb._backends.memory.blocks import ROWS_AT_ONCE, blocks_of, by_blocks, even_blocks, gathered, where_true
 from dpnb._backends.memory.coarse import CodeArray, coarse_codes, ordered_columns
 from dpnb._backends.memory.kernels import kernels_for
 from dpnb._backends.memory.prepare.columns import DictionaryColumn, Values, by_value, column_of
-from dpnb._backends.memory.prepare.first_rows import first_rows
 from dpnb._backends.memory.prepare.unit_ids import (
     ShortIntegers,
     UnitOrder,
     assign_unit_ids,
     distinct_unit_ids,
+    first_rows,
     order_by_unit,
     unit_labels,
 )
 from dpnb._backends.memory.prepare.values import Codes, codes_of, floats, seconds, texts
-from dpnb._backends.numpy_settings import isolated_numeric_settings
 from dpnb._compile import grid
 from dpnb._plan.expressions.nodes import Expression
 from dpnb._plan.privacy_unit import PrivacyUnit

@@ -2,23 +2,112 @@
 
 Only the working thread changes the stage; the clock is a separate thread, which reads it a few times a second and ends
 with the task, however that ends.  If there is no display there is no clock.
+
+It uses a duplicated descriptor, since that of standard error is redirected while an engine works.
 """
 
 from __future__ import annotations
 
 import contextvars
 import logging
+import os
 import queue
+import shutil
+import sys
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from enum import Enum
 from functools import partial
-from typing import TypeVar
+from typing import Protocol, TextIO, TypeVar
 
-from dpnb.progress import terminal
-from dpnb.progress.stage import Stage
+from dpnb import progress
 from dpnb.threads import ThreadTask, end_if_asked
+
+# --- the progress line in a terminal ----------------------------------------------------------------------------------
+
+
+class TextStream(Protocol):
+    """A stream that a line is written to."""
+
+    def write(self, text: str, /) -> int:
+        """Write a text."""
+        ...
+
+    def flush(self) -> None:
+        """Flush the stream."""
+        ...
+
+
+def line() -> Callable[[str, bool], None] | None:
+    """A new line on standard error; None if that is not a terminal."""
+    out = sys.stderr
+    return Line(_own(out)) if out is not None and out.isatty() else None
+
+
+class _DescriptorStream:
+    """A terminal, by a duplicated descriptor."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        weakref.finalize(self, os.close, descriptor)
+
+    def write(self, text: str) -> int:
+        return os.write(self._descriptor, text.encode(errors="replace"))
+
+    def flush(self) -> None:
+        pass
+
+
+def _own(out: TextIO) -> TextStream:
+    try:
+        return _DescriptorStream(os.dup(out.fileno()))
+    except (AttributeError, OSError):  # it has none; `io.UnsupportedOperation` is an OSError
+        return out
+
+
+class Line:
+    """One progress line of a terminal."""
+
+    def __init__(self, out: TextStream) -> None:
+        self._out, self._width = out, 0
+
+    def __call__(self, text: str, done: bool) -> None:
+        """Show a text in place of the previous one; the last one remains, unless it is empty."""
+        text = text[: shutil.get_terminal_size().columns - 1]  # a wrapped line cannot be overwritten
+        blank = " " * (self._width - len(text))
+        end = ("\n" if text else "\r") if done else ""
+        self._out.write(f"\r{text}{blank}{end}")
+        self._out.flush()
+        self._width = len(text)
+
+
+# --- the stages of a task ---------------------------------------------------------------------------------------------
+
+
+class Stage(Enum):
+    """What a task is doing, in texts that are the same for every table."""
+
+    READING = "reading the table"
+    PREPARING = "preparing columns"
+    SERVICE = "waiting for the service"
+    LEDGER = "reading the ledger"
+    WAITING = "waiting for the interrupted query to end"
+    CHARGING = "charging"
+    JOINING = "joining tables"
+    PART = "selecting the rows of a part"
+    REPLAYING = "recomputing what units have paid"
+    ADDING = "adding up rows"
+    UNITS = "adding up by unit"
+    GROUPS = "discovering groups"
+    NOISE = "drawing noise"
+    WRITING = "writing the answer"
+
+
+# --- a task -----------------------------------------------------------------------------------------------------------
+
 
 REPORT_AFTER_SECONDS = 1.0
 """Seconds before anything is shown of a task."""
@@ -166,7 +255,7 @@ class _ProgressThread:
 
 def _clock(watched: ProgressTask) -> _ProgressThread | None:
     """The clock of a task; None if there is no display."""
-    begin = _show[-1] if _show else terminal.line
+    begin = _show[-1] if _show else progress.line
     show_text = _harmless(begin)
     return None if show_text is None else _ProgressThread(watched, show_text)
 

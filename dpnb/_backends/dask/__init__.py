@@ -1,1 +1,0 @@
-"""Tables of Dask: every partition holds whole units and is processed on its worker."""
