@@ -10,15 +10,15 @@ from dpnb.curator.audit import audit
 from dpnb.curator.audit_scopes import audit_text
 from dpnb.curator.check import check
 from dpnb.curator.check_text import check_text, draft_text
+from dpnb.curator.disclosure import verification_text, verify, write_report
 from dpnb.curator.draft import draft
 from dpnb.curator.kernel import refuse_in_kernel
 from dpnb.curator.statement import statement
 from dpnb.curator.statement_text import statement_text
-from dpnb.curator.verify import verification_text, verify, write_report
 from dpnb.errors import CheckError, DpnbError
 from dpnb.remote.commands import add_commands
+from dpnb.service.access.tokens import ROLES
 from dpnb.service.commands import list_tokens, make_token, revoke, run_service
-from dpnb.service.tokens import ROLES
 
 ABOUT = "The curator's command line. The commands refuse to run in a notebook kernel: their output is not for analysts."
 

@@ -1,9 +1,9 @@
-"""A task, its current stage, and the clock that shows it.
+"""The progress of long work: a task, its current stage, and the clock that shows it.
 
 Only the working thread changes the stage; the clock is a separate thread, which reads it a few times a second and ends
 with the task, however that ends.  If there is no display there is no clock.
 
-It uses a duplicated descriptor, since that of standard error is redirected while an engine works.
+The line in a terminal uses a duplicated descriptor, since that of standard error is redirected while an engine works.
 """
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ import sys
 from importlib.resources import files
 from pathlib import Path
 
+from dpnb.service.access.tokens import new_token
 from dpnb.service.server import serve
-from dpnb.service.tokens import new_token
 
 HERE = Path(__file__).parent
 DATA = files("statsmodels") / "datasets" / "randhie" / "src" / "randhie.csv"

@@ -20,7 +20,7 @@ import jsonschema
 import pytest
 
 import dpnb
-from dpnb.service.settings import SERVICE_KEYS, read_settings
+from dpnb.service.configuration.settings import SERVICE_KEYS, read_settings
 from waiting import LIMIT
 
 ROOT = Path(__file__).resolve().parent.parent

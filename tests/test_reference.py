@@ -18,7 +18,7 @@ import pytest
 
 import dpnb
 from dpnb.errors import DpnbError
-from dpnb.frame.options import NO_DEFAULT
+from dpnb.frame.compatibility.options import NO_DEFAULT
 
 ROOT = Path(__file__).resolve().parent.parent
 REFERENCE = ROOT / "docs" / "reference"
@@ -72,7 +72,7 @@ def test_the_page_of_a_class_has_every_public_member(name: str) -> None:
 
 GROUPED: dict[str, Callable[[Any], Any]] = {
     "dpnb.GroupBy": lambda df: df.groupby("plan"),
-    "dpnb.frame.series.GroupedSeries": lambda df: df.groupby("plan")["age"],
+    "dpnb.frame.columns.series.GroupedSeries": lambda df: df.groupby("plan")["age"],
 }
 ARGUMENTS: dict[str, Callable[[Any], Any]] = {
     "func": lambda df: np.mean,
@@ -177,9 +177,9 @@ def test_tables_are_made_of_what_the_code_reads() -> None:
 
 
 def test_the_page_of_the_service_has_every_key_and_limit() -> None:
-    from dpnb.service.hub_settings import HUB_KEYS
-    from dpnb.service.ports import TLS_KEYS
-    from dpnb.service.settings import COCKPIT_KEYS, SERVICE_KEYS, TABLE_KEYS
+    from dpnb.service.access.hub_settings import HUB_KEYS
+    from dpnb.service.configuration.ports import TLS_KEYS
+    from dpnb.service.configuration.settings import COCKPIT_KEYS, SERVICE_KEYS, TABLE_KEYS
     from dpnb.wire import limits
 
     keys = (*SERVICE_KEYS, *TABLE_KEYS, *TLS_KEYS, *HUB_KEYS, *COCKPIT_KEYS)

@@ -1,4 +1,4 @@
-"""Run work on rows so that only its result is observable.
+"""Run work on rows so that only its result is observable, under fixed numeric settings.
 
 ``numpy.seterr(all="raise")`` or ``warnings.simplefilter("error")`` would turn an overflow in one row into an error, and
 ``numpy.seterr(all="print")`` would print a line for it in the notebook.

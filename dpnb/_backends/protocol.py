@@ -1,6 +1,6 @@
 """The interfaces of a backend: of its tables for a session, and of its library for the evaluation of expressions.
 
-Those used last are kept.  A join holds no rows: it is a plan of the engine, or
+The joins and parts that were used last are kept.  A join holds no rows: it is a plan of the engine, or
 `dpnb._backends.memory.join_pairs.JoinedRows`.
 """
 

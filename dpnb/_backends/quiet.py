@@ -1,4 +1,4 @@
-"""Output of engines from other processes, or not through the standard streams, is switched off permanently.
+"""Output of engines is discarded: on both standard streams, in their loggers, and from their other processes.
 
 The descriptors themselves are replaced, not only ``sys.stdout`` and ``sys.stderr``: code that is not written in Python
 (for example a panic of polars) writes to descriptor 2, and processes that are started meanwhile inherit both.  This

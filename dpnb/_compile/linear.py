@@ -13,7 +13,8 @@ the limits: the squares are convex, so it is attained by filling as few cells as
 Equal rows in the fullest cells attain it.  For counts of units the vector is an indicator of the cells in which the
 unit has a row, at most min(k, g, cells) of them.
 
-Interval arithmetic should have refused all other plans, but this check does not rely on it: for any plan and any
+Divisors, shifts and factors are checked last.  Interval arithmetic should have refused what is out of range, but the
+check does not rely on it: for any plan and any
 features, each of these numbers is finite, normal and positive as a double, or the plan is refused before anything is
 charged.
 """

@@ -1,4 +1,4 @@
-"""A batch of queries that can be previewed and released together."""
+"""A batch of queries, or a table with its margins, that can be previewed and released together."""
 
 from __future__ import annotations
 

@@ -12,7 +12,8 @@ from typing import Any
 
 from dpnb._compile.workload import workload_of
 from dpnb._core import registry
-from dpnb._core.batch_design import (
+from dpnb._core.execution.protocol import Execution
+from dpnb._core.pricing.batch_design import (
     BatchDesign,
     PlannedBatch,
     Queries,
@@ -23,7 +24,6 @@ from dpnb._core.batch_design import (
     refuse_view,
     words_of,
 )
-from dpnb._core.execution.protocol import Execution
 from dpnb._core.pricing.forecasts import ExpectedErrors
 from dpnb._core.pricing.target import StoredRequest, Target
 from dpnb._core.registry import REFUSALS

@@ -14,16 +14,17 @@ from typing import Any
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.grant import Grant
 from dpnb._core.accountant.tree import Launch
-from dpnb._core.batch_design import PlannedBatch
 from dpnb._core.batches import BatchPipeline
 from dpnb._core.execution.batches import LocalBatches
 from dpnb._core.execution.protocol import Connection, Execution, RemoteCalls
 from dpnb._core.execution.releases import LocalReleases
 from dpnb._core.execution.remote import RemoteExecution
+from dpnb._core.execution.selection_terms import SelectionTerms, selection_terms
 from dpnb._core.execution.selections import LocalSelections
 from dpnb._core.history.words import AnswerReader
 from dpnb._core.largest_groups.pipeline import SelectionPipeline
 from dpnb._core.largest_groups.query import LargestGroups
+from dpnb._core.pricing.batch_design import PlannedBatch
 from dpnb._core.pricing.previews import count_to_release, explain, preview, previews
 from dpnb._core.pricing.pricer import QueryPricer
 from dpnb._core.pricing.public_knowledge import PublicSizes
@@ -31,7 +32,6 @@ from dpnb._core.pricing.target import StoredRequest, Target, target_from
 from dpnb._core.query import Query
 from dpnb._core.registry import REFUSALS
 from dpnb._core.releases import ReleasePipeline
-from dpnb._core.selection.terms import SelectionTerms, selection_terms
 from dpnb._core.tables import PrivateTables
 from dpnb._core.unit_budgets import IndividualAccounting
 from dpnb._plan.checks import check_view

@@ -1,4 +1,4 @@
-"""The check of a plan against the schema, before anything is compiled, charged or read.
+"""The check of a plan against the schema, and of a view against its plan, before anything is charged or read.
 
 A plan may come from the methods of a frame, from a ledger, or from a client that wrote it by hand.  All are checked by
 the same function, which does not rely on what frames can produce: evaluation of a plan that passes ends, whatever the

@@ -1,4 +1,4 @@
-"""The join of two tables of one session: every pair of rows that one unit has in both.
+"""Joins of two tables of one session, and parts of a partition: rows that are selected by the public plan.
 
 A unit has at most k rows in one table and m in the other, hence at most k m pairs, and a pair holds rows of that unit
 alone; so a unit's contribution is bounded as in a table with k m rows per unit.

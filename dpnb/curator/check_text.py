@@ -1,4 +1,4 @@
-"""A check of a table as plain text, for the curator alone."""
+"""A check of a table, and a drafted declaration, as plain text, for the curator alone."""
 
 from __future__ import annotations
 

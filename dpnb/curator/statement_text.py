@@ -7,12 +7,12 @@ from fractions import Fraction
 
 from dpnb._core.explain import describe_guarantee
 from dpnb.accounting.exact import decimal_down, decimal_sqrt_down, decimal_sqrt_up, decimal_up, display_down, display_up
+from dpnb.accounting.filters.protocol import of_budget
 from dpnb.accounting.individual import OnExhausted
 from dpnb.curator.statement import Statement, StatementEntry
 from dpnb.errors import printable
 from dpnb.render.numbers import format_percent_down, format_percent_up
 from dpnb.render.tables import facts_text, table_text
-from dpnb.session.gauges import of_budget
 
 WIDTH = 100
 BEGIN = 14

@@ -25,9 +25,9 @@ from dpnb._plan.measurements import (
 )
 from dpnb.errors import PlanError
 from dpnb.frame.coerce import Ddof, as_number, checked_ddof, description_of, joint_aggregation, quantile_levels
-from dpnb.frame.options import AGGREGATION, AxisOptions, PandasOptions, check_options
-from dpnb.frame.unsupported import NoOperators
-from dpnb.frame.verbs import Pipe
+from dpnb.frame.compatibility.options import AGGREGATION, AxisOptions, PandasOptions, check_options
+from dpnb.frame.compatibility.unsupported import NoOperators
+from dpnb.frame.compatibility.verbs import Pipe
 from dpnb.frame.view import TableView
 
 

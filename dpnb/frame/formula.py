@@ -1,4 +1,4 @@
-"""Models and measurements of regressions on the columns of a view.
+"""Formulas of regressions, and the models and measurements that they stand for.
 
     formula     = name "~" product ("+" product)*
     product     = interaction ("*" interaction)*
@@ -26,7 +26,7 @@ from dpnb._plan.regression import FAMILIES, design
 from dpnb._plan.schema import Key
 from dpnb.errors import PlanError
 from dpnb.frame.coerce import as_number
-from dpnb.frame.examples import examples
+from dpnb.frame.compatibility.examples import examples
 from dpnb.frame.view import TableView
 
 # --- formulas of regressions as text ----------------------------------------------------------------------------------

@@ -13,19 +13,19 @@ from dpnb._plan.privacy_unit import bounds_from
 from dpnb.copying import safe_repr
 from dpnb.errors import PlanError
 from dpnb.frame.coerce import aggregation_for, literal
-from dpnb.frame.column_expr import ColumnExpr, filtered, node_of
+from dpnb.frame.columns.column_expr import ColumnExpr, filtered, node_of
+from dpnb.frame.columns.series import Series
 from dpnb.frame.columnwise import ColumnwiseAggregations
+from dpnb.frame.compatibility.numpy_functions import NumpyFunctions
+from dpnb.frame.compatibility.options import AGGREGATION, PandasOptions, check_options
+from dpnb.frame.compatibility.remedies import REMEDIES
+from dpnb.frame.compatibility.verbs import applied
 from dpnb.frame.groupby import Aggregated, AggregationSpec, UnitColumn, aggregation_query
 from dpnb.frame.grouping import Grouping
 from dpnb.frame.lookup import Joins
-from dpnb.frame.numpy_functions import NumpyFunctions
-from dpnb.frame.options import AGGREGATION, PandasOptions, check_options
 from dpnb.frame.query_text import TextQueries
 from dpnb.frame.regressions import Regressions
-from dpnb.frame.remedies import REMEDIES
 from dpnb.frame.selection import Loc
-from dpnb.frame.series import Series
-from dpnb.frame.verbs import applied
 
 
 class Frame(ColumnwiseAggregations, Regressions, Grouping, Joins, TextQueries, NumpyFunctions):

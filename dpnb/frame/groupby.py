@@ -15,12 +15,12 @@ from dpnb._plan.schema import Key
 from dpnb.copying import safe_repr
 from dpnb.errors import PlanError
 from dpnb.frame.coerce import Spec, aggregation_for, joint_aggregation
-from dpnb.frame.column_expr import ColumnExpr, node_of
+from dpnb.frame.columns.column_expr import ColumnExpr, node_of
+from dpnb.frame.columns.series import GroupedExpression, GroupedSeries, Series
 from dpnb.frame.columnwise import ColumnwiseAggregations, HasColumns, each_column, numeric_columns
-from dpnb.frame.examples import examples
-from dpnb.frame.series import GroupedExpression, GroupedSeries, Series
-from dpnb.frame.unsupported import UnsupportedOperations
-from dpnb.frame.verbs import applied, verb_name, verb_names
+from dpnb.frame.compatibility.examples import examples
+from dpnb.frame.compatibility.unsupported import UnsupportedOperations
+from dpnb.frame.compatibility.verbs import applied, verb_name, verb_names
 from dpnb.frame.view import TableView
 
 # --- the column that identifies the privacy unit ----------------------------------------------------------------------

@@ -11,12 +11,12 @@ from dpnb._plan.expressions.dtypes import Timestamp
 from dpnb._plan.expressions.rules import dtype_of
 from dpnb._plan.measurements import Count, Discovery, PlainView, Proportions
 from dpnb.errors import PlanError
-from dpnb.frame.column_expr import groups_of
+from dpnb.frame.columns.column_expr import groups_of
+from dpnb.frame.columns.groups import public_keys, with_margins
+from dpnb.frame.columns.series import Series
+from dpnb.frame.compatibility.options import GROUPING, GroupOptions, check_options
 from dpnb.frame.groupby import AggregationSpec, GroupBy
 from dpnb.frame.layout import ColumnLayout
-from dpnb.frame.options import GROUPING, GroupOptions, check_options
-from dpnb.frame.public_keys import public_keys, with_margins
-from dpnb.frame.series import Series
 from dpnb.frame.view import TableView
 
 # --- groups by calendar periods ---------------------------------------------------------------------------------------

@@ -11,11 +11,11 @@ from dpnb._plan.constants import constant
 from dpnb._plan.expressions.nodes import And, Expression, FillNull, IsNull, Not, Or
 from dpnb._plan.expressions.rules import dtype_of
 from dpnb.errors import PlanError
-from dpnb.frame.callers import refusal_for_caller
 from dpnb.frame.coerce import ColumnNames
-from dpnb.frame.examples import examples, type_words, types_selected
-from dpnb.frame.options import check_options
-from dpnb.frame.unsupported import UnsupportedOperations
+from dpnb.frame.compatibility.callers import refusal_for_caller
+from dpnb.frame.compatibility.examples import examples, type_words, types_selected
+from dpnb.frame.compatibility.options import check_options
+from dpnb.frame.compatibility.unsupported import UnsupportedOperations
 from dpnb.frame.view import TableView
 
 if TYPE_CHECKING:

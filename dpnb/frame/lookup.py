@@ -17,8 +17,8 @@ from dpnb._plan.expressions.nodes import Expression, IsNull, Lookup, Not
 from dpnb._plan.expressions.rules import dtype_of
 from dpnb._plan.schema import Key, Schema, plain, text_of
 from dpnb.errors import PlanError
+from dpnb.frame.compatibility.options import check_options
 from dpnb.frame.layout import ColumnLayout
-from dpnb.frame.options import check_options
 
 MAX_ROWS = 100_000
 

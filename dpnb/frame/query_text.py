@@ -15,11 +15,11 @@ from typing import Any, NoReturn, Self
 
 from dpnb._plan.schema import Key
 from dpnb.errors import PlanError
-from dpnb.frame.column_expr import ColumnExpr, filtered
-from dpnb.frame.examples import examples
+from dpnb.frame.columns.column_expr import ColumnExpr, filtered
+from dpnb.frame.columns.series import Series
+from dpnb.frame.compatibility.examples import examples
+from dpnb.frame.compatibility.options import check_options
 from dpnb.frame.layout import ColumnLayout
-from dpnb.frame.options import check_options
-from dpnb.frame.series import Series
 from dpnb.frame.view import TableView
 
 MAX_LENGTH = 10_000

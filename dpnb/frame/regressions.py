@@ -8,7 +8,7 @@ from dpnb._core.query import Query
 from dpnb._plan.measurements import Count, Family
 from dpnb.accounting.exact import Number
 from dpnb.errors import PlanError
-from dpnb.frame.column_expr import node_of
+from dpnb.frame.columns.column_expr import node_of
 from dpnb.frame.formula import is_formula, model_of, regression_of, regression_of_formula
 from dpnb.frame.layout import ColumnLayout
 from dpnb.interactive.descent.gradient_descent import GradientDescent

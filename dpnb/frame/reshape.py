@@ -15,11 +15,11 @@ from dpnb._plan.expressions.rules import dtype_of, public_keys_of
 from dpnb._plan.expressions.text import words
 from dpnb._plan.measurements import Count, PlainView, Proportions
 from dpnb.errors import PlanError
-from dpnb.frame.column_expr import ColumnExpr, groups_of, listed_keys
+from dpnb.frame.columns.column_expr import ColumnExpr, groups_of, listed_keys
+from dpnb.frame.columns.groups import shares_within, with_margins
+from dpnb.frame.columns.series import Series
+from dpnb.frame.compatibility.options import check_options
 from dpnb.frame.frame import Frame
-from dpnb.frame.options import check_options
-from dpnb.frame.public_keys import shares_within, with_margins
-from dpnb.frame.series import Series
 
 MAX_INDICATORS = 1_000
 """Largest number of columns of `get_dummies`."""

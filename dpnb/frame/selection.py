@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any, Generic, NoReturn, TypeVar, overload
 
 from dpnb.errors import PlanError
-from dpnb.frame.column_expr import ColumnExpr, filtered
-from dpnb.frame.examples import examples
+from dpnb.frame.columns.column_expr import ColumnExpr, filtered
+from dpnb.frame.columns.series import Series
+from dpnb.frame.compatibility.examples import examples
+from dpnb.frame.compatibility.unsupported import UnsupportedOperations
 from dpnb.frame.layout import ColumnLayout
-from dpnb.frame.series import Series
-from dpnb.frame.unsupported import UnsupportedOperations
 from dpnb.frame.view import TableView
 
 F = TypeVar("F", bound=ColumnLayout)

@@ -18,7 +18,7 @@ from dpnb._plan.schema import Key, Schema
 from dpnb._plan.suggestions import did_you_mean
 from dpnb.copying import NotCopyable
 from dpnb.errors import PlanError
-from dpnb.frame.examples import examples
+from dpnb.frame.compatibility.examples import examples
 from dpnb.interactive.descent.gradient_descent import GradientDescent
 from dpnb.results.display import Explanation
 

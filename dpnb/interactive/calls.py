@@ -1,10 +1,8 @@
 """Executes what a remote session sends, on the session that holds the table.
 
 A call is untrusted: it names plans, amounts and launches, and everything that is charged or derived is computed here,
-by the same functions that serve a local session.
-
-The arguments are untrusted.  Cost and derived values are computed from them by the functions that serve a local
-session, and arguments that these functions would have stored otherwise are refused.
+by the same functions that serve a local session.  Arguments of a launch that
+these functions would have stored otherwise are refused.
 """
 
 from __future__ import annotations
@@ -16,12 +14,12 @@ from typing import Any
 import msgspec
 
 from dpnb._core.accountant.tree import ABOVE_THRESHOLD, GRADIENT_DESCENT, KINDS, NOISE_REDUCTION, PARTITION, Launch
-from dpnb._core.batch_design import describe_batch
 from dpnb._core.core import SessionCore
+from dpnb._core.execution.selection_terms import selection_terms
 from dpnb._core.options import checked_loss
+from dpnb._core.pricing.batch_design import describe_batch
 from dpnb._core.pricing.target import Target
 from dpnb._core.requesting import request_budget
-from dpnb._core.selection.terms import selection_terms
 from dpnb._plan.measurements import AnyView, PlainView, RegressionModel, view_from_json
 from dpnb._plan.plan import GroupLevel, Plan, TableSource
 from dpnb.accounting.budget import Budget

@@ -1,4 +1,4 @@
-"""The base class of a session's interactive mechanisms: a launch in the ledger, a state, closing."""
+"""The base class of interactive mechanisms: a launch in the ledger, a state, closing; few of them are kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Connections to an untrusted file: no code in the file is run, and every statement terminates.
+"""How an untrusted file is opened: no code in it is run, every statement terminates, and one process holds its lock.
 
 Another program may have given a ledger a write-ahead log.  When SQLite reads such a file, it creates files beside it,
 which then belong to the reader and may lock sessions out.  So a file that is not in use is read as immutable.

@@ -43,7 +43,7 @@ MOMENT = 1.0
 INSERT = f"INSERT INTO events ({ALL_COLUMNS}) VALUES ({', '.join('?' * len(row.COLUMNS))})"  # noqa: S608  (our own text)
 
 
-class _Moment(threading.local):
+class _ReadUntil(threading.local):
     """The time until which this thread does not look for new rows."""
 
     end = 0.0
@@ -110,7 +110,7 @@ class Ledger(LedgerQueries, NotCopyable):
         self._unwritten: int | None = None  # first row of a transaction that has not been committed
         self._followed = None
         self._new: list[ChargeSummary] = []  # of the rows of the current transaction
-        self._moment = _Moment()
+        self._moment = _ReadUntil()
         self._times = RowTimes()
         self._time: str | None = None  # of the current transaction
         self._committed: Callable[[ChainHead], None] = lambda head: None

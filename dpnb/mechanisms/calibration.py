@@ -4,19 +4,10 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Protocol
 
 from dpnb.accounting.exact import shown, sqrt_up
+from dpnb.accounting.losses import GaussianLoss
 from dpnb.errors import ConversionError, InvalidValueError
-
-
-class GaussianLoss(Protocol):
-    """A loss to which a Gaussian release can be calibrated, for example `accounting.losses.GDP`."""
-
-    @property
-    def mu_squared(self) -> Fraction:
-        """The square of mu, exactly."""
-        ...
 
 
 def sigma_for(l2_sensitivity_squared: Fraction | int, loss: GaussianLoss) -> float:

@@ -3,6 +3,8 @@
 The privacy guarantee holds for bits that cannot be predicted or replayed, so the only private source is the operating
 system's.  A seeded generator exists for tests, under a name that prevents accidental use.
 
+Uniform integers, and events of probability exp(-g) for a rational g, are drawn exactly, with integers only:
+
 1. An integer uniform below n: k words are one integer W below R = 2^(64 k), R >= n.  W is drawn again while it is not
    below the largest multiple of n in R, with probability at most 1/2; then all values of W mod n are equally likely.
 2. An event of probability exp(-g), 0 <= g <= 1: events of probabilities g/1, g/2, g/3, ... are drawn until one fails.

@@ -1,15 +1,13 @@
 """The notebook front end: the only package that imports IPython, widgets and comms.
 
-``snapshots``      snapshots of every session of this process, for the browser
-``panel``          kernel end of the Lab panel and status item
-``widgets``        live gauges below a cell
-``picker``         the budget picker below a query; ``picker_state`` computes its state
+``panel``          kernel end of the Lab panel and status item; snapshots of every session of this process
+``widgets``        live gauges below a cell, and the line that shows the progress of long operations
+``picker``         the budget picker below a query; ``picker_state`` computes its state, ``picker_steps`` its steps
+``confirmation``   which releases are confirmed
 ``plots``          figures of answers, drawn with plotly
-``progress_line``  a line in the cell that shows the progress of long operations
-``tracebacks``     short tracebacks for dpnb's errors
-``cell_context``   which cell makes a request, and whether widgets can be displayed
-``cell_runs``      the same for cells that the server runs, whose requests omit the cell
+``cell_context``   which cell makes a request, also where the server runs it
 ``ledger_watch``   follows other processes that charge the same ledgers
-``magics``         ``%dpnb`` and ``%%dpnb``; ``completion`` completes their arguments
-``extension``      ``%load_ext dpnb``
+``column_completion``  what Tab offers; ``partial_code`` the code before the cursor
+``magics``         ``%dpnb`` and ``%%dpnb``
+``extension``      ``%load_ext dpnb``, and short tracebacks
 """

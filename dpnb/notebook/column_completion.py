@@ -18,12 +18,12 @@ from dpnb._core.query import Query
 from dpnb._plan.expressions.dtypes import Categorical
 from dpnb._plan.expressions.rules import dtype_of
 from dpnb.frame import Frame
-from dpnb.frame.column_expr import ColumnExpr
+from dpnb.frame.columns.column_expr import ColumnExpr
 from dpnb.frame.groupby import GroupBy
 from dpnb.notebook.magics import COMMANDS, OPTIONS
 from dpnb.notebook.partial_code import OpenAttribute, OpenString, at_cursor
 from dpnb.results.schema import TableSchema, TablesSchema
-from dpnb.results.table import Estimates
+from dpnb.results.tables.table import Estimates
 from dpnb.session import BaseSession
 
 # --- tab completion for ``%dpnb`` -------------------------------------------------------------------------------------

@@ -1,8 +1,9 @@
 """``%load_ext dpnb``: live gauges, the budget picker, the panel, the magics, and explanations below errors.
 
-Refusals are common, and their message is complete.  ``%debug`` still enters dpnb's frames.
+Tracebacks are short: refusals are common, and their message is complete.  ``%debug`` still enters dpnb's frames.
 
-The kernel is then usually idle; a cell that is already waiting is delayed by no more than it would otherwise spend on
+What the first session and picker need is imported when the cell that loaded the extension has ended.  The kernel is
+then usually idle; a cell that is already waiting is delayed by no more than it would otherwise spend on
 the same imports.
 """
 

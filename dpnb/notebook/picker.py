@@ -21,9 +21,9 @@ from dpnb._core.query import Query
 from dpnb._protocol.messages import AskCurator, PickerRequest, Reconnect, Refresh, ReleaseCount, ReleaseOption
 from dpnb.accounting.exact import exact, from_text
 from dpnb.errors import ConfirmationRequired, DpnbError, RequestError
-from dpnb.notebook import cell_context, count_step, panel, picker_state, widgets
-from dpnb.notebook import count_step as asking
+from dpnb.notebook import cell_context, panel, picker_state, picker_steps, widgets
 from dpnb.notebook import panel as snapshots
+from dpnb.notebook import picker_steps as asking
 from dpnb.notebook import widgets as progress_line
 from dpnb.notebook.confirmation import AT_MOST, large_release
 from dpnb.render.page import with_timestamp
@@ -129,7 +129,7 @@ class Picker(anywidget.AnyWidget):
         """Release the count of the step, and show its answer below the picker."""
         answer = self._answer(self._count, request)
         if answer is not None and self._count is not None:
-            code = f"{count_step.code_of(self._count)}.release({_code(request.target)})"
+            code = f"{picker_steps.code_of(self._count)}.release({_code(request.target)})"
             hint = f"{code} returns this answer again at no cost"
             self._show_answer(request.id, count_answer=picker_state.rendered(answer, hint))
 

@@ -32,7 +32,7 @@ from dpnb.accounting.losses import GDP
 from dpnb.accounting.odometers import SpentAccumulator
 from dpnb.errors import BudgetExceeded, DpnbError, RequestError
 from dpnb.notebook.confirmation import large_share, short_amount, with_cost
-from dpnb.notebook.count_step import make_ask, make_step
+from dpnb.notebook.picker_steps import make_ask, make_step
 from dpnb.render.answers import estimates_html, estimates_text
 from dpnb.render.explanations import explanation_for
 from dpnb.render.numbers import describe_error, format_percent_down, format_percent_up, percent

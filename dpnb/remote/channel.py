@@ -1,4 +1,4 @@
-"""Requests to a service and its replies, over HTTP."""
+"""Requests to a service and its replies, over HTTP, and what failed replies mean."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What curators do about requests for budget at a running service, in a terminal."""
+"""What auditors and curators ask a running service, and decide, in a terminal."""
 
 from __future__ import annotations
 

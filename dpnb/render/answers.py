@@ -1,4 +1,4 @@
-"""Answers and estimates computed from them, as text and as HTML."""
+"""Answers, estimates, comparisons and bounds finders, as text and as HTML."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ from dpnb.render.tables import (
 from dpnb.results.answer import Answer
 from dpnb.results.batch import TableWithMargins
 from dpnb.results.bounds import BoundsAnswer
-from dpnb.results.comparison import Comparison
 from dpnb.results.display import to_html, to_markdown, to_text
 from dpnb.results.fit import NO_INTERVALS, FitResult
-from dpnb.results.table import UNKNOWN, Estimates
+from dpnb.results.tables.comparison import Comparison
+from dpnb.results.tables.table import UNKNOWN, Estimates
 
 # --- comparisons of estimates with a number ---------------------------------------------------------------------------
 

@@ -27,7 +27,7 @@ from dpnb.results.answer import Answer
 from dpnb.results.batch import BatchAnswer, BatchPreview, PlannedQuery
 from dpnb.results.display import to_html, to_text
 from dpnb.results.reconciled import OLD_INTERVALS, ReconciledEstimates, Reconciliation
-from dpnb.results.table import Estimates
+from dpnb.results.tables.table import Estimates
 
 PLANNED = ("query", "expected error", "separately")
 ANSWERED = ("query", "answer", "error")

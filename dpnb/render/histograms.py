@@ -22,7 +22,7 @@ from dpnb._plan.measurements import (
 from dpnb.render.page import ACCENT
 from dpnb.render.tables import labels_of
 from dpnb.results.answer import Answer
-from dpnb.results.table import Estimates
+from dpnb.results.tables.table import Estimates
 
 # --- what the numbers of an answer are --------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""Numbers as text: estimates to the digits that the noise leaves significant, costs rounded in the safe direction."""
+"""Numbers and dates as text: estimates to the digits that the noise leaves significant, costs rounded safely."""
 
 from __future__ import annotations
 

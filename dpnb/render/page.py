@@ -1,4 +1,4 @@
-"""Elements of all HTML outputs: styles, notices, links to explanations, and timestamps."""
+"""Elements of all HTML outputs: styles, notices, terms, links to explanations, and timestamps."""
 
 from __future__ import annotations
 

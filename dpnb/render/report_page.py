@@ -14,9 +14,9 @@ from dpnb.accounting.exact import display_up
 from dpnb.errors import printable
 from dpnb.render.page import box_html, title_html, with_notice
 from dpnb.render.tables import facts_html, facts_text
+from dpnb.results.disclosure.parts import ReportedPart, ReportedRelease, ReportedTable
+from dpnb.results.disclosure.report import Report
 from dpnb.results.display import to_html, to_page, to_text
-from dpnb.results.report import Report
-from dpnb.results.report_parts import ReportedPart, ReportedRelease, ReportedTable
 
 # --- the style sheet of a disclosure statement as a page --------------------------------------------------------------
 

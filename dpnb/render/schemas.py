@@ -1,4 +1,4 @@
-"""The declared columns of a session's tables as text and as HTML."""
+"""The declared columns of a session's tables, and explanations, as text and as HTML."""
 
 from __future__ import annotations
 

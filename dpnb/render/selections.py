@@ -1,4 +1,4 @@
-"""Selections and their previews as text and as HTML."""
+"""Selections, their previews, and results of above-threshold mechanisms, as text and as HTML."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from dpnb.accounting.exact import decimal_sqrt_down, display_down, display_up
 from dpnb.render.numbers import FREE, NO_LIMIT, error_level, format_percent_down
 from dpnb.render.page import box_html, title_html, with_notice
 from dpnb.render.tables import facts_html, facts_text, table_html, table_text
-from dpnb.results.comparison import ThresholdResult
 from dpnb.results.display import to_html, to_text
 from dpnb.results.selection import SelectedGroups, SelectionPreview, SelectionPreviews
+from dpnb.results.tables.comparison import ThresholdResult
 
 # --- results of above-threshold mechanisms as text and as HTML --------------------------------------------------------
 

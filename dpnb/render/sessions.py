@@ -1,4 +1,4 @@
-"""Static rendering of a session's state: text for a terminal, and HTML for closed notebooks and exports."""
+"""A session's state and connection, rendered: text for a terminal, and HTML for closed notebooks and exports."""
 
 from __future__ import annotations
 

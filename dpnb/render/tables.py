@@ -1,4 +1,4 @@
-"""Tables and lists of facts, as text and as HTML."""
+"""Tables and lists of facts, as text and as HTML, and the labels of the numbers in them."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import numpy as np
 from dpnb._protocol.glossary import NOISE_INTERVAL
 from dpnb.render.numbers import date_with_interval, format_decimals, label_text, number_with_interval, percent
 from dpnb.render.page import FAINT, term_html
-from dpnb.results.comparison import Comparison
 from dpnb.results.estimates.noisy import IntervalArrays
-from dpnb.results.table import Estimates
+from dpnb.results.tables.comparison import Comparison
+from dpnb.results.tables.table import Estimates
 
 # --- the numbers of an answer with their labels -----------------------------------------------------------------------
 

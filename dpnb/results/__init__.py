@@ -2,18 +2,15 @@
 
 ``estimates/``   noisy sums -> estimates and intervals (post-processing)
 ``observations`` the observations of one linear query, and their combination
-``table``        numbers with intervals by group
-``operators``    arithmetic between them, and their comparison with numbers
-``comparison``   the result of a comparison: yes, no, or too close to say
-``pandas_methods``  sorting, rounding, selecting rows, iterating; ``unknown_names`` refuses all others
-``dates``        points in time as values of pandas
-``plot``         figures, also under the names that pandas has for them
-``exports``      CSV, JSON, dict and Markdown
 ``answer``       a released answer: estimates and what they cost; its history
+``tables/``      the table of an answer: numbers with intervals by group, and what can be done with them
+``batch``        a released batch of queries, and a table with its margins
+``reconciled``   answers that add up
+``bounds``       the answer of a bounds finder
+``selection``    the selected groups
 ``fit``          the coefficients of a regression fitted by gradient descent
-``threshold``    the result of one query to an above-threshold mechanism
 ``preview``      cost and expected error of a release
-``explanation``  facts as text
-``report``       disclosure statements; ``report_parts`` their parts
-``display``      generic functions for text, HTML and figures, which the layers above implement
+``schema``       the declared columns of a session's tables
+``disclosure/``  disclosure statements and their parts
+``display``      generic functions for text, HTML and figures, which the layers above implement; facts as text
 """

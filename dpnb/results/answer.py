@@ -17,7 +17,7 @@ from dpnb.accounting.exact import Number
 from dpnb.accounting.losses import GDP
 from dpnb.errors import DpnbError, PlanError, RequestError
 from dpnb.results.display import Displayed
-from dpnb.results.table import Estimates
+from dpnb.results.tables.table import Estimates
 
 if TYPE_CHECKING:
     import pandas as pd

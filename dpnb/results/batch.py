@@ -1,4 +1,4 @@
-"""A released batch of queries, and its preview."""
+"""A released batch of queries or table with margins, and the preview of a batch."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dpnb.accounting.losses import GDP
 from dpnb.results.answer import Answer
 from dpnb.results.display import Displayed
 from dpnb.results.estimates.noisy import Cells, IntervalArrays
-from dpnb.results.table import Estimates
+from dpnb.results.tables.table import Estimates
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -13,7 +13,7 @@ from dpnb._plan.regression import RegressionDesign
 from dpnb._plan.schema import Key, plain
 from dpnb.errors import RequestError
 from dpnb.results.estimates.noisy import Cells, IntervalArrays
-from dpnb.results.table import Estimates
+from dpnb.results.tables.table import Estimates
 
 Floats = NDArray[np.float64]
 

@@ -16,7 +16,7 @@ from dpnb.accounting.losses import GDP
 from dpnb.results.answer import Answer
 from dpnb.results.display import Displayed
 from dpnb.results.estimates.noisy import Cells
-from dpnb.results.index import pandas_index
+from dpnb.results.tables.index import pandas_index
 
 if TYPE_CHECKING:
     import pandas as pd

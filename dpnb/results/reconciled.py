@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from dpnb.errors import RequestError
 from dpnb.results.answer import Answer
 from dpnb.results.display import Displayed
-from dpnb.results.table import Estimates
+from dpnb.results.tables.table import Estimates
 
 if TYPE_CHECKING:
     import pandas as pd

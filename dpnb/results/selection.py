@@ -11,7 +11,7 @@ from dpnb._plan.schema import Key
 from dpnb.accounting.losses import GDP, PureDP
 from dpnb.errors import AnswerAttributeError, RequestError
 from dpnb.results.display import Displayed
-from dpnb.results.index import pandas_index
+from dpnb.results.tables.index import pandas_index
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,17 +1,17 @@
 """The curator's service: table, ledger and noise in the curator's process, for analysts who connect to it.
 
-``settings``  the curator's file, ``curator.toml``
-``opening``   opens the tables of the settings
-``heads``     keeps the last row of each ledger where a copy of the ledger does not bring it back
-``clock``     the time of the service, which never goes back
-``tokens``    the access tokens: only their hashes are stored
-``identities``  who sends a request: a holder of a token, or a user of JupyterHub (``hub``)
-``app``       the routes, with authentication
-``requests``  executes requests, each charged once
-``events``    tells connected sessions that rows were added or answered
-``log``       the structured log, which holds no value
-``address``   the Unix socket or port on which the service listens
-``server``    starts, reloads and stops the service
+``configuration/``  the curator's file, ``curator.toml``: settings, parts of budgets, ports and sockets
+``access/``         tokens, of which only hashes are stored, users of JupyterHub, and the clock by which tokens expire
+``network/``        connections, and when replies leave; tells connected sessions that rows were added or answered
+``app``             the routes, with authentication
+``requests``        executes requests, each charged once; ``turns`` between analysts, ``limits`` of each
+``running``         the request that a table executes now, and charges that wait for the curator
+``opening``         opens the tables of the settings
+``heads``           keeps the last row of each ledger where a copy of the ledger does not bring it back
+``curation/``       what curators and auditors see of a table, and do about it
+``cockpit/``        the curator's page
+``monitoring/``     the structured log, which holds no value, and figures for monitoring
+``server``          starts, reloads and stops the service; ``commands`` are those of the command line
 
 It needs ``pip install "dpnb[serve]"``.
 """

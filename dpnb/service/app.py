@@ -29,9 +29,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from dpnb.copying import NotCopyable
 from dpnb.errors import AccessDenied, DpnbError, InvalidValueError, LedgerReplaced, ServiceUnavailable
-from dpnb.service.acts import act, audit_page
-from dpnb.service.http import STOPPING_SECONDS, PiecewiseResponse, client_of, keep_connection, read_body
-from dpnb.service.hub import HubIdentities, Identities, Valid
+from dpnb.service.access.identities import HubIdentities, Identities, Valid
+from dpnb.service.access.tokens import LONGEST_TOKEN, ROLES, Identity, Role, TokenStore
+from dpnb.service.curation.acts import act, audit_page
+from dpnb.service.curation.state import plan_page, table_state
 from dpnb.service.limits import (
     FAILED_TOO_OFTEN,
     TOO_MANY_OPEN,
@@ -41,12 +42,11 @@ from dpnb.service.limits import (
     OpenRequests,
     RequestRate,
 )
-from dpnb.service.log import log, log_login
+from dpnb.service.monitoring.log import log, log_login
+from dpnb.service.network.http import STOPPING_SECONDS, PiecewiseResponse, client_of, keep_connection, read_body
 from dpnb.service.opening import OpenTable
 from dpnb.service.requests import UNAUTHORIZED
 from dpnb.service.served import Rules, ServedAnalyst, ServedTable
-from dpnb.service.state import plan_page, table_state
-from dpnb.service.tokens import LONGEST_TOKEN, ROLES, Identity, Role, TokenStore
 from dpnb.service.turns import FreeWork, TooMuch
 from dpnb.wire import VERSION
 from dpnb.wire.acts import ACTS

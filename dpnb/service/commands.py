@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 from dpnb.errors import InvalidValueError
-from dpnb.service.settings import read_settings
-from dpnb.service.tokens import Role, new_token, now, read_tokens, revoke_tokens
+from dpnb.service.access.tokens import Role, new_token, now, read_tokens, revoke_tokens
+from dpnb.service.configuration.settings import read_settings
 
 LIBRARIES = ("starlette", "uvicorn", "pyrate_limiter", "prometheus_client", "httpx")
 

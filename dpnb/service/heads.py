@@ -25,7 +25,7 @@ from dpnb.errors import InvalidValueError, LedgerError
 from dpnb.ledger.chain import ChainHead
 from dpnb.ledger.node import UNCOUNTED
 from dpnb.ledger.origin import RequestOrigin, requested_by
-from dpnb.service.log import log
+from dpnb.service.monitoring.log import log
 from dpnb.session.session import Session
 
 RESTORED = "--restored"

@@ -1,4 +1,4 @@
-"""How much one analyst may ask of the service, so that nobody keeps the others waiting.
+"""How much one analyst may ask of the service and store in its ledger, so that nobody keeps the others waiting.
 
 Every limit counts an analyst's own requests only: in reserved mode nothing that an analyst receives depends on what the
 others did, and a limit that all share would show whether they are at work.
@@ -22,7 +22,7 @@ from dpnb.copying import NotCopyable
 from dpnb.errors import StorageFull
 from dpnb.ledger import Ledger
 from dpnb.ledger.charge import LAUNCH
-from dpnb.service.settings import Limits
+from dpnb.service.configuration.settings import Limits
 from dpnb.wire.replies import Refused
 
 # --- what each analyst has stored in the ledger of a table ------------------------------------------------------------

@@ -28,11 +28,11 @@ from dpnb.interactive.mechanism import close_launch
 from dpnb.interactive.threshold.hidden_noise import hidden_noise
 from dpnb.ledger import MEMORY, Charge, Ledger, node_of, parent_launch
 from dpnb.ledger.shared_rows import SharedRows
+from dpnb.service.configuration.parts import apply_division
+from dpnb.service.configuration.settings import TableSettings
 from dpnb.service.heads import follow_head
-from dpnb.service.log import described, log
-from dpnb.service.parts import apply_division
+from dpnb.service.monitoring.log import described, log
 from dpnb.service.running import HeldRows, RunningRequest
-from dpnb.service.settings import TableSettings
 from dpnb.service.turns import Turns
 from dpnb.session.base import BaseSession
 from dpnb.session.declaration import read_declaration

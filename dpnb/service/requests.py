@@ -47,13 +47,13 @@ from dpnb.errors import (
 from dpnb.interactive.calls import execute_call
 from dpnb.ledger import Charge
 from dpnb.ledger.origin import RequestOrigin, requested_by
-from dpnb.service.grid import TimeGrid
+from dpnb.service.configuration.settings import Limits
 from dpnb.service.limits import CHARGED, NOT_CHARGED, TOO_MANY, TOO_MUCH_WORK, WAITED, StoredRows
-from dpnb.service.log import log
-from dpnb.service.metrics import Metrics
+from dpnb.service.monitoring.log import log
+from dpnb.service.monitoring.metrics import Metrics
+from dpnb.service.network.grid import TimeGrid
 from dpnb.service.opening import AnalystSession, OpenTable
 from dpnb.service.running import RunningRequest
-from dpnb.service.settings import Limits
 from dpnb.service.turns import FreeWork, TooMuch, Turn
 from dpnb.wire.calls import Request
 from dpnb.wire.limits import WireError

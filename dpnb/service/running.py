@@ -1,9 +1,9 @@
-"""The request that a table executes now.
+"""The request that a table executes now, and charges that are not answered again before the curator allows it.
 
-Such a charge had no answer when the service opened the ledger: the process ended while it was being answered, perhaps
-because of it, or another process of the curator's is answering it now, which then writes the answer.  Or the curator
-ended the request.  Each request is otherwise repeated by its client "for the same charge", so that a request that takes
-all memory would end the service again and again.
+A charge is held if it had no answer when the service opened the ledger: the process ended while it was being answered,
+perhaps because of it, or another process of the curator's is answering it now, which then writes the answer.  Or the
+curator ended the request.  Each request is otherwise repeated by its client "for the same charge", so that a request
+that takes all memory would end the service again and again.
 
 What a curator ended is read from the ledger; what a curator resumed is known until the service ends, so that a request
 that then runs when the service ends is held again.

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from dpnb.copying import NotCopyable
-from dpnb.service.grid import ChangeFeed, TimeGrid, assumed_rows
+from dpnb.service.configuration.settings import Limits
 from dpnb.service.limits import StoredRows
-from dpnb.service.metrics import Metrics
+from dpnb.service.monitoring.metrics import Metrics
+from dpnb.service.network.grid import ChangeFeed, TimeGrid, assumed_rows
 from dpnb.service.opening import AnalystSession, OpenTable
 from dpnb.service.requests import RequestRunner
-from dpnb.service.settings import Limits
 from dpnb.service.turns import FreeWork
 from dpnb.wire.replies import Changed, Rows
 

@@ -23,21 +23,21 @@ from types import FrameType
 import uvicorn
 
 from dpnb.errors import DpnbError, InvalidValueError
-from dpnb.service.address import Listening, listen
+from dpnb.service.access.clock import Clock
+from dpnb.service.access.identities import HubIdentities
+from dpnb.service.access.tokens import TokenStore, now, read_tokens
 from dpnb.service.app import Service
-from dpnb.service.clock import Clock
 from dpnb.service.cockpit.app import Cockpit
 from dpnb.service.cockpit.protections import Origins
-from dpnb.service.connections import Bounds, Gate, most_connections
-from dpnb.service.http import server_config
-from dpnb.service.hub import HubIdentities
-from dpnb.service.log import log, set_up_log
-from dpnb.service.metrics import Metrics, MetricsServer
+from dpnb.service.configuration.address import Listening, listen
+from dpnb.service.configuration.ports import Certificate, PortAddress
+from dpnb.service.configuration.settings import Settings, TableSettings, read_settings
+from dpnb.service.monitoring.log import log, set_up_log
+from dpnb.service.monitoring.metrics import Metrics, MetricsServer
+from dpnb.service.network.connections import Bounds, Gate, most_connections
+from dpnb.service.network.http import server_config
 from dpnb.service.opening import OpenTable, check_table, open_table
-from dpnb.service.ports import Certificate, PortAddress
 from dpnb.service.served import Rules, ServedTable
-from dpnb.service.settings import Settings, TableSettings, read_settings
-from dpnb.service.tokens import TokenStore, now, read_tokens
 from dpnb.service.turns import SETTINGS
 
 # --- the second server of the process ---------------------------------------------------------------------------------

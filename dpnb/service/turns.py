@@ -4,9 +4,10 @@ Each analyst has a queue of their own, first in, first out.  The next work is th
 longest ago, and at most one piece of work of an analyst runs at a time.  So with one thread an analyst's next work
 begins after at most one piece of work of each other analyst, however much the others have queued.
 
-It is done in threads of its own, in turns between people, one piece of a person's at a time: neither many bodies nor
-large replies of one person keep those of the others waiting, and the threads in which curators act, and tokens are
-checked, do none of it.  Its CPU seconds are counted; see `dpnb.service.limits.CpuSeconds`.
+Work that reads no rows, such as decoding what people send, is done in threads of its own, in turns between people, one
+piece of a person's at a time: neither many bodies nor large replies of one person keep those of the others waiting, and
+the threads in which curators act, and tokens are checked, do none of it.  Its CPU seconds are counted; see
+`dpnb.service.limits.CpuSeconds`.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ from time import monotonic
 from typing import Any, Generic, TypeVar
 
 from dpnb.copying import NotCopyable
+from dpnb.service.configuration.settings import Limits
 from dpnb.service.limits import CpuSeconds
-from dpnb.service.metrics import Metrics
-from dpnb.service.settings import Limits
+from dpnb.service.monitoring.metrics import Metrics
 from dpnb.wire.calls import Request
 from dpnb.wire.decoding import decode_request
 

@@ -1,4 +1,4 @@
-"""The gauges of a session: the budget that is left, and the reading of the odometer on a scale of its own."""
+"""The gauges of a session, and in words what of its budget is spent, rounded conservatively."""
 
 from __future__ import annotations
 

@@ -13,8 +13,8 @@ from dpnb.render import sessions
 from dpnb.render.numbers import format_percent_down
 from dpnb.render.page import text_or_error
 from dpnb.render.sessions import connection_lines
+from dpnb.results.disclosure.report import Report
 from dpnb.results.display import Explanation
-from dpnb.results.report import Report
 from dpnb.session import snapshot
 from dpnb.session.disclosure.building import report_of_ledger
 from dpnb.session.disclosure.division import WHOLE, StatementScope

@@ -1,8 +1,9 @@
 """Read a curator's tables from files, outside any session; the rows of text files by `dpnb._backends.text_table`.
 
-The digest is of the bytes of the files, so a copied file or a moved machine stays valid.  It is computed from rows.  So
-it is keyed with a secret, in a file beside the ledger that only the curator can read, and it is in a row whose content
-no log, statement or audit shows and no analyst receives: who knows all rows but one could else find the last by trial.
+A service records a digest of the data files of a version, of the bytes of the files, so a copied file or a moved
+machine stays valid.  It is computed from rows.  So it is keyed with a secret, in a file beside the ledger that only the
+curator can read, and it is in a row whose content no log, statement or audit shows and no analyst receives: who knows
+all rows but one could else find the last by trial.
 """
 
 from __future__ import annotations

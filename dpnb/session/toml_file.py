@@ -1,6 +1,7 @@
 """A TOML file that a curator writes: errors about a key begin with the file and the line.
 
-`dpnb.session.declaration` reads a table's declaration from such a file; `dpnb.service.settings` those of the service.
+`dpnb.session.declaration` reads a table's declaration from such a file; `dpnb.service.configuration` those of the
+service.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Exact amounts in messages: rational numbers as text, such as ``"1/10"``, of limited size.
+"""Exact amounts in messages, such as ``"1/10"``, of limited size, and moments in the future as a person writes them.
 
 What the analyst wrote is what is charged, so amounts are not rounded.  Their size is limited, since the sum of charges
 with very large denominators takes long to compute.

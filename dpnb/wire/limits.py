@@ -1,4 +1,4 @@
-"""Limits of a request, so that no request takes much time or memory before it is understood."""
+"""Limits of a request, so that none takes much time or memory before it is understood, and the error beyond them."""
 
 from dpnb.errors import DpnbError
 

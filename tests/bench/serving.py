@@ -19,7 +19,7 @@ import psutil
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import dpnb
-from dpnb.service.tokens import new_token
+from dpnb.service.access.tokens import new_token
 from kernels import Kernel
 from load import clinic, count
 from service.killed import OPENING, SETTINGS, divided, started

@@ -12,7 +12,7 @@ import dpnb
 from dpnb._backends.memory.execute import execute
 from dpnb._compile import linear_query
 from dpnb._compile.workload import complete_rows_of, workload_of
-from dpnb._core.batch_design import BatchDesign, batch_targets, design_batch
+from dpnb._core.pricing.batch_design import BatchDesign, batch_targets, design_batch
 from dpnb._plan.expressions.nodes import Column, FillNull
 from dpnb._plan.measurements import Count, CountUnits, Mean, PlainView, QuantileTree, Sum
 from dpnb._plan.plan import GroupLevel, Plan, column

@@ -15,8 +15,8 @@ import dpnb
 from dpnb._core.query import Query
 from dpnb._plan.unreleased import Unreleased
 from dpnb.errors import DpnbError, NotReleasedError, UnsupportedError
-from dpnb.results.operators import Operators
-from dpnb.results.pandas_methods import PandasMethods
+from dpnb.results.tables.operators import Operators
+from dpnb.results.tables.pandas_methods import PandasMethods
 
 SENTENCE = (
     "mean of wage: this is a query, not a number; .release(...) answers it, for example .release(share=0.01){method}"

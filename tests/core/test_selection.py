@@ -25,7 +25,7 @@ from contracts.interactive import TABLE, opened
 from dpnb._backends import MemoryBackend
 from dpnb._backends.memory.prepare.prepared_table import PreparedTable
 from dpnb._compile import LinearQuery
-from dpnb._core.selection.terms import MAX_COINS
+from dpnb._core.execution.selection_terms import MAX_COINS
 from dpnb.accounting.exact import exact
 from dpnb.accounting.losses import GDP, PureDP
 from dpnb.errors import (

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dpnb.results.report import SCHEMA_FILE
+from dpnb.results.disclosure.report import SCHEMA_FILE
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "explanation" / "nist-800-226.md"
 SCHEMA = json.loads(SCHEMA_FILE.read_text(encoding="utf-8"))

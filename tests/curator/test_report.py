@@ -14,12 +14,12 @@ import dpnb
 from dpnb.__main__ import main
 from dpnb._core.accountant.granting import grant, revoke, share_of, whole_of
 from dpnb.accounting.exact import display_up, exact
-from dpnb.curator.verify import report_of
+from dpnb.curator.disclosure import report_of
 from dpnb.errors import InvalidValueError, LedgerError
 from dpnb.ledger import RequestOrigin, node_of, requested_by
 from dpnb.ledger.replica import ReplicaLedger
 from dpnb.ledger.shared_rows import SharedRows
-from dpnb.results.report import SCHEMA_FILE, Report, report_schema
+from dpnb.results.disclosure.report import SCHEMA_FILE, Report, report_schema
 from dpnb.service.opening import AnalystSession
 from dpnb.session.base import BaseSession
 from dpnb.session.disclosure.building import report_of_ledger

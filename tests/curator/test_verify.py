@@ -13,11 +13,11 @@ import pytest
 import dpnb
 from dpnb.__main__ import main
 from dpnb.accounting.losses import GDP
-from dpnb.curator import verify as verify_module
-from dpnb.curator.verify import report_of, verify
+from dpnb.curator import disclosure as verify_module
+from dpnb.curator.disclosure import report_of, verify
 from dpnb.errors import InvalidValueError
 from dpnb.ledger import Ledger
-from dpnb.results.report import Report
+from dpnb.results.disclosure.report import Report
 from dpnb.session.disclosure.building import report_of_ledger
 from dpnb.session.disclosure.division import StatementScope
 from ledger.rows import tamper

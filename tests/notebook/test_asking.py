@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from dpnb.notebook.count_step import make_ask
 from dpnb.notebook.picker import Picker
+from dpnb.notebook.picker_steps import make_ask
 from dpnb.service.app import Service
-from dpnb.service.parts import DivisionSettings, PartSettings
+from dpnb.service.configuration.parts import DivisionSettings, PartSettings
 from dpnb.wire.acts import Approve
 from remote.asking import HALF, POOLED, RESERVED, asking, decide
 from service.served import open_people

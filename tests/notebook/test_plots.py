@@ -27,7 +27,7 @@ from dpnb.render.tables import rows_of
 from dpnb.results.answer import History
 from dpnb.results.display import to_picture
 from dpnb.results.estimates import IntervalArrays
-from dpnb.results.table import Estimates
+from dpnb.results.tables.table import Estimates
 
 PLANS = ["free", "25%", "never"]
 TOWNS = [f"town {number}" for number in range(12)]
@@ -485,7 +485,7 @@ ONE = """
 import numpy as np
 import dpnb
 from dpnb.results.estimates import IntervalArrays
-from dpnb.results.table import Estimates
+from dpnb.results.tables.table import Estimates
 one = np.ones((1, 1))
 arrays = IntervalArrays(one, one, one, one)
 figures = Estimates(description="w", names=(), keys=((),), outputs=None, arrays=arrays, confidence=0.95)

@@ -11,10 +11,10 @@ from typing import Any
 
 import dpnb
 from dpnb.remote import RemoteSession
-from dpnb.service.acts import act
+from dpnb.service.access.tokens import new_token
 from dpnb.service.app import Service
-from dpnb.service.parts import AmountSettings, DivisionSettings, PartSettings
-from dpnb.service.tokens import new_token
+from dpnb.service.configuration.parts import AmountSettings, DivisionSettings, PartSettings
+from dpnb.service.curation.acts import act
 from service.running import running
 from service.served import open_people
 

@@ -17,9 +17,9 @@ import pytest
 import dpnb
 from dpnb.__main__ import main
 from dpnb.remote import deciding
+from dpnb.service.access.tokens import new_token
 from dpnb.service.app import Service
-from dpnb.service.parts import AmountSettings, DivisionSettings, PartSettings
-from dpnb.service.tokens import new_token
+from dpnb.service.configuration.parts import AmountSettings, DivisionSettings, PartSettings
 from service.running import running
 from service.served import open_people
 

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 import dpnb
-from dpnb.curator.verify import report_of, verify
+from dpnb.curator.disclosure import report_of, verify
 from remote.people import connected, people
 
 KINDS: dict[str, dict[str, Any]] = {

@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpnb.errors import RequestError
-from dpnb.results.comparison import Comparison
 from dpnb.results.estimates import IntervalArrays
-from dpnb.results.table import Estimates
+from dpnb.results.tables.comparison import Comparison
+from dpnb.results.tables.table import Estimates
 
 OPERATORS: dict[str, Any] = {
     **{">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le},

@@ -20,7 +20,7 @@ from dpnb.errors import DpnbError, RequestError
 from dpnb.results.answer import Answer
 from dpnb.results.estimates import IntervalArrays
 from dpnb.results.fit import FitResult
-from dpnb.results.table import Estimates
+from dpnb.results.tables.table import Estimates
 
 SECRET = "SECRET-Alice"
 ROWS = 8.12345678

@@ -14,7 +14,7 @@ from dpnb.accounting.losses import GDP
 from dpnb.render.answers import footer
 from dpnb.render.numbers import describe_error, format_cost, format_number
 from dpnb.results.estimates import IntervalArrays
-from dpnb.results.table import Estimates
+from dpnb.results.tables.table import Estimates
 
 
 @pytest.mark.parametrize(

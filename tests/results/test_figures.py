@@ -13,7 +13,7 @@ import pytest
 import dpnb
 from dpnb.errors import DpnbError, RequestError
 from dpnb.results.estimates import IntervalArrays
-from dpnb.results.table import Estimates
+from dpnb.results.tables.table import Estimates
 
 Sources = frozenset[tuple[int, int]]
 

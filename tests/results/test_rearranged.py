@@ -21,7 +21,7 @@ from dpnb.errors import AnswerAttributeError, DpnbError, NotReleasedError, PlanE
 from dpnb.results.answer import Answer
 from dpnb.results.estimates import IntervalArrays
 from dpnb.results.fit import NO_INTERVALS, FitResult
-from dpnb.results.table import Estimates
+from dpnb.results.tables.table import Estimates
 
 PLANS, SIDES, EDGES = ["free", "25%", "a|b *c*"], ["south", "north"], [0, 5, 10, 20]
 ENDS = ("estimate", "low", "high", "noise_scale")

@@ -6,7 +6,8 @@ import sys
 
 from dpnb.__main__ import main
 from dpnb.ledger import sqlite_file
-from dpnb.service import app, connections, http
+from dpnb.service import app
+from dpnb.service.network import connections, http
 
 sqlite_file.SYNCHRONOUS = "OFF"  # no test of it cuts the power
 

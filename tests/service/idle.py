@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 
 import dpnb
-from dpnb.service.tokens import new_token
+from dpnb.service.access.tokens import new_token
 from load import count
 from service.killed import OPENING, SETTINGS, started
 from service.open_page import OpenPage

@@ -20,9 +20,9 @@ import dpnb
 from dpnb._core.accountant.grant import Mode
 from dpnb.curator.audit import Audit, audit
 from dpnb.errors import ExecutionStopped, MechanismClosed, ServiceUnavailable
-from dpnb.service.parts import SETTINGS_ACTOR
+from dpnb.service.access.tokens import new_token
+from dpnb.service.configuration.parts import SETTINGS_ACTOR
 from dpnb.service.server import serve
-from dpnb.service.tokens import new_token
 from kernels import Kernel
 from load import audited, count, opened_again, rows_of
 from service.curating import resume_held

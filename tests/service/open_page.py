@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx
 
-from dpnb.service.tokens import new_token
+from dpnb.service.access.tokens import new_token
 from service.hub_running import free_ports
 
 

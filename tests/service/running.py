@@ -13,11 +13,11 @@ from pathlib import Path
 import uvicorn
 
 import dpnb
+from dpnb.service.access.tokens import TokenStore
 from dpnb.service.app import Service
+from dpnb.service.configuration.parts import DivisionSettings
+from dpnb.service.configuration.settings import TableSettings
 from dpnb.service.opening import OpenTable
-from dpnb.service.parts import DivisionSettings
-from dpnb.service.settings import TableSettings
-from dpnb.service.tokens import TokenStore
 from waiting import LIMIT, wait_until
 
 

@@ -13,11 +13,11 @@ import msgspec
 import pandas as pd
 
 import dpnb
+from dpnb.service.access.tokens import Role, TokenStore, new_token
 from dpnb.service.app import Service
+from dpnb.service.configuration.parts import DivisionSettings
+from dpnb.service.configuration.settings import TableSettings
 from dpnb.service.opening import OpenTable
-from dpnb.service.parts import DivisionSettings
-from dpnb.service.settings import TableSettings
-from dpnb.service.tokens import Role, TokenStore, new_token
 from dpnb.wire.calls import AnyCall, Release, Request, TargetArguments
 from dpnb.wire.decoding import encode_request
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from dpnb.errors import InvalidValueError
-from dpnb.service.address import listen
-from dpnb.service.settings import SocketAddress
+from dpnb.service.configuration.address import listen
+from dpnb.service.configuration.settings import SocketAddress
 
 
 @pytest.fixture

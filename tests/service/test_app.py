@@ -16,9 +16,9 @@ from dpnb.interactive import calls
 from dpnb.ledger.shared_rows import SharedRows
 from dpnb.remote.channel import failure
 from dpnb.service import requests as service_requests
-from dpnb.service.grid import ChangeFeed
-from dpnb.service.log import set_up_log
-from dpnb.service.tokens import revoke_tokens
+from dpnb.service.access.tokens import revoke_tokens
+from dpnb.service.monitoring.log import set_up_log
+from dpnb.service.network.grid import ChangeFeed
 from dpnb.wire.limits import MAX_BODY
 from service.served import REQUESTS, SECRET, Served, content, open_people, run_served
 from waiting import LIMIT
@@ -381,8 +381,8 @@ def test_a_ledger_has_one_service(tmp_path: Path) -> None:
                 run_in_thread(tmp_path / name)
 
     def run_in_thread(path: Path) -> None:
+        from dpnb.service.configuration.settings import TableSettings
         from dpnb.service.opening import OpenTable
-        from dpnb.service.settings import TableSettings
 
         session = open_people(path)
         try:

@@ -18,17 +18,17 @@ import dpnb
 from dpnb._core.accountant.grant import Mode
 from dpnb.accounting.losses import GDP
 from dpnb.curator.audit import audit
-from dpnb.curator.verify import report_of, verify
+from dpnb.curator.disclosure import report_of, verify
 from dpnb.errors import InvalidValueError, RequestError
 from dpnb.interactive.calls import execute_call
 from dpnb.ledger import node_of, row_times
 from dpnb.ledger.origin import RequestOrigin, requested_by
 from dpnb.ledger.shared_rows import SharedRows
-from dpnb.service import acts
 from dpnb.service import requests as service_requests
+from dpnb.service.configuration.parts import AmountSettings, DivisionSettings, PartSettings
+from dpnb.service.configuration.settings import TableSettings
+from dpnb.service.curation import acts
 from dpnb.service.opening import OpenTable
-from dpnb.service.parts import AmountSettings, DivisionSettings, PartSettings
-from dpnb.service.settings import TableSettings
 from dpnb.wire.acts import AnyAct, Approve, Components, Decline, MoveCap, Restore, Revoke
 from dpnb.wire.calls import AnyCall, LaunchMechanism, RequestBudget, TargetArguments
 from service.served import Served, content, open_people, run_served

@@ -15,16 +15,17 @@ import pytest
 
 import dpnb
 from dpnb.curator.audit import audit
-from dpnb.curator.verify import verify
+from dpnb.curator.disclosure import verify
 from dpnb.ledger import Ledger
-from dpnb.service import acts, tokens
+from dpnb.service.access import tokens
+from dpnb.service.access.tokens import Role, new_token, revoke_tokens
 from dpnb.service.cockpit import app, protections, views
 from dpnb.service.cockpit import protections as logins
 from dpnb.service.cockpit.app import Cockpit
 from dpnb.service.cockpit.protections import POLICY, Logins, Origins
+from dpnb.service.configuration.parts import AmountSettings, DivisionSettings, PartSettings
+from dpnb.service.curation import acts
 from dpnb.service.limits import FAILURES_PER_MINUTE
-from dpnb.service.parts import AmountSettings, DivisionSettings, PartSettings
-from dpnb.service.tokens import Role, new_token, revoke_tokens
 from dpnb.wire.calls import RequestBudget, TargetArguments
 from service.cockpits import ACTS, FREEZE, LOG, ORIGIN, Browser, Opened, built, run_cockpit
 from service.served import open_people

@@ -13,7 +13,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from dpnb.service.tokens import new_token
+from dpnb.service.access.tokens import new_token
 from service.test_process import DECLARATION, HERE
 from waiting import LIMIT
 

@@ -21,11 +21,11 @@ import h11
 import httpx
 import pytest
 
-from dpnb.service import http
-from dpnb.service.connections import most_connections
-from dpnb.service.http import fault_of
+from dpnb.service.access.tokens import new_token
 from dpnb.service.limits import FAILURES_PER_MINUTE
-from dpnb.service.tokens import new_token
+from dpnb.service.network import http
+from dpnb.service.network.connections import most_connections
+from dpnb.service.network.http import fault_of
 from service.test_process import DECLARATION, HERE
 from waiting import LIMIT, wait_until
 

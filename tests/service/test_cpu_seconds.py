@@ -12,12 +12,12 @@ import pytest
 import dpnb
 from dpnb._core.execution import protocol, releases
 from dpnb.service import requests, turns
+from dpnb.service.configuration.settings import Limits
 from dpnb.service.limits import CpuSeconds
-from dpnb.service.metrics import Metrics
+from dpnb.service.monitoring.metrics import Metrics
 from dpnb.service.opening import AnalystSession
 from dpnb.service.running import RunningRequest
 from dpnb.service.served import Rules
-from dpnb.service.settings import Limits
 from dpnb.wire.decoding import decode_request
 from service.served import Served, content, open_people, run_served
 

@@ -26,9 +26,9 @@ from dpnb.ledger.shared_rows import SharedRows
 from dpnb.mechanisms import randomness
 from dpnb.service import opening
 from dpnb.service import requests as service_requests
+from dpnb.service.configuration.parts import AmountSettings, DivisionSettings, PartSettings
+from dpnb.service.configuration.settings import TableSettings
 from dpnb.service.opening import OpenTable
-from dpnb.service.parts import AmountSettings, DivisionSettings, PartSettings
-from dpnb.service.settings import TableSettings
 from dpnb.wire.calls import (
     CloseMechanism,
     CompareWithThreshold,

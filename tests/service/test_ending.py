@@ -18,7 +18,7 @@ from dpnb._core.execution import releases
 from dpnb._core.pricing.pricer import QueryPricer
 from dpnb.curator.audit import audit
 from dpnb.ledger import Ledger
-from dpnb.service.metrics import Metrics
+from dpnb.service.monitoring.metrics import Metrics
 from dpnb.service.served import Rules
 from dpnb.threads import end_if_asked, ended_by
 from dpnb.wire.acts import AnyAct, End, Resume

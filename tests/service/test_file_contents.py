@@ -17,12 +17,12 @@ import pytest
 
 from dpnb.__main__ import main
 from dpnb.curator.audit import audit
-from dpnb.curator.verify import report_of
+from dpnb.curator.disclosure import report_of
 from dpnb.errors import InvalidValueError, SchemaError
 from dpnb.ledger.charge import TABLE_FILES
-from dpnb.service.acts import audit_page
+from dpnb.service.configuration.settings import TableSettings
+from dpnb.service.curation.acts import audit_page
 from dpnb.service.opening import OpenTable, check_table, open_table
-from dpnb.service.settings import TableSettings
 from dpnb.session import table_files
 from dpnb.session import table_files as file_contents
 from dpnb.session.table_files import SUFFIX

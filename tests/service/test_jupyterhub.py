@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from dpnb.service.tokens import new_token
+from dpnb.service.access.tokens import new_token
 from service.hub_running import Kernel, RunningHub, running_hub
 from waiting import LIMIT_MS, wait_until
 

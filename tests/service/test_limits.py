@@ -17,13 +17,13 @@ from dpnb.interactive import calls
 from dpnb.remote import channel
 from dpnb.remote.origin import origin_of
 from dpnb.remote.tokens import Token
-from dpnb.service import grid as grid_module
 from dpnb.service import requests as service_requests
-from dpnb.service.grid import POINT, UNKNOWN_ROWS, TimeGrid, assumed_rows
+from dpnb.service.configuration.settings import Limits
 from dpnb.service.limits import RequestRate
-from dpnb.service.metrics import Metrics, MetricsServer
+from dpnb.service.monitoring.metrics import Metrics, MetricsServer
+from dpnb.service.network import grid as grid_module
+from dpnb.service.network.grid import POINT, UNKNOWN_ROWS, TimeGrid, assumed_rows
 from dpnb.service.served import Rules
-from dpnb.service.settings import Limits
 from dpnb.wire.calls import AnyCall, CloseMechanism, LaunchMechanism
 from service.served import Served, content, open_people, run_in_loop, run_served
 from waiting import LIMIT

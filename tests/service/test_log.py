@@ -9,8 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from dpnb.service import log as service_log
-from dpnb.service.log import LINES_PER_MINUTE, LOGINS_PER_MINUTE, LineLimit, LogFile, log, log_login, set_up_log
+from dpnb.service.monitoring import log as service_log
+from dpnb.service.monitoring.log import (
+    LINES_PER_MINUTE,
+    LOGINS_PER_MINUTE,
+    LineLimit,
+    LogFile,
+    log,
+    log_login,
+    set_up_log,
+)
 from dpnb.wire.calls import CloseMechanism
 from service.served import Served, run_served
 

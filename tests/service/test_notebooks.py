@@ -14,7 +14,7 @@ import nbclient
 import nbformat
 import pytest
 
-from dpnb.service.tokens import new_token
+from dpnb.service.access.tokens import new_token
 from waiting import LIMIT
 
 pytestmark = [pytest.mark.slow, pytest.mark.notebook, pytest.mark.waits]

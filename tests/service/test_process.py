@@ -24,7 +24,7 @@ from dpnb.curator.audit import audit
 from dpnb.errors import ExecutionStopped, RequestError, ServiceUnavailable
 from dpnb.ledger.charge import TABLE_FILES
 from dpnb.remote.connect import connect
-from dpnb.service.tokens import new_token
+from dpnb.service.access.tokens import new_token
 from dpnb.wire.calls import LaunchMechanism, Release, Request, TargetArguments
 from dpnb.wire.decoding import encode_request
 from service.curating import resume_held

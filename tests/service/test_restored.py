@@ -19,19 +19,19 @@ import pytest
 import dpnb
 from dpnb._core.accountant.grant import Mode
 from dpnb.curator.audit import audit
-from dpnb.curator.verify import report_of
+from dpnb.curator.disclosure import report_of
 from dpnb.errors import InvalidValueError, LedgerError, LedgerReplaced
 from dpnb.ledger import Ledger
 from dpnb.ledger.chain import ChainHead
 from dpnb.ledger.origin import RequestOrigin, requested_by
 from dpnb.remote import RemoteSession
 from dpnb.service import heads
-from dpnb.service.acts import audit_page
+from dpnb.service.access.tokens import new_token
+from dpnb.service.configuration.parts import AmountSettings, DivisionSettings, PartSettings
+from dpnb.service.configuration.settings import TableSettings, read_settings
+from dpnb.service.curation.acts import audit_page
 from dpnb.service.heads import HeadFile
 from dpnb.service.opening import OpenTable
-from dpnb.service.parts import AmountSettings, DivisionSettings, PartSettings
-from dpnb.service.settings import TableSettings, read_settings
-from dpnb.service.tokens import new_token
 from service.running import running
 from service.served import Served, content, open_people, run_served
 from waiting import LIMIT, wait_until

@@ -13,8 +13,9 @@ import pytest
 from dpnb.curator.audit import audit
 from dpnb.errors import AccessDenied, InvalidValueError
 from dpnb.remote.channel import failure
-from dpnb.service import acts, tokens
-from dpnb.service.tokens import Role, TokenStore, new_token, revoke_tokens
+from dpnb.service.access import tokens
+from dpnb.service.access.tokens import Role, TokenStore, new_token, revoke_tokens
+from dpnb.service.curation import acts
 from dpnb.wire.acts import AuditPage
 from service.served import Served, content, run_served
 from waiting import LIMIT

@@ -8,10 +8,10 @@ import pytest
 
 from dpnb.__main__ import main
 from dpnb.errors import InvalidValueError
-from dpnb.service.hub_settings import HubSettings
-from dpnb.service.ports import PortAddress
+from dpnb.service.access.hub_settings import HubSettings
+from dpnb.service.configuration.ports import PortAddress
+from dpnb.service.configuration.settings import SocketAddress, read_settings
 from dpnb.service.server import check_service
-from dpnb.service.settings import SocketAddress, read_settings
 
 ROOT = Path(__file__).parents[2]
 GOOD = """\

@@ -19,12 +19,13 @@ from dpnb.errors import InvalidValueError
 from dpnb.interactive import calls
 from dpnb.ledger import ChargeSummary, RequestOrigin, parent_launch, row_times
 from dpnb.ledger.shared_rows import SharedRows
-from dpnb.service import grid, opening
+from dpnb.service import opening
 from dpnb.service import requests as service_requests
+from dpnb.service.configuration.parts import AmountSettings, DivisionSettings, PartSettings
+from dpnb.service.configuration.settings import Limits, TableSettings
+from dpnb.service.network import grid
 from dpnb.service.opening import OpenTable
-from dpnb.service.parts import AmountSettings, DivisionSettings, PartSettings
 from dpnb.service.served import Rules
-from dpnb.service.settings import Limits, TableSettings
 from dpnb.wire.decoding import decode_request
 from service.served import Served, content, run_served
 from service.test_division import HALF, LAUNCHES, division, seeded

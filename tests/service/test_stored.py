@@ -14,10 +14,10 @@ import pytest
 
 import dpnb
 from dpnb.interactive.partition import partition_request
+from dpnb.service.configuration.parts import AmountSettings, DivisionSettings, PartSettings
+from dpnb.service.configuration.settings import Limits
 from dpnb.service.limits import CHARGED, MB, NOT_CHARGED, StoredRows
-from dpnb.service.parts import AmountSettings, DivisionSettings, PartSettings
 from dpnb.service.served import Rules
-from dpnb.service.settings import Limits
 from dpnb.wire.calls import LaunchMechanism, Release, TargetArguments
 from service.served import Served, content, open_people, run_served
 from service.test_connections import Service

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dpnb.service.configuration.settings import read_settings
 from dpnb.service.opening import check_table, open_table
-from dpnb.service.settings import read_settings
 
 DECLARATION = """
 name = "people"

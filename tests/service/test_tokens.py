@@ -18,9 +18,9 @@ import pytest
 from dpnb.__main__ import main
 from dpnb.errors import InvalidValueError
 from dpnb.ledger import Ledger
-from dpnb.service import tokens
-from dpnb.service.clock import Clock
-from dpnb.service.tokens import Identity, TokenStore, new_token, read_tokens, revoke_tokens, rotate_token
+from dpnb.service.access import tokens
+from dpnb.service.access.clock import Clock
+from dpnb.service.access.tokens import Identity, TokenStore, new_token, read_tokens, revoke_tokens, rotate_token
 from service.served import Served, open_people, run_served
 from waiting import LIMIT
 
@@ -176,7 +176,7 @@ def test_a_clock_that_is_set_back_does_not_revive_a_token(file: Path, monkeypatc
 
 def test_a_clock_proceeds_while_that_of_the_machine_is_set_back(monkeypatch: pytest.MonkeyPatch) -> None:
     ticks = [0.0]
-    monkeypatch.setattr("dpnb.service.clock.time.monotonic", lambda: ticks[0])
+    monkeypatch.setattr("dpnb.service.access.clock.time.monotonic", lambda: ticks[0])
     wall = [datetime(2026, 11, 24, tzinfo=UTC)]
     clock = Clock(lambda: wall[0])
     first = clock.now()
@@ -225,7 +225,7 @@ def of_nobody() -> Iterator[Path]:
 def as_nobody(code: str, path: Path) -> str:
     """What a program prints that runs as another user; its modules are loaded before, which only root may read."""
     program = (
-        "import os, pwd, sys; from pathlib import Path; from dpnb.service.tokens import *; "
+        "import os, pwd, sys; from pathlib import Path; from dpnb.service.access.tokens import *; "
         "from dpnb.service import tokens; from dpnb.errors import *; path = Path(sys.argv[1]); "
         f"os.setgroups([]); os.setuid(pwd.getpwnam('nobody').pw_uid)\n{code}"
     )

@@ -14,9 +14,9 @@ import pytest
 from dpnb.interactive import calls
 from dpnb.service import requests, turns
 from dpnb.service import turns as free_work
-from dpnb.service.metrics import Metrics
+from dpnb.service.access.tokens import revoke_tokens
+from dpnb.service.monitoring.metrics import Metrics
 from dpnb.service.served import Rules
-from dpnb.service.tokens import revoke_tokens
 from dpnb.service.turns import Turns
 from dpnb.wire.decoding import decode_request
 from service.served import Served, content, run_served

@@ -25,10 +25,10 @@ from dpnb._plan.measurements import (
 )
 from dpnb._plan.plan import GroupLevel, Plan
 from dpnb.curator.audit import audit
-from dpnb.curator.verify import report_of
+from dpnb.curator.disclosure import report_of
 from dpnb.ledger.charge import RELEASE, TABLE_FILES
-from dpnb.service import state
-from dpnb.service.parts import AmountSettings, DivisionSettings, PartSettings
+from dpnb.service.configuration.parts import AmountSettings, DivisionSettings, PartSettings
+from dpnb.service.curation import state
 from dpnb.wire.calls import AnyCall, LaunchMechanism, Release, RequestBudget, SelectGroups, TargetArguments
 from service.cockpits import Opened, built, run_cockpit
 from service.served import Served, content, run_served

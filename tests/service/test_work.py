@@ -16,8 +16,8 @@ from dpnb._plan.measurements import Count, Moments, MomentsView, PlainView, Quan
 from dpnb._plan.plan import GroupLevel, Plan
 from dpnb.errors import PlanError
 from dpnb.ledger import Ledger
+from dpnb.service.configuration.settings import Limits
 from dpnb.service.served import Rules
-from dpnb.service.settings import Limits
 from dpnb.wire.calls import AnyCall, Release, ReleaseBatch, RequestBudget, SelectGroups, TargetArguments
 from service.served import Served, content, open_people, people, run_served
 

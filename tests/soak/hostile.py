@@ -25,8 +25,8 @@ import dpnb
 from dpnb._core.accountant.grant import Mode
 from dpnb.errors import DpnbError, ExecutionStopped, ServiceUnavailable
 from dpnb.remote.channel import LONGEST_PAUSE
-from dpnb.service.settings import Limits
-from dpnb.service.tokens import new_token
+from dpnb.service.access.tokens import new_token
+from dpnb.service.configuration.settings import Limits
 from kernels import Kernel
 from service.bodies import ROWS, session_of, valid_bodies
 from service.curating import resume_held

@@ -29,7 +29,7 @@ from dpnb.mechanisms.randomness import NotPrivateSeededSource
 from dpnb.results.estimates import IntervalArrays
 from dpnb.results.estimates.discovered_groups import named_groups
 from dpnb.results.observations import CombinedObservations
-from dpnb.results.table import Estimates
+from dpnb.results.tables.table import Estimates
 from statistical.analysts import Analysts, Mask
 from statistical.noisy_sums import ALPHA, asked, covered
 

@@ -28,7 +28,7 @@ from dpnb.mechanisms.partition_selection import least_named, named, threshold_fo
 from dpnb.mechanisms.randomness import NotPrivateSeededSource
 from dpnb.results.estimates import IntervalArrays
 from dpnb.results.estimates.discovered_groups import named_groups
-from dpnb.results.table import Estimates
+from dpnb.results.tables.table import Estimates
 
 pytestmark = pytest.mark.statistical
 

@@ -20,13 +20,13 @@ from dpnb.interactive.partition import Partition
 from dpnb.interactive.threshold.scan import ThresholdScan
 from dpnb.ledger import Ledger
 from dpnb.results.answer import History
-from dpnb.results.comparison import Comparison, ThresholdResult
 from dpnb.results.display import Explanation
 from dpnb.results.fit import FitResult
 from dpnb.results.preview import Previews
 from dpnb.results.schema import TableSchema, TablesSchema
 from dpnb.results.selection import SelectedGroups, SelectionPreview, SelectionPreviews
-from dpnb.results.table import Estimates
+from dpnb.results.tables.comparison import Comparison, ThresholdResult
+from dpnb.results.tables.table import Estimates
 from dpnb.session.base import PartSession, SubSession
 
 Number = float | pd.Series | pd.DataFrame

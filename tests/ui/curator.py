@@ -14,7 +14,7 @@ from typing import Any
 import httpx
 from playwright.sync_api import Page, expect
 
-from dpnb.service.tokens import Role, new_token
+from dpnb.service.access.tokens import Role, new_token
 from dpnb.wire.calls import Request, RequestBudget, TargetArguments
 from dpnb.wire.decoding import encode_request
 from service.served import open_people, people

@@ -16,7 +16,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
-from dpnb.curator.verify import verify
+from dpnb.curator.disclosure import verify
 from dpnb.errors import DpnbError, ExecutionStopped
 from dpnb.ledger.charge import result_hash
 from ui.console import SCREENSHOTS, Console

@@ -1,4 +1,4 @@
-"""The files from which a table is read, and a digest that identifies them as the same files, unchanged.
+"""The files from which a table is read, a digest of them, and whether a plan returns the same rows each time.
 
 The digest is of device, inode and time of change; never of the size, which depends on the rows.
 Only the digest is kept.

@@ -1,6 +1,6 @@
 """Tables that stay in their engine: polars, DuckDB, Spark.  The engine returns only sums.
 
-The engine forms the pairs; here only the rules of `dpnb._plan.join` bound the number of pairs of a unit.
+The engine forms the pairs of a join; here only the rules of `dpnb._plan.join` bound the number of pairs of a unit.
 """
 
 from __future__ import annotations

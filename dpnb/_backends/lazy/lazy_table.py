@@ -6,7 +6,8 @@ prepared column: a missing value is replaced by a placeholder within the column'
 truth values.  So the engines' different treatments of nulls, NaN and division by zero do not matter.  Columns are
 prepared where a query needs them, if possible after its filter.
 
-A join takes as long for a hundred thousand values as for ten.  The tables are kept in the engine for later queries.
+A lookup of public values is a join with a small table of them, which takes as long for a hundred thousand values as for
+ten.  These tables are kept in the engine for later queries.
 """
 
 from __future__ import annotations

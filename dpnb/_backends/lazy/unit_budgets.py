@@ -1,4 +1,4 @@
-"""The spending of each unit, as a table in the engine: unit, spent, and whether it may still be included.
+"""The spending of each unit, as a table in the engine, and the norm of its contribution to a query.
 
 The arithmetic is that of `dpnb.accounting.individual`, operation by operation, so that the same units are included as
 in memory: sums and products rounded to the nearest double, then up to the next one if their exact error requires it.

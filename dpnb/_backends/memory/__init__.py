@@ -2,9 +2,10 @@
 
 ``prepare/``         data frames to columns on the grid
 ``memory_backend``   the tables of a session
-``blocks``           rows in pieces of whole units, on all cores
+``blocks``           rows in pieces of whole units, on all cores, and what the pieces share
+``working_set``      how many rows are computed at a time
 ``row_mask``         the rows that count in a query
-``evaluate``         an expression over prepared columns; `block_cache` keeps what the blocks share
+``evaluate``         an expression over prepared columns
 ``coarse``           comparisons that read 16 bits of a value
 ``execute``          a linear query over prepared columns, to exact integer sums
 ``cell_sums``        its inner sums, in numpy or by the compiled `kernels`

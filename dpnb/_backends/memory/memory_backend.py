@@ -5,9 +5,9 @@ query may depend on how many rows pass its filter.  So that one unit's values ca
 pairs in a join, and pairs are formed one block at a time and not kept (`dpnb._backends.memory.join_pairs`); without a
 join, a unit accounts for a few arrays as long as its rows.
 
-With a limit, a unit that has rows in more groups counts in the first `max_parts_per_unit` of them by the hash of
-`contribution`, before any filter: the choice depends on the unit's own rows alone, and is the same in every part and
-query.
+In a part of a partition with a limit, a unit that has rows in more groups counts in the first `max_parts_per_unit` of
+them by the hash of `contribution`, before any filter: the choice depends on the unit's own rows alone, and is the same
+in every part and query.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Releases of batches on rows of this process: all tables are charged in one transaction, then measured in turn.
 
 The rows of a batch are ordinary rows of the ledger, each with its table's plan, loss and noise scale; what they share
-is in their arguments (`dpnb._core.pricing.batch_observations`).  Either all of them are written or none, before any row
-of a table is read.  If the process ends in between, the same batch, in any kernel, measures the tables that are missing; its
-design is in the ledger and is not computed again.
+is in their arguments (`dpnb._core.pricing.batch_observations`). Either all of them are written or none, before any row
+of a table is read. If the process ends in between, the same batch, in any kernel, measures the tables that are missing;
+its design is in the ledger and is not computed again.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import Any
 from dpnb._compile.work import stored_bytes
 from dpnb._core import registry
 from dpnb._core.accountant.admission import admit, refuse_above
-from dpnb._core.batch_design import BatchDesign, PlannedBatch, design_batch
 from dpnb._core.execution.releases import LocalReleases
+from dpnb._core.pricing.batch_design import BatchDesign, PlannedBatch, design_batch
 from dpnb._core.pricing.batch_observations import BatchRecord, record_of
 from dpnb._core.pricing.pricer import refuse_after_final
 from dpnb._core.pricing.query_state import plan_of

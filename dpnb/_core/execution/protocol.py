@@ -1,7 +1,7 @@
 """What charges requests and answers them from rows.
 
-A service sets a watch around the execution of a request, as it sets the request's origin (`dpnb.ledger.origin`); a
-local session has none.
+A service hears before rows are read: it sets a watch around the execution of a request, as it sets the request's origin
+(`dpnb.ledger.origin`); a local session has none.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from contextvars import ContextVar
 from fractions import Fraction
 from typing import Protocol, Self
 
-from dpnb._core.batch_design import PlannedBatch
+from dpnb._core.execution.selection_terms import SelectionTerms
+from dpnb._core.pricing.batch_design import PlannedBatch
 from dpnb._core.pricing.target import Target
-from dpnb._core.selection.terms import SelectionTerms
 from dpnb._plan.measurements import AnyView
 from dpnb._plan.plan import Plan
 from dpnb.ledger import Charge

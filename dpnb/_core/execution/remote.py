@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, cast
 
-from dpnb._core.batch_design import PlannedBatch
 from dpnb._core.execution.protocol import RemoteCalls
+from dpnb._core.execution.selection_terms import SelectionTerms
+from dpnb._core.pricing.batch_design import PlannedBatch
 from dpnb._core.pricing.batch_observations import record_of
 from dpnb._core.pricing.pricer import QueryPricer
 from dpnb._core.pricing.query_state import plan_of
 from dpnb._core.pricing.target import Target
-from dpnb._core.selection.terms import SelectionTerms
 from dpnb._plan.identity import query_key
 from dpnb._plan.measurements import AnyView
 from dpnb._plan.plan import Plan

@@ -17,9 +17,9 @@ from dpnb._backends.guard import isolated_numeric_settings, run_guarded
 from dpnb._core import registry
 from dpnb._core.execution.protocol import before_reading
 from dpnb._core.execution.releases import FAILED, INTERRUPTED
+from dpnb._core.execution.selection_terms import SelectionTerms, admit_selection, selection_key
 from dpnb._core.history.words import AnswerReader
 from dpnb._core.pricing.pricer import QueryPricer
-from dpnb._core.selection.terms import SelectionTerms, admit_selection, selection_key
 from dpnb._plan.identity import query_key
 from dpnb.accounting.grid import capped_up
 from dpnb.accounting.losses import PureDP

@@ -7,10 +7,10 @@ from fractions import Fraction
 from dpnb._core import registry
 from dpnb._core.accountant.cost_text import charge_text
 from dpnb._core.execution.protocol import Execution
+from dpnb._core.execution.selection_terms import ALPHA, SelectionTerms, admit_selection, selection_key
 from dpnb._core.pricing.public_knowledge import count_code
 from dpnb._core.registry import REFUSALS
 from dpnb._core.releases import ReleasePipeline
-from dpnb._core.selection.terms import ALPHA, SelectionTerms, admit_selection, selection_key
 from dpnb.accounting.exact import decimal_sqrt_down, decimal_up
 from dpnb.accounting.grid import capped_up
 from dpnb.accounting.losses import GDP, Loss, PureDP

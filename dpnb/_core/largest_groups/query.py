@@ -5,9 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, overload
 
+from dpnb._core.execution.selection_terms import SelectionTerms, counts_groups
 from dpnb._core.largest_groups.pipeline import SelectionPipeline
 from dpnb._core.options import checked_loss
-from dpnb._core.selection.terms import SelectionTerms, counts_groups
 from dpnb._plan.measurements import AnyView
 from dpnb._plan.plan import Plan
 from dpnb._plan.unreleased import Unreleased

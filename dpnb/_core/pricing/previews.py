@@ -46,12 +46,12 @@ def previews(
     ledger, found, known = pricer.account.ledger, [], None
     with ledger.lock.checked(), ledger.one_moment():
         for target in targets:
-            known = known or _Known(pricer, plan, view, target.groups)
+            known = known or _PreviewedQuery(pricer, plan, view, target.groups)
             found.append(known.preview(target, notice))
     return found
 
 
-class _Known(NotCopyable):
+class _PreviewedQuery(NotCopyable):
     """What previews of one query have in common, with the ledger as it is now."""
 
     def __init__(self, pricer: QueryPricer, plan: Plan, view: AnyView, groups: Keys) -> None:

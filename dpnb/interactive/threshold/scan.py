@@ -27,7 +27,7 @@ from dpnb.interactive.threshold.options import (
 )
 from dpnb.ledger import Charge, node_of
 from dpnb.progress import Stage, work
-from dpnb.results.comparison import ThresholdResult
+from dpnb.results.tables.comparison import ThresholdResult
 
 
 class ThresholdScan(SessionMechanism):

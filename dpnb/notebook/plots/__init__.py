@@ -6,7 +6,7 @@ from typing import Any
 
 from dpnb.errors import RequestError
 from dpnb.results.display import PLOTLY_MISSING, to_picture
-from dpnb.results.table import Estimates
+from dpnb.results.tables.table import Estimates
 
 
 @to_picture.register

@@ -33,7 +33,7 @@ from dpnb.notebook.plots.style import (
     text,
 )
 from dpnb.render.histograms import adds_up, bin_edges, is_ordered
-from dpnb.results.table import Estimates
+from dpnb.results.tables.table import Estimates
 
 MAX_GROUPS = 1000
 """Largest number of groups in one figure."""

@@ -1,4 +1,4 @@
-"""Numbers with their intervals as marks of plotly.
+"""Numbers with their intervals as marks of plotly, and the fan chart of repeated observations.
 
 An interval is an error bar between the ends of the interval, even if the estimate is outside it.  An
 unbounded interval extends to the edge of the panel, with a triangle there.  An unknown number is an open mark in the
@@ -34,7 +34,7 @@ from dpnb.render.histograms import Ticks
 from dpnb.render.numbers import format_mu_up
 from dpnb.render.tables import interval_name, intervals_name, rows_of
 from dpnb.results.answer import History
-from dpnb.results.table import UNKNOWN, Estimates
+from dpnb.results.tables.table import UNKNOWN, Estimates
 
 MARK = 9
 

@@ -22,7 +22,7 @@ from dpnb.render.histograms import released
 from dpnb.render.numbers import format_cost, format_mu_up
 from dpnb.render.tables import interval_name, intervals_name
 from dpnb.results.answer import Answer
-from dpnb.results.table import Estimates
+from dpnb.results.tables.table import Estimates
 
 UNBOUNDED = "triangles: the interval has no end there"
 

@@ -1,9 +1,10 @@
-"""The noisy sums of one part of a query, in natural units.
+"""The noisy sums of one part of a query, in natural units, and their quotients.
 
-For the true quotient phi = A/B, a - phi b is normal with mean 0 and variance v_a - 2 phi c + phi^2 v_b, so the set of
-all phi for which ``|a - phi b|`` is at most z times its standard deviation has exactly the coverage of z.  Where the
-denominator is clear of 0 (``|b| > z sqrt(v_b)``) the set is an interval between the roots of a quadratic; elsewhere it
-is not bounded, and the whole range of the quantity is returned.
+Quotients of two sums have intervals by Fieller's theorem, exact for normal noise.  For the true quotient phi = A/B, a -
+phi b is normal with mean 0 and variance v_a - 2 phi c + phi^2 v_b, so the set of all phi for which ``|a - phi b|`` is
+at most z times its standard deviation has exactly the coverage of z.  Where the denominator is clear of 0 (``|b| > z
+sqrt(v_b)``) the set is an interval between the roots of a quadratic; elsewhere it is not bounded, and the whole range
+of the quantity is returned.
 """
 
 from __future__ import annotations

@@ -23,17 +23,17 @@ from starlette.types import ASGIApp
 from dpnb._protocol.cockpit import Login, NewToken, RowPlans, ServiceState
 from dpnb.copying import NotCopyable
 from dpnb.errors import DpnbError
-from dpnb.service.acts import act
+from dpnb.service.access.tokens import Identity, Role
 from dpnb.service.app import CURATORS, Service
 from dpnb.service.cockpit.page import DOCUMENT, Live, read_static
 from dpnb.service.cockpit.protections import LIFETIME, READERS, Logins, NewLogin, Origins, Protected
 from dpnb.service.cockpit.views import holder_view, log_view, may_rotate, table_view, version_of
-from dpnb.service.http import client_of, keep_connection, read_body
+from dpnb.service.curation.acts import act
+from dpnb.service.curation.state import plan_page
 from dpnb.service.limits import RequestRate
-from dpnb.service.log import log, log_login
+from dpnb.service.monitoring.log import log, log_login
+from dpnb.service.network.http import client_of, keep_connection, read_body
 from dpnb.service.served import ServedTable
-from dpnb.service.state import plan_page
-from dpnb.service.tokens import Identity, Role
 from dpnb.session.disclosure.building import report_of_ledger
 from dpnb.wire.acts import ACTS
 from dpnb.wire.limits import MAX_INTEGER, WireError

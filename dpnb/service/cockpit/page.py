@@ -1,4 +1,4 @@
-"""The document of the cockpit, and its script and style, which are built from ``labextension/src/cockpit/``."""
+"""The document of the cockpit, its script and style, and how it hears of changes."""
 
 from __future__ import annotations
 

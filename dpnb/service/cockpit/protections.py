@@ -23,7 +23,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dpnb.copying import NotCopyable
-from dpnb.service.tokens import LONGEST_TOKEN, Identity, Role, TokenStore, hash_of
+from dpnb.service.access.tokens import LONGEST_TOKEN, Identity, Role, TokenStore, hash_of
 
 # --- logins of the cockpit --------------------------------------------------------------------------------------------
 

@@ -15,11 +15,11 @@ from dpnb.accounting.losses import PureGDP
 from dpnb.errors import DpnbError, printable
 from dpnb.ledger import node_of
 from dpnb.render.numbers import limit_words, spent_words
-from dpnb.service.acts import audit_page, words_of
+from dpnb.service.access.tokens import Identity, StoredToken
+from dpnb.service.curation.acts import audit_page, words_of
+from dpnb.service.curation.state import HAVE_PLANS, table_state
 from dpnb.service.opening import OpenTable
 from dpnb.service.served import ServedTable
-from dpnb.service.state import HAVE_PLANS, table_state
-from dpnb.service.tokens import Identity, StoredToken
 from dpnb.session.gauges import describe_spent, headroom_gauge, percent_spent, reserve_gauge
 from dpnb.session.snapshot import NO_LIMIT
 from dpnb.wire.acts import AuditRow, PartState, RequestState, RunningState, TableState

@@ -18,8 +18,8 @@ from dpnb.ledger import Ledger, node_of
 from dpnb.ledger.replica import ReplicaLedger, RowsCopy
 from dpnb.ledger.shared_rows import SharedRows
 from dpnb.mechanisms.randomness import SystemNoiseSource
-from dpnb.results.report import Report
-from dpnb.results.report_parts import FORMAT, KIND, Source, Subject, Written
+from dpnb.results.disclosure.parts import FORMAT, KIND, Source, Subject, Written
+from dpnb.results.disclosure.report import Report
 from dpnb.session.disclosure.division import WHOLE, StatementScope, division_of
 from dpnb.session.disclosure.figures import filter_of, guarantee_of, readings_of, tables_of, unit_of
 from dpnb.session.disclosure.methods import methods_paragraph

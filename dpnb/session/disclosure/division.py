@@ -12,7 +12,7 @@ from dpnb.accounting.losses import PureGDP
 from dpnb.errors import printable
 from dpnb.ledger import ROOT, ChargeSummary, node_of
 from dpnb.ledger.charge import ACT
-from dpnb.results.report_parts import Division, DivisionMode, ReportedPart
+from dpnb.results.disclosure.parts import Division, DivisionMode, ReportedPart
 
 RESERVED = (
     "The ceilings of all parts add up to at most the budget, so that all analysts together are within the budget, also "

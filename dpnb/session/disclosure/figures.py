@@ -19,7 +19,15 @@ from dpnb.accounting.guarantee import PrivacyGuarantee
 from dpnb.errors import printable
 from dpnb.render.numbers import format_percent_down, format_percent_up
 from dpnb.render.schemas import column_words, unit_words
-from dpnb.results.report_parts import Guarantee, Implied, Readings, ReportedColumn, ReportedFilter, ReportedTable, Unit
+from dpnb.results.disclosure.parts import (
+    Guarantee,
+    Implied,
+    Readings,
+    ReportedColumn,
+    ReportedFilter,
+    ReportedTable,
+    Unit,
+)
 from dpnb.session.gauges import describe_spent
 
 MAX_FACTOR = 1e12

@@ -18,7 +18,7 @@ from dpnb.errors import printable
 from dpnb.ledger import ROOT, Charge, parent_launch
 from dpnb.ledger.charge import ABOUT_BUDGET, COMPARISON, LAUNCH, RELEASE, SELECTION, Words
 from dpnb.render.numbers import format_percent_up
-from dpnb.results.report_parts import ReleaseStatus, ReportedAct, ReportedMechanism, ReportedRelease
+from dpnb.results.disclosure.parts import ReleaseStatus, ReportedAct, ReportedMechanism, ReportedRelease
 
 REQUESTS = (RELEASE, COMPARISON, SELECTION, LAUNCH)
 FREE = "nothing"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from dpnb._core.history.launch_text import RESTORED
 from dpnb._core.ledger_metadata import NO_BUDGET
 from dpnb.accounting.exact import display_up, percent_up
-from dpnb.results.report_parts import (
+from dpnb.results.disclosure.parts import (
     Division,
     Guarantee,
     Readings,

@@ -1,6 +1,7 @@
 """DuckDB.
 
-The connection belongs to the user, who can change both at any time.  narwhals writes names of functions and operators
+Settings and macros can change what a query means.  The connection belongs to the user, who can change both at any
+time.  narwhals writes names of functions and operators
 without their catalogue, so a macro with such a name would be used instead of DuckDB's own function.
 """
 

@@ -1,1 +1,0 @@
-"""Selections of the largest groups: from which queries, at which charge, and what follows from public numbers."""

@@ -1,0 +1,253 @@
+"""The disclosure statement of a ledger that no session has open, and its verification: it is computed again.
+
+A page is compared as a whole too, so that nothing on it can differ from the data that it contains.  Rows that were
+charged later are no difference.  Neither is an answer that was given later to a request that the statement lists as
+charged: the hash of a row covers its charge, and not yet its answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from dpnb.errors import InvalidValueError, printable
+from dpnb.ledger import Ledger
+from dpnb.render.report_page import DATA
+from dpnb.results.disclosure.parts import ReportedRelease
+from dpnb.results.disclosure.report import Report
+from dpnb.session.disclosure.building import build, part_of, rows_for, written_now
+from dpnb.session.disclosure.division import WHOLE, StatementScope
+
+# --- the disclosure statement of a ledger that no session has open ----------------------------------------------------
+
+
+Format = Literal["html", "json"]
+
+
+def report_of(path: str, analyst: str | None = None, *, answers: bool = False) -> Report:
+    """The disclosure statement of a ledger, which is only read.
+
+    For an analyst for whom a part of the budget is reserved, it is the statement that the session of this analyst
+    gives: it is computed from the analyst's own rows and says nothing of the others.
+    """
+    with closing(Ledger.read_only_copy(path)) as ledger:
+        if analyst is not None and part_of(ledger, analyst) is None:
+            raise InvalidValueError(
+                f"--analyst: must be an analyst for whom a part of the budget is reserved; got {analyst!r}; leave it "
+                "out for the statement of the whole ledger, which is the only one in pooled mode or without parts"
+            )
+        scope = WHOLE if analyst is None else StatementScope(is_copy=True, analyst=analyst)
+        with rows_for(ledger, scope) as rows:
+            if rows is None:  # never: all rows that there are
+                raise InvalidValueError(f"ledger {path!r}: has no such rows")
+            return build(rows, scope, written_now(), answers=answers)
+
+
+def write_report(
+    path: str, analyst: str | None, form: Format | None, output: str | None, *, answers: bool
+) -> tuple[str, int]:
+    """The command: what it prints, and its exit status."""
+    suffix = "" if output is None else Path(output).suffix.lower().lstrip(".")
+    if output is not None and form is None and suffix not in ("html", "json"):
+        raise InvalidValueError(f"--output: must end with .html or .json, or give --format; got {output!r}")
+    report = report_of(path, analyst, answers=answers)
+    as_json = (form or suffix or "html") == "json"
+    text = report.to_json() if as_json else report.to_html()
+    if output is None:
+        return text.removesuffix("\n"), 0
+    try:
+        Path(output).write_text(text, encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise InvalidValueError(f"--output: must be a file that can be written; got {output!r} ({error})") from None
+    n = len(report.releases)
+    return f"{output}: {n:,} charged request{'s' if n != 1 else ''}; {report.guarantee.short}", 0
+
+
+# --- verifies a disclosure statement ----------------------------------------------------------------------------------
+
+
+MAX_BYTES = 200_000_000
+"""The largest statement that is read."""
+
+MAX_NAMED = 20
+"""Fields that the command names."""
+
+SHOWN = 60
+"""Characters of a value that it shows."""
+
+
+@dataclass(frozen=True)
+class Verification:
+    """The result of a verification."""
+
+    rows: int  # number of rows that the statement is about
+    differences: tuple[str, ...]  # fields that differ, each with both values
+    notes: tuple[str, ...]  # what is no difference, but should be known
+
+    @property
+    def is_fine(self) -> bool:
+        """Whether the statement is what the ledger says."""
+        return not self.differences
+
+
+def verify(report: str, ledger: str) -> Verification:
+    """Verify a statement, JSON or HTML, against a ledger, which is only read; its chain of hashes is verified first."""
+    text = _read(report)
+    is_page = text.lstrip().startswith("<")
+    stated = Report.from_json(_data_of(text) if is_page else text)
+    with closing(Ledger.read_only_copy(ledger)) as whole:
+        result = compare(stated, whole)
+    if is_page and stated.to_html() != text:
+        result = Verification(
+            result.rows, (*result.differences, "page: its text is not the one of the data in it"), result.notes
+        )
+    return result
+
+
+def compare(stated: Report, whole: Ledger) -> Verification:
+    """Compare a statement with the one that follows from a ledger."""
+    source = stated.source
+    scope = StatementScope(source.rows_of == "copy", stated.subject.analyst)
+    if scope.analyst is not None and not scope.is_copy:
+        return Verification(source.rows, ("source.rows_of: is not that of a statement about one analyst",), ())
+    with rows_for(whole, scope, source.rows) as rows:
+        if rows is None:
+            return Verification(source.rows, (f"source.rows: the ledger has no such {source.rows:,} rows",), ())
+        computed = build(rows, scope, stated.written, answers=stated.subject.answers)
+        later = _later(whole, scope) - source.rows
+    computed, answered = _as_then(stated, computed)
+    return Verification(
+        source.rows,
+        tuple(_differences(msgspec.to_builtins(stated), msgspec.to_builtins(computed))),
+        tuple(_notes(stated, later, answered)),
+    )
+
+
+def _later(whole: Ledger, scope: StatementScope) -> int:
+    """The number of rows now."""
+    with rows_for(whole, scope) as rows:
+        return 0 if rows is None else rows.count
+
+
+def _as_then(stated: Report, computed: Report) -> tuple[Report, int]:
+    """The computed statement before the answers that were given since, and how many these are."""
+    pending = {one.row: one for one in stated.releases if one.status != "released"}
+    answered = {
+        one.row
+        for one in computed.releases
+        if one.row in pending and one.status not in ("reserved", pending[one.row].status)
+    }
+    if not answered:
+        return computed, 0
+    # A table of a batch has no estimate before all of the batch are answered.
+    unknown = {one.row for one in stated.releases if one.kind == "release" and one.error is None}
+
+    def then(one: ReportedRelease) -> ReportedRelease:
+        if one.row in answered:
+            return msgspec.structs.replace(one, status=pending[one.row].status, error=None, answer=None)
+        return msgspec.structs.replace(one, error=None, answer=None) if one.row in unknown else one
+
+    return msgspec.structs.replace(computed, releases=tuple(map(then, computed.releases))), len(answered)
+
+
+def _notes(stated: Report, later: int, answered: int) -> Iterator[str]:
+    written, now = stated.written, written_now()
+    if (written.program, written.version) != (now.program, now.version):
+        yield (
+            f"It states that {written.program} {written.version} wrote it; this is {now.program} {now.version}, whose "
+            "words may differ."
+        )
+    yield f"When it was written ({written.time}), and by which version, does not follow from the ledger."
+    if later > 0:
+        yield f"The ledger has {later:,} later row{'s' if later != 1 else ''}, which the statement is not about."
+    if answered:
+        yield f"{answered:,} request{'s' if answered != 1 else ''} without an answer then have one now, or failed."
+
+
+# --- the file -------------------------------------------------------------------------------------------------------
+
+
+def _read(path: str) -> str:
+    try:
+        if Path(path).stat().st_size > MAX_BYTES:
+            raise InvalidValueError(f"report: must have at most {MAX_BYTES:,} bytes; {path!r} has more")
+        return Path(path).read_bytes().decode("utf-8").replace("\r\n", "\n")
+    except (OSError, UnicodeDecodeError) as error:
+        problem = str(error)
+    raise InvalidValueError(
+        f"report: must be a disclosure statement as .html or .json; {path!r} cannot be read: {problem}"
+    )
+
+
+class _DataReader(HTMLParser):
+    """Collects the texts of the elements that contain the JSON of a page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+        self._inside = False
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag == "template" and ("id", DATA) in attrs:
+            self._inside = True
+            self.found.append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        self._inside = self._inside and tag != "template"
+
+    def handle_data(self, data: str) -> None:
+        if self._inside:
+            self.found[-1] += data
+
+
+def _data_of(page: str) -> str:
+    reader = _DataReader()
+    reader.feed(page)
+    reader.close()
+    if len(reader.found) != 1:
+        raise InvalidValueError(
+            f"report: a page must have the data of one statement; got {len(reader.found)}; give the file as it was "
+            "written"
+        )
+    return reader.found[0]
+
+
+# --- the comparison -------------------------------------------------------------------------------------------------
+
+
+def _differences(stated: Any, computed: Any, name: str = "") -> Iterator[str]:
+    """The fields that differ, with both values."""
+    if isinstance(stated, dict) and isinstance(computed, dict):
+        for key in [*stated, *(key for key in computed if key not in stated)]:
+            inner = f"{name}.{key}" if name else key
+            yield from _differences(stated.get(key), computed.get(key), inner)
+    elif isinstance(stated, list | tuple) and isinstance(computed, list | tuple):
+        if len(stated) != len(computed):
+            yield f"{name}: the statement has {len(stated)}, the ledger gives {len(computed)}"
+        for index, (one, other) in enumerate(zip(stated, computed, strict=False)):
+            yield from _differences(one, other, f"{name}[{index}]")
+    elif stated != computed or type(stated) is not type(computed):
+        yield f"{name}: the statement has {_shown(stated)}, the ledger gives {_shown(computed)}"
+
+
+def _shown(value: object) -> str:
+    text = printable(repr(value))
+    return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."
+
+
+def verification_text(result: Verification) -> str:
+    """The result as the command prints it."""
+    more = len(result.differences) - MAX_NAMED
+    rows = f"{result.rows:,} row{'s' if result.rows != 1 else ''}"
+    lines = [f"Differs: {printable(one)}" for one in result.differences[:MAX_NAMED]]
+    lines += [f"Differs: {more:,} more fields"] if more > 0 else []
+    lines += [f"Note: {printable(one)}" for one in result.notes]
+    if result.is_fine:
+        return "\n".join([f"The statement is what {rows} of the ledger say.", *lines])
+    return "\n".join([*lines, "The statement is not what the ledger says."])

@@ -1,0 +1,368 @@
+"""Aggregations of a column that result in one number, in one for each quantile, or in a description."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Unpack
+
+import numpy as np
+
+from dpnb._core.query import Query
+from dpnb._plan.expressions.dtypes import Categorical, Timestamp, described
+from dpnb._plan.expressions.nodes import Expression, Seconds
+from dpnb._plan.expressions.rules import dtype_of
+from dpnb._plan.expressions.text import words
+from dpnb._plan.measurements import (
+    AnyView,
+    Measured,
+    Moments,
+    MomentsView,
+    PlainView,
+    QuantilesView,
+    QuantileTree,
+    Ratio,
+    Sum,
+)
+from dpnb._plan.plan import GroupLevel
+from dpnb._plan.schema import Key
+from dpnb.errors import PlanError
+from dpnb.frame.coerce import EXTREMES, Ddof, aggregation_for, as_number, checked_ddof, description_of, quantile_levels
+from dpnb.frame.columns.column_expr import ColumnExpr
+from dpnb.frame.columns.column_methods import ColumnMethods
+from dpnb.frame.columns.named_operators import NamedOperators
+from dpnb.frame.compatibility.numpy_functions import NumpyFunctions
+from dpnb.frame.compatibility.options import AGGREGATION, AxisOptions, PandasOptions, check_options
+
+
+class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
+    """A column with its aggregations."""
+
+    __slots__ = ()
+
+    def _query(
+        self,
+        aggregation: Measured,
+        view: AnyView | None = None,
+        by: tuple[GroupLevel, ...] = (),
+        keys: tuple[tuple[Key, ...], ...] | None = None,
+    ) -> Query:
+        return self._view.query(aggregation, view or PlainView(), by, keys)
+
+    def _number(self) -> Expression:
+        """The column as a number: conditions count as 1 or 0, and categories that are numbers as themselves."""
+        kind = dtype_of(self._node, self._view.schema)
+        if isinstance(kind, Categorical) and not kind.numeric:
+            raise PlanError(
+                f"{words(self._node)}: needs a number, and this is {described(kind)}; count its values with "
+                + self._example("{self}.value_counts(), or release the share of one with {condition}.mean()")
+            )
+        if isinstance(kind, Timestamp):
+            raise PlanError(
+                f"{words(self._node)}: needs a number, and this is {described(kind)}; use "
+                + self._example(
+                    "{self}.min(), {self}.median() or {self}.max(), or a part of it, as in {self}.dt.month.mean(), or "
+                    "count rows by period, as in df.groupby({self}.dt.year).count()"
+                )
+            )
+        return as_number(self._node, self._view.schema)
+
+    def _ordered(self) -> Expression:
+        """The column as the argument of a quantile: a number, or a date, whose quantiles are dates."""
+        is_date = isinstance(dtype_of(self._node, self._view.schema), Timestamp)
+        return Seconds(self._node) if is_date else self._number()
+
+    def _checked(self, verb: str, options: Mapping[str, object], axis: object = 0) -> None:
+        if options or axis != 0:
+            check_options(verb, {"axis": axis, **options}, self._examples(), *AGGREGATION)
+
+    def count(self) -> Query:
+        """Number of rows with a value in the column, as in pandas.
+
+        What the schema cannot use counts as null: an undeclared category, or a number out of bounds with
+        ``outside="drop"``.  There is no ``size``: `Frame.count` is the number of rows, nulls included.
+
+        Examples
+        --------
+        >>> df["age"].count().description
+        'count of age'
+        >>> df.groupby("plan")["age"].count().description
+        'count of age by plan'
+        """
+        return self._query(*aggregation_for("count", self._node))
+
+    def sum(self, axis: object = 0, **options: Unpack[PandasOptions]) -> Query:
+        """Sum of a bounded column; of a condition, the number of rows for which it is true.
+
+        Parameters
+        ----------
+        axis : {0, "index", "rows"}, default 0
+            Values are aggregated over rows.
+        **options
+            Arguments of pandas, with the values that change nothing here.
+
+        Examples
+        --------
+        >>> df["cost"].sum().description
+        'sum of cost'
+        >>> df.groupby("plan")["cost"].sum().description
+        'sum of cost by plan'
+        """
+        self._checked("sum", options, axis)
+        return self._query(*aggregation_for("sum", self._number()))
+
+    def mean(self, axis: object = 0, **options: Unpack[PandasOptions]) -> Query:
+        """Mean of a bounded column: its count and centred sum, measured jointly; of a condition, a proportion.
+
+        Parameters
+        ----------
+        axis : {0, "index", "rows"}, default 0
+            Values are aggregated over rows.
+        **options
+            Arguments of pandas, with the values that change nothing here.
+
+        Examples
+        --------
+        >>> df["age"].mean().description
+        'mean of age'
+        >>> df.groupby("plan")["age"].mean().description
+        'mean of age by plan'
+        """
+        self._checked("mean", options, axis)
+        return self._query(*aggregation_for("mean", self._number()))
+
+    def var(self, ddof: Ddof = 1, **options: Unpack[AxisOptions]) -> Query:
+        """Variance: count, sum and sum of squares, measured jointly.
+
+        Parameters
+        ----------
+        ddof : {1, 0}, default 1
+            The sum of squares about the mean is divided by the noisy count less `ddof`.  As in pandas 1 is the
+            default, and 0 gives the population variance.  Both are read from one measurement: once one is released,
+            the other costs nothing at the same ``mu=``; ``share=`` and ``within=`` are resolved again.
+        **options
+            Arguments of pandas, with the values that change nothing here.
+
+        Raises
+        ------
+        PlanError
+            The column is not a number, or `ddof` is neither 0 nor 1.
+
+        Examples
+        --------
+        >>> df["age"].var().description
+        'sample variance of age'
+        >>> df.groupby("plan")["age"].var().description
+        'sample variance of age by plan'
+        """
+        self._checked("var", options)
+        return self._query(*aggregation_for("var", self._number(), ddof=ddof))
+
+    def std(self, ddof: Ddof = 1, **options: Unpack[AxisOptions]) -> Query:
+        """Standard deviation: the square root of `var`.
+
+        Parameters
+        ----------
+        ddof : {1, 0}, default 1
+            As for `var`.
+        **options
+            Arguments of pandas, with the values that change nothing here.
+
+        Examples
+        --------
+        >>> df["age"].std().description
+        'sample standard deviation of age'
+        >>> df.groupby("plan")["age"].std().description
+        'sample standard deviation of age by plan'
+        """
+        self._checked("std", options)
+        return self._query(*aggregation_for("std", self._number(), ddof=ddof))
+
+    def min(self, axis: object = 0, **options: Unpack[PandasOptions]) -> Query:
+        """The smallest value that exceeds the noise: a quantile, measured with the other quantiles at no extra cost.
+
+        Of dates it is a date, as are the other quantiles.
+
+        Parameters
+        ----------
+        axis : {0, "index", "rows"}, default 0
+            Values are aggregated over rows.
+        **options
+            Arguments of pandas, with the values that change nothing here.
+
+        Examples
+        --------
+        >>> df["age"].min().description
+        'smallest of age'
+        >>> df.groupby("plan")["age"].min().description
+        'smallest of age by plan'
+        """
+        self._checked("min", options, axis)
+        return self._query(*aggregation_for("min", self._ordered()))
+
+    def max(self, axis: object = 0, **options: Unpack[PandasOptions]) -> Query:
+        """The largest value that exceeds the noise: a quantile, measured with the other quantiles at no extra cost.
+
+        Parameters
+        ----------
+        axis : {0, "index", "rows"}, default 0
+            Values are aggregated over rows.
+        **options
+            Arguments of pandas, with the values that change nothing here.
+
+        Examples
+        --------
+        >>> df["age"].max().description
+        'largest of age'
+        >>> df.groupby("plan")["age"].max().description
+        'largest of age by plan'
+        """
+        self._checked("max", options, axis)
+        return self._query(*aggregation_for("max", self._ordered()))
+
+    def median(self, axis: object = 0, **options: Unpack[PandasOptions]) -> Query:
+        """The median; any other quantile is free afterwards.
+
+        Parameters
+        ----------
+        axis : {0, "index", "rows"}, default 0
+            Values are aggregated over rows.
+        **options
+            Arguments of pandas, with the values that change nothing here.
+
+        Examples
+        --------
+        >>> df["age"].median().description
+        'median of age'
+        >>> df.groupby("plan")["age"].median().description
+        'median of age by plan'
+        """
+        self._checked("median", options, axis)
+        return self._query(*aggregation_for("median", self._ordered()))
+
+    def quantile(self, q: object = 0.5, **options: Unpack[AxisOptions]) -> Query:
+        """One quantile or a list of them, in one charge: all are read from one noisy tree.
+
+        Parameters
+        ----------
+        q : float or list of float, default 0.5
+            Levels from 0 to 1; 0.5 is the median.  One level gives one number, a list one for each level.
+        **options
+            Arguments of pandas, with the values that change nothing here.
+
+        Examples
+        --------
+        >>> df["age"].quantile([0.25, 0.75]).description
+        'quantiles 0.25, 0.75 of age'
+        >>> df.groupby("plan")["age"].quantile([0.25, 0.75]).description
+        'quantiles 0.25, 0.75 of age by plan'
+        """
+        self._checked("quantile", options)
+        levels = QuantilesView(quantile_levels(q), single=np.ndim(q) == 0)  # type: ignore[arg-type]
+        return self._query(QuantileTree(self._ordered(), graded=True), levels)
+
+    def corr(self, other: ColumnExpr, **options: Unpack[AxisOptions]) -> Query:
+        """Pearson's correlation with another column.
+
+        Parameters
+        ----------
+        other : column
+            Another numeric column of the same rows.
+        **options
+            Arguments of pandas, with the values that change nothing here.
+
+        Examples
+        --------
+        >>> df["age"].corr(df["cost"]).description
+        'correlation of age and cost'
+        >>> df.groupby("plan")["age"].corr(df["cost"]).description
+        'correlation of age and cost by plan'
+        """
+        self._checked("corr", options)
+        return self._pair("corr", other)
+
+    def cov(self, other: ColumnExpr, *, ddof: Ddof = 1, **options: object) -> Query:
+        """Covariance with another column; `ddof` as in `var`, of the rows that have both.
+
+        Parameters
+        ----------
+        other : column
+            Another numeric column of the same rows.
+        ddof : {1, 0}, default 1
+            The sum of products is divided by the noisy count less `ddof`.
+        **options
+            Arguments of pandas, with the values that change nothing here.
+
+        Examples
+        --------
+        >>> df["age"].cov(df["cost"]).description
+        'sample covariance of age and cost'
+        >>> df.groupby("plan")["age"].cov(df["cost"]).description
+        'sample covariance of age and cost by plan'
+        """
+        check_options("cov", options, self._examples(), "min_periods")
+        return self._pair("cov", other, checked_ddof(ddof))
+
+    def _pair(self, statistic: str, other: object, ddof: int = 0) -> Query:
+        second = as_number(self._column(other, statistic), self._view.schema)
+        columns = tuple(sorted((self._number(), second), key=words))  # the same query in either order
+        if columns[0] == columns[1]:
+            raise PlanError(f"{statistic}: needs two different columns; got {words(second)} twice; use .var()")
+        return self._query(Moments(columns), MomentsView(statistic, (0, 1), ddof=ddof))
+
+    def dot(self, other: ColumnExpr) -> Query:
+        """Sum of the products with another column; also ``column @ other``.
+
+        Parameters
+        ----------
+        other : column
+            Another numeric column of the same rows.
+
+        Examples
+        --------
+        >>> df["age"].dot(df["cost"]).description
+        'sum of age * cost'
+        """
+        self._column(other, "dot")
+        return self._query(Sum((self * other)._node))
+
+    __matmul__ = dot
+
+    def ratio(self, denominator: ColumnExpr) -> Query:
+        """Sum of this column divided by the sum of another, over the rows that have a value in both.
+
+        Parameters
+        ----------
+        denominator : column
+            Another numeric column of the same rows.
+
+        Examples
+        --------
+        >>> df["cost"].ratio(df["age"]).description
+        'ratio of cost to age'
+        >>> df.groupby("plan")["cost"].ratio(df["age"]).description
+        'ratio of cost to age by plan'
+        """
+        other = as_number(self._column(denominator, "ratio"), self._view.schema)
+        return self._query(Ratio(self._number(), other))
+
+    def describe(self, **options: object) -> Query:
+        """Count, mean, `std` and quartiles in one charge: half for the moments, half for the quantiles.
+
+        Parameters
+        ----------
+        **options
+            Arguments of pandas, with the values that change nothing here.
+
+        Examples
+        --------
+        >>> df["age"].describe().description
+        'description of age'
+        """
+        check_options("describe", options, self._examples(), "percentiles", "include", "exclude")
+        return self._query(*description_of(self._number()))
+
+    def _agg_node(self, verb: object) -> Expression:
+        """The column as the argument of an aggregation: a count takes any column, a quantile also dates."""
+        if verb == "count":
+            return self._node
+        return self._ordered() if verb in EXTREMES else self._number()

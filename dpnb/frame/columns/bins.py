@@ -1,0 +1,301 @@
+"""Bins of numbers or dates between public edges: `dpnb.cut`, bounds finders and histograms.
+
+A histogram is a query, whose answer can be drawn; other figures would draw rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Set
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
+
+from dpnb._core.query import Query
+from dpnb._plan.bounds_grid import bounds_grid
+from dpnb._plan.constants import constant, flag, listed
+from dpnb._plan.expressions.dtypes import Timestamp, date_literal
+from dpnb._plan.expressions.nodes import Cut, Expression, Literal
+from dpnb._plan.expressions.periods import date_constant
+from dpnb._plan.expressions.rules import dtype_of, numeric_dtype_of
+from dpnb._plan.expressions.text import iso_text, words
+from dpnb._plan.measurements import BoundsView, Count
+from dpnb._plan.plan import GroupLevel
+from dpnb._plan.schema import Key, whole_number
+from dpnb.errors import PlanError, UnsupportedError
+from dpnb.frame.coerce import as_number, number_bins
+from dpnb.frame.columns.aggregations import Aggregations
+from dpnb.frame.columns.column_expr import ColumnExpr
+from dpnb.frame.compatibility.options import check_options
+from dpnb.frame.compatibility.remedies import REMEDIES
+from dpnb.frame.compatibility.unsupported import UnsupportedOperations
+from dpnb.frame.view import TableView
+from dpnb.results.bounds import BoundsAnswer
+
+if TYPE_CHECKING:
+
+    class BoundsQuery(Query):
+        """A query whose answer has bounds, for type checkers."""
+
+        def release(self, **target: Any) -> BoundsAnswer:
+            """See `Query.release`."""
+            ...
+
+        @property
+        def best(self) -> BoundsAnswer | None:
+            """See `Query.best`."""
+            ...
+else:
+    BoundsQuery = Query
+
+
+# --- the query of a bounds finder -------------------------------------------------------------------------------------
+
+
+def bounds_query(view: TableView, node: Expression) -> BoundsQuery:
+    """The counts of a column by magnitude; the same measurement as `value_counts` of these bins.
+
+    The column must be a number whose declared bounds are further apart than one step of the grid.
+    """
+    kind = numeric_dtype_of(node, view.schema, "find_bounds")
+    grid = bounds_grid(kind.low, kind.high, whole=kind.whole)
+    name = words(node)
+    if len(grid.ranges) < 2:
+        raise PlanError(
+            f"find_bounds of {name}: its bounds, {kind.low:g} to {kind.high:g}, lie within one bin (the edges are 1, "
+            "2 and 5 times each power of ten); use .histogram() or .quantile([0.01, 0.99]) to find where its values "
+            "are"
+        )
+    bins = GroupLevel(name, Cut(node, grid.edges, grid.labels))
+    return cast(BoundsQuery, view.query(Count(), BoundsView(grid.ranges, kind.whole), (bins,)))
+
+
+# --- `dpnb ------------------------------------------------------------------------------------------------------------
+
+
+C = TypeVar("C", bound=ColumnExpr)
+
+MAX_BINS = 100_000
+
+
+def cut(x: C, bins: object, right: bool = True, labels: object = None, **options: object) -> C:
+    """Sort numbers or dates into bins between public edges, like `pandas.cut`; the bins can be groups.
+
+    Parameters
+    ----------
+    x : column
+        A numeric column, or dates.
+    bins : list of float or dates, or int
+        Ascending edges, of which the first and last may be infinite for numbers; or the number of bins of equal width
+        between the column's bounds.  Values outside the edges are in no bin.
+    right : bool, default True
+        Whether a bin includes its upper edge (and the first bin its lower edge too) rather than its lower edge.
+    labels : list, optional
+        Names of the bins; by default the intervals as strings.
+    **options
+        Arguments of pandas, with the values that change nothing here, such as ``include_lowest=True``.
+
+    Raises
+    ------
+    PlanError
+        `x` is neither numeric nor a date, the edges do not ascend, or there is not one label for each bin.
+
+    Examples
+    --------
+    >>> import dpnb
+    >>> session = dpnb.Session.rehearse(
+    ...     name="people",
+    ...     budget=dpnb.Budget(epsilon=1, delta=1e-6),
+    ...     schema={"age": dpnb.Bounded(0, 100)},
+    ... )
+    >>> dpnb.cut(session.frame["age"], [0, 18, 65, 100])
+    <private column: cut(age, [0, 18, 65, 100])>
+    """
+    if not isinstance(x, ColumnExpr):
+        raise PlanError(f"cut: takes a column of a private table; got {type(x).__name__}; pandas.cut takes public data")
+    known = ("retbins", "precision", "include_lowest", "duplicates", "ordered")
+    check_options("cut", options, x._examples(), *known)
+    kind = dtype_of(x._node, x._view.schema)
+    if isinstance(kind, Timestamp):
+        return x._new(date_bins(x._node, bins, labels, flag(right, "right"), kind))
+    node = as_number(x._node, x._view.schema)
+    bounds = numeric_dtype_of(node, x._view.schema, "cut")
+    return x._new(number_bins(node, bins, labels, flag(right, "right"), bounds.low, bounds.high))
+
+
+def date_bins(node: Expression, edges: object, labels: object, right: bool, kind: Timestamp) -> Cut:
+    """Bins of dates.
+
+    As `dpnb.frame.coerce.number_bins`; edges are dates as for a comparison, and bins of equal width are in whole
+    seconds between the declared dates.
+    """
+    count = whole_number(edges)
+    if count is not None:
+        if not 1 <= count <= MAX_BINS:
+            raise PlanError(f"bins: the number of bins must be from 1 to {MAX_BINS:,}; got {count}")
+        inner = [math.floor(kind.low + (kind.high - kind.low) * index / count) for index in range(1, count)]
+        ends = [kind.low, *map(float, inner), kind.high]
+    elif isinstance(edges, str | bytes | Mapping | Set) or not isinstance(edges, Iterable):
+        raise PlanError(f"bins: must be a number of bins, or a list of ascending dates; got {edges!r}")
+    else:
+        ends = [_seconds(node, edge, kind) for edge in edges]
+    if len(ends) < 2 or any(not a < b for a, b in pairwise(ends)):
+        raise PlanError(f"bins: must be at least two ascending dates; got {edges!r}")
+    if labels is None:
+        names: tuple[Key, ...] = tuple(_interval(a, b, ends, right) for a, b in pairwise(ends))
+    else:
+        names = listed(labels, "labels")
+    if len(names) != len(ends) - 1 or len(set(names)) != len(names):
+        raise PlanError(f"labels: must be {len(ends) - 1} different values, one for each bin; got {labels!r}")
+    return Cut(node, tuple(ends), names, right, dates=True)
+
+
+def _seconds(node: Expression, edge: object, kind: Timestamp) -> float:
+    text = constant(edge, "bins")
+    if not isinstance(text, str):
+        raise PlanError(f"bins: an edge of dates must be a date such as '2017-06-01'; got {edge!r}")
+    return date_literal(node, Literal(date_constant(node, kind, text))).low
+
+
+def _interval(low: float, high: float, ends: list[float], right: bool) -> str:
+    """The bin as a text; the outermost edges belong to their bins whichever side is closed."""
+    start = "(" if right and low != ends[0] else "["
+    end = ")" if not right and high != ends[-1] else "]"
+    return f"{start}{iso_text(low)}, {iso_text(high)}{end}"
+
+
+# --- the histograms of a column ---------------------------------------------------------------------------------------
+
+
+class Plot(UnsupportedOperations):
+    """The accessor of a column.
+
+    Parameters
+    ----------
+    description : str
+        The column in words.
+    shown : dict
+        Columns for examples.
+    histogram : callable
+        Makes the query of a histogram from its bins.
+
+    Examples
+    --------
+    >>> df["age"].plot.hist(bins=5).description
+    'count of rows by cut(age, [0, 20, 40, 60, 80, 100])'
+    """
+
+    __slots__ = ("_histogram", "_shown", "_words")
+
+    def __init__(self, description: str, shown: dict[str, str], histogram: Callable[[object], Query]) -> None:
+        self._words, self._shown, self._histogram = description, shown, histogram
+
+    def _description(self) -> str:
+        return f"{self._words}.plot"
+
+    def _examples(self) -> dict[str, str]:
+        return self._shown
+
+    def hist(self, bins: object = 10, **drawing: object) -> Query:
+        """As `dpnb.Series.histogram`; its answer has a `plot`.  Arguments for the drawing have no effect.
+
+        Parameters
+        ----------
+        bins : int, or list of float or dates, default 10
+            Number of bins of equal width between the column's bounds; or ascending edges.
+        **drawing
+            Arguments of pandas for the drawing, which have no effect.
+
+        Examples
+        --------
+        >>> df["age"].plot.hist(bins=5).description
+        'count of rows by cut(age, [0, 20, 40, 60, 80, 100])'
+        """
+        del drawing
+        return self._histogram(bins)
+
+    def __call__(self, kind: str = "line", **drawing: object) -> Query:
+        """``plot(kind="hist")`` is `hist`."""
+        if kind == "hist":
+            return self._histogram(drawing.get("bins", 10))
+        self._refuse()
+
+    def _refuse(self) -> NoReturn:
+        raise UnsupportedError(f"{self._description()}: {self._example(REMEDIES['plot'])}")
+
+
+class Histograms(Aggregations):
+    """The methods of a column that count its values in bins."""
+
+    __slots__ = ()
+
+    def histogram(self, bins: object = 10) -> Query:
+        """Rows in bins of equal width between the bounds, or between given edges; a bin includes its lower edge.
+
+        Parameters
+        ----------
+        bins : int, or list of float or dates, default 10
+            Number of bins of equal width between the column's bounds; or ascending edges.
+
+        Examples
+        --------
+        >>> df["age"].histogram(bins=[0, 18, 65, 100]).description
+        'count of rows by cut(age, [0, 18, 65, 100])'
+        """
+        edges = cut(self, bins, right=False)
+        return self._query(Count(), by=(GroupLevel(words(self._node), edges._node),))
+
+    def find_bounds(self) -> BoundsQuery:
+        """Narrow bounds for a column whose declared bounds are wide, from one noisy histogram.
+
+        The rows are counted in public bins of 1, 2 and 5 times each power of ten inside the column's bounds.  The
+        answer has the smallest range of bins that are above the noise as its `bounds`, and displays it as
+        ``dpnb.Bounded(low, high)`` and as ``.clip(low, high)``, to copy into a schema or a query.  With the request's
+        ``confidence``, two statements hold together: every bin that is above the noise has rows, and at most the
+        displayed number of rows lie outside the bounds.  At any usual mu the outliers of a single unit are not above
+        the noise, so by design the range does not extend to them.
+
+        Raises
+        ------
+        PlanError
+            The column is not a number, or its bounds lie within one bin.
+
+        Examples
+        --------
+        >>> import dpnb
+        >>> session = dpnb.Session.rehearse(
+        ...     name="people",
+        ...     budget=dpnb.Budget(epsilon=1, delta=1e-6),
+        ...     schema={"wage": dpnb.Bounded(-1e9, 1e9)},
+        ... )
+        >>> query = session.frame["wage"].find_bounds()
+        >>> query.description
+        'bounds of wage'
+        >>> answer = query.release(share=0.1)
+        >>> bounds = answer.bounds or dpnb.Bounded(-1e9, 1e9)
+        >>> session.frame["wage"].clip(bounds.low, bounds.high).mean().preview(share=0.1).fits
+        True
+        """
+        return bounds_query(self._view, self._node)
+
+    def hist(self, bins: object = 10, **drawing: object) -> Query:
+        """The same as `histogram`; its answer has a `plot`.  Arguments of pandas for the drawing have no effect.
+
+        Parameters
+        ----------
+        bins : int, or list of float or dates, default 10
+            Number of bins of equal width between the column's bounds; or ascending edges.
+        **drawing
+            Arguments of pandas for the drawing, which have no effect.
+
+        Examples
+        --------
+        >>> df["age"].hist(bins=5).description
+        'count of rows by cut(age, [0, 20, 40, 60, 80, 100])'
+        """
+        del drawing
+        return self.histogram(bins)
+
+    @property
+    def plot(self) -> Plot:
+        """``plot.hist(bins=20)`` is `histogram`; anything else is drawn from a released answer."""
+        return Plot(self._description(), self._examples(), self.histogram)

@@ -1,0 +1,50 @@
+"""Groups: their keys as an analyst gives them, shares within them, and tables with margins."""
+
+from __future__ import annotations
+
+from dpnb._core.batch import MarginsQuery
+from dpnb._core.query import Query
+from dpnb._plan.measurements import Count, Proportions
+from dpnb._plan.plan import GroupLevel, group_keys
+from dpnb._plan.schema import Key, Schema, encodable
+from dpnb.errors import PlanError
+from dpnb.frame.columns.column_expr import listed_keys
+from dpnb.frame.compatibility.unsupported import UnsupportedOperations
+from dpnb.frame.view import TableView
+
+# --- tables with margins ----------------------------------------------------------------------------------------------
+
+
+def with_margins(cells: Query, n_rows: int, name: object, schema: Schema) -> MarginsQuery:
+    """A table of groups with its margins, which have the label `name`; its first `n_rows` levels are rows.
+
+    Raises `RequestError` if the session cannot release batches.
+    """
+    if not isinstance(name, str) or not name or not encodable(name):
+        raise PlanError(f"margins_name: must be a non-empty str; got {name!r}; 'All' is the default")
+    return MarginsQuery(cells, n_rows, name, schema)
+
+
+# --- shares within groups ---------------------------------------------------------------------------------------------
+
+
+def shares_within(view: TableView, by: tuple[GroupLevel, ...], leading: int) -> Proportions:
+    """The counts as shares that add up to 1 for each combination of the first `leading` levels.
+
+    The groups are all combinations of the levels' public values, the last level fastest.
+    """
+    size = len(group_keys(view.plan(Count(), by[leading:]), view.schema))
+    return Proportions(", ".join(level.name for level in by[:leading]), size)
+
+
+# --- the keys of groups as an analyst gives them ----------------------------------------------------------------------
+
+
+def public_keys(view: TableView, by: tuple[GroupLevel, ...], keys: object) -> tuple[tuple[Key, ...], ...] | None:
+    """The keys of groups, checked to be public and among the groups; None for all of them."""
+    if isinstance(keys, UnsupportedOperations):
+        raise PlanError(
+            f"keys: {keys!r} is private, so its values are never shown; give a list of public keys, a public table, or "
+            "the answer of .discover()"
+        )
+    return listed_keys(view, by, keys)

@@ -1,0 +1,102 @@
+"""The library function that received a private table or column, so that the refusal can name its counterpart here.
+
+Only names of modules and functions on the call stack are read, never their variables.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from types import FrameType
+
+from dpnb.errors import PlanError
+
+LIBRARIES = ("pandas", "matplotlib", "seaborn", "plotly", "statsmodels", "patsy", "formulaic", "sklearn", "scipy",
+             "polars", "narwhals", "pyarrow", "numpy")  # fmt: skip
+"""Libraries whose functions analysts call on a table."""
+
+_FUNCTIONS: dict[tuple[str, str], str] = {
+    ("pandas", "cut"): "dpnb.cut({number}, 5)",
+    ("pandas", "qcut"): "dpnb.cut({number}, [...]) with public edges, or {number}.quantile([0.25, 0.5, 0.75])",
+    ("pandas", "crosstab"): "dpnb.crosstab({category}, {category2})",
+    ("pandas", "pivot_table"): "df.pivot_table(index={category_name}, values={number_name})",
+    ("pandas", "get_dummies"): "dpnb.get_dummies({category})",
+    ("pandas", "concat"): "df.merge(other, on=...): tables of a session are joined, not stacked",
+    ("pandas", "merge"): "df.merge(public_table, on={category_name})",
+    ("pandas", "isna"): "{self}.isna()",
+    ("pandas", "isnull"): "{self}.isna()",
+    ("pandas", "notna"): "{self}.notna()",
+    ("pandas", "to_datetime"): "the column itself: dates are declared by the curator; session.schema shows them",
+    ("pandas", "unique"): "{category}.unique(), the list of declared values, or {category}.value_counts()",
+    ("pandas", "factorize"): "{category}.value_counts(), or {category}.map({{...}}) for codes of your choice",
+    ("pandas", "melt"): "the columns where they are needed, as in {category}.value_counts() or {number}.mean()",
+    ("pandas", "scatter_matrix"): "df.corr(), whose answer is the matrix of correlations",
+    ("pandas", "to_numeric"): "{self}.astype(float)",
+}
+"""What to write instead of a function, by the library and the function's name."""
+
+_PLOTS = "{number}.histogram(20).release(share=0.05).plot(), which draws noisy counts"
+_REGRESSION = "df.regress({number_name}, on=[{number2_name}]), or df.fit(...) for other families"
+_LIBRARIES: dict[str, str] = {
+    "matplotlib": _PLOTS,
+    "seaborn": _PLOTS,
+    "plotly": _PLOTS,
+    "statsmodels": _REGRESSION,
+    "patsy": _REGRESSION,
+    "formulaic": _REGRESSION,
+    "sklearn": _REGRESSION,
+    "scipy": "{number}.corr({number2}), {number}.std() or {number}.quantile([0.25, 0.75])",
+}
+"""What to write instead of any function of a library."""
+
+_PROTOCOLS = ("__dataframe__", "__arrow_c_stream__", "__arrow_c_array__", "toPandas", "index", "_get_numeric_data")
+"""Attributes by which a library asks for rows."""
+
+_SUMMARIES = "{number}.mean(), {number}.quantile([0.1, 0.9]) or {category}.value_counts()"
+
+
+MAX_FRAMES = 60
+"""Largest number of stack frames that are looked at."""
+
+
+def refusal_for_caller(examples: Mapping[str, str]) -> None:
+    """Refuse by name if a library's function has received a private object; return if no library is calling.
+
+    `examples` are the columns of `dpnb.frame.compatibility.examples.examples`.  The refusal is a `PlanError`, not an
+    `AttributeError`, which the library might take for a missing attribute.
+    """
+    called = calling_function()
+    if called is None:
+        return
+    library, function = called
+    remedy = _FUNCTIONS.get(called) or _LIBRARIES.get(library, _SUMMARIES)
+    if remedy is _REGRESSION and examples["number"] == examples["number2"]:  # a view of the explaining columns alone
+        remedy = _REGRESSION.replace("{number_name}", "outcome").replace("{number2_name}", "{number_name}")
+    name = f"{library}.{function}" if called in _FUNCTIONS else library
+    raise PlanError(f"{name}: needs rows, which a private table never shows; use {remedy.format_map(examples)}")
+
+
+def refuse_request_for_rows(attribute: str, examples: Callable[[], Mapping[str, str]]) -> None:
+    """Refuse by name if a library looks up an attribute to find out whether an object has rows.
+
+    A missing attribute would make the library fail with an error of its own, which names no remedy.
+    """
+    # pandas looks up `_typ` to recognise its own classes, often on objects that it then leaves alone.
+    if attribute in _PROTOCOLS or (attribute == "_typ" and calling_function() in _FUNCTIONS):
+        refusal_for_caller(examples())
+
+
+def calling_function() -> tuple[str, str] | None:
+    """The library and the function that the analyst's code called, if a library's code is calling into dpnb."""
+    frame: FrameType | None = sys._getframe(1)
+    called = None
+    for _ in range(MAX_FRAMES):
+        if frame is None:
+            break
+        root = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+        if root in LIBRARIES:
+            called = (root, frame.f_code.co_name)
+        elif root != "dpnb" or called is not None:
+            return called if root != "dpnb" else None  # dpnb itself uses narwhals and numpy
+        frame = frame.f_back
+    return called

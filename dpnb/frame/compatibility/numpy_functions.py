@@ -1,0 +1,173 @@
+"""numpy's functions, translated to the methods of columns: ``np.mean(column)`` is ``column.mean()``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from dpnb.errors import UnsupportedError
+from dpnb.frame.compatibility.callers import refusal_for_caller
+
+# --- numpy's functions of single values -------------------------------------------------------------------------------
+
+
+UFUNCS: dict[str, Callable[..., Any]] = {
+    "log": lambda x: x.log(),
+    "log2": lambda x: x.log2(),
+    "log10": lambda x: x.log10(),
+    "log1p": lambda x: x.log1p(),
+    "exp": lambda x: x.exp(),
+    "absolute": lambda x: x.abs(),
+    "fabs": lambda x: x.abs(),
+    "negative": lambda x: -x,
+    "positive": lambda x: x,
+    "sqrt": lambda x: x**0.5,
+    "square": lambda x: x**2,
+    "rint": lambda x: x.round(),
+    "floor": lambda x: x // 1,
+    "ceil": lambda x: -(-x // 1),
+    "isnan": lambda x: x.isna(),
+    "logical_not": lambda x: ~x,
+    "invert": lambda x: ~x,
+    "add": lambda x, y: x + y,
+    "subtract": lambda x, y: x - y,
+    "multiply": lambda x, y: x * y,
+    "true_divide": lambda x, y: x / y,
+    "divide": lambda x, y: x / y,
+    "floor_divide": lambda x, y: x // y,
+    "remainder": lambda x, y: x % y,
+    "power": lambda x, y: x**y,
+    "greater": lambda x, y: x > y,
+    "greater_equal": lambda x, y: x >= y,
+    "less": lambda x, y: x < y,
+    "less_equal": lambda x, y: x <= y,
+    "equal": lambda x, y: x == y,
+    "not_equal": lambda x, y: x != y,
+    "logical_and": lambda x, y: x & y,
+    "logical_or": lambda x, y: x | y,
+    "bitwise_and": lambda x, y: x & y,
+    "bitwise_or": lambda x, y: x | y,
+    "maximum": lambda x, y: x._extreme(y, ">="),
+    "minimum": lambda x, y: x._extreme(y, "<="),
+}
+"""numpy functions that translate to a row-wise expression."""
+
+_SWAPPED: dict[str, Callable[..., Any]] = {
+    "subtract": lambda y, x: x.__rsub__(y),
+    "true_divide": lambda y, x: x.__rtruediv__(y),
+    "divide": lambda y, x: x.__rtruediv__(y),
+    "floor_divide": lambda y, x: x.__rfloordiv__(y),
+    "remainder": lambda y, x: x.__rmod__(y),
+    "power": lambda y, x: x.__rpow__(y),
+    "greater": lambda y, x: x < y,
+    "greater_equal": lambda y, x: x <= y,
+    "less": lambda y, x: x > y,
+    "less_equal": lambda y, x: x >= y,
+}
+"""The functions that are not symmetric, with a constant on the left."""
+
+
+def applied(ufunc: Any, method: str, inputs: tuple[Any, ...], options: Mapping[str, Any], column: Any) -> Any:
+    """The expression that a numpy function means, of which at least `column` is an argument.
+
+    Raises `UnsupportedError` for another function, an array as the other operand, or further options.
+    """
+    name, described = ufunc.__name__, column._description()
+    if method != "__call__" or options or name not in UFUNCS:
+        raise UnsupportedError(
+            f"numpy.{name}({described}): is not offered; the numpy functions offered are log, log2, log10, log1p, exp, "
+            "absolute, sqrt, square, floor, ceil, maximum, minimum and the operators; .round() and .clip() are methods "
+            "of the column"
+        )
+    operands = [one if hasattr(one, "_node") else np.asarray(one) for one in inputs]
+    if any(isinstance(one, np.ndarray) and one.ndim for one in operands):
+        raise UnsupportedError(f"{described}: the other operand must be a single number; got an array")
+    operands = [one[()] if isinstance(one, np.ndarray) else one for one in operands]
+    is_swapped = name in _SWAPPED and not hasattr(operands[0], "_node")
+    if len(operands) == 2 and not is_swapped and not hasattr(operands[0], "_node"):
+        operands = operands[::-1]
+    return (_SWAPPED if is_swapped else UFUNCS)[name](*operands)
+
+
+# --- numpy's functions of whole arrays --------------------------------------------------------------------------------
+
+
+_AGGREGATIONS: dict[str, Callable[..., Any]] = {
+    "mean": lambda x, **more: x.mean(**more),
+    "average": lambda x, **more: x.mean(**more),
+    "nanmean": lambda x, **more: x.mean(**more),
+    "sum": lambda x, **more: x.sum(**more),
+    "nansum": lambda x, **more: x.sum(**more),
+    "median": lambda x, **more: x.median(**more),
+    "nanmedian": lambda x, **more: x.median(**more),
+    "min": lambda x, **more: x.min(**more),
+    "amin": lambda x, **more: x.min(**more),
+    "nanmin": lambda x, **more: x.min(**more),
+    "max": lambda x, **more: x.max(**more),
+    "amax": lambda x, **more: x.max(**more),
+    "nanmax": lambda x, **more: x.max(**more),
+    # numpy divides by the count, pandas by the count less 1.
+    "std": lambda x, ddof=0, **more: x.std(ddof=ddof, **more),
+    "nanstd": lambda x, ddof=0, **more: x.std(ddof=ddof, **more),
+    "var": lambda x, ddof=0, **more: x.var(ddof=ddof, **more),
+    "nanvar": lambda x, ddof=0, **more: x.var(ddof=ddof, **more),
+    "quantile": lambda x, q, **more: x.quantile(q, **more),
+    "nanquantile": lambda x, q, **more: x.quantile(q, **more),
+    "percentile": lambda x, q, **more: x.quantile(_hundredths(q), **more),
+    "nanpercentile": lambda x, q, **more: x.quantile(_hundredths(q), **more),
+}
+_ROW_WISE: dict[str, Callable[..., Any]] = {
+    "clip": lambda x, a_min=None, a_max=None: x.clip(a_min, a_max),
+    "round": lambda x, decimals=0: x.round(decimals),
+    "around": lambda x, decimals=0: x.round(decimals),
+    "isin": lambda x, test_elements: x.isin(test_elements),
+}
+_REMEDIES: dict[str, str] = {
+    "histogram": "{number}.histogram(20)",
+    "corrcoef": "{number}.corr({number2})",
+    "cov": "{number}.cov({number2})",
+    "unique": "{category}.value_counts()",
+    "bincount": "{category}.value_counts()",
+    "count_nonzero": "({number} != 0).sum()",
+    "any": "{condition}.sum()",
+    "all": "{condition}.mean()",
+    "ptp": "{number}.max() and {number}.min()",
+    "digitize": "dpnb.cut({number}, [...])",
+    "where": "np.where({mask}, 1, 0)",
+    "select": "{number}.where({number} > 1, 0)",
+    "cumsum": "{number}.sum()",
+    "diff": "{number}.mean()",
+    "sort": "{number}.quantile([0.1, 0.5, 0.9])",
+    "argsort": "{number}.quantile([0.1, 0.5, 0.9])",
+    "concatenate": "df.merge(other, on=...)",
+}
+
+
+class NumpyFunctions:
+    """numpy's protocol for functions of arrays."""
+
+    __slots__ = ()
+
+    def __array_function__(self: Any, function: Any, types: Any, args: tuple[Any, ...], more: Mapping[str, Any]) -> Any:
+        name = function.__name__
+        if name == "where" and len(args) == 3 and hasattr(args[0], "_chosen"):
+            return args[0]._chosen(args[0]._node, args[1], args[2], "numpy.where")
+        translation = {**_AGGREGATIONS, **_ROW_WISE}.get(name)
+        if translation is not None and args and hasattr(type(args[0]), "__array_function__"):
+            try:
+                return translation(*args, **more)
+            except TypeError:  # other arguments than those that are translated
+                pass
+        examples = self._examples()
+        refusal_for_caller(examples)
+        how = " with these arguments" if translation is not None or name == "where" else ""
+        remedy = _REMEDIES.get(name, "{number}.mean(), {number}.std() or {number}.quantile([0.1, 0.9])")
+        raise UnsupportedError(
+            f"numpy.{name}({self._description()}): is not offered{how}; use {remedy.format_map(examples)}"
+        )
+
+
+def _hundredths(percent: Any) -> Any:
+    return [one / 100 for one in percent] if isinstance(percent, list | tuple) else percent / 100

@@ -1,0 +1,146 @@
+"""Steps of the picker: the count that makes an expected error known, and asking the curator for more."""
+
+from __future__ import annotations
+
+import math
+from contextlib import suppress
+from typing import Any
+
+from dpnb._core.accountant.accountant import Accountant
+from dpnb._core.accountant.granting import MAX_WHY
+from dpnb._core.core import SessionCore
+from dpnb._core.pricing.public_knowledge import count_code
+from dpnb._core.query import Query
+from dpnb._core.requesting import ask_service
+from dpnb._protocol.picker import Ask, AskOption, CountStep
+from dpnb.accounting.exact import Number, decimal_sqrt_down, to_text
+from dpnb.errors import DpnbError, RequestError
+from dpnb.ledger import ROOT
+from dpnb.notebook.confirmation import large_share, short_amount, with_cost
+from dpnb.render.numbers import format_cost, format_mu_up, format_percent_up
+from dpnb.render.previews import FIRST_MU, FIRST_SHARE, describe_expected_error
+from dpnb.results.answer import Answer
+from dpnb.results.preview import Preview
+
+# --- what the picker offers to ask the curator of a service for -------------------------------------------------------
+
+
+SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
+"""Shares of the budget, as mu squared, that are offered where the cap does not allow them."""
+
+MAX_OPTIONS = 4
+
+
+def make_ask(query: Query) -> Ask | None:
+    """What can be asked for; None in a session without a service, and unless a cap limits it."""
+    core = query.runner
+    if not isinstance(core, SessionCore) or core.remote is None or core.account.root_node != ROOT:
+        return None
+    with suppress(DpnbError):  # the ledger cannot be read, or the query can no longer be refined
+        options = _options(query, core.account)
+        return Ask(options=options[:MAX_OPTIONS], start=0, max_characters=MAX_WHY) if options else None
+    return None
+
+
+def _options(query: Query, account: Accountant) -> list[AskOption]:
+    """What the cap does not allow and the budget does."""
+    budget = account.budget.limit
+    if budget is None or account.binding_limit is None:
+        return []
+    whole, filter_ = account.sync().filter, account.guarantee.to_filter_loss
+    best = query.best
+    known = 0.0 if best is None else best.total_loss.mu
+    options = []
+    for share in SHARES:
+        mu = short_amount(math.hypot(known, math.sqrt(share * float(budget.loss.mu_squared))), known)
+        preview = query.preview(mu=mu)
+        if not preview.fits and preview.narrows_interval and preview.cost.mu_squared:
+            counted = filter_(preview.cost)
+            if not whole.admits(counted):
+                break
+            error = describe_expected_error(preview)
+            cost = format_cost(preview.cost, whole.budget_fraction(counted))  # of the budget, not of the cap
+            options.append(AskOption(target={"mu": repr(mu)}, label=f"{error}: {cost}"))
+    return options
+
+
+def ask(query: Query, mu: Number, why: str) -> str:
+    """Ask for the budget of a release; return the request in words."""
+    core = query.runner
+    if not isinstance(core, SessionCore):
+        raise RequestError("picker: the page sent an invalid request; reload the page, and run the cell again")
+    number = ask_service(core, [(query.plan, query.view, core.target(query.plan, {"mu": mu}))], why)
+    return f"Request {number} was sent to the curator; the answer appears in the panel."
+
+
+# --- the step of the picker that makes an unknown expected error known ------------------------------------------------
+
+
+def make_step(count: Query) -> CountStep | None:
+    """The release of a count: for a hundredth of what is left, or for as much again as was spent on it.
+
+    Without a budget for `FIRST_MU` instead of a hundredth.  The count is `Query.count_needed` of the query that is
+    shown; None if it cannot be released, for example because nothing is left.
+    """
+    rows = "the number of rows in each group" if count.plan.group_by else "the number of rows"
+    try:
+        unanswered = next((target for target in count.unanswered if set(target) <= {"mu", "share"}), None)
+        if unanswered is not None:
+            return CountStep(
+                text=f"Expected error unknown: it depends on {rows}, which was charged but not answered.",
+                label="Release the number of rows (charged already)",
+                loss=None,
+                target={kind: to_text(amount) for kind, amount in unanswered.items()},
+                confirm=None,
+            )
+        best = count.best
+        preview = _preview(count, best)
+    except DpnbError:
+        return None
+    if preview is None or not preview.fits:
+        return None
+    cost = preview.cost.words
+    if preview.has_budget:
+        cost = f"{format_percent_up(preview.cost_fraction)} of the budget"
+    text, label = f"Expected error unknown: it depends on {rows}.", f"Release the number of rows first ({cost})"
+    if best is not None:
+        text = "Expected error unknown"
+        text += f"{' for some groups' if count.plan.group_by else ''}: {rows} is not known precisely enough."
+        label = f"Release the number of rows more precisely ({cost})"
+    large = large_share(count.runner.account, preview)
+    return CountStep(
+        text=text,
+        label=label,
+        loss=f"mu {format_mu_up(preview.total_loss)}" + (" in total" if best is not None else ""),
+        target=with_cost({"mu": repr(preview.total_loss.mu)}, preview),
+        confirm=None if large is None else f"Release for {large}?",
+    )
+
+
+def _preview(count: Query, best: Answer | None) -> Preview | None:
+    """The preview of the proposed release, whose loss is a short number; None if it would be free."""
+    account = count.runner.account
+    share, known = FIRST_SHARE, 0.0
+    if best is not None:
+        known = best.total_loss.mu
+    if not account.guarantee.has_budget:
+        return _preview_without_budget(count, known)
+    if best is not None:
+        spent, _ = account.forecast(account.guarantee.to_filter_loss(best.total_loss))
+        share = min(max(share, spent / (account.filter.headroom or 1.0)), 1.0)
+    proposed: Any = count.preview(share=share)
+    mu = short_amount(decimal_sqrt_down(proposed.total_loss.mu_squared), known)
+    preview: Any = count.preview(mu=mu if mu > known else proposed.total_loss.mu)
+    return preview if preview.cost else None
+
+
+def _preview_without_budget(count: Query, known: float) -> Preview | None:
+    """A release for `FIRST_MU`, or for as much again as was spent on the count."""
+    mu = short_amount(math.hypot(known, max(known, FIRST_MU)), known)
+    preview: Any = count.preview(mu=mu) if mu > known else None
+    return preview if preview is not None and preview.cost else None
+
+
+def code_of(count: Query) -> str:
+    """Code that makes the count."""
+    return count_code(count.plan) or "query.count_needed"

@@ -1,0 +1,206 @@
+"""Comparisons with numbers: yes, no, or too close to say at the confidence of the noise intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpnb._plan.schema import Key
+from dpnb._protocol.glossary import IN_THIS_TABLE, NOISE_INTERVAL
+from dpnb.accounting.exact import display_down, display_up
+from dpnb.errors import RequestError
+from dpnb.results.display import Displayed
+from dpnb.results.estimates.noisy import Cells, IntervalArrays
+from dpnb.results.tables.index import pandas_index
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+# --- the result of one query to an above-threshold mechanism ----------------------------------------------------------
+
+
+@dataclass(frozen=True, repr=False)
+class ThresholdResult(Displayed):
+    """Whether a count or sum of this table is above a threshold, by noisy comparison.
+
+    Parameters
+    ----------
+    description : str
+        The query in words.
+    threshold : float
+    above : bool
+    value : float or None
+        A noisy value, if the mechanism returns one (`return_values`).
+    half_width : float or None
+        Half-width of the value's noise interval.
+    confidence : float
+        Confidence of the interval.
+    notice : str or None
+        Warning that the answer is from a rehearsal or not private.
+
+    Examples
+    --------
+    >>> scan = session.above_threshold(100, name="many", epsilon=0.2, monotonic=True)
+    >>> result = scan.ask(df[df["age"] > 65].count_units())
+    >>> result.above in (True, False)
+    True
+    """
+
+    description: str
+    threshold: float
+    above: bool
+    value: float | None = None
+    half_width: float | None = None
+    confidence: float = 0.95
+    notice: str | None = None
+
+    def __bool__(self) -> bool:
+        """Whether the count or sum is above the threshold."""
+        return self.above
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The noise interval ``(low, high)`` around the value."""
+        if self.value is None or self.half_width is None:
+            return None
+        return self.value - self.half_width, self.value + self.half_width
+
+
+# --- comparisons of estimates with numbers ----------------------------------------------------------------------------
+
+
+Booleans = NDArray[np.bool_]
+
+_CERTAIN: dict[str, Callable[[Cells, Cells, float], Booleans]] = {
+    ">": lambda low, high, number: low > number,
+    ">=": lambda low, high, number: low >= number,
+    "<": lambda low, high, number: high < number,
+    "<=": lambda low, high, number: high <= number,
+    "==": lambda low, high, number: (low == number) & (high == number),
+    "!=": lambda low, high, number: (low > number) | (high < number),
+}
+"""Whether every number between the limits satisfies the comparison; never true where a limit is NaN."""
+
+OPPOSITE = {">": "<=", "<=": ">", ">=": "<", "<": ">=", "==": "!=", "!=": "=="}
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Comparison(Displayed):
+    """Whether numbers of this table are above or below a number, as far as their noise intervals show it.
+
+    It is yes where the whole interval satisfies the comparison, no where none of it does, and undecided otherwise.
+    ``if`` and ``bool`` work for a single decided comparison and raise for an undecided one.  The confidence is that of
+    the intervals, which cover the noise and not the sampling of the rows from a population.  Post-processing, and free.
+
+    Parameters
+    ----------
+    description : str
+        The compared quantity in words.
+    operator : str
+        One of ``>``, ``>=``, ``<``, ``<=``, ``==``, ``!=``.
+    number : float
+    names, keys, outputs
+        Names and labels of the numbers, as in the answer.
+    arrays : IntervalArrays
+        The compared numbers with their intervals.
+    confidence : float
+    simultaneous : bool
+        Whether all intervals hold at once with that confidence.
+    notice : str or None
+        Warning that the answer is from a rehearsal or not private.
+
+    Examples
+    --------
+    >>> import dpnb
+    >>> session = dpnb.Session.rehearse(
+    ...     name="people",
+    ...     budget=dpnb.Budget(epsilon=1, delta=1e-6),
+    ...     schema={"age": dpnb.Bounded(0, 100)},
+    ... )
+    >>> count = session.frame.count().release(mu=0.1)
+    >>> bool(count > 10), (count > 10).outcome
+    (True, True)
+    >>> (count > count.estimate).outcome is None
+    True
+    """
+
+    description: str
+    operator: str
+    number: float
+    names: tuple[str, ...]
+    keys: tuple[tuple[Key, ...], ...]
+    outputs: tuple[str, tuple[Key, ...]] | None
+    arrays: IntervalArrays
+    confidence: float
+    simultaneous: bool = False
+    notice: str | None = None
+
+    @property
+    def is_scalar(self) -> bool:
+        """Whether a single number is compared."""
+        return not self.names and self.outputs is None
+
+    @property
+    def outcomes(self) -> list[bool | None]:
+        """True, False or None (undecided) for each number, group by group."""
+        low, high = self.arrays.low.ravel(), self.arrays.high.ravel()
+        yes = _CERTAIN[self.operator](low, high, self.number)
+        no = _CERTAIN[OPPOSITE[self.operator]](low, high, self.number)
+        # An interval that clipping reduced to one value shows that the noise missed, not that this value is certain.
+        unsure = self.arrays.is_collapsed.ravel() & (low == self.number)
+        return [
+            None if unclear else True if certain else False if excluded else None
+            for certain, excluded, unclear in zip(yes, no, unsure, strict=True)
+        ]
+
+    @property
+    def outcome(self) -> bool | pd.Series | None:
+        """True, False or None (undecided); of several numbers a pandas Series of type ``boolean``, with NA."""
+        return self.outcomes[0] if self.is_scalar else self.to_pandas()
+
+    def to_pandas(self) -> pd.Series:
+        """One row for each number: True, False or NA (undecided).
+
+        Examples
+        --------
+        >>> answer = df.groupby("plan").size().release(mu=0.1)
+        >>> (answer > -1000).to_pandas().tolist()
+        [True, True]
+        """
+        import pandas as pd  # imported when first used
+
+        index = pandas_index(self.names, self.keys, self.outputs)
+        return pd.Series(self.outcomes, index=index, dtype="boolean", name=f"{self.operator} {self.number:g}")
+
+    def __bool__(self) -> bool:
+        """Whether the comparison holds; raises `RequestError` if it is undecided, or several numbers are compared."""
+        what = f"{self.description} {self.operator} {self.number:g}"
+        if not self.is_scalar:
+            raise RequestError(
+                f"{what}: compares several numbers, each of which may be undecided; use .to_pandas(), a Series with "
+                "NA for the undecided ones, or select one number with [key]"
+            )
+        (outcome,) = self.outcomes
+        if outcome is not None:
+            return outcome
+        low, high = float(self.arrays.low[0, 0]), float(self.arrays.high[0, 0])
+        interval = "there is no interval"
+        if not np.isnan([low, high]).any():
+            interval = f"the {NOISE_INTERVAL} is {_end(low, display_down)} to {_end(high, display_up)}"
+        level = f"{display_down(100 * self.confidence)}% confidence"
+        raise RequestError(
+            f"{what}: too close to say {IN_THIS_TABLE} at {level}: {interval}; release a more accurate answer, or "
+            "compare its .estimate, which ignores the noise"
+        )
+
+    def __invert__(self) -> Comparison:
+        return Comparison(**{**vars(self), "operator": OPPOSITE[self.operator]})
+
+
+def _end(end: float, display: Callable[[float], str]) -> str:
+    return display(end) if np.isfinite(end) else "∞" if end > 0 else "-∞"

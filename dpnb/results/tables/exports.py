@@ -1,0 +1,174 @@
+"""Released estimates as files, as values of Python and as figures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+
+import numpy as np
+
+from dpnb.errors import AnswerAttributeError, RequestError
+from dpnb.results.display import to_markdown, to_picture
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+# --- ``answer ---------------------------------------------------------------------------------------------------------
+
+
+KINDS = ("bar", "barh", "hist", "line")
+"""The kinds of pandas that are accepted: what is drawn follows from the answer, always with its intervals."""
+
+DRAWING = frozenset(
+    ["kind", "ax", "alpha", "bins", "color", "figsize", "fontsize", "grid", "label", "legend", "rot", "style", "title",
+     "width", "xlabel", "ylabel", "xlim", "ylim", "yerr"]
+)  # fmt: skip
+"""Arguments of pandas for the drawing, which have no effect."""
+
+
+class Drawn(Protocol):
+    """The part of `Estimates` that its figure needs."""
+
+    @property
+    def description(self) -> str:
+        """The estimated quantity in words."""
+
+    def _refuse_dates(self, verb: str) -> None: ...
+
+
+class EstimatesPlot:
+    """Draws estimates: ``answer.plot()``, or ``answer.plot.bar()`` as in pandas."""
+
+    __slots__ = ("_estimates",)
+
+    def __init__(self, estimates: Drawn) -> None:
+        self._estimates = estimates
+
+    def __call__(self, *, history: bool = False, **drawing: object) -> Any:
+        """The numbers with their intervals as a ``plotly.graph_objects.Figure``; free.
+
+        With `history`, the answers after each observation; for released answers only.  Arguments of pandas for the
+        drawing have no effect: the figure can be changed by its own methods.
+        """
+        if not isinstance(history, bool | np.bool_):
+            raise RequestError(f"history: must be True or False; got {history!r}")
+        unknown = sorted(drawing.keys() - DRAWING)
+        if unknown:
+            raise RequestError(f"plot: has no argument {unknown[0]!r}; use history=True, or change the figure itself")
+        kind = drawing.get("kind", KINDS[0])
+        if kind not in KINDS:
+            self._refuse(str(kind))
+        self._estimates._refuse_dates("plot")
+        return to_picture(self._estimates, bool(history))
+
+    def bar(self, **drawing: object) -> Any:
+        """The figure of ``plot()``; arguments of pandas for the drawing have no effect."""
+        return self(history=False, **drawing)
+
+    barh = hist = line = bar
+
+    if not TYPE_CHECKING:  # a type checker refuses what is not offered, and names it
+
+        def __getattr__(self, name: str) -> Any:
+            if name.startswith("_"):
+                raise AttributeError(name)
+            self._refuse(name)
+
+    def _refuse(self, kind: str) -> NoReturn:
+        raise AnswerAttributeError(
+            f".plot.{kind} of {self._estimates.description}: is not offered; use .plot(), which draws the intervals "
+            f"too, or .to_pandas()['estimate'].plot.{kind}() without them"
+        )
+
+
+# --- released estimates as files and as values of Python --------------------------------------------------------------
+
+
+class Exports:
+    """pandas' export methods, over the table of `to_pandas`: estimate, low, high and noise_scale of each number.
+
+    ``low`` and ``high`` are the ends of its noise interval.
+    """
+
+    if TYPE_CHECKING:
+        is_scalar: Any
+        to_pandas: Callable[[], pd.DataFrame]
+
+    def to_csv(self, path_or_buf: Any = None, **options: Any) -> str | None:
+        """The table of `to_pandas` as CSV: written to a file, or returned as a str without `path_or_buf`.
+
+        Parameters
+        ----------
+        path_or_buf : str, path or file, optional
+        **options
+            As for `pandas.DataFrame.to_csv`.
+
+        Examples
+        --------
+        >>> answer = df.groupby("plan").size().release(mu=0.1)
+        >>> answer.to_csv().splitlines()[0]
+        'plan,estimate,low,high,noise_scale'
+        """
+        return self.to_pandas().to_csv(path_or_buf, **{"index": not self.is_scalar, **options})  # type: ignore[no-any-return]
+
+    def to_dict(self, orient: Any = "index") -> Any:
+        """The table of `to_pandas` as a dict: for each label its estimate, low, high and noise_scale.
+
+        Parameters
+        ----------
+        orient : str, default "index"
+            As for `pandas.DataFrame.to_dict`.
+
+        Examples
+        --------
+        >>> import dpnb
+        >>> session = dpnb.Session.rehearse(
+        ...     name="people",
+        ...     budget=dpnb.Budget(epsilon=1, delta=1e-6),
+        ...     schema={"plan": dpnb.Categories(["free", "paid"])},
+        ... )
+        >>> counts = session.frame.groupby("plan").size().release(mu=0.1)
+        >>> sorted(counts.to_dict()["free"])
+        ['estimate', 'high', 'low', 'noise_scale']
+        """
+        table: Any = self.to_pandas()
+        if self.is_scalar and orient == "index":
+            return table.iloc[0].to_dict()
+        return table.to_dict(orient)
+
+    def to_json(self, path_or_buf: Any = None, **options: Any) -> str | None:
+        """The table of `to_pandas` as JSON: one record for each number; written to a file, or returned as a str.
+
+        Parameters
+        ----------
+        path_or_buf : str, path or file, optional
+        **options
+            As for `pandas.DataFrame.to_json`; an interval without an end and an unknown number are null.
+
+        Examples
+        --------
+        >>> answer = df.groupby("plan").size().release(mu=0.1)
+        >>> answer.to_json()[:9]
+        '[{"plan":'
+        """
+        table: Any = self.to_pandas()
+        if not self.is_scalar:
+            same = [name for name in table.index.names if name in table.columns]
+            if same and "orient" not in options:
+                raise RequestError(
+                    f"to_json: the group level {same[0]!r} has the name of a column of the table; give orient='index'"
+                )
+            table = table if same else table.reset_index()
+        return table.to_json(path_or_buf, **{"orient": "records", "date_format": "iso", **options})  # type: ignore[no-any-return]
+
+    def to_markdown(self) -> str:
+        """The displayed table as Markdown, with the digits that the noise leaves significant.
+
+        Examples
+        --------
+        >>> answer = df.groupby("plan").size().release(mu=0.1)
+        >>> len(answer.to_markdown().splitlines()) > 2
+        True
+        """
+        return to_markdown(self)

@@ -1,0 +1,1 @@
+"""What curators and auditors see of a table, and do about it."""

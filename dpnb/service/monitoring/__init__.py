@@ -1,0 +1,1 @@
+"""The log of the service, and figures for the curator's monitoring."""

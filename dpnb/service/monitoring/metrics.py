@@ -1,0 +1,165 @@
+"""Figures for the curator's monitoring, in the text format of Prometheus, on a socket of the curator's alone.
+
+Exact durations would undo the time grid, so analysts must not read them.  There is no value, and no name of an analyst.
+"""
+
+from __future__ import annotations
+
+import os
+import socketserver
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, make_wsgi_app
+
+from dpnb.copying import NotCopyable
+from dpnb.service.configuration.address import listen
+from dpnb.service.configuration.settings import SocketAddress
+
+
+class Metrics(NotCopyable):
+    """The figures of a service; `registry` has all of them."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self._requests = Counter("dpnb_requests", "Requests", ("table", "call", "outcome"), registry=self.registry)
+        self._seconds = Histogram(
+            "dpnb_request_seconds", "Duration of the execution", ("table", "call"), registry=self.registry
+        )
+        self._missed = Counter(
+            "dpnb_missed_slots", "Slots of the time grid that replies missed", ("table",), registry=self.registry
+        )
+        self._limited = Counter("dpnb_limited", "Requests beyond a limit", ("limit",), registry=self.registry)
+        self._logins = Counter("dpnb_refused_logins", "Requests without a valid token", registry=self.registry)
+        self._dropped = Counter(
+            "dpnb_dropped", "Waiting requests of people who lost their access", ("table",), registry=self.registry
+        )
+        self._running = Gauge("dpnb_running", "Requests that run or wait", ("table",), registry=self.registry)
+        self._executing = Gauge(
+            "dpnb_executing_seconds", "Age of the request that is executed", ("table",), registry=self.registry
+        )
+        self._waiting = Gauge("dpnb_waiting", "Requests that wait for their turn", ("table",), registry=self.registry)
+        self._queue = Gauge(
+            "dpnb_queue_seconds", "Age of the request that waits longest", ("table",), registry=self.registry
+        )
+        self._held = Gauge(
+            "dpnb_held", "Charges that wait for the curator to let them run again", ("table",), registry=self.registry
+        )
+        self._streams = Gauge("dpnb_streams", "Open streams of events", ("table",), registry=self.registry)
+        ProcessCollector(registry=self.registry)
+        self._stored = Gauge(
+            "dpnb_stored_bytes",
+            "Bytes of the rows of the person who has stored most",
+            ("table",),
+            registry=self.registry,
+        )
+        self._free = Gauge("dpnb_disk_free_bytes", "Free on the disk of the ledger", ("table",), registry=self.registry)
+        self._connections = Gauge("dpnb_connections", "Open connections", ("port",), registry=self.registry)
+        self._closed = Counter(
+            "dpnb_closed_connections", "Connections closed for a limit", ("port", "limit"), registry=self.registry
+        )
+        self._headroom = Gauge("dpnb_headroom", "Share of the budget that is left", ("table",), registry=self.registry)
+
+    def executed(self, table: str, call: str, outcome: str, seconds: float) -> None:
+        """Count a request that was executed."""
+        self._requests.labels(table, call, outcome).inc()
+        self._seconds.labels(table, call).observe(seconds)
+
+    def missed(self, table: str) -> Callable[[int], None]:
+        """What counts the missed slots of a table."""
+        return lambda slots: self._missed.labels(table).inc(slots)
+
+    def limited(self, limit: str) -> None:
+        """Count a request beyond a limit."""
+        self._limited.labels(limit).inc()
+
+    def dropped(self, table: str) -> None:
+        """Count a waiting request that was refused at once."""
+        self._dropped.labels(table).inc()
+
+    def login_refused(self) -> None:
+        """Count a request without a valid token."""
+        self._logins.inc()
+
+    def connection_closed(self, port: str, limit: str) -> None:
+        """Count a connection that was closed for a limit."""
+        self._closed.labels(port, limit).inc()
+
+    def follow_connections(self, port: str, read: Callable[[], int]) -> None:
+        """Read the number of a port's connections whenever the figures are read."""
+        self._connections.labels(port).set_function(read)
+
+    def follow(
+        self,
+        table: str,
+        *,
+        running: Callable[[], int],
+        streams: Callable[[], int],
+        left: Callable[[], float],
+        executing: Callable[[], float],
+        waiting: Callable[[], int],
+        age: Callable[[], float],
+        held: Callable[[], int],
+        stored: Callable[[], int],
+        free: Callable[[], int],
+    ) -> None:
+        """Read the state of a table and of its queue whenever the figures are read."""
+        for gauge, read in (
+            (self._running, running),
+            (self._streams, streams),
+            (self._headroom, left),
+            (self._executing, executing),
+            (self._waiting, waiting),
+            (self._queue, age),
+            (self._held, held),
+            (self._stored, stored),
+            (self._free, free),
+        ):
+            gauge.labels(table).set_function(read)
+
+
+class MetricsServer(NotCopyable):
+    """Serves the figures on a Unix socket that its owner alone can open."""
+
+    def __init__(self, path: Path, metrics: Metrics) -> None:
+        self._address = SocketAddress(path)
+        self._listening = listen(self._address)
+        os.chmod(path, 0o600)
+        self._server = _UnixServer(("", 0), _Handler, bind_and_activate=False)
+        self._server.socket.close()
+        self._server.socket = self._listening.socket
+        self._server.set_environ()
+        self._server.set_app(make_wsgi_app(metrics.registry))
+        self._thread = threading.Thread(target=self._server.serve_forever, name="dpnb-metrics", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop, and remove the socket."""
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+        self._listening.remove(self._address)
+
+
+class _UnixServer(socketserver.ThreadingMixIn, WSGIServer):
+    daemon_threads = True
+
+    def set_environ(self) -> None:
+        """What `server_bind` would set for a port."""
+        self.server_name, self.server_port = "metrics", 0
+        self.setup_environ()
+
+
+class _Handler(WSGIRequestHandler):
+    def address_string(self) -> str:  # a Unix socket has no address of the client
+        return "local"
+
+    def get_environ(self) -> dict[str, Any]:
+        self.client_address = ("local", 0)
+        return super().get_environ()
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Log nothing: the figures are read every few seconds."""

@@ -1,0 +1,1 @@
+"""Connections of the service, and when replies leave."""
