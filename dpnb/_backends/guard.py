@@ -52,7 +52,7 @@ def isolated_numeric_settings() -> Iterator[None]:
                 _filters.pop().__exit__(None, None, None)
 
 
-# --- run work on rows so that only its result is observable -----------------------------------------------------------
+# --- work on rows of which only the result is observable --------------------------------------------------------------
 
 
 T = TypeVar("T")

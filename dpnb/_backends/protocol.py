@@ -246,7 +246,7 @@ class EvaluationSteps(ABC, Generic[B, N, C]):
         """Whether the value is in the list; for numbers, strings, categories or conditions."""
 
 
-# --- tables by name ---------------------------------------------------------------------------------------------------
+# --- tables, joins and parts of a backend -----------------------------------------------------------------------------
 
 
 R = TypeVar("R")

@@ -21,7 +21,7 @@ from typing import Any, TextIO, TypeVar
 
 from dpnb._backends import quiet
 
-# --- discard what is written to both standard streams of this process while an engine works ---------------------------
+# --- both standard streams of this process ----------------------------------------------------------------------------
 
 
 DESCRIPTORS = (1, 2)

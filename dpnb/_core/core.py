@@ -50,7 +50,7 @@ from dpnb.results.answer import Answer
 from dpnb.results.display import Explanation
 from dpnb.results.preview import Preview
 
-# --- charges requests and answers them from rows of this process ------------------------------------------------------
+# --- execution on rows of this process --------------------------------------------------------------------------------
 
 
 class LocalExecution(LocalReleases):

@@ -47,7 +47,7 @@ from dpnb._plan.schema import Key, Schema
 from dpnb._plan.structure import check_structure
 from dpnb.errors import PlanError
 
-# --- whether a view can be computed from the measurement of a plan ----------------------------------------------------
+# --- views ------------------------------------------------------------------------------------------------------------
 
 
 MAX_QUANTILES = 1000

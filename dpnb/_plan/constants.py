@@ -27,7 +27,7 @@ from dpnb._plan.suggestions import did_you_mean
 from dpnb._plan.unreleased import Unreleased
 from dpnb.errors import PlanError, SchemaError
 
-# --- which value of a table counts as which declared category ---------------------------------------------------------
+# --- values of declared categories ------------------------------------------------------------------------------------
 
 
 DECIMAL = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]{1,3})?", re.ASCII)

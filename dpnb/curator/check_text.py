@@ -96,7 +96,7 @@ def wrapped(text: str, first: str = "", others: str = "") -> list[str]:
     return wrapper.wrap(printable(text))
 
 
-# --- what a drafted table holds ---------------------------------------------------------------------------------------
+# --- a drafted declaration --------------------------------------------------------------------------------------------
 
 
 DRAFT_HEAD = ("column", "stored as", "missing", "different values", "rows per value", "smallest", "largest")

@@ -69,7 +69,7 @@ def write_report(
     return f"{output}: {n:,} charged request{'s' if n != 1 else ''}; {report.guarantee.short}", 0
 
 
-# --- verifies a disclosure statement ----------------------------------------------------------------------------------
+# --- verification of a statement --------------------------------------------------------------------------------------
 
 
 MAX_BYTES = 200_000_000

@@ -134,7 +134,7 @@ def _gradient_descent(
     return descent_request(core, Plan.from_json(arguments["rows"]), model, terms, name, options)
 
 
-# --- executes what a remote session sends -----------------------------------------------------------------------------
+# --- calls of a remote session ----------------------------------------------------------------------------------------
 
 
 Registry = MechanismRegistry[Any, Any]

@@ -16,7 +16,7 @@ from types import TracebackType
 
 from dpnb.errors import LedgerError
 
-# --- refuse a ledger whose content cannot be read ---------------------------------------------------------------------
+# --- content that cannot be read --------------------------------------------------------------------------------------
 
 
 class refuse_unreadable:  # noqa: N801  (a context manager; a generator would take longer than reading a row)
@@ -127,7 +127,7 @@ def harden(connection: sqlite3.Connection, effort: StepLimit) -> sqlite3.Connect
     return connection
 
 
-# --- copy the current content of a ledger's file into memory ----------------------------------------------------------
+# --- a copy of the file in memory -------------------------------------------------------------------------------------
 
 
 VERSION_BYTE = 18

@@ -22,7 +22,7 @@ from typing import Any
 
 from dpnb._protocol.messages import CellEnded, CellScheduled, CellStarted, PanelRequest
 
-# --- which cell a request belongs to where the request does not say so ------------------------------------------------
+# --- cells that the server runs ---------------------------------------------------------------------------------------
 
 
 CELL_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")

@@ -48,7 +48,7 @@ def short_amount(number: float, known: float) -> float:
     return float(Decimal(repr(number)).quantize(unit, ROUND_FLOOR))
 
 
-# --- which releases by mouse or magic are confirmed -------------------------------------------------------------------
+# --- confirmation -----------------------------------------------------------------------------------------------------
 
 
 CONFIRM_ABOVE = 0.2

@@ -36,7 +36,7 @@ from dpnb.render.page import FAINT, STYLE, explanation_link
 from dpnb.session import BaseSession, snapshot
 from dpnb.session.session import import_libraries
 
-# --- imports what the first session and the first picker need ---------------------------------------------------------
+# --- imports after the first cell -------------------------------------------------------------------------------------
 
 
 DELAY = 0.05

@@ -22,7 +22,7 @@ from dpnb.render.previews import FIRST_MU, FIRST_SHARE, describe_expected_error
 from dpnb.results.answer import Answer
 from dpnb.results.preview import Preview
 
-# --- what the picker offers to ask the curator of a service for -------------------------------------------------------
+# --- asking the curator -----------------------------------------------------------------------------------------------
 
 
 SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)

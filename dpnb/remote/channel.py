@@ -23,7 +23,7 @@ from dpnb.threads import ThreadTask
 from dpnb.wire import VERSION
 from dpnb.wire.replies import AnyReply, Done, Refused
 
-# --- what a failed reply means ----------------------------------------------------------------------------------------
+# --- failed replies ---------------------------------------------------------------------------------------------------
 
 
 RETRIED = (502, 503, 504)

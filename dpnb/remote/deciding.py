@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from dpnb.remote.channel import Channel
 
 
-# --- what auditors and curators ask a running service -----------------------------------------------------------------
+# --- questions of auditors and curators -------------------------------------------------------------------------------
 
 
 def history(address: str, table: str) -> str:
@@ -91,7 +91,7 @@ def _state_lines(page: AuditPage) -> list[str]:
     return [printable(page.spent), printable(frozen)]
 
 
-# --- what curators do about requests for budget at a running service --------------------------------------------------
+# --- decisions of curators --------------------------------------------------------------------------------------------
 
 
 def requests(address: str, table: str) -> str:

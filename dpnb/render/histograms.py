@@ -24,7 +24,7 @@ from dpnb.render.tables import labels_of
 from dpnb.results.answer import Answer
 from dpnb.results.tables.table import Estimates
 
-# --- what the numbers of an answer are --------------------------------------------------------------------------------
+# --- kinds of numbers -------------------------------------------------------------------------------------------------
 
 
 _BIN = re.compile(r"[\[(](?P<low>[^,]+), (?P<high>[^,]+)[\])]")

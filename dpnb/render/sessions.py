@@ -12,7 +12,7 @@ from dpnb.accounting.odometers import OdometerKind
 from dpnb.errors import printable
 from dpnb.render.page import FAINT, LOUD, STYLE, as_of_now, notice_html, with_timestamp
 
-# --- where the table of a remote session is ---------------------------------------------------------------------------
+# --- the connection ---------------------------------------------------------------------------------------------------
 
 
 LAST_KNOWN = "All figures here are the last known."

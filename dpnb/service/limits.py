@@ -25,7 +25,7 @@ from dpnb.ledger.charge import LAUNCH
 from dpnb.service.configuration.settings import Limits
 from dpnb.wire.replies import Refused
 
-# --- what each analyst has stored in the ledger of a table ------------------------------------------------------------
+# --- stored rows of each analyst --------------------------------------------------------------------------------------
 
 
 MB = 10**6

@@ -21,7 +21,7 @@ from dpnb.accounting.odometers import Odometer
 from dpnb.accounting.odometers.statements import confidence_text
 from dpnb.render.numbers import format_percent_down, format_percent_up
 
-# --- what of a budget is spent ----------------------------------------------------------------------------------------
+# --- the spent budget in words ----------------------------------------------------------------------------------------
 
 
 def describe_spent(filter_: Filter, total: Budget | NoBudget) -> str:

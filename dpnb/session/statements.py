@@ -20,7 +20,7 @@ from dpnb.session.disclosure.building import report_of_ledger
 from dpnb.session.disclosure.division import WHOLE, StatementScope
 from dpnb.session.gauges import describe_spent
 
-# --- how a session ----------------------------------------------------------------------------------------------------
+# --- how sessions are displayed ---------------------------------------------------------------------------------------
 
 
 class DisplayedSession:
@@ -62,7 +62,7 @@ class DisplayedSession:
         return "_core" in vars(self)
 
 
-# --- what a session says about its guarantee and what it has released -------------------------------------------------
+# --- statements of a session ------------------------------------------------------------------------------------------
 
 
 class Statements:

@@ -123,7 +123,7 @@ def _make(path: Path) -> None:
         os.close(folder)
 
 
-# --- read a curator's tables from files -------------------------------------------------------------------------------
+# --- tables from files ------------------------------------------------------------------------------------------------
 
 
 FORMATS = ".csv (also compressed, as .csv.gz), .parquet or .feather (or .arrow) file, or a folder of .parquet files"

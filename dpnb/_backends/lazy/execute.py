@@ -41,7 +41,7 @@ from dpnb._plan.privacy_unit import ContributionBounds
 from dpnb._plan.schema import Categories, Schema
 from dpnb.errors import UnsupportedError
 
-# --- which expressions are refused because engines round them differently ---------------------------------------------
+# --- refused expressions ----------------------------------------------------------------------------------------------
 
 
 def refuse_expression(node: Node, schema: Schema, engine: str) -> None:

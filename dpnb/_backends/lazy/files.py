@@ -22,7 +22,7 @@ from urllib.parse import unquote, urlsplit
 from dpnb._backends.lazy.engines.engine import Engine, Paths
 from dpnb.errors import SchemaError
 
-# --- whether a table has the same rows whenever it is read ------------------------------------------------------------
+# --- stability of a table ---------------------------------------------------------------------------------------------
 
 
 def refuse_unstable(name: str, native: Any, engine: Engine) -> None:

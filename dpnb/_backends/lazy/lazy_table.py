@@ -256,7 +256,7 @@ def engine_table(
     return replace(table, max_rows=1) if unit.column is None else table
 
 
-# --- columns ---------------------------------------------------------------------------------------------------------
+# --- columns and index of the table of an answer ----------------------------------------------------------------------
 
 _REMEDY = "cast it in the engine first, and check the values that cannot be cast"
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from dpnb._plan.expressions.nodes import Node
 from dpnb.threads import ThreadTask, end_if_asked
 
-# --- what the blocks of a table share while one query is computed -----------------------------------------------------
+# --- results that blocks share ----------------------------------------------------------------------------------------
 
 
 N = TypeVar("N", bound=Node)

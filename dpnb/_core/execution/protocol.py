@@ -20,7 +20,7 @@ from dpnb._plan.plan import Plan
 from dpnb.ledger import Charge
 from dpnb.wire.calls import AnyCall
 
-# --- what a service hears before rows are read ------------------------------------------------------------------------
+# --- the watch before rows are read -----------------------------------------------------------------------------------
 
 
 Watch = Callable[[Charge | None], None]
@@ -46,7 +46,7 @@ def watched_by(watch: Watch) -> Iterator[None]:
         _watch.reset(token)
 
 
-# --- where the table of a remote session is ---------------------------------------------------------------------------
+# --- the connection ---------------------------------------------------------------------------------------------------
 
 
 class Connection(Protocol):
@@ -81,7 +81,7 @@ class Connection(Protocol):
         ...
 
 
-# --- what charges requests and answers them from rows -----------------------------------------------------------------
+# --- the interface of an execution ------------------------------------------------------------------------------------
 
 
 class Execution(Protocol):

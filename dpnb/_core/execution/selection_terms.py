@@ -142,7 +142,7 @@ def selection_terms(query: LinearQuery, view: AnyView, winners: object, verb: st
     return SelectionTerms(query, number, sensitivity, verb == "idxmax")
 
 
-# --- which selections of the largest groups are admitted --------------------------------------------------------------
+# --- admission --------------------------------------------------------------------------------------------------------
 
 
 def selection_key(account: Accountant, version: str, terms: SelectionTerms, epsilon: Fraction) -> str:

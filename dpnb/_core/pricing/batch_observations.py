@@ -28,7 +28,7 @@ from dpnb.accounting.losses import GDP
 from dpnb.ledger import Charge, Ledger, refuse_unreadable
 from dpnb.results.observations import EstimatedSums, Observation
 
-# --- what a row of the ledger states about the batch that it was measured in ------------------------------------------
+# --- the record of a batch in the ledger ------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

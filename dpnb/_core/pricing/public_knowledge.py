@@ -87,7 +87,7 @@ def _is_code(node: Expression) -> bool:
     return False
 
 
-# --- what is publicly known about a query -----------------------------------------------------------------------------
+# --- public knowledge -------------------------------------------------------------------------------------------------
 
 
 Floats = NDArray[np.float64]

@@ -69,7 +69,7 @@ def bounds_query(view: TableView, node: Expression) -> BoundsQuery:
     return cast(BoundsQuery, view.query(Count(), BoundsView(grid.ranges, kind.whole), (bins,)))
 
 
-# --- `dpnb ------------------------------------------------------------------------------------------------------------
+# --- bins of columns --------------------------------------------------------------------------------------------------
 
 
 C = TypeVar("C", bound=ColumnExpr)

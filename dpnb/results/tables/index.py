@@ -77,7 +77,7 @@ def _converted(values: Cells, dates: Sequence[bool], kind: str) -> Any:
     return np.array(mixed, dtype=object)
 
 
-# --- columns ----------------------------------------------------------------------------------------------------------
+# --- columns and index of the table of an answer ----------------------------------------------------------------------
 
 
 COLUMNS = {"estimate": "value", "low": "low", "high": "high", "noise_scale": "noise_scale"}

@@ -238,7 +238,7 @@ def _key(token: str) -> bytes:
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
 
 
-# --- who sends a request ----------------------------------------------------------------------------------------------
+# --- identities -------------------------------------------------------------------------------------------------------
 
 
 class Identities(NotCopyable):

@@ -30,7 +30,7 @@ from dpnb.ledger.origin import MAX_ACTOR
 from dpnb.service.access.clock import Clock
 from dpnb.wire.amounts import moment_from_text
 
-# --- whose a file of the service is -----------------------------------------------------------------------------------
+# --- owners of files --------------------------------------------------------------------------------------------------
 
 
 def user_name(uid: int) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 from dpnb.copying import NotCopyable
 from dpnb.errors import InvalidValueError
 
-# --- tells the page that something has changed ------------------------------------------------------------------------
+# --- events for the page ----------------------------------------------------------------------------------------------
 
 
 POLL_SECONDS = 0.5

@@ -103,7 +103,7 @@ class Logins(NotCopyable):
         self._logins.pop(hash_of(cookie), None)
 
 
-# --- which requests the cockpit accepts -------------------------------------------------------------------------------
+# --- accepted requests ------------------------------------------------------------------------------------------------
 
 
 POLICY = "; ".join(

@@ -102,7 +102,7 @@ def _point_at(time: float) -> float:
     return math.ceil(time / POINT) * POINT
 
 
-# --- tells the connected sessions of a table that rows were added or answered -----------------------------------------
+# --- events for connected sessions ------------------------------------------------------------------------------------
 
 
 HEARTBEAT_SECONDS = 15.0

@@ -190,7 +190,7 @@ def _result(connection: Any, query: str) -> list[tuple[Any, ...]]:
     return connection.sql(query).fetchall()  # type: ignore[no-any-return]
 
 
-# --- duckDB -----------------------------------------------------------------------------------------------------------
+# --- the engine -------------------------------------------------------------------------------------------------------
 
 
 _ANY_ROW = {"first", "last", "any_value", "arbitrary"}

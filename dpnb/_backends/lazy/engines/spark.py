@@ -92,7 +92,7 @@ def python_sigint_handler() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-# --- spark ------------------------------------------------------------------------------------------------------------
+# --- the engine -------------------------------------------------------------------------------------------------------
 
 
 _SETTINGS = {"spark.sql.functionResolution.sessionOrder": ("second", "last"), "spark.sql.path.enabled": ("false",)}
