@@ -202,8 +202,11 @@ def name_of(session: dpnb.Session) -> str:
 
 
 def test_filters_that_are_not_shown_are_not_computed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def computed(*_: object) -> FilterComparison:
-        raise AssertionError
+    initial = FilterComparison.initial
+
+    def computed(*arguments: Any, everything: bool = True) -> FilterComparison:
+        assert not everything
+        return initial(*arguments, everything=everything)
 
     monkeypatch.setattr(FilterComparison, "initial", computed)
     session = opened("gdp", tmp_path / "history.dpnb")

@@ -230,3 +230,25 @@ def test_a_row_that_cannot_be_read_is_named(asked: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(Plan, "from_json", from_json)
     with pytest.raises(dpnb.errors.LedgerError, match=r"row \d+ must be as dpnb wrote it"):
         session.log()
+
+
+def test_an_answer_is_written_also_if_no_words_can_be_made_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise it would be answered again with other noise, as would all answers that fail in this way."""
+
+    def failing(*_: object) -> None:
+        raise LookupError
+
+    monkeypatch.setattr(AnswerReader, "stored_words", failing)
+    session = dpnb.Session(
+        pd.DataFrame({"x": [1.0, 2.0]}),
+        name="small",
+        budget=dpnb.Budget.gdp(1),
+        schema={"x": dpnb.Bounded(0, 3)},
+        ledger=tmp_path / "small.dpnb",
+    )
+    first = session.frame.count().release(mu="0.5")
+    (charge,) = session._core.account.ledger.charges()
+    assert charge.status == "released"
+    assert session.frame.count().release(mu="0.5").estimate == first.estimate

@@ -226,7 +226,7 @@ def as_nobody(code: str, path: Path) -> str:
     """What a program prints that runs as another user; its modules are loaded before, which only root may read."""
     program = (
         "import os, pwd, sys; from pathlib import Path; from dpnb.service.access.tokens import *; "
-        "from dpnb.service import tokens; from dpnb.errors import *; path = Path(sys.argv[1]); "
+        "from dpnb.service.access import tokens; from dpnb.errors import *; path = Path(sys.argv[1]); "
         f"os.setgroups([]); os.setuid(pwd.getpwnam('nobody').pw_uid)\n{code}"
     )
     root = Path(__file__).parents[2]

@@ -26,6 +26,9 @@ __all__ = ["Call", "ledger_rows", "outcome", "watched"]
 
 Call = Callable[[], Any]
 
+NUMBER = re.compile(r"[+-]?\d[\d,.]*(e[+-]?\d+)?|NaN|Infinity|-Infinity")
+"""A number in the words of an answer."""
+
 MOMENT = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d)? UTC")
 """When it was asked, as faces say it."""
 
@@ -121,7 +124,7 @@ def _serialised(value: Any) -> list[Any]:
 
 
 def ledger_rows(path: Path) -> list[dict[str, Any]]:
-    """All that a ledger holds but times, hashes over them and the noisy numbers."""
+    """All that a ledger holds but times, hashes over them, the noisy numbers, and the numbers in words about them."""
     with closing(sqlite3.connect(path)) as file:
         file.row_factory = sqlite3.Row
         rows = [dict(row) for row in file.execute("SELECT * FROM events ORDER BY id")]
@@ -131,4 +134,6 @@ def ledger_rows(path: Path) -> list[dict[str, Any]]:
         if row["result"] is not None:
             told = json.loads(row["result"])
             row["result"] = {**told, "values": len(told["values"])}
+        if row["words"] is not None:
+            row["words"] = NUMBER.sub("#", row["words"])
     return rows

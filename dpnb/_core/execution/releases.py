@@ -170,7 +170,7 @@ class LocalReleases(NotCopyable):
             measurement, keys = self._measured(query, charge, sigma)
             with at(Stage.WRITING):
                 answer = replace(charge, status="released", measurement=measurement, group_keys=keys)
-                return ledger.release(charge, measurement, keys, self._reader.stored_words(answer))
+                return ledger.release(charge, measurement, keys, self._reader.words_to_store(answer))
 
         try:
             return run_guarded(answered, FAILED, interrupted=INTERRUPTED, public_errors=LedgerError)

@@ -91,7 +91,7 @@ class LocalSelections(NotCopyable):
                 winners = terms.choice(epsilon).draw(counts, self._source)
             with at(Stage.WRITING):
                 result = {"largest": [terms.query.keys[index] for index in winners]}
-                words = self._reader.stored_words(replace(charge, status="released", result=result))
+                words = self._reader.words_to_store(replace(charge, status="released", result=result))
                 return ledger.answer(charge, result, words)
 
         try:

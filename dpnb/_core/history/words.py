@@ -69,6 +69,17 @@ class AnswerReader(NotCopyable):
             return self._with_answer(charge)
         return _request(charge), None, None, None, None, None
 
+    def words_to_store(self, charge: Charge) -> str | None:
+        """The `stored_words` of a new answer; None if they cannot be made.
+
+        An answer is written in any case.  Otherwise its charge would be answered again with other noise, and so would
+        all answers with values of which no words can be made.
+        """
+        try:
+            return self.stored_words(charge)
+        except Exception:  # noqa: BLE001  (no kind of failure may decide whether an answer is written)
+            return None
+
     def stored_words(self, charge: Charge) -> str | None:
         """The words that are stored with the answer of a row; None for a row without an answer of its own.
 

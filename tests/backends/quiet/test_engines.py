@@ -13,7 +13,8 @@ from waiting import LIMIT
 
 WORKER = """
 import os, sys
-from dpnb._backends.quiet import engines, streams
+from dpnb._backends import quiet as engines
+streams = engines
 engines.quiet_worker(("another process", 1), {streams.identity(1)} if sys.argv[1] == "shared" else set())
 os.write(1, b"to the notebook")
 os.write(2, b"to a file of its own")
