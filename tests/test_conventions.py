@@ -159,6 +159,30 @@ def test_python_and_typescript_carry_one_version() -> None:
     assert f"[{package['version']}]" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 
 
+def _missing_modules(text: str) -> list[str]:
+    """The modules of dpnb that a text refers to or imports from, and that do not exist."""
+    names = re.findall(r":mod:`~?(dpnb(?:\.\w+)+)`|^ *from (dpnb(?:\.\w+)*) import ", text, re.MULTILINE)
+    paths = {first or second: ROOT.joinpath(*(first or second).split(".")) for first, second in names}
+    return [
+        name
+        for name, path in paths.items()
+        if not path.with_suffix(".py").is_file() and not (path / "__init__.py").is_file()
+    ]
+
+
+def test_a_module_that_is_gone_is_found() -> None:
+    assert _missing_modules("Components add as in :mod:`dpnb.accounting.gone`.") == ["dpnb.accounting.gone"]
+    assert _missing_modules("    from dpnb.accounting.gone import name") == ["dpnb.accounting.gone"]
+    assert not _missing_modules("from dpnb import Budget  # see :mod:`dpnb.accounting.conversions.reserve`")
+
+
+def test_modules_that_docstrings_and_imports_name_exist() -> None:
+    files = [one for folder in ("dpnb", "tests", "docs", ".ci", "examples") for one in (ROOT / folder).rglob("*.py")]
+    found = {str(one.relative_to(ROOT)): missing for one in files if (missing := _missing_modules(one.read_text()))}
+    found.pop("tests/test_conventions.py", None)  # the examples above
+    assert not found
+
+
 def test_no_module_imports_the_package_root() -> None:
     # The root imports the layers; a layer that imports the root gets round the layers without import-linter noticing.
     climbing = []

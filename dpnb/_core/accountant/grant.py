@@ -10,7 +10,7 @@ In pooled mode all analysts use the session's own node.  They share answers, see
 by the session's filter; caps limit what one project or analyst can be charged, may add up to more than the budget, and
 only the session has a guarantee.
 
-Components add as in :mod:`dpnb.accounting.filters.gdp_reserve`: mu squared, the delta of discovered groups, and the
+Components add as in :mod:`dpnb.accounting.conversions.reserve`: mu squared, the delta of discovered groups, and the
 epsilon of mechanisms in pure DP.  A launch is charged once, at the smallest residual of all filters that it enters,
 componentwise.  That is valid in each of them: if RR(e1) (x) G_s >= RR(p) (x) G_r with c = r^2 - s^2, then for every E
 >= p and R >= r RR(e1) (x) RR(E - p) (x) G_sqrt(R^2 - c) >= RR(E) (x) G_R, since composing both sides with G_sqrt(R^2 -
