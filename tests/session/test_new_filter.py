@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import dpnb
-from dpnb.accounting import GDP, ZCDP, GDPFilter, ZCDPFilter
+from dpnb.accounting import GDP, ZCDP, GDPFilter, Loss, ZCDPFilter
 from dpnb.accounting.conversions import rho_from_epsilon
 from dpnb.accounting.exact import decimal_up, display_up
 from dpnb.accounting.filters import FILTERS, Filter
@@ -207,3 +207,21 @@ def test_budget_that_it_cannot_enforce_is_refused(filter_: type[Filter], tmp_pat
 def test_it_is_unknown_outside_the_registry(tmp_path: Path) -> None:
     with pytest.raises(InvalidValueError, match=r"^filter: must be one of"):
         opened(HalfGDPFilter, tmp_path / "clinic.dpnb")
+
+
+class RaisingFilter(CautiousFilter):
+    """Cannot count anything, and says so in a way of its own."""
+
+    name = "raising"
+
+    def step(self, loss: Loss) -> Self:
+        raise ValueError(loss)
+
+
+def test_a_filter_that_is_only_compared_disturbs_no_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(FILTERS, RaisingFilter.name, RaisingFilter)
+    session = opened(GDPFilter, tmp_path / "clinic.dpnb")
+    session.frame["x"].sum().release(mu="0.05")
+    for _ in range(2):
+        assert "zCDP" in str(session)
+        session.frame.count_units().release(mu="0.05")

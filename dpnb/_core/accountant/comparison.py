@@ -38,7 +38,7 @@ from dpnb.accounting.odometers import (
     ZCDPAccumulator,
 )
 from dpnb.accounting.partition_cost import NO_PARTS, PartRef, PartSums
-from dpnb.errors import BudgetExceeded, ConversionError, InvalidValueError
+from dpnb.errors import ConversionError, InvalidValueError
 from dpnb.ledger import ChargeSummary
 
 __all__ = ["EPSILON_ODOMETERS", "ChargeBatch", "FilterComparison", "FilterState", "partition_cost"]
@@ -101,7 +101,7 @@ class FilterState:
             return self
         try:
             return self.stepped(self.guarantee.to_filter_loss(loss), path)[0]
-        except (BudgetExceeded, ConversionError):
+        except Exception:  # noqa: BLE001  (a refusal; a filter that is only compared may be anybody's)
             return replace(self, refused_at=charge_id)
 
     def stepped(self, loss: Loss, path: Sequence[PartRef]) -> tuple[FilterState, Loss]:
@@ -126,7 +126,7 @@ class FilterState:
             for loss, count in batch.counts.items():
                 filter_ = filter_.after_repeated(self.guarantee.to_filter_loss(loss), count)
             return replace(self, filter=filter_)
-        except (BudgetExceeded, ConversionError):  # in one of the rows
+        except Exception:  # noqa: BLE001  (in one of the rows)
             state = self
             for charge_id, loss in batch.rows:
                 state = state.after(charge_id, loss, ())
