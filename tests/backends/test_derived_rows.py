@@ -13,24 +13,24 @@ from threads import at_once
 
 
 class Rows(SourceResolver[int]):
-    """Parts that are numbers."""
+    """Tables, joins and parts that are numbers."""
 
     def _joined(self, left: int, right: int, source: Join) -> int:
-        raise NotImplementedError
+        return left + right
 
     def _part(self, whole: int, source: PartSource) -> int:
         assert isinstance(source.key, int)
-        return source.key
+        return whole + source.key
 
 
 @pytest.mark.usefixtures("many_switches")
-def test_threads_that_use_and_forget_parts_never_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_threads_that_use_and_forget_joins_and_parts_never_fail(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows are looked for after the charge, and a failure would show what other threads do."""
     monkeypatch.setattr(protocol, "MAX_DERIVED", 50)
-    rows = Rows({"table": 0}, {})
+    rows, pairs = Rows({"visits": 1, "drugs": 2}, {}), Join("visits", "drugs")
 
     def use_all(first: int) -> None:
         for number in range(first, first + 1000):
-            assert rows.rows(PartSource("table", column("x"), number)) == number
+            assert rows.rows(PartSource(pairs, column("x"), number)) == 3 + number
 
     assert at_once(*(partial(use_all, first) for first in (0, 50, 100, 150))) == []
