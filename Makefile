@@ -70,6 +70,9 @@ attacks: set-up-test  ## the published attacks, each with a control that it must
 repeat: set-up-thorough  ## the tests that wait for something, sixty times on busy cores (TIMES=, PYTEST_FLAGS=)
 	cd tests && $(ENV) "$(CURDIR)/$(PY)" -m soak.repeat --times $(or $(TIMES),60) $(PYTEST_FLAGS)
 
+durations:  ## where the minutes of the last `make test` and `make test-all` went, by kind and by file
+	@$(PY) tests/durations.py
+
 soak: set-up-thorough  ## kill, load, fork, interrupt and attack, and print what was done; an hour (SOAK_FLAGS="--minutes 30")
 	cd tests && $(ENV) "$(CURDIR)/$(PY)" -m soak $(SOAK_FLAGS)
 

@@ -16,7 +16,7 @@ from hypothesis import settings
 
 from dpnb.ledger import sqlite_file
 
-pytest_plugins = ["browser", "docstring_names", "leftovers", "offline"]
+pytest_plugins = ["browser", "docstring_names", "durations", "leftovers", "offline"]
 
 UI = Path(__file__).resolve().parent / "ui"
 FIRST = "test_assumptions.py"
