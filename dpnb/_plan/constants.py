@@ -1,9 +1,9 @@
-"""Public constants of a plan: numbers, strings, dates, lists of them, and the keys of groups.
+"""Public constants of a plan: numbers, strings, dates, lists of them, the keys of groups, and declared categories.
 
-Which value counts as which declared category: readers choose a column's type from all of its values: one text turns a
-column of the numbers 0, 25, 50 into texts.  So 25, 25.0 and ``"25"`` are one category, unless two declared categories
-would then be one value; these are matched as they are written.  The values are a finite, public list, so every engine
-looks them up in the same way.
+A value counts as a declared category whether its column holds texts or numbers: readers choose a column's type from all
+of its values, and one text turns a column of the numbers 0, 25, 50 into texts.  So 25, 25.0 and ``"25"`` are one
+category, unless two declared categories would then be one value; these are matched as they are written.  The values are
+a finite, public list, so every engine looks them up in the same way.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""DuckDB.
+"""The engine DuckDB, the syntax trees of its relations, and what the user of its connection may not change.
 
 Settings and macros can change what a query means.  The connection belongs to the user, who can change both at any
-time.  narwhals writes names of functions and operators
-without their catalogue, so a macro with such a name would be used instead of DuckDB's own function.
+time.  narwhals writes names of functions and operators without their catalogue, so a macro with such a name would be
+used instead of DuckDB's own function.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnb._backends.lazy.engines import duckdb as duckdb_plan
 from dpnb._backends.lazy.engines.engine import (
     HEX_DIGITS,
     LIMB,
@@ -72,7 +71,7 @@ def stability(native: Any) -> dict[str, str]:
     the time zone.  The setting is the curator's, so they count as consistent.
     """
     rows = _rows(
-        native,
+        native._con,
         "select lower(function_name), case when stability = 'CONSISTENT_WITHIN_QUERY' and len(parameters) > 0 and "
         "regexp_matches(concat_ws(' ', parameter_types::varchar, return_type), 'TIME ZONE|TIMESTAMPTZ') "
         "then 'CONSISTENT' else stability end from duckdb_functions() where stability is not null",
@@ -94,9 +93,9 @@ def file_patterns(native: Any) -> list[str]:
 
 def _view_and_macro_queries(native: Any) -> dict[str, str]:
     """Queries of views and macros by name."""
-    views = _rows(native, "select lower(view_name), sql from duckdb_views() where not internal")
+    views = _rows(native._con, "select lower(view_name), sql from duckdb_views() where not internal")
     macros = _rows(
-        native,
+        native._con,
         "select lower(function_name), macro_definition, function_type from duckdb_functions() "
         "where macro_definition is not null and not internal",
     )
@@ -109,7 +108,7 @@ def _parsed(native: Any, query: str) -> Any:
     start = 0
     while start >= 0:
         text = query[start:].rstrip("; \n").replace("'", "''")
-        ((tree,),) = _rows(native, f"select json_serialize_sql('{text}'::varchar)")
+        ((tree,),) = _rows(native._con, f"select json_serialize_sql('{text}'::varchar)")
         parsed = json.loads(tree)
         if not parsed["error"]:
             return parsed["statements"]
@@ -118,8 +117,8 @@ def _parsed(native: Any, query: str) -> Any:
     return []
 
 
-def _rows(native: Any, query: str) -> list[tuple[Any, ...]]:
-    return native._con.sql(query).fetchall()  # type: ignore[no-any-return]
+def _rows(connection: Any, query: str) -> list[tuple[Any, ...]]:
+    return connection.sql(query).fetchall()  # type: ignore[no-any-return]
 
 
 def _texts(node: Any) -> list[str]:
@@ -160,8 +159,8 @@ def refuse_changed_meaning(connection: Any) -> None:
                 f"DuckDB connection: {name} must be {settings[name]!r}, since another value changes what a query means "
                 f"or shows; got {value!r}; RESET {name}, or use another connection"
             )
-    # Neither functions nor operators, which macros could replace.
-    macros = _result(connection, "select function_name from system.main.duckdb_functions() where not internal")
+    # These queries use neither functions nor operators, which macros could replace.
+    macros = _rows(connection, "select function_name from system.main.duckdb_functions() where not internal")
     replaced = min({name.lower() for (name,) in macros} & functions, default=None)
     if replaced is not None:
         raise SchemaError(
@@ -176,18 +175,14 @@ def _on_new_connection() -> tuple[dict[str, Any], frozenset[str]]:
     import duckdb
 
     with duckdb.connect(":memory:") as connection:
-        names = _result(connection, "select function_name from system.main.duckdb_functions()")
+        names = _rows(connection, "select function_name from system.main.duckdb_functions()")
         return _settings(connection), frozenset(name.lower() for (name,) in names)
 
 
 def _settings(connection: Any) -> dict[str, Any]:
     """The settings in `_CHECKED_SETTINGS` that this version of DuckDB has."""
-    settings = dict(_result(connection, "select name, value from system.main.duckdb_settings()"))
+    settings = dict(_rows(connection, "select name, value from system.main.duckdb_settings()"))
     return {name: settings[name] for name in _CHECKED_SETTINGS if name in settings}
-
-
-def _result(connection: Any, query: str) -> list[tuple[Any, ...]]:
-    return connection.sql(query).fetchall()  # type: ignore[no-any-return]
 
 
 # --- the engine -------------------------------------------------------------------------------------------------------
@@ -290,11 +285,11 @@ class DuckDB(InProcessEngine):
         return self._background.run(work, cancel, within)
 
     def unstable(self, native: Any) -> str | None:
-        stability = duckdb_plan.stability(native)
-        return next((cause for node in duckdb_plan.nodes(native) if (cause := _unstable_node(node, stability))), None)
+        stated = stability(native)
+        return next((cause for node in nodes(native) if (cause := _unstable_node(node, stated))), None)
 
     def files(self, native: Any) -> Paths:
-        patterns = duckdb_plan.file_patterns(native)
+        patterns = file_patterns(native)
         return lambda: patterns
 
 
