@@ -8,6 +8,7 @@ used instead of DuckDB's own function.
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
@@ -46,7 +47,6 @@ FILE_READERS = ("parquet_scan", "read_parquet", "read_csv", "read_csv_auto", "re
 def nodes(native: Any) -> Iterator[dict[str, Any]]:
     """Every node of a relation's tree, and of the views and macros to which it refers."""
     queries = _view_and_macro_queries(native)
-    seen: set[str] = set()
     pending: list[Any] = [_parsed(native, native.sql_query())]
     while pending:
         node = pending.pop()
@@ -58,10 +58,8 @@ def nodes(native: Any) -> Iterator[dict[str, Any]]:
         yield node
         pending += node.values()
         for key in ("table_name", "function_name"):
-            name = str(node.get(key) or "").lower()
-            if name in queries and name not in seen:
-                seen.add(name)
-                pending.append(_parsed(native, queries[name]))
+            named = queries.pop(str(node.get(key) or "").lower(), ())
+            pending += (_parsed(native, query) for query in named)
 
 
 def stability(native: Any) -> dict[str, str]:
@@ -91,16 +89,19 @@ def file_patterns(native: Any) -> list[str]:
     return patterns
 
 
-def _view_and_macro_queries(native: Any) -> dict[str, str]:
-    """Queries of views and macros by name."""
+def _view_and_macro_queries(native: Any) -> dict[str, list[str]]:
+    """Queries of views and macros by name, also of views in several schemas and of overloads of a macro."""
     views = _rows(native._con, "select lower(view_name), sql from duckdb_views() where not internal")
     macros = _rows(
         native._con,
         "select lower(function_name), macro_definition, function_type from duckdb_functions() "
         "where macro_definition is not null and not internal",
     )
-    queries = {name: body if kind == "table_macro" else f"select {body}" for name, body, kind in macros}
-    return queries | dict(views)
+    macro_queries = [(name, body if kind == "table_macro" else f"select {body}") for name, body, kind in macros]
+    queries: dict[str, list[str]] = defaultdict(list)
+    for name, query in [*views, *macro_queries]:
+        queries[name].append(query)
+    return queries
 
 
 def _parsed(native: Any, query: str) -> Any:
