@@ -317,10 +317,7 @@ class Accountant:
         return self.root._worst_cases[charge_id], first is None or charge_id < first
 
     def admits_all_units(self, loss: Loss) -> bool:
-        """Whether every unit certainly takes part in a query with this loss; True under worst-case accounting.
-
-        A function of the ledger alone.
-        """
+        """Whether, by the ledger alone, every unit takes part in a query with this loss; True in the worst case."""
         if not self.individual:
             return True
         state = self.root.sync()

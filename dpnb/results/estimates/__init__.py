@@ -1,6 +1,6 @@
 """Noisy sums -> estimates and intervals.  Post-processing: no code here reads a row, so it is free.
 
-``noisy``              the sums of one part of a query in natural units, with their noise, and quotients of two of them by
+``noisy``              the sums of one part of a query in natural units, with their noise; quotients of two of them, by
                        Fieller's theorem
 ``moments``            variances, correlations and regressions of noisy second moments
 ``quantiles``          quantiles of a noisy tree, made consistent
