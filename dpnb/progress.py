@@ -23,7 +23,6 @@ from enum import Enum
 from functools import partial
 from typing import Protocol, TextIO, TypeVar
 
-from dpnb import progress
 from dpnb.threads import ThreadTask, end_if_asked
 
 # --- the progress line in a terminal ----------------------------------------------------------------------------------
@@ -255,7 +254,7 @@ class _ProgressThread:
 
 def _clock(watched: ProgressTask) -> _ProgressThread | None:
     """The clock of a task; None if there is no display."""
-    begin = _show[-1] if _show else progress.line
+    begin = _show[-1] if _show else line
     show_text = _harmless(begin)
     return None if show_text is None else _ProgressThread(watched, show_text)
 

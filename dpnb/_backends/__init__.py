@@ -1,12 +1,14 @@
 """The tables of a session, wherever their rows are: in memory, in an engine, or on the workers of Dask.
 
-``protocol``    the interface that a session uses: tables, and the budgets of units
-``sources``     tables by name, with their joins and parts
+``protocol``    the interface that a session uses: tables by name, their joins and parts, and the budgets of units
 ``evaluation``  evaluation of expressions for rows, as far as numpy and narwhals have it in common
 ``memory``      data frames, prepared once
 ``text_table``  text files, read field by field into data frames
 ``lazy``        polars (lazy), DuckDB and Spark: queries are computed by the engine through narwhals
 ``dask``        partitions of whole units, each processed on its worker
+
+``column_types`` tells which columns can match the schema, ``contribution`` which rows of a unit count, ``unit_vectors``
+what a unit adds; ``guard``, ``quiet`` and ``worker_thread`` keep contents of rows out of errors, output and interrupts.
 """
 
 from __future__ import annotations

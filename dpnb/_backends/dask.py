@@ -133,7 +133,8 @@ class DaskBackend(NotCopyable):
     def read(cls, tables: Mapping[str, Any], schemas: Schemas, units: Units) -> DaskBackend:
         """Have the workers prepare what the schemas describe.
 
-        Raises `SchemaError` if a column is missing; any other error is an `ExecutionError` with one constant text.
+        Raises `SchemaError` if a column is missing or occurs twice; any other error is an `ExecutionError` with one
+        constant text.
         """
         frames = {name: _columns(table, name, schemas[name], units[name]) for name, table in tables.items()}
         return cls(run_guarded(lambda: run(lambda: _parts(frames, schemas, units)), READING_FAILED), schemas)

@@ -1,7 +1,8 @@
 """Run work on rows so that only its result is observable, under fixed numeric settings.
 
-``numpy.seterr(all="raise")`` or ``warnings.simplefilter("error")`` would turn an overflow in one row into an error, and
-``numpy.seterr(all="print")`` would print a line for it in the notebook.
+An analyst's settings must not decide whether the work fails or what it shows: ``numpy.seterr(all="raise")`` or
+``warnings.simplefilter("error")`` would turn an overflow in one row into an error, and ``numpy.seterr(all="print")``
+would print a line for it in the notebook.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ def isolated_numeric_settings() -> Iterator[None]:
     """Ignore warnings and floating-point errors during the block; also a decorator.
 
     Warning filters belong to the whole process, and blocks in several threads need not end in the order in which they
-    began: work that an interrupt left behind ends later than the query.  So the first block sets the filters, and
-    the last one to end restores them.
+    began: work that an interrupt left behind ends later than the query.  So the first block saves the filters, and the
+    last one to end restores them.
     """
     block = object()
     try:

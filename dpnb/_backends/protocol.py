@@ -1,8 +1,4 @@
-"""The interfaces of a backend: of its tables for a session, and of its library for the evaluation of expressions.
-
-The joins and parts that were used last are kept.  A join holds no rows: it is a plan of the engine, or
-`dpnb._backends.memory.join_pairs.JoinedRows`.
-"""
+"""The interfaces of a backend: of its tables for a session, and of its library for the evaluation of expressions."""
 
 from __future__ import annotations
 
@@ -259,7 +255,11 @@ MAX_DERIVED = 1000
 
 
 class SourceResolver(NotCopyable, ABC, Generic[R]):
-    """Tables, joins and parts of one backend."""
+    """Tables, joins and parts of one backend.
+
+    The joins and parts that were used last are kept.  A join holds no rows: it is a plan of the engine, or
+    `dpnb._backends.memory.join_pairs.JoinedRows`.
+    """
 
     def __init__(self, tables: Mapping[str, R], schemas: Schemas) -> None:
         self._sources: dict[TableSource, R] = {}

@@ -1,5 +1,9 @@
 """Output of engines is discarded: on both standard streams, in their loggers, and from their other processes.
 
+It may quote a row or show the progress of a query, and a notebook shows and saves everything that is written to
+descriptors 1 and 2 of its kernel, by any process, thread or library.  It is not written to a file either, since a
+kernel's files are not private to the curator.
+
 The descriptors themselves are replaced, not only ``sys.stdout`` and ``sys.stderr``: code that is not written in Python
 (for example a panic of polars) writes to descriptor 2, and processes that are started meanwhile inherit both.  This
 affects every thread of the process, so it is done only around engines, and ends with the last of concurrent queries.
@@ -18,8 +22,6 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any, TextIO, TypeVar
-
-from dpnb._backends import quiet
 
 # --- both standard streams of this process ----------------------------------------------------------------------------
 
@@ -248,7 +250,7 @@ def _is_of_an_engine(name: str) -> bool:
     return name in OF_QUERIES or name.partition(".")[0] in OF_ENGINES
 
 
-# --- output of engines from other processes ---------------------------------------------------------------------------
+# --- work on an engine, and output from other processes ---------------------------------------------------------------
 
 
 T = TypeVar("T")
@@ -271,12 +273,12 @@ def run_silently(
     """
 
     def silenced() -> T:
-        with quiet.discard_output(waited_for=False):
-            quiet.silence()
+        with discard_output(waited_for=False):
+            silence()
             with _SILENCED[engine](frames):
                 return work()
 
-    with quiet.discard_output():
+    with discard_output():
         return run(silenced)
 
 
@@ -345,7 +347,7 @@ def _quiet_workers() -> None:
 
     class Quiet(distributed.WorkerPlugin):  # type: ignore[misc]  # whether Dask is installed or not
         name = "dpnb quiet"
-        client_process, client_streams = (_THIS, os.getpid()), quiet.identities()
+        client_process, client_streams = (_THIS, os.getpid()), identities()
 
         def setup(self, worker: Any) -> None:
             quiet_worker(self.client_process, self.client_streams)
@@ -357,18 +359,16 @@ def _quiet_workers() -> None:
 _clients: set[str] = set()
 
 
-def quiet_worker(client_process: Process, client_streams: set[quiet.FileIdentity]) -> None:
+def quiet_worker(client_process: Process, client_streams: set[FileIdentity]) -> None:
     """Discard the output of a worker that would appear in the client's process.
 
     `client_streams` are where the standard streams of that process lead: a worker that it has started writes there too.
     """
-    quiet.silence()
+    silence()
     if client_process == (_THIS, os.getpid()):
         return
     with suppress(OSError):
-        quiet.redirect_to_null(
-            tuple(number for number in quiet.DESCRIPTORS if quiet.identity(number) in client_streams)
-        )
+        redirect_to_null(tuple(number for number in DESCRIPTORS if identity(number) in client_streams))
 
 
 _SILENCED: dict[str, Callable[[Sequence[Any]], AbstractContextManager[None]]] = {

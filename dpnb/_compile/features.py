@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnb._compile import grid
-from dpnb._compile import grid as leaf_grid
 from dpnb._plan.expressions.nodes import Expression, Seconds
 from dpnb._plan.measurements import Gradient, ModelLoss
 from dpnb._plan.regression import RegressionDesign
@@ -128,7 +127,7 @@ class TreeFeature:
     whole: bool  # all numbers, and the edges between leaves, are whole
     weight: int = 1  # factor of the sums
     # the leaves if they have several widths, ascending; `width` is then the largest
-    pieces: tuple[leaf_grid.Piece, ...] = ()
+    pieces: tuple[grid.Piece, ...] = ()
 
     @property
     def leaves(self) -> int:
@@ -138,7 +137,7 @@ class TreeFeature:
     @cached_property
     def edges(self) -> NDArray[np.float64]:
         """The edges between the leaves of several widths, ascending; leaves after the last edge are empty."""
-        return leaf_grid.edges_of(self.pieces)
+        return grid.edges_of(self.pieces)
 
     def at(self, position: NDArray[np.float64]) -> NDArray[np.float64]:
         """The numbers at some positions, counted in leaves."""
@@ -154,7 +153,7 @@ class TreeFeature:
         if not self.pieces:
             return None if self.whole else f"{self.width:.3g}"
         finest = min(piece.width for piece in self.pieces)
-        return f"at most {1 / leaf_grid.STEPS:.1%} of the value, {finest:.3g} near 0"
+        return f"at most {1 / grid.STEPS:.1%} of the value, {finest:.3g} near 0"
 
     @property
     def slots(self) -> int:

@@ -1,16 +1,16 @@
-"""Conversion of real numbers to integers, done once, so that all sums, norms and sensitivities are exact.
+"""The grids of real numbers: that of a column, for its conversion to integers, and the leaves of a quantile tree.
 
-The grid of a column depends on its declared bounds alone: ``2**exponent`` with the smallest exponent for which no
-bound exceeds ``2**31`` steps.  Values are clamped, then rounded toward zero, so rounding never increases a
-contribution.  With 31 bits a square fits 64 bits, and 2**32 rows are summed without overflow in the 64-bit integers of
-any engine.
+Real numbers are converted to integers once, so that all sums, norms and sensitivities are exact.  The grid of a column
+depends on its declared bounds alone: ``2**exponent`` with the smallest exponent for which no bound reaches ``2**31``
+steps.  Values are clamped, then rounded toward zero, so rounding never increases a contribution.  With 31 bits a square
+fits 64 bits, and 2**32 rows are summed without overflow in the 64-bit integers of any engine.
 
 Quantiles commute with monotone maps, so the leaves of a tree may have any public widths.  With equal leaves between
-wide bounds almost all rows can be in one leaf.  Here a leaf is a power of two wide: far from 0 all leaves have one
-width w; nearer than `STEPS` w the width is halved with each halving of the distance from 0, so that a leaf is at most
-1/`STEPS` of the numbers in it; and nearest to 0 the leaves are equal again.  This is a symmetric logarithm in straight
-pieces, and it loses at most a factor of three far from 0 against equal leaves.  The bins of a bounds finder
-(`dpnb._plan.bounds_grid`) are read by people, so these are decimal and few.
+wide bounds almost all rows can be in one leaf.  Here, unless equal leaves are as fine, a leaf is a power of two wide:
+far from 0 all leaves have one width w; nearer than `STEPS` w the width is halved with each halving of the distance from
+0, so that a leaf is at most 1/`STEPS` of the numbers in it; and nearest to 0 the leaves are equal again.  This is a
+symmetric logarithm in straight pieces, and it loses at most a factor of three far from 0 against equal leaves.  The
+bins of a bounds finder (`dpnb._plan.bounds_grid`) are read by people, so these are decimal and few.
 
 All edges are doubles, and every engine finds the same leaf, without a logarithm.  In a piece that begins, on the side
 of 0, at s, a number x is in leaf ``floor((x - s) / width)``.  There s and x are multiples of the last digit of x, for s

@@ -1,9 +1,10 @@
 """A compiled plan: the sums, and the largest change that one privacy unit can cause in them.
 
-Let each row add a vector of norm at most r to the cell of its group, and let n_c of a unit's rows be in cell c.
-By the triangle inequality the unit's part of cell c has norm at most n_c r, and parts of different cells are
-orthogonal, so the unit's vector has norm at most r sqrt(sum n_c^2).  What remains is the largest sum of squares under
-the limits: the squares are convex, so it is attained by filling as few cells as possible.
+Two tables differ in one unit with all its rows, whatever they are.  Let each row add a vector of norm at most r to the
+cell of its group, and let n_c of a unit's rows be in cell c.  By the triangle inequality the unit's part of cell c has
+norm at most n_c r, and parts of different cells are orthogonal, so the unit's vector has norm at most
+r sqrt(sum n_c^2).  What remains is the largest sum of squares under the limits: the squares are convex, so it is
+attained by filling as few cells as possible.
 
 * at most k rows                                  k^2: all in one cell
 * at most g cells and m rows in each              g m^2
@@ -14,9 +15,8 @@ Equal rows in the fullest cells attain it.  For counts of units the vector is an
 unit has a row, at most min(k, g, cells) of them.
 
 Divisors, shifts and factors are checked last.  Interval arithmetic should have refused what is out of range, but the
-check does not rely on it: for any plan and any
-features, each of these numbers is finite, normal and positive as a double, or the plan is refused before anything is
-charged.
+check does not rely on it: for any plan and any features, each of these numbers is finite, normal and positive as a
+double, or the plan is refused before anything is charged.
 """
 
 from __future__ import annotations

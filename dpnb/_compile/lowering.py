@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dpnb._compile import grid
-from dpnb._compile import grid as leaf_grid
 from dpnb._compile.features import (
     BRANCHING,
     TREE_DEPTH,
@@ -165,7 +164,7 @@ def _nodes(node: Expression, schema: Schema, *, graded: bool) -> TreeFeature:
     _value(node, schema, "quantiles")
     if graded and not isinstance(node, Seconds):  # the 0 of a date means nothing
         end = number.high + number.whole  # the last leaf of whole numbers ends after the largest of them
-        pieces = leaf_grid.pieces_of(number.low, end, leaves, whole=number.whole)
+        pieces = grid.pieces_of(number.low, end, leaves, whole=number.whole)
         if pieces:
             widest = max(piece.width for piece in pieces)
             return TreeFeature(node, number.low, number.high, widest, TREE_DEPTH, number.whole, pieces=pieces)

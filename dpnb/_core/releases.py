@@ -37,10 +37,14 @@ from dpnb.results.estimates.noisy import IntervalArrays
 from dpnb.results.estimates.outputs import TableLayout, dates_of
 from dpnb.results.observations import CombinedObservations
 
-# --- the measurements that the numbers of an answer are computed from -------------------------------------------------
+# --- the measurements that each number of an answer is computed from --------------------------------------------------
 
 
 Ids = frozenset[tuple[int, int]]
+"""Row of the ledger and cell of each measurement; numbers that share one are not independent."""
+
+WHOLE_BATCH = -1
+"""The cell of a measurement that every estimate of a batch uses, with the id of the batch's first row."""
 
 
 @dataclass(frozen=True)
@@ -60,13 +64,6 @@ class MeasuredCells(Sequence[Ids]):
         if isinstance(index, slice):
             return MeasuredCells(self.row, self.cells[index])
         return frozenset({(self.row, self.cells[index])})
-
-
-# --- the measurements that each number of an answer is computed from --------------------------------------------------
-
-
-WHOLE_BATCH = -1
-"""The cell of a measurement that every estimate of a batch uses, with the id of the batch's first row."""
 
 
 def measurement_ids(refinement: CombinedObservations, charges: list[Charge], view: AnyView) -> Sequence[Ids]:

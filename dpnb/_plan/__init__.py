@@ -6,7 +6,7 @@
 ``expressions/``  expressions of a row, as small trees with bounds
 ``measurements``  what can be measured, and what can be computed from a measurement
 ``plan``          the query: a measurement, conditions and groups
-``join``          a join of two tables; ``partition`` the groups of one as separate tables
+``join``          a join of two tables, and the groups of one as separate tables
 ``regression``    the terms of a regression and their scales
 ``description``   a query in words
 ``identity``      when two plans measure the same linear query

@@ -1,16 +1,17 @@
-"""Public constants of a plan: numbers, strings, dates, lists of them, and the keys of groups.
+"""Public constants of a plan: numbers, strings, dates, lists of them, the keys of groups, and declared categories.
 
-Which value counts as which declared category: readers choose a column's type from all of its values: one text turns a
-column of the numbers 0, 25, 50 into texts.  So 25, 25.0 and ``"25"`` are one category, unless two declared categories
-would then be one value; these are matched as they are written.  The values are a finite, public list, so every engine
-looks them up in the same way.
+A value counts as a declared category whether its column holds texts or numbers: readers choose a column's type from all
+of its values, and one text turns a column of the numbers 0, 25, 50 into texts.  So 25, 25.0 and ``"25"`` are one
+category, unless two declared categories would then be one value; these are matched as they are written.  The values are
+a finite, public list, so every engine looks them up in the same way.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Set
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Set
 from datetime import date
 from typing import Any, NamedTuple
 
@@ -165,34 +166,41 @@ def group_key_table(keys: object, by: tuple[GroupLevel, ...], schema: Schema) ->
         raise PlanError(f"keys: must be a list of keys, a table of keys, or the answer of .discover(); got {keys!r}")
     else:
         rows = [key if isinstance(key, tuple | list) else (key,) for key in keys]
-    checked = []
+    checked, readers = [], [_key_reader(group, schema) for group in by]
     for row in rows:
         if len(row) != len(by):
             raise PlanError(f"keys: each must have {len(by)} values, one for each of {names!r}; got {row!r}")
-        checked.append(tuple(_key(part, group, schema) for part, group in zip(row, by, strict=True)))
+        checked.append(tuple(read(part) for read, part in zip(readers, row, strict=True)))
     if not checked:
         raise PlanError("keys: must contain at least one key; got none")
     if len(set(checked)) != len(checked):
-        twice = next(key for key in checked if checked.count(key) > 1)
+        twice = Counter(checked).most_common(1)[0][0]
         raise PlanError(f"keys: must differ; got {twice!r} twice")
     return tuple(checked)
 
 
-def _key(value: object, group: GroupLevel, schema: Schema) -> Key:
-    """One part of a key, as a value of its column."""
-    part, kind = constant(value, "keys"), dtype_of(group.expression, schema)
-    if isinstance(kind, String):
-        return text_of(part) or ""
-    if isinstance(kind, Timestamp | Duration):
-        raise PlanError(f"keys: {group.name!r} holds dates; group by a part of them, such as .dt.year; got {part!r}")
-    possible = public_keys_of(group.expression, schema) or ()
-    if part not in possible or (isinstance(part, bool) and not isinstance(kind, Boolean | Categorical)):
-        shown = ", ".join(map(repr, possible[:MAX_LISTED])) + (", ..." if len(possible) > MAX_LISTED else "")
-        raise PlanError(
-            f"keys: {part!r} is not a value that {group.name!r} can have{did_you_mean(part, possible)}; its values are "
-            f"{shown}"
-        )
-    return possible[possible.index(part)]
+def _key_reader(group: GroupLevel, schema: Schema) -> Callable[[object], Key]:
+    """What reads one part of a key as a value of its column."""
+    kind, possible = dtype_of(group.expression, schema), public_keys_of(group.expression, schema) or ()
+    declared: dict[object, Key] = {value: value for value in possible}
+
+    def read(value: object) -> Key:
+        part = constant(value, "keys")
+        if isinstance(kind, String):
+            return text_of(part) or ""
+        if isinstance(kind, Timestamp | Duration):
+            raise PlanError(
+                f"keys: {group.name!r} holds dates; group by a part of them, such as .dt.year; got {part!r}"
+            )
+        if part not in declared or (isinstance(part, bool) and not isinstance(kind, Boolean | Categorical)):
+            shown = ", ".join(map(repr, possible[:MAX_LISTED])) + (", ..." if len(possible) > MAX_LISTED else "")
+            raise PlanError(
+                f"keys: {part!r} is not a value that {group.name!r} can have{did_you_mean(part, possible)}; its values "
+                f"are {shown}"
+            )
+        return declared[part]
+
+    return read
 
 
 def public_columns(table: Any, where: str) -> dict[str, list[Any]]:

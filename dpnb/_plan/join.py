@@ -74,7 +74,8 @@ def refuse_repeats(source: TableSource) -> None:
 def unit_of(source: TableSource, units: dict[str, PrivacyUnit]) -> PrivacyUnit:
     """The privacy unit and its limits in a table, join or part.
 
-    Refuses a join in which rows are the unit, nothing bounds the number of pairs, or a table is joined with itself.
+    Refuses a join in which a table occurs more than once, each row is a unit, or a unit can have more than `MAX_PAIRS`
+    pairs.
     """
     if isinstance(source, PartSource):
         return unit_of(source.source, units)

@@ -121,7 +121,7 @@ class PrivacyGuarantee:
 
         The share is in (0, 1]. For a filter that adds mu squared, the whole remainder is exact and a part of it is
         rounded down to a mu of few digits; for one that counts epsilons, mu is rounded down. A remainder left by such
-        rounding counts as 0. Without a budget a `RequestError`.
+        rounding counts as 0. Raises `RequestError` without a budget.
         """
         if not self.budget.is_limited:
             raise RequestError(

@@ -1,8 +1,9 @@
 """The declaration that a curator completes, as TOML: a function of column names and storage types alone.
 
-Analysts may open the file, and nothing in it is charged to a budget.  So nothing here takes a table: the functions see
-names and storage types only, and a value that the curator must supply has a placeholder.  Whole numbers and
-fractions get the same lines, since pandas stores whole numbers with a null as fractions.
+Analysts may open the file, and nothing in it is charged to a budget.  So nothing here reads a row:
+:func:`storage_types` reads the schema of a file, :func:`draft_toml` sees names and storage types only, and a value that
+the curator must supply has a placeholder.  Whole numbers and fractions get the same lines, since pandas stores whole
+numbers with a null as fractions.
 
 Parquet and Arrow files state the type of each column.  A text file states none: a reader infers it from the rows, so
 that one value could decide it.  pandas does the same where it reads integers with a null as doubles.  So the types here

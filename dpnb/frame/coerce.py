@@ -1,4 +1,4 @@
-"""Validation of an analyst's arguments, and their conversion to parts of a plan."""
+"""Validation of an analyst's arguments, and their conversion to parts of a plan; also the names of columns."""
 
 from __future__ import annotations
 
@@ -64,9 +64,6 @@ class ColumnNames(list[str]):
 # --- validation of an analyst's arguments -----------------------------------------------------------------------------
 
 
-EXTREMES = {"min": 0.0, "median": 0.5, "max": 1.0}
-OF_MOMENTS = ("var", "std")
-
 SPECIAL = frozenset(".^$*+?{}[]\\|()")
 """Characters with a meaning in a regular expression."""
 
@@ -79,6 +76,11 @@ def checked_ddof(ddof: object) -> int:
     if number not in (0, 1):
         raise PlanError(f"ddof: must be 0 (divide by the count) or 1 (by the count less 1); got {ddof!r}; 1 is usual")
     return number
+
+
+def literal(value: object, where: str) -> Literal:
+    """A constant as a node."""
+    return Literal(constant(value, where))
 
 
 def as_number(node: Expression, schema: Schema) -> Expression:
@@ -175,7 +177,13 @@ def position(value: object) -> int | None:
     return index
 
 
-# --- the columns of agg ----------------------------------------------------------------------------------------------
+# --- aggregations and their views -------------------------------------------------------------------------------------
+
+
+EXTREMES = {"min": 0.0, "median": 0.5, "max": 1.0}
+"""The quantiles that are aggregations by name, with their levels."""
+
+OF_MOMENTS = ("var", "std")
 
 Spec = tuple[str, Expression | None, str | float]
 """A name, the expression (None for rows), and the verb; a number is the level of a quantile."""
@@ -239,7 +247,7 @@ def aggregation_for(verb: str | float, node: Expression | None, *, ddof: object 
 
 
 def description_of(node: Expression) -> tuple[JointAggregation, ColumnsView]:
-    """Count, mean, `std` and quartiles of a number: half of the charge for the moments, half for the quantiles."""
+    """Count, mean, `std`, extremes and quartiles of a number: half of the charge for moments, half for quantiles."""
     columns = [NamedColumn(name, 0, MomentsView(name)) for name in ("count", "mean")]
     columns.append(NamedColumn("std", 0, MomentsView("std", ddof=1)))
     columns.append(NamedColumn("min", 1, QuantilesView((EXTREMES["min"],), single=True)))
@@ -249,8 +257,3 @@ def description_of(node: Expression) -> tuple[JointAggregation, ColumnsView]:
         JointAggregation((WeightedAggregation(Moments((node,))), WeightedAggregation(QuantileTree(node, graded=True)))),
         ColumnsView(tuple(columns), title_of_description((node,))),
     )
-
-
-def literal(value: object, where: str) -> Literal:
-    """A constant as a node."""
-    return Literal(constant(value, where))

@@ -221,7 +221,7 @@ def regression_of(
 
 
 def regression_of_formula(text: str, view: TableView) -> tuple[Moments, MomentsView]:
-    """The regression that a formula describes; see `dpnb.frame.formula`."""
+    """The regression that a formula describes, in the grammar of the module's docstring."""
     shown = examples(view)
     formula = parsed_formula(text, f"{shown['number_name'][1:-1]} ~ {shown['number2_name'][1:-1]}")
     main = {factor.name: factor for term in formula.terms for factor in term if len(term) == 1}
@@ -247,7 +247,8 @@ def _interaction(
 ) -> Iterator[tuple[str, Expression]]:
     """The products of an interaction, with their names: numbers as they are, categories as indicators.
 
-    Refuses a category without a main effect, whose absence would change the meaning of its indicators.
+    Refuses categories or conditions unless each column of the interaction is a term too: without these terms the
+    indicators would have another meaning.
     """
     sides: list[list[tuple[str, Expression]]] = []
     for factor in term:

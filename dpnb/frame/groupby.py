@@ -1,4 +1,4 @@
-"""A view split into groups."""
+"""A view split into groups, the queries of ``agg``, and the column that identifies the privacy unit."""
 
 from __future__ import annotations
 

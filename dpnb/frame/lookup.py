@@ -157,7 +157,7 @@ def _lookup(inner: tuple[Expression, ...], keys: tuple[tuple[Key, ...], ...], va
 
 
 def _value(value: Any, name: str) -> Key | None:
-    """A public value; None for a null."""
+    """A public value; None for a null, and for a number that is not finite."""
     value = plain(value)
     if value is None or (isinstance(value, float) and not math.isfinite(value)) or value != value:
         return None

@@ -1,8 +1,8 @@
 """Executes what a remote session sends, on the session that holds the table.
 
 A call is untrusted: it names plans, amounts and launches, and everything that is charged or derived is computed here,
-by the same functions that serve a local session.  Arguments of a launch that
-these functions would have stored otherwise are refused.
+by the same functions that serve a local session.  Arguments of a launch that these functions would have stored
+otherwise are refused.
 """
 
 from __future__ import annotations
@@ -143,8 +143,8 @@ Registry = MechanismRegistry[Any, Any]
 def execute_call(mechanisms: Registry, call: AnyCall) -> tuple[int, ...]:
     """Execute a call in one session, sub-session or part, whose mechanisms are given (see `MechanismRegistry.at`).
 
-    Returns the ids of the ledger's rows of the call; the first is that of its answer.  A refusal is raised as by the
-    method of a local session.
+    Returns the ids of the ledger's rows of the call, none for closing; the first is that of its answer.  A refusal is
+    raised as by the method of a local session.
     """
     match call:
         case Release():

@@ -150,7 +150,7 @@ class Ledger(LedgerQueries, NotCopyable):
 
     @property
     def time(self) -> str:
-        """The time now, by the clock; in a transaction, that of its beginning.  Decisions use `time_in`."""
+        """The time now, by the clock; in a transaction, as it was first read there.  Decisions use `time_in`."""
         with self.lock.checked():
             if self._is_writing and self._time is not None:
                 return self._time

@@ -1,7 +1,9 @@
-"""A copy in memory of the rows of a ledger that one analyst may see: what a remote session reads.
+"""Copies in memory of rows of a ledger: of its first rows, and of those that one analyst may see.
 
-The rows come from the service and are checked like those of a file.  The copy is a ledger of its own, with its own
-chain of hashes, so everything that reads a ledger reads a copy.  Nothing can be charged on it.
+A copy is a ledger, so everything that reads a ledger reads a copy.  Nothing can be charged on it.
+
+A remote session reads a copy of its analyst's rows.  They come from the service and are checked like those of a file;
+the copy has its own chain of hashes.
 """
 
 from __future__ import annotations

@@ -23,14 +23,16 @@ Why it is exact
 3. Let z = ndtri((k + 1/2) * 2^-64).  With I(u) = phi(Phi^-1(u)) we have dY/dU = 1/I(U).  I is concave with
    I(0) = 0 and I(1/2) = 1/sqrt(2 pi), so I(u) >= 2u/sqrt(2 pi) on [0, 1/2]; every Y that is still possible lies within
    2^-65 / I(k 2^-64) <= sqrt(2 pi) / (4 k) < 0.63 / k of Phi^-1 at the interval's centre.
-4. ndtri's error is assumed to be below ``1e-14 (1 + |z|)``; see below.  Rounding its
-   argument moves Y by at most 2^-52 sqrt(pi/2) (Mills' ratio); rounding f, s z and their sum moves the result by at
-   most ``2^-51 (1 + s |z|)``.  All of it together is far below ``s * 1e-11 * (1 + |z|)``, the margin used, since
-   s >= 2^20.
+4. ndtri's error is assumed to be below ``1e-14 (1 + |z|)``; see below.  Rounding its argument moves Y by at most
+   2^-52 sqrt(pi/2) (Mills' ratio); rounding f, s z and their sum moves the result by at most ``2^-51 (1 + s |z|)``.
+   All of it together is far below ``s * 1e-11 * (1 + |z|)``, the margin used, since s >= 2^20.
 5. If f + s z is further than these margins from every half-integer, all possible Z round to the same integer: the
    answer is known.  That holds for all but about one draw in 10^4 (never for k < 10^6, hence not for k = 0).
-6. Otherwise `exact_rounding` draws more digits of the same U and decides exactly.  The value does not show whether this
-   was necessary.
+6. Otherwise `round_lower_normal` draws more digits of the same U and decides exactly.  No inverse decides there:
+   ``shift + scale * Y`` rounds to at most m exactly when ``U < Phi((m + 1/2 - shift) / scale)``, so U's binary digits
+   are compared with an enclosure of that one number; while the digits drawn so far do not decide the comparison, more
+   are drawn and the enclosure is narrowed.  Each further digit halves the probability of no decision.  The value does
+   not show whether this was necessary.
 
 The running time does depend on the values; timing is outside the guarantee.
 
@@ -42,14 +44,9 @@ The exactness assumes two properties of other libraries' arithmetic, which are m
   a thousand times that, so a draw could be rounded wrongly only with an error of `ndtri` above 1e-11.
   tests/test_assumptions.py compares the installed version with mpmath over all binades and both seams of its
   approximations, before all other tests; the largest error seen is near 1e-15.
-- The error of mpmath's `erfc` is below some 2^60 units in its last place (`exact_rounding`).
+- The error of mpmath's `erfc` is below some 2^60 units in its last place (`_cdf_units`).
 
 Doubles are those of IEEE 754, rounded to nearest.
-
-Let Y = Phi^-1(U) with U uniform on (0, 1/2): the lower half of a standard normal.  No inverse is ever computed
-here.  ``shift + scale * Y`` rounds to at most m exactly when ``U < Phi((m + 1/2 - shift) / scale)``, so U's binary
-digits are compared with an enclosure of that one number; while the digits drawn so far do not decide the comparison,
-more are drawn and the enclosure is narrowed.  Each further digit halves the probability of no decision.
 """
 
 from __future__ import annotations
@@ -187,9 +184,9 @@ INVERSE_ERROR = 1e-14
 
 # The output grid is about a millionth of the noise: too fine to matter, coarse enough to round with certainty.
 _GRID_BITS = 20
-# In standard deviations, times 1 + |z|; step 4 above.  A thousand times INVERSE_ERROR.
+# In standard deviations, times 1 + |z|; step 4 of the module's docstring.  A thousand times INVERSE_ERROR.
 _INVERSE_MARGIN = 1e-11
-# Step 3 above: sqrt(2 pi)/4 = 0.62666, rounded up.
+# Step 3 of the module's docstring: sqrt(2 pi)/4 = 0.62666, rounded up.
 _UNDRAWN_BITS_MARGIN = 0.63
 _SIGN_BIT = 1 << (WORD_BITS - 1)
 # Cells processed at a time, so that intermediate arrays stay in the processor's cache.

@@ -1,7 +1,8 @@
 """The notebook front end: the only package that imports IPython, widgets and comms.
 
 ``panel``          kernel end of the Lab panel and status item; snapshots of every session of this process
-``widgets``        live gauges below a cell, and the line that shows the progress of long operations
+``widgets``        live gauges below a cell
+``progress_line``  the line in a cell that shows the progress of a long operation
 ``picker``         the budget picker below a query; ``picker_state`` computes its state, ``picker_steps`` its steps
 ``confirmation``   which releases are confirmed
 ``plots``          figures of answers, drawn with plotly

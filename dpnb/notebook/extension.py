@@ -3,8 +3,8 @@
 Tracebacks are short: refusals are common, and their message is complete.  ``%debug`` still enters dpnb's frames.
 
 What the first session and picker need is imported when the cell that loaded the extension has ended.  The kernel is
-then usually idle; a cell that is already waiting is delayed by no more than it would otherwise spend on
-the same imports.
+then usually idle; a cell that is already waiting is delayed by no more than it would otherwise spend on the same
+imports.
 """
 
 from __future__ import annotations
@@ -24,9 +24,7 @@ from dpnb._core import registry
 from dpnb._core.query import Query
 from dpnb._protocol.messages import FollowLedgers, PanelRequest, Reconnect, RequestComparison
 from dpnb.errors import DpnbError
-from dpnb.notebook import cell_context, column_completion, extension, panel, picker_state
-from dpnb.notebook import panel as snapshots
-from dpnb.notebook import widgets as progress_line
+from dpnb.notebook import cell_context, column_completion, panel, picker_state, progress_line
 from dpnb.notebook.column_completion import complete
 from dpnb.notebook.ledger_watch import LedgerWatch
 from dpnb.notebook.magics import DpnbMagics
@@ -43,7 +41,7 @@ DELAY = 0.05
 """Seconds after the cell, so that its last messages are sent first."""
 
 
-def begin() -> None:
+def import_later() -> None:
     """Schedule the imports in the event loop that is running the cell, if any."""
     with suppress(RuntimeError):  # no loop is running
         loop = asyncio.get_running_loop()
@@ -92,7 +90,7 @@ def _outside(traceback: TracebackType | None) -> TracebackType | None:
 # --- ``%load_ext dpnb`` -----------------------------------------------------------------------------------------------
 
 
-_watch = LedgerWatch(snapshots.ledgers, panel.publish)
+_watch = LedgerWatch(panel.ledgers, panel.publish)
 
 
 def load(shell: Any) -> None:
@@ -101,7 +99,7 @@ def load(shell: Any) -> None:
     for command in ("%dpnb", "%%dpnb"):
         shell.set_hook("complete_command", complete, str_key=command)
     column_completion.install(shell)
-    extension.shorten(shell)
+    shorten(shell)
     if getattr(shell, "kernel", None) is None:
         return  # a terminal: text output suffices
     _unregister(shell)
@@ -111,10 +109,10 @@ def load(shell: Any) -> None:
     shell.display_formatter.ipython_display_formatter.for_type(Query, _show)
     registry.set_cell_provider(cell_context.current_cell, cell_context.when_identified)
     progress.show_by(progress_line.begin)
-    panel.install(snapshots.sessions, snapshots.log, _on_request)
+    panel.install(panel.sessions, panel.log, _on_request)
     registry.subscribe(panel.publish)
     registry.subscribe(_watch.wake)
-    extension.begin()
+    import_later()
 
 
 def unload(shell: Any) -> None:
@@ -130,7 +128,7 @@ def unload(shell: Any) -> None:
     shell.display_formatter.mimebundle_formatter.type_printers.pop(BaseSession, None)
     shell.display_formatter.ipython_display_formatter.type_printers.pop(Query, None)
     column_completion.remove(shell)
-    extension.lengthen()
+    lengthen()
     _unregister(shell)
 
 
@@ -156,10 +154,10 @@ def _on_request(request: PanelRequest) -> None:
     if isinstance(request, FollowLedgers):
         _watch.follow(request.page, request.is_visible)
     elif isinstance(request, RequestComparison):
-        snapshots.compare(request.session, is_shown=request.is_shown)
+        panel.compare(request.session, is_shown=request.is_shown)
         panel.publish()
     elif isinstance(request, Reconnect):
-        snapshots.reconnect()
+        panel.reconnect()
 
 
 def _unregister(shell: Any) -> None:

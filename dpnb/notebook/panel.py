@@ -19,7 +19,6 @@ from datetime import UTC, datetime
 import msgspec
 
 from dpnb._core import registry
-from dpnb._protocol import snapshot as protocol
 from dpnb._protocol.messages import TARGET, LogChunk, PanelRequest, RequestSnapshot, RequestWholeLog
 from dpnb._protocol.snapshot import VERSION, ExplanationText, LogEntry, SessionSnapshot, Snapshot
 from dpnb.errors import DpnbError
@@ -46,7 +45,7 @@ def ledgers() -> list[Ledger]:
     return list({id(ledger): ledger for ledger in ledgers}.values())
 
 
-def log(session_id: str, start: int, max_rows: int) -> tuple[int, list[protocol.LogEntry]]:
+def log(session_id: str, start: int, max_rows: int) -> tuple[int, list[LogEntry]]:
     """The number of requests in a session's ledger, and at most `max_rows` of them from `start` on, oldest first."""
     for session in live():
         if session.id == session_id:
@@ -72,12 +71,12 @@ def reconnect() -> None:
         connection.refresh()
 
 
-def sessions() -> list[protocol.SessionSnapshot]:
+def sessions() -> list[SessionSnapshot]:
     """One snapshot for each session, most recently used first; an unreadable session does not hide the others."""
     return [_snapshot(session) for session in live()]
 
 
-def _snapshot(session: BaseSession) -> protocol.SessionSnapshot:
+def _snapshot(session: BaseSession) -> SessionSnapshot:
     try:
         return snapshot.snapshot(session, compared=session.id in _compared)
     except DpnbError as error:

@@ -21,10 +21,7 @@ from dpnb._core.query import Query
 from dpnb._protocol.messages import AskCurator, PickerRequest, Reconnect, Refresh, ReleaseCount, ReleaseOption
 from dpnb.accounting.exact import exact, from_text
 from dpnb.errors import ConfirmationRequired, DpnbError, RequestError
-from dpnb.notebook import cell_context, panel, picker_state, picker_steps, widgets
-from dpnb.notebook import panel as snapshots
-from dpnb.notebook import picker_steps as asking
-from dpnb.notebook import widgets as progress_line
+from dpnb.notebook import cell_context, panel, picker_state, picker_steps, progress_line, widgets
 from dpnb.notebook.confirmation import AT_MOST, large_release
 from dpnb.render.page import with_timestamp
 from dpnb.results.answer import Answer
@@ -107,7 +104,7 @@ class Picker(anywidget.AnyWidget):
                 case Refresh():
                     self._renew()
                 case Reconnect():
-                    snapshots.reconnect()
+                    panel.reconnect()
                 case ReleaseOption() as request:
                     self._release(request)
                 case ReleaseCount() as request:
@@ -139,7 +136,7 @@ class Picker(anywidget.AnyWidget):
             target, _ = _arguments(request.target)
             if target.keys() != {"mu"}:
                 raise RequestError("picker: the page sent an invalid target; reload the page, and run the cell again")
-            asked = asking.ask(self._query, target["mu"], request.why)
+            asked = picker_steps.ask(self._query, target["mu"], request.why)
         except DpnbError as error:
             self._renew(refusal=picker_state.refusal_state(error), completed_request=request.id)
         else:

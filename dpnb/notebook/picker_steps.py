@@ -79,8 +79,8 @@ def ask(query: Query, mu: Number, why: str) -> str:
 def make_step(count: Query) -> CountStep | None:
     """The release of a count: for a hundredth of what is left, or for as much again as was spent on it.
 
-    Without a budget for `FIRST_MU` instead of a hundredth.  The count is `Query.count_needed` of the query that is
-    shown; None if it cannot be released, for example because nothing is left.
+    Without a budget it is for `FIRST_MU` instead of a hundredth.  The count is `Query.count_needed` of the query that
+    is shown; None if it cannot be released, for example because nothing is left.
     """
     rows = "the number of rows in each group" if count.plan.group_by else "the number of rows"
     try:

@@ -1,70 +1,20 @@
-"""Live gauges below a cell: an anywidget that shows one session and follows the panel's broadcasts.
+"""Live gauges below a cell: an anywidget that follows the panel's broadcasts.
 
 Import this module only when gauges are first displayed, since it imports ipywidgets.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from contextvars import ContextVar
-from html import escape
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import anywidget
 import msgspec
 import traitlets
-from IPython.display import display
 
 from dpnb._protocol.messages import PanelRequest, Reconnect, RequestComparison
 from dpnb._protocol.snapshot import SessionSnapshot
 from dpnb.notebook import cell_context, panel
-from dpnb.notebook import panel as snapshots
-from dpnb.progress import ShowText
-from dpnb.render.page import STYLE
-
-# --- a line in the cell that shows the progress of a long operation ---------------------------------------------------
-
-
-_own: ContextVar[Callable[[], ShowText] | None] = ContextVar("dpnb_own_line", default=None)
-
-
-def begin() -> ShowText:
-    """A new line: below the cell that is being run, or in the widget that makes the request."""
-    own = _own.get()
-    return ProgressLine() if own is None else own()
-
-
-@contextmanager
-def shown_by(own: Callable[[], ShowText]) -> Iterator[None]:
-    """Show the progress of operations in the block in a widget, since output of its messages has no cell."""
-    token = _own.set(own)
-    try:
-        yield
-    finally:
-        _own.reset(token)
-
-
-class ProgressLine:
-    """One line, displayed with its first text; an empty text hides it."""
-
-    def __init__(self) -> None:
-        self._handle: Any = None
-
-    def __call__(self, text: str, done: bool) -> None:
-        """Show a text in place of the one before."""
-        del done  # the last text stays displayed
-        html = f'<div style="{STYLE}">{escape(text)}</div>' if text else ""
-        shown = {"text/plain": text, "text/html": html}
-        if self._handle is not None:
-            self._handle.update(shown, raw=True)
-        elif text:
-            self._handle = display(shown, raw=True, display_id=True)  # type: ignore[no-untyped-call]
-
-
-# --- live gauges below a cell -----------------------------------------------------------------------------------------
-
 
 _STATIC = Path(__file__).parent / "static"
 
@@ -104,9 +54,9 @@ def _on_message(_: Gauges, content: object, __: object) -> None:
     with suppress(msgspec.ValidationError):
         match msgspec.convert(content, PanelRequest):
             case Reconnect():
-                snapshots.reconnect()
+                panel.reconnect()
             case RequestComparison(session=session, is_shown=is_shown):
-                snapshots.compare(session, is_shown=is_shown)
+                panel.compare(session, is_shown=is_shown)
                 panel.publish()
 
 

@@ -32,8 +32,6 @@ from dpnb.wire.limits import MAX_NAME
 
 if TYPE_CHECKING:
     from dpnb.remote.channel import Channel
-if TYPE_CHECKING:
-    from dpnb.remote.channel import Channel
 
 
 # --- questions of auditors and curators -------------------------------------------------------------------------------
@@ -70,8 +68,7 @@ def change(address: str, table: str, act: AnyAct) -> str:
     For the roles ``curator`` and ``owner``.
     """
     with closing(channel_to(address)) as channel:
-        page = channel.send(f"tables/{checked_table(table)}/acts", msgspec.json.encode(act), AuditPage)
-        return "\n".join(_state_lines(page))
+        return "\n".join(_state_lines(send_act(channel, table, act)))
 
 
 def channel_to(address: str) -> Channel:

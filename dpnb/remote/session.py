@@ -1,4 +1,4 @@
-"""A session whose table is held by a curator's service."""
+"""A session whose table is held by a curator's service, and the calls that the service executes for it."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class RemoteSession(BaseSession):
     Raises
     ------
     ServiceError
-        If its name or version has characters that cannot be printed.
+        If its name or version has characters that cannot be printed, or the ledger does not have the analyst's part.
     """
 
     def __init__(self, channel: Channel, path: str, table: Table) -> None:

@@ -1,4 +1,7 @@
-"""Counts and sums of ordered groups as an upright histogram: static SVG, which needs no kernel."""
+"""Counts and sums of ordered groups as an upright histogram: static SVG, which needs no kernel.
+
+The kinds of numbers and the ticks are also those of the figures of plotly.
+"""
 
 from __future__ import annotations
 

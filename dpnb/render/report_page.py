@@ -1,6 +1,7 @@
-"""A disclosure statement as one page of HTML: sentences first, then the figures, and the JSON as data.
+"""A disclosure statement as one page of HTML, and in a few lines for a terminal or a notebook.
 
-All texts are escaped, and the page has no script.  The JSON is the content of a template, which no browser shows.
+The page has sentences first, then the figures, and the JSON as data.  All texts are escaped, and the page has no
+script.  The JSON is the content of a template, which no browser shows.
 """
 
 from __future__ import annotations
@@ -86,6 +87,9 @@ PROMISES = "What is guaranteed"
 
 LIMITS = "What is not covered"
 """The section that is a list."""
+
+SHORT = 18
+"""A cell of at most this many characters, such as a time or a loss, is not broken into lines."""
 
 
 @to_page.register
@@ -308,10 +312,6 @@ def _table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]], *, 
 def _cell(text: str, *, is_wide: bool) -> str:
     kind = ' class="wide"' if is_wide else ' class="short"' if len(text) <= SHORT else ""
     return f"<td{kind}>{_text(text)}</td>"
-
-
-SHORT = 18
-"""A cell of at most this many characters, such as a time or a loss, is not broken into lines."""
 
 
 # --- a disclosure statement in a few lines ----------------------------------------------------------------------------

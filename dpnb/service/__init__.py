@@ -6,7 +6,7 @@
 ``app``             the routes, with authentication
 ``requests``        executes requests, each charged once; ``turns`` between analysts, ``limits`` of each
 ``running``         the request that a table executes now, and charges that wait for the curator
-``opening``         opens the tables of the settings
+``opening``         opens the tables of the settings; ``served`` is one of them with its analysts
 ``heads``           keeps the last row of each ledger where a copy of the ledger does not bring it back
 ``curation/``       what curators and auditors see of a table, and do about it
 ``cockpit/``        the curator's page

@@ -1,7 +1,8 @@
 """The routes of the service.
 
-Every route but the health check needs a token.  A body is read up to a limit, and a page or a plain name in an error
-repeats nothing that the client sent.  No reply contains the text of an exception that dpnb did not write for analysts.
+Every route but the health check needs a token.  A body is read up to a limit, and an error about an address or the form
+of a body repeats nothing that the client sent.  No reply contains the text of an exception that dpnb did not write for
+analysts.
 """
 
 from __future__ import annotations
@@ -113,6 +114,7 @@ class Service(NotCopyable):
         """Serve a table no longer, after its running requests."""
         served = self.tables.pop(name)
         served.end()
+        self._rules.metrics.forget(name)
         await asyncio.to_thread(served.table.close)
 
     def end_streams(self) -> None:
@@ -217,7 +219,7 @@ class Service(NotCopyable):
         """What a person has sent; those who sent nothing for long are forgotten."""
         sender = self._senders.setdefault(name, OpenRequests(RequestRate(self._rules.limits.requests_per_minute)))
         self._senders.move_to_end(name)
-        for other in list(self._senders)[: len(self._senders) - MOST_SENDERS]:
+        for other in list(self._senders)[: max(len(self._senders) - MOST_SENDERS, 0)]:
             if not self._senders[other].open:
                 del self._senders[other]
         return sender

@@ -1,7 +1,8 @@
 """How much one analyst may ask of the service and store in its ledger, so that nobody keeps the others waiting.
 
 Every limit counts an analyst's own requests only: in reserved mode nothing that an analyst receives depends on what the
-others did, and a limit that all share would show whether they are at work.
+others did, and a limit that all share would show whether they are at work.  Failed logins, which are nobody's, are
+counted by peer.
 """
 
 from __future__ import annotations
@@ -90,7 +91,7 @@ MINUTE = 60.0
 """Seconds."""
 
 UNREAD_REPLIES = 2
-"""Replies with rows of one person that are made or written at once; others wait for them, in memory none."""
+"""Replies with rows of one person that are made or written at once; others wait, and are made only then."""
 
 
 def _refusal(message: str, error: str = "RequestError") -> tuple[int, Refused]:
@@ -126,7 +127,7 @@ class RequestRate(NotCopyable):
 
 
 class OpenRequests:
-    """The requests of one person."""
+    """The open requests of one person, and how often they send one."""
 
     def __init__(self, rate: RequestRate) -> None:
         self.rate, self.open = rate, 0
@@ -149,7 +150,7 @@ class CpuSeconds(NotCopyable):
     answer, replies, pages of rows, and descriptions of the table.  How much time that takes is a function of what the
     analyst sent, of the ledger and of the machine, so a refusal beyond the limit says nothing about rows.
 
-    An execution that reads rows counts nothing, as long as it may take: its time depends on rows, and an analyst who
+    An execution that reads rows counts nothing, however long it takes: its time depends on rows, and an analyst who
     keeps a few seconds below the limit would see from the next refusal whether it was longer than that.  It was charged
     for, or repeats a charge, and it takes its turn between the others.
 

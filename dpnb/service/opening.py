@@ -44,6 +44,8 @@ from dpnb.wire.replies import Table
 LOCK_SUFFIX = "-service"
 """Of the file beside a ledger that is locked while a service uses the ledger."""
 
+IN_MEMORY = "ledger: must be a file, since a restart of the service would forget the charges; got ':memory:'"
+
 
 class OpenTable(NotCopyable):
     """A table of the service, whose ledger is a file that no other service uses.
@@ -303,9 +305,6 @@ def _refuse_in_memory(settings: TableSettings) -> None:
     declared = read_declaration(str(settings.declaration), Session)
     if declared.content.get("ledger") == MEMORY:
         raise InvalidValueError(f"{declared.locate('ledger')}: {IN_MEMORY}")
-
-
-IN_MEMORY = "ledger: must be a file, since a restart of the service would forget the charges; got ':memory:'"
 
 
 def _refuse_other_files(settings: TableSettings, declared: set[str]) -> None:

@@ -33,7 +33,10 @@ MOST_NAMED = 20
 
 
 class HeldRows(NotCopyable):
-    """The charges of a newly opened ledger that are not answered again before the curator allows it."""
+    """The charges of a ledger that are not answered again before the curator allows it.
+
+    It is made when the ledger is opened, before any request is executed.
+    """
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger, self._ended, self._ids = ledger, set[int](), set[int]()

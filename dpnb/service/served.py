@@ -88,15 +88,17 @@ class ServedTable(NotCopyable):
         self._analysts: dict[str, ServedAnalyst] = {}
         rules.metrics.follow(
             table.name,
-            running=lambda: sum(one.runner.running for one in list(self._analysts.values())),
-            streams=lambda: sum(one.feed.streams for one in list(self._analysts.values())),
-            left=lambda: table.session._core.account.filter.headroom,
-            executing=lambda: 0.0 if (running := table.running) is None else running.seconds,
-            waiting=lambda: table.worker.waiting,
-            age=lambda: table.worker.age,
-            held=lambda: len(table.held.charges()),
-            stored=lambda: self.stored.largest,
-            free=lambda: self.stored.free,
+            {
+                "running": lambda: sum(one.runner.running for one in list(self._analysts.values())),
+                "executing_seconds": lambda: 0.0 if (running := table.running) is None else running.seconds,
+                "waiting": lambda: table.worker.waiting,
+                "queue_seconds": lambda: table.worker.age,
+                "held": lambda: len(table.held.charges()),
+                "streams": lambda: sum(one.feed.streams for one in list(self._analysts.values())),
+                "stored_bytes": lambda: self.stored.largest,
+                "disk_free_bytes": lambda: self.stored.free,
+                "headroom": lambda: table.session._core.account.filter.headroom,
+            },
         )
         table.session._core.on_change(self._notify)
 

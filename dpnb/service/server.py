@@ -1,4 +1,4 @@
-"""Starts, reloads and stops the service.
+"""Starts, reloads and stops the service, and the cockpit beside it.
 
 ``SIGTERM`` and ``SIGINT`` stop it after the running requests, without waiting long for clients that do not read; a
 second one stops it at once, and what was charged then is answered when a curator lets the request run again.
@@ -40,7 +40,7 @@ from dpnb.service.opening import OpenTable, check_table, open_table
 from dpnb.service.served import Rules, ServedTable
 from dpnb.service.turns import SETTINGS
 
-# --- the second server of the process ---------------------------------------------------------------------------------
+# --- the server of the cockpit ----------------------------------------------------------------------------------------
 
 
 class CockpitServer(uvicorn.Server):

@@ -4,7 +4,7 @@
 ``session``      the session of a curator's table
 ``declaration``  a session declared in a TOML file
 ``table_files``  reads a curator's table from a file
-``toml_file``    a TOML file whose errors name the line; ``toml_lines`` the line numbers of the keys in a TOML file
+``toml_file``    a TOML file whose errors name the line
 ``rehearsal``    mock data drawn from the schema
 ``statements``   the method `report`; ``disclosure/`` the disclosure statement that it returns
 ``snapshot``     the state of a session, from which text, HTML, gauges and panel are rendered

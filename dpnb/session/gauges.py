@@ -35,8 +35,7 @@ def describe_spent(filter_: Filter, total: Budget | NoBudget) -> str:
 def percent_spent(filter_: Filter) -> str:
     """The share of the budget that is spent, rounded up: what remains, rounded down, and this are 100% together.
 
-    Below 1% it has hundredths, like the costs of which it is the sum.
-    Without a budget, the loss.
+    Below 1% it has hundredths, like the costs of which it is the sum.  Without a budget it is the loss in words.
     """
     if filter_.budget is None:
         return f"{filter_.spent.words} spent"

@@ -1,4 +1,4 @@
-"""What a session says about its guarantee and what it has released: the disclosure statement, and an explanation."""
+"""What a session says about itself: how it is displayed, the disclosure statement, and an explanation in words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Read a curator's tables from files, outside any session; the rows of text files by `dpnb._backends.text_table`.
+"""Read a curator's tables from files, and refuse files that differ from those that a version was first used with.
+
+Text files are read by `dpnb._backends.text_table`.
 
 A service records a digest of the data files of a version, of the bytes of the files, so a copied file or a moved
 machine stays valid.  It is computed from rows.  So it is keyed with a secret, in a file beside the ledger that only the
@@ -39,8 +41,8 @@ BYTES = 32
 def refuse_other_contents(ledger: Ledger, version: str, digests: Mapping[str, str]) -> None:
     """Record the contents of a version's files in the ledger, or refuse other ones.
 
-    `digests` are those of each table's file, as `read_tables` computes them.  Also refused if the secret is lost or can
-    be read by others.
+    `digests` are those of each table's file, as `read_tables` computes them.  They are also refused if the secret is
+    lost or can be read by others.
     """
     path = Path(f"{os.path.realpath(ledger.path)}{SUFFIX}")
     key = digest(["table_contents", version])
@@ -142,9 +144,9 @@ def read_tables(
 ) -> dict[str, Any]:
     """Read data frames, by the names of their tables.
 
-    Without `declared`, all columns of text files are read.  `argument` is that of the command line, for errors.
-    `digests` receives the SHA-256 of each table's file, of the bytes that were read; a file that changes meanwhile is
-    then refused.
+    Without `declared`, all columns of text files are read.  `argument` names the argument of the command line, or the
+    key of the settings, for errors.  `digests` receives the SHA-256 of each table's file, of the bytes that were
+    read; a file that changes meanwhile is then refused.
     """
     return {name: _read(path, argument, declared, name, digests) for name, path in named.items()}
 
@@ -224,9 +226,8 @@ def _arrow(file: Path) -> Any:
     import pandas as pd  # imported when first used
 
     importlib.import_module("pyarrow")
-    return pd.read_feather(
-        file, dtype_backend="pyarrow"
-    )  # the types of the file: with numpy's a null changes a column's
+    # With the types of the file: with numpy's, a null changes the type of its column.
+    return pd.read_feather(file, dtype_backend="pyarrow")
 
 
 def _parquet(file: Path) -> Any:

@@ -1,6 +1,6 @@
 """A TOML file that a curator writes: errors about a key begin with the file and the line.
 
-`dpnb.session.declaration` reads a table's declaration from such a file; `dpnb.service.configuration` those of the
+`dpnb.session.declaration` reads a table's declaration from such a file; `dpnb.service.configuration` the settings of a
 service.
 """
 

@@ -116,7 +116,7 @@ class AuditPage(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
 
     rows: tuple[AuditRow, ...]
     more: bool = False  # whether there are further rows
-    spent: str = ""  # what was charged of the budget, in words
+    spent: str = ""  # how much of the budget is left, in words
     frozen: str | None = None  # why the table is frozen; None if it is not
 
 
@@ -198,7 +198,7 @@ class TableState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     version: str
     guarantee: str
     headroom: float  # share of the budget that is left, rounded down
-    spent: str  # what was charged, in words
+    spent: str  # how much of the budget is left, in words
     frozen: str | None  # why the table is frozen; None if it is not
     mode: str | None  # ``reserved`` or ``pooled``; None if the budget is not divided
     parts: tuple[PartState, ...]  # in the order in which they were granted

@@ -1,7 +1,7 @@
-"""What an analyst's session asks the service to do: everything that charges the budget or reads rows.
+"""What an analyst's session asks the service to do: everything that writes into the ledger or reads rows.
 
-Whatever is free (previews, explanations, gauges, logs, combined answers) is computed by the analyst's session from its
-copy of the ledger, with the same code as in a local session, and is never sent.
+Everything else is free (previews, explanations, gauges, logs, combined answers): it is computed by the analyst's
+session from its copy of the ledger, with the same code as in a local session, and is never sent.
 """
 
 from __future__ import annotations
@@ -115,9 +115,9 @@ class Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defa
     head: str = ""  # hash of the row `after` in the client's copy; empty for a client that keeps no copy
 
     def digest(self) -> str:
-        """SHA-256 of what it does: its node and call, and not which rows the client has, of which it may receive more.
+        """SHA-256 of what it does: its node and call.
 
-        So a client can repeat it.
+        Which rows the client has is not part of it: a client that repeats the request may have received more of them.
         """
         return hashlib.sha256(_ENCODER.encode([self.node, self.call])).hexdigest()
 

@@ -12,7 +12,7 @@ import pytest
 from nbclient import NotebookClient
 
 from dpnb._core.execution import releases
-from dpnb.notebook import widgets
+from dpnb.notebook import progress_line
 from dpnb.progress import Stage
 from waiting import LIMIT
 
@@ -23,7 +23,7 @@ class Shown:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.texts: list[str] = []
         self.displayed = 0
-        monkeypatch.setattr(widgets, "display", self._display)
+        monkeypatch.setattr(progress_line, "display", self._display)
 
     def _display(self, shown: dict[str, str], **_: Any) -> Shown:
         self.displayed += 1
@@ -36,7 +36,7 @@ class Shown:
 
 def test_a_line_is_shown_once_and_then_updated_in_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = Shown(monkeypatch)
-    line = widgets.begin()
+    line = progress_line.begin()
     for number in range(10):
         line(f"step {number}", False)
     line("the end", True)
@@ -46,15 +46,15 @@ def test_a_line_is_shown_once_and_then_updated_in_its_place(monkeypatch: pytest.
 
 def test_of_a_line_that_was_never_shown_nothing_is_displayed(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = Shown(monkeypatch)
-    widgets.begin()("", True)
+    progress_line.begin()("", True)
     assert shown.displayed == 0
 
 
 def test_a_widget_that_asks_shows_its_own_line(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = Shown(monkeypatch)
     told: list[tuple[str, bool]] = []
-    with widgets.shown_by(lambda: lambda text, done: told.append((text, done))):
-        widgets.begin()("adding up rows, 1 s", False)
+    with progress_line.shown_by(lambda: lambda text, done: told.append((text, done))):
+        progress_line.begin()("adding up rows, 1 s", False)
     assert told == [("adding up rows, 1 s", False)]
     assert shown.displayed == 0
 

@@ -8,19 +8,19 @@ import sys
 
 CODE = """
 import asyncio, json, sys
-from dpnb.notebook import extension as warm_up
+from dpnb.notebook import extension
 
 def loaded():
-    return sorted({"pandas", "scipy", "mpmath", "dpnb.notebook.picker"} & set(sys.modules))
+    return sorted({"anywidget", "dpnb.notebook.picker", "mpmath", "pandas", "scipy"} & set(sys.modules))
 
 async def cell():
-    warm_up.begin()
+    extension.import_later()
     before = loaded()
     while "scipy.special" not in sys.modules or "pandas" not in sys.modules:
         await asyncio.sleep(0)
     return [before, loaded()]
 
-warm_up.begin()  # outside of a loop nothing happens
+extension.import_later()  # outside of a loop nothing happens
 print(json.dumps(asyncio.run(cell())))
 """
 
@@ -28,4 +28,11 @@ print(json.dumps(asyncio.run(cell())))
 def test_imports_happen_after_the_cell() -> None:
     before, after = json.loads(subprocess.check_output([sys.executable, "-c", CODE], text=True))
     assert before == []
-    assert after == ["dpnb.notebook.picker", "mpmath", "pandas", "scipy"]
+    assert after == ["anywidget", "dpnb.notebook.picker", "mpmath", "pandas", "scipy"]
+
+
+def test_extension_needs_no_widgets() -> None:
+    code = (
+        "import sys; sys.modules['anywidget'] = None\nfrom dpnb.notebook import extension\nextension._import_picker()"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

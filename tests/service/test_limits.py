@@ -17,6 +17,7 @@ from dpnb.interactive import calls
 from dpnb.remote import channel
 from dpnb.remote.origin import origin_of
 from dpnb.remote.tokens import Token
+from dpnb.service import app
 from dpnb.service import requests as service_requests
 from dpnb.service.configuration.settings import Limits
 from dpnb.service.limits import RequestRate
@@ -147,6 +148,21 @@ def test_requests_in_a_minute() -> None:
     assert rate.wait() > 0
 
 
+def test_what_few_people_have_sent_is_not_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(app, "MOST_SENDERS", 4)
+
+    async def scenario(served: Served) -> None:
+        first = served.service._sender("ana")
+        for number in range(3):
+            served.service._sender(f"other{number}")
+        assert served.service._sender("ana") is first
+        for number in range(4):
+            served.service._sender(f"more{number}")
+        assert served.service._sender("ana") is not first
+
+    run_served(tmp_path, scenario)
+
+
 def test_an_analyst_beyond_a_limit_does_not_hinder_another(tmp_path: Path) -> None:
     async def scenario(served: Served) -> None:
         bob = served.of("bob")
@@ -231,6 +247,8 @@ def test_figures_are_for_the_curator_alone(tmp_path_factory: pytest.TempPathFact
         assert "dpnb_refused_logins_total 1.0" in text
         assert 'dpnb_headroom{table="people"} 0.99' in text
         assert "ana" not in text
+        await served.service.remove("people")  # and what is read of its ledger with it
+        assert "dpnb_headroom{" not in await asyncio.to_thread(figures, folder / "s")
 
     server = MetricsServer(folder / "s", metrics)
     try:

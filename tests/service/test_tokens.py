@@ -185,6 +185,17 @@ def test_a_clock_proceeds_while_that_of_the_machine_is_set_back(monkeypatch: pyt
     assert clock.now() - first == timedelta(seconds=60)
 
 
+def test_a_clock_counts_the_time_once_when_a_ledger_is_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+    ticks = [0.0]
+    monkeypatch.setattr("dpnb.service.access.clock.time.monotonic", lambda: ticks[0])
+    start = datetime(2026, 11, 24, tzinfo=UTC)
+    clock = Clock(lambda: start + timedelta(seconds=ticks[0]))
+    clock.now()
+    ticks[0] += 36_000
+    clock.reach((start + timedelta(seconds=36_001)).isoformat())
+    assert clock.now() - start == timedelta(seconds=36_001)
+
+
 def test_a_token_that_expired_before_the_last_row_of_a_ledger_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,7 +1,9 @@
-"""Arithmetic that gives the same bits on every engine.
+"""Arithmetic, also with points in time, that gives the same bits on every engine.
 
 Additions, multiplications, divisions of two columns, comparisons and `floor` of doubles are the same everywhere; the
 operations that libraries round differently are composed of these.  For division by a constant see `Engine.divided`.
+Only logarithms, `exp` and powers with a fraction are an engine's own, and may differ in the last bits.  Parts of points
+in time are computed by the engine's own calendar of days; see `dpnb._plan.expressions.calendar`.
 """
 
 from __future__ import annotations

@@ -15,7 +15,6 @@ import narwhals as nw
 
 from dpnb._backends.evaluation import COMPARE, Evaluation, column_name
 from dpnb._backends.lazy import arithmetic
-from dpnb._backends.lazy import arithmetic as calendar
 from dpnb._backends.lazy.lazy_table import LazyTable
 from dpnb._backends.protocol import BooleanColumn, Comparing, NumberStep
 from dpnb._plan.expressions.dtypes import Boolean, Categorical, Dtype, Numeric, String
@@ -208,9 +207,9 @@ class NarwhalsEvaluator(Evaluation[nw.Expr, NumberColumn, nw.Expr]):
             case Round(_, decimals):
                 return arithmetic.rounded(number, decimals, self._table.engine)
             case ExtractDatePart(part, _):
-                return calendar.part_of(part, number, self._dates, self.divided)
+                return arithmetic.part_of(part, number, self._dates, self.divided)
             case Period(unit, _):
-                return self.materialized(calendar.index_of(unit, number, self._dates, self.divided))
+                return self.materialized(arithmetic.index_of(unit, number, self._dates, self.divided))
         raise TypeError(type(node).__name__)
 
     def _filled(self, numbers: NumberColumn, value: float) -> NumberColumn:

@@ -1,6 +1,6 @@
 """Tables that stay in their engine: polars, DuckDB, Spark.  The engine returns only sums.
 
-The engine forms the pairs of a join; here only the rules of `dpnb._plan.join` bound the number of pairs of a unit.
+The engine forms the pairs of a join, whose number for one unit is bounded by the rules of `dpnb._plan.join` alone.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def part(table: LazyTable, schema: Schema, which: PartSource) -> LazyTable:
 
 
 MAX_KEPT_BYTES = 2**30
-"""Size of the tables whose chosen rows are kept."""
+"""Largest size of a table whose chosen rows are kept."""
 
 OPENING_SECONDS = 300.0
 """The longest time in which an engine must describe its tables; it reads no row for that."""

@@ -256,7 +256,8 @@ def engine_table(
     return replace(table, max_rows=1) if unit.column is None else table
 
 
-# --- columns and index of the table of an answer ----------------------------------------------------------------------
+# --- types and values of columns --------------------------------------------------------------------------------------
+
 
 _REMEDY = "cast it in the engine first, and check the values that cannot be cast"
 

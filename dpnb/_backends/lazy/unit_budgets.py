@@ -74,7 +74,8 @@ def _plain_squares(query: LinearQuery, selected: SelectedRows, frame: LazyFrame)
 
 
 TO_NEXT = 2.0**-53 * (1 + 2.0**-52)
-"""A positive normal double times this is just above half of the distance to the next one; adding it gives the next."""
+"""A positive normal double times this is between half of the distance to the next double and 1.5 times this distance;
+adding it gives the next."""
 
 SPLIT = 134217729.0
 """2^27 + 1 (Veltkamp): splits a double into two halves of 26 bits."""

@@ -1,4 +1,4 @@
-"""Work on a table block by block, on all cores.
+"""Work on a table block by block, on all cores, and what the blocks share.
 
 Rows are in the order of their units, and a query is a sum over units; so a table divides into independent blocks of
 whole units.  A block's intermediate arrays fit a processor's cache, and whatever the table's size, few of them exist at
@@ -27,6 +27,7 @@ from dpnb.threads import ThreadTask, end_if_asked
 
 
 N = TypeVar("N", bound=Node)
+T = TypeVar("T")
 
 MOST_BYTES = 2**26
 """Size of the results that are kept, besides the last one.  A result may have a value for each text of a column."""
@@ -96,7 +97,6 @@ def bytes_without_views(result: Any) -> int:
 
 B = TypeVar("B")
 D = TypeVar("D", bound=np.generic)
-T = TypeVar("T")
 
 ROWS_AT_ONCE = 2**18
 """Rows of a block, unless a unit has more."""
@@ -124,9 +124,9 @@ def even_blocks(rows: int, at_most: int | None = None, size: int = ROWS_AT_ONCE)
 def by_blocks(work: Callable[[B], T], blocks: Sequence[B], at_once: int | None = None) -> list[T]:
     """The results of `work` for each block, in order.
 
-    However many blocks there are, a private number, as many threads are started, at most `at_once` with the calling
-    one; work on a block starts no more.
-    After an exception, an interrupt or a request to end the work no further block is begun.
+    The number of threads does not depend on that of blocks, which is private: as many as cores, at most `at_once`, with
+    the calling one.  Work on a block starts no more.  After an exception, an interrupt or a request to end the work no
+    further block is begun.
     """
     results: dict[int, T] = {}
     pending = deque(enumerate(blocks))

@@ -1,4 +1,4 @@
-"""Exact sums of rows by cell, in numpy or by `dpnb._backends.memory.kernels`.  Reads rows."""
+"""The codes of cells, and exact sums of rows by cell, in numpy or by `dpnb._backends.memory.kernels`.  Reads rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dpnb._backends.contribution import Integers
 from dpnb._backends.memory.kernels import kernels_for
 from dpnb._plan.schema import Key
 
-# --- codes of values to look up ---------------------------------------------------------------------------------------
+# --- codes of cells and of values to look up --------------------------------------------------------------------------
 
 
 def combined_codes(codes: list[NDArray[Any]], sizes: list[int]) -> tuple[NDArray[np.int64], int]:

@@ -1,8 +1,7 @@
 """The filter and the odometers of a session, rebuilt from the rows of the ledger.
 
-``accountant``     the guarantee, the filter and the odometers of a session
+``accountant``     the guarantee, the filter and the odometers of a session, and their state after some rows
 ``parameters``     their computed parameters, as stored in the ledger
-``state``          their state after some rows of the ledger
 ``admission``      whether the filter admits a charge, and the error if it does not
 ``tree``           the launches of a ledger, and how its nodes are connected
 ``comparison``     the state of every filter and odometer after the same history

@@ -245,7 +245,7 @@ class Accountant:
 
     @property
     def last_headroom(self) -> float | None:
-        """The headroom when the ledger was last read; None for a part, whose headroom depends on other parts."""
+        """The headroom when the ledger was last read; None for a part and under caps, which its filter lacks."""
         return None if self._parent is not None or self.limits else self._state.filter.headroom
 
     def sync(self, until: int | None = None) -> AccountantState:
@@ -317,10 +317,7 @@ class Accountant:
         return self.root._worst_cases[charge_id], first is None or charge_id < first
 
     def admits_all_units(self, loss: Loss) -> bool:
-        """Whether every unit certainly takes part in a query with this loss; True under worst-case accounting.
-
-        A function of the ledger alone.
-        """
+        """Whether, by the ledger alone, every unit takes part in a query with this loss; True in the worst case."""
         if not self.individual:
             return True
         state = self.root.sync()
@@ -342,6 +339,8 @@ class Accountant:
                     f"{description}: {state.filter.rule}, and other versions of the table used all of it in the worst "
                     f"case; no unit of version {version!r} can pay; nothing was charged"
                 )
+
+    # --- losses and their costs ---------------------------------------------------------------------------------
 
     @property
     def delta(self) -> Fraction:

@@ -41,9 +41,6 @@ from dpnb.accounting.partition_cost import NO_PARTS, PartRef, PartSums
 from dpnb.errors import ConversionError, InvalidValueError
 from dpnb.ledger import ChargeSummary
 
-__all__ = ["EPSILON_ODOMETERS", "ChargeBatch", "FilterComparison", "FilterState", "partition_cost"]
-
-
 EPSILON_ODOMETERS = ("rogers", "basic")
 """Odometers that convert each loss to an epsilon first."""
 

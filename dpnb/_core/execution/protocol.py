@@ -1,7 +1,7 @@
-"""What charges requests and answers them from rows.
+"""What charges requests and answers them from rows, and what a session knows of the service that has its table.
 
-A service hears before rows are read: it sets a watch around the execution of a request, as it sets the request's origin
-(`dpnb.ledger.origin`); a local session has none.
+A service is told before rows are read: it sets a watch around the execution of a request, as it sets the request's
+origin (`dpnb.ledger.origin`); a local session has none.
 """
 
 from __future__ import annotations

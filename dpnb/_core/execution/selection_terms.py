@@ -1,4 +1,4 @@
-"""What is selected: the groups of a count, how many of them, and how reliably, from public numbers alone."""
+"""What is selected: the groups of a count, how many and how reliably, from public numbers alone; and its admission."""
 
 from __future__ import annotations
 

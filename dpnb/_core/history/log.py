@@ -40,6 +40,7 @@ ANSWER = 3
 """Index of the answer in a row."""
 
 MAX_REFUSALS = 20
+
 NOT_LOGGED = ACT, BUDGET_REQUEST, GRANT
 """Kinds of rows that are no requests for an answer."""
 

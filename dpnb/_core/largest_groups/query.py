@@ -244,7 +244,7 @@ class SelectionMethods(Unreleased):
         return self.runner.largest_groups(self.plan, self.view, k, "top")
 
     def idxmax(self) -> LargestGroups:
-        """The key of the largest group of a count, as ``top(1)``; of other queries, the largest released estimate.
+        """The key of the largest group of a count, as ``top(1)``; free until it is released.
 
         Raises
         ------

@@ -73,21 +73,14 @@ class BatchRecord:
         return tuple(range(first, first + len(self.tables)))
 
 
-def batch_of(charge: Charge) -> BatchRecord | None:
-    """The batch that a row was measured in; None for any other row.
-
-    ValueError, KeyError or TypeError if the arguments are not those of a request.
-    """
-    return BatchRecord.from_json(json.loads(charge.arguments).get("batch")) if '"batch"' in charge.arguments else None
-
-
-# --- the observation of a query that a batch made ---------------------------------------------------------------------
-
-
 def record_of(charge: Charge) -> BatchRecord | None:
     """The batch that a row was measured in; None for any other row."""
     with refuse_unreadable(f"row {charge.id}"):
-        return batch_of(charge)
+        is_of_batch = '"batch"' in charge.arguments  # most rows are not, and parsing takes longer
+        return BatchRecord.from_json(json.loads(charge.arguments).get("batch")) if is_of_batch else None
+
+
+# --- the observation of a query that a batch made ---------------------------------------------------------------------
 
 
 def rows_of_batch(ledger: Ledger, charge: Charge, record: BatchRecord) -> list[Charge]:

@@ -39,9 +39,6 @@ class QueryPricer(NotCopyable):
         """The current state of a query; single groups can only be requested after an observation of all groups."""
         query = self.tables.compile(plan)
         check_view(plan, view, self.tables.schema(plan.source))
-        for key in groups:
-            if key not in query.keys:
-                raise RequestError(f"groups: must be keys of the {plan.words}; {key!r} is not; name some of its keys")
         subset, refinement = cell_subset(query, groups), self.refinement(query, view)
         if subset is not None and not refinement.observations:
             raise RequestError(
@@ -218,8 +215,14 @@ def combined(tables: PrivateTables, ledger: Ledger, query: LinearQuery, charges:
 
 def cell_subset(query: LinearQuery, groups: Keys) -> tuple[int, ...] | None:
     """Indices of some groups, ascending; None for all."""
-    subset = tuple(sorted(query.keys.index(key) for key in set(groups)))
-    return None if not subset or len(subset) == query.cells else subset
+    if not groups:
+        return None
+    cells = {key: cell for cell, key in enumerate(query.keys)}
+    for key in groups:
+        if key not in cells:
+            raise RequestError(f"groups: must be keys of the {query.plan.words}; {key!r} is not; name some of its keys")
+    subset = tuple(sorted({cells[key] for key in groups}))
+    return None if len(subset) == query.cells else subset
 
 
 def _refuse_unusual(state: QueryState, cost: GDP) -> None:

@@ -1,4 +1,4 @@
-"""What is publicly known about a query: its observations, and numbers of rows from released counts only."""
+"""What is publicly known about the rows of a query: their numbers in observations, released counts and public sizes."""
 
 from __future__ import annotations
 
@@ -197,9 +197,8 @@ def known_row_counts(
     """The numbers of rows on which a query's errors depend; None if there are none or they are unknown.
 
     Tried in this order: the count in earlier observations of the query itself, a released count of the column, a
-    released count of rows, the public sizes; if none of them is precise enough, the first that is usable.
-
-    `known` compiles a plan and returns its observations.
+    released count of rows, the public sizes.  Of those that are precise enough, the first of those that are so for the
+    largest number of groups; if none is, the first that is usable.
     """
     plan = query.plan
     needed = rows_needed(plan, view)
@@ -212,7 +211,7 @@ def known_row_counts(
     ]
     candidates = [rows for rows in (*sources, public.of(query, unit)) if rows is not None]
     precise = [rows for rows in candidates if rows.assumption is None]
-    if precise:  # the first of those that are precise for the largest number of groups
+    if precise:
         return max(precise, key=lambda rows: int(np.isfinite(rows.by_cell).sum()))
     return candidates[0] if candidates else None
 

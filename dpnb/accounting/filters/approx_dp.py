@@ -153,7 +153,7 @@ class ApproxDPFilter(SumFilter[ZCDP]):
         return of_budget("V", decimal_up(2 * self.spent.rho), decimal_down(2 * self.budget.rho))
 
     def guaranteed_epsilon(self, delta: Number) -> float:
-        """The epsilon for which all releases together are (epsilon, `delta`)-DP; see :class:`SumFilter`.
+        """The epsilon for which all releases together are (epsilon, `delta`)-DP; see `Filter.guaranteed_epsilon`.
 
         At slack_delta + (1 - slack_delta) conversion_delta or more it is at most the epsilon of Theorem 8; the tight
         conversion of the same y*/2-zCDP makes it smaller.

@@ -229,10 +229,10 @@ class GDPFilter(SumFilter[GaussianLoss]):
         return f"the sum of mu^2 must stay within {mu!r}^2{self._delta_rule}{beside}"
 
     def guaranteed_epsilon(self, delta: Number) -> float:
-        """The epsilon for which all releases together are (epsilon, `delta`)-DP; see :class:`SumFilter`.
+        """The epsilon for which all releases together are (epsilon, `delta`)-DP: see :meth:`Filter.guaranteed_epsilon`.
 
-        :func:`~dpnb.accounting.conversions.epsilon_of_pure_gdp`, without a reserve Dong, Roth and Su 2022, Corollary
-        2.13, at the part of `delta` that the filter's own delta leaves.
+        That of :func:`~dpnb.accounting.conversions.epsilon_of_pure_gdp` (without a reserve Dong, Roth and Su 2022,
+        Corollary 2.13) at the part of `delta` that the filter's own delta leaves.
 
         Parameters
         ----------

@@ -151,7 +151,7 @@ class RDPFilter(SumFilter[RDP]):
         return f"{super().spent_words} at order {decimal_up(self.budget.orders[0]):g}"
 
     def guaranteed_epsilon(self, delta: Number) -> float:
-        """The epsilon for which all releases together are (epsilon, `delta`)-DP; see :class:`SumFilter`.
+        """The epsilon for which all releases together are (epsilon, `delta`)-DP: see :meth:`Filter.guaranteed_epsilon`.
 
         The smallest over the orders, whose budgets were fixed beforehand (Canonne, Kamath and Steinke 2020, Prop. 12),
         at the part of `delta` that the filter's own delta leaves.

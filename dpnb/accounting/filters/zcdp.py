@@ -85,7 +85,7 @@ class ZCDPFilter(SumFilter[ZCDP]):
         return f"{display_up(decimal_up(self.budget.rho))}-zCDP"
 
     def guaranteed_epsilon(self, delta: Number) -> float:
-        """The epsilon for which all releases together are (epsilon, `delta`)-DP; see :class:`SumFilter`.
+        """The epsilon for which all releases together are (epsilon, `delta`)-DP; see `Filter.guaranteed_epsilon`.
 
         Canonne, Kamath and Steinke 2020, at the part of `delta` that the filter's own delta leaves.
 

@@ -1,8 +1,8 @@
 """The public state under individual accounting: the spending of a hypothetical unit that every query uses in full.
 
-Each unit has the whole budget for itself, so no query is refused.  The sum of the worst cases, up to the budget, is
-never below the spending of any unit: while it is within the budget, every unit certainly takes part; once it would
-exceed the budget, units may be excluded, and whether any is excluded is private.
+Each unit has the whole budget for itself, so no query is refused but for its delta.  The sum of the worst cases, up to
+the budget, is never below the spending of any unit: while it is within the budget, every unit certainly takes part;
+once it would exceed the budget, units may be excluded, and whether any is excluded is private.
 """
 
 from __future__ import annotations

@@ -167,7 +167,7 @@ def _interval(low: float, high: float, ends: list[float], right: bool) -> str:
 
 
 class Plot(UnsupportedOperations):
-    """The accessor of a column.
+    """What ``.plot`` of a column returns.
 
     Parameters
     ----------

@@ -219,11 +219,5 @@ class ColumnOperators(UnsupportedOperations):
             f"put each comparison in parentheses, as in (a > 1) {operator} (b < 2)"
         )
 
-    def __bool__(self) -> NoReturn:
-        raise PlanError(
-            f"{words(self._node)}: the truth value of a private column is ambiguous; combine conditions with "
-            "&, | and ~ in parentheses, as in (a > 1) & (b < 2), not with and, or, not or a chain like 1 < a < 2"
-        )
-
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         return numpy_functions.applied(ufunc, method, inputs, options, self)

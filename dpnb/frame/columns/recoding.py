@@ -92,6 +92,19 @@ def _lookup(node: Expression, pairs: list[tuple[Key, Key]], name: str, *, number
     return Lookup(name, (node,), keys, values)
 
 
+def _value(value: object, where: str) -> Key | None:
+    return None if is_null(value) else constant(value, where)
+
+
+def _literal(value: Key | None) -> Literal | None:
+    return None if value is None else Literal(value)
+
+
+def _shown(pairs: Pairs) -> str:
+    listed = [f"{key!r}: {value!r}" for key, value in list(pairs.items())[:MAX_LISTED]]
+    return f"{{{', '.join(listed)}{', ...' if len(pairs) > MAX_LISTED else ''}}}"
+
+
 # --- map -------------------------------------------------------------------------------------------------------------
 
 
@@ -304,16 +317,3 @@ def converted(node: Expression, dtype: object, schema: Schema) -> Expression:
         case "bool" | "str" | "category":
             raise PlanError(f"astype({wanted}): {words(node)} is {described(kind)}; its values cannot be listed")
     raise PlanError(f"astype: only float, int, bool and str are offered; got {dtype!r}; types come from the schema")
-
-
-def _value(value: object, where: str) -> Key | None:
-    return None if is_null(value) else constant(value, where)
-
-
-def _literal(value: Key | None) -> Literal | None:
-    return None if value is None else Literal(value)
-
-
-def _shown(pairs: Pairs) -> str:
-    listed = [f"{key!r}: {value!r}" for key, value in list(pairs.items())[:MAX_LISTED]]
-    return f"{{{', '.join(listed)}{', ...' if len(pairs) > MAX_LISTED else ''}}}"

@@ -1,4 +1,4 @@
-"""One column of a view, or an expression of its columns, with its aggregations."""
+"""One column of a view, also of a grouped one, or an expression of its columns, with its aggregations."""
 
 from __future__ import annotations
 

@@ -41,6 +41,7 @@ class TextMethods(UnsupportedOperations, Generic[C]):
     node : expression
         The categories or texts.
     schema : dict
+        The columns of the table.
 
     Examples
     --------
@@ -327,7 +328,7 @@ class TextMethods(UnsupportedOperations, Generic[C]):
             The result for a missing text.  Without it, the result is missing too, so that its row is selected neither
             by the condition nor by its negation.
         regex : bool, optional
-            Must not be True.
+            Must not be True if `pat` has a character that has a meaning in regular expressions.
 
         Raises
         ------

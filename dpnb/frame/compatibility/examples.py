@@ -1,4 +1,4 @@
-"""Examples in error messages, written with the columns of the analyst's own view."""
+"""Types of columns in words and by their names in pandas, and error messages' examples with the analyst's columns."""
 
 from __future__ import annotations
 

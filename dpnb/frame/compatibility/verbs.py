@@ -1,4 +1,4 @@
-"""Functions that an analyst passes: names of aggregations as pandas' ``agg`` takes them, ``pipe`` and ``apply``."""
+"""Functions that an analyst passes to ``pipe`` and ``apply``, and names of aggregations as in pandas' ``agg``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dpnb.errors import DpnbError, PlanError, UnsupportedError
 
 
 class Pipe:
-    """The method of frames, groups and columns."""
+    """The method ``pipe`` of frames, groups and columns."""
 
     __slots__ = ()
 

@@ -1,8 +1,8 @@
 """Numbers with their intervals as marks of plotly, and the fan chart of repeated observations.
 
-An interval is an error bar between the ends of the interval, even if the estimate is outside it.  An
-unbounded interval extends to the edge of the panel, with a triangle there.  An unknown number is an open mark in the
-middle of its interval.
+An interval is an error bar between the ends of the interval, even if the estimate is outside it.  An unbounded
+interval extends to the edge of the panel, with a triangle there.  An unknown number is an open mark in the middle of
+its interval.
 """
 
 from __future__ import annotations

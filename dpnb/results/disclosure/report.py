@@ -67,7 +67,7 @@ class Report(Displayed, msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     mechanisms : tuple of ReportedMechanism
         The interactive mechanisms.
     acts : tuple of ReportedAct
-        The curator's decisions about the budget.
+        The requests for budget, and the curator's decisions about it.
     tables : tuple of ReportedTable
         The declared columns and limits.
     table_versions : tuple of str
@@ -194,7 +194,7 @@ class Report(Displayed, msgspec.Struct, frozen=True, forbid_unknown_fields=True)
 def report_schema() -> str:
     """The JSON schema of a statement, generated from the types; `SCHEMA_FILE` has it."""
     schema = msgspec.json.schema(Report)
-    for one in schema["$defs"].values():  # of a docstring, the first sentence
+    for one in schema["$defs"].values():  # of a docstring, the first paragraph
         one["description"] = " ".join(one["description"].split("\n\n")[0].split())
     schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": KIND, **schema}
     return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"

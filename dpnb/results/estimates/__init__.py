@@ -1,7 +1,7 @@
 """Noisy sums -> estimates and intervals.  Post-processing: no code here reads a row, so it is free.
 
-``noisy``              the sums of one part of a query in natural units, with their noise
-``ratios``             quotients of two sums, by Fieller's theorem
+``noisy``              the sums of one part of a query in natural units, with their noise; quotients of two of them, by
+                       Fieller's theorem
 ``moments``            variances, correlations and regressions of noisy second moments
 ``quantiles``          quantiles of a noisy tree, made consistent
 ``discovered_groups``  the sizes of discovered groups, conditional on their discovery

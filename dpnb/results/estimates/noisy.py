@@ -1,4 +1,4 @@
-"""The noisy sums of one part of a query, in natural units, and their quotients.
+"""The noisy sums of one part of a query, in natural units, their quotients, and numbers with intervals.
 
 Quotients of two sums have intervals by Fieller's theorem, exact for normal noise.  For the true quotient phi = A/B, a -
 phi b is normal with mean 0 and variance v_a - 2 phi c + phi^2 v_b, so the set of all phi for which ``|a - phi b|`` is

@@ -1,4 +1,8 @@
-"""Comparisons with numbers: yes, no, or too close to say at the confidence of the noise intervals."""
+"""Comparisons with numbers: of estimates, and of counts and sums by an above-threshold mechanism.
+
+Of an estimate the outcome is yes, no, or too close to say at the confidence of its noise interval; a mechanism always
+says yes or no, from a noisy comparison.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Columns, index and order of the pandas table of an answer, and the arguments that refer to them."""
+"""Columns, index and order of the pandas table of an answer, and the arguments that refer to them.
+
+Also two parts of every estimate: a field that is computed when it is first read, and the refusal of unknown names.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +62,7 @@ def points_in_time(values: Cells, dates: Sequence[bool]) -> Any:
 
 
 def durations(values: Cells, dates: Sequence[bool]) -> Any:
-    """The same for standard deviations, which are durations where the numbers are dates."""
+    """Standard deviations in one column, as `points_in_time` has the numbers: durations where these are dates."""
     return _converted(values, dates, "timedelta64[us]")
 
 
@@ -152,7 +155,7 @@ RELEASED_ONLY = frozenset(
 """Attributes that only a released answer has."""
 
 MEANT = {"value": "estimate", "values": "estimate", "result": "estimate", "ci": "interval", "conf_int": "interval"}
-"""Names that analysts try, and the attribute."""
+"""Names that analysts try, and the attribute that they mean."""
 
 
 class UnknownNames:

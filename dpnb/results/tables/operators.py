@@ -10,11 +10,11 @@ test_discovered.py).
 
 An analyst who refines one operand because of the other chooses when to stop, so the interval of a first observation is
 no longer one at a fixed time.  As soon as an operand has more than one observation, all operands therefore enter with
-the half-width that holds for all observations at once (`anytime`).  There is no proof that square-and-add of such
-half-widths holds for all observations at once too: the limits of each operand do, and the combination is simulated,
-with analysts who know the true value and refine until the result misses it (test_arithmetic.py): of differences and
-ratios of two refined answers fewer than 7.7% are missed for a nominal 5%, and where one of the two cannot be refined
-(``final=True``, or a discovered group) about 6% of differences and sums.
+the half-width that holds for all observations at once (`anytime_arrays`).  There is no proof that square-and-add of
+such half-widths holds for all observations at once too: the limits of each operand do, and the combination is
+simulated, with analysts who know the true value and refine until the result misses it (test_arithmetic.py): of
+differences and ratios of two refined answers fewer than 7.7% are missed for a nominal 5%, and where one of the two
+cannot be refined (``final=True``, or a discovered group) about 6% of differences and sums.
 """
 
 from __future__ import annotations
@@ -241,7 +241,7 @@ class Operators(Generic[E]):
         return self._compare(">=", other)
 
     def _compare(self, sign: str, other: object) -> Comparison:
-        """With a number; another answer is subtracted first."""
+        """Compare with a number; another answer is subtracted first, and the difference compared with 0."""
         self._refuse_dates(sign)
         if isinstance(other, Operators):
             between: Any = self - other

@@ -32,20 +32,23 @@ class Clock(NotCopyable):
 
     def reach(self, stamp: str) -> None:
         """Be at least at a time, as rows of a ledger write it; `ValueError` if it is no time."""
-        time = datetime.fromisoformat(stamp).astimezone(UTC)
         with self._lock:
-            self._last = max(self._last, time)
+            self._proceed(datetime.fromisoformat(stamp).astimezone(UTC))
 
     def now(self) -> datetime:
         """The time."""
         with self._lock:
-            at = time.monotonic()
-            self._last, self._at = max(self._wall(), self._last + timedelta(seconds=at - self._at)), at
+            self._proceed(self._wall())
             if self._file is not None and self._last - self._kept >= timedelta(seconds=KEPT_SECONDS):
                 self._kept = self._last
                 with suppress(OSError):  # it is kept again later, and this process goes on
                     self._keep(self._file)
             return self._last
+
+    def _proceed(self, least: datetime) -> None:
+        """Count the seconds since the last call once, also if a ledger was ahead meanwhile."""
+        at = time.monotonic()
+        self._last, self._at = max(least, self._last + timedelta(seconds=at - self._at)), at
 
     def _keep(self, file: Path) -> None:
         new = Path(f"{file}.new")

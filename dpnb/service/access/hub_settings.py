@@ -1,4 +1,4 @@
-"""The settings of a service behind JupyterHub: the key ``prefix`` and the table ``[jupyterhub]``."""
+"""The settings of a service behind JupyterHub (the key ``prefix``, the table ``[jupyterhub]``), and loopback hosts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from dpnb.errors import InvalidValueError
 from dpnb.session.toml_file import TomlFile
 
-# --- names of hosts ---------------------------------------------------------------------------------------------------
+# --- hosts on the loopback --------------------------------------------------------------------------------------------
 
 
 def is_loopback(host: str) -> bool:

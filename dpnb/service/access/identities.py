@@ -1,4 +1,4 @@
-"""Identities from JupyterHub: whose token a token is, and what its scopes allow.
+"""Who has a token: one of the service's own, or one of a user of JupyterHub, whose scopes say what it allows.
 
 The Hub describes a token to anyone who presents it, so the service needs no token of its own.  What
 ``jupyterhub.services.auth`` does beyond this one request is for services with pages; it needs Tornado and has no limits
@@ -30,6 +30,9 @@ from dpnb.copying import NotCopyable
 from dpnb.errors import AccessDenied, ServiceUnavailable
 from dpnb.service.access.hub_settings import HubSettings
 from dpnb.service.access.tokens import MAX_NAME, NAME, PREFIX, Identity, TokenStore
+
+# --- users of JupyterHub ----------------------------------------------------------------------------------------------
+
 
 CACHE_SECONDS = 30.0
 """Time for which a reply of the Hub is used for requests that charge nothing; twice that for open streams."""
@@ -238,7 +241,7 @@ def _key(token: str) -> bytes:
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
 
 
-# --- identities -------------------------------------------------------------------------------------------------------
+# --- people who have a token ------------------------------------------------------------------------------------------
 
 
 class Identities(NotCopyable):

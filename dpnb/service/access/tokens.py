@@ -2,6 +2,8 @@
 
 A token is 256 random bits, so a plain hash of it cannot be searched.  The service reads the file again when it has
 changed, so a token is refused as soon as it is revoked.  If the file cannot be read, no token is valid.
+
+A command that root runs gives the file to the owner of its folder, who usually runs the service.
 """
 
 from __future__ import annotations
@@ -191,7 +193,7 @@ def new_token(path: Path, name: str, expires: str | None = None, role: Role = "a
 
 
 def revoke_tokens(path: Path, name: str) -> int:
-    """Revoke all valid tokens of an analyst, who must have one, and return how many there were."""
+    """Revoke all valid tokens of a person, who must have one, and return how many there were."""
     with _changed(path) as tokens:
         time = now()
         valid = _valid_of(tokens, name, time)
@@ -276,7 +278,7 @@ class TokenStore(NotCopyable):
 
 
 def _valid_of(tokens: list[StoredToken], name: str, time: datetime) -> list[int]:
-    """The places of a person's valid tokens, of which there must be one."""
+    """The places of a person's valid tokens, of which there must be at least one."""
     valid = [place for place, one in enumerate(tokens) if one.name == name and one.is_valid(time)]
     if not valid:
         raise InvalidValueError(
@@ -325,7 +327,7 @@ def hash_of(token: str) -> str:
 
 
 def now() -> datetime:
-    """The time; a function, so that tests can pass it."""
+    """The time by the clock of the machine; tests replace this function."""
     return datetime.now(UTC)
 
 

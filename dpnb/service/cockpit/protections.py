@@ -1,10 +1,10 @@
-"""Which requests the cockpit accepts, and the headers of every response.
+"""The logins of the cockpit, which requests it accepts, and the headers of every response.
 
 A request must be addressed to one of the cockpit's own names, so that a page under another name that resolves to this
 address cannot read anything.  A request that changes something must come from the cockpit's own page: the browser
 states where it comes from in ``Origin``, and no other page can change that.
 
-A browser sends cookies to every port of a host.  So a cookie alone gives nothing: each request also carries the second
+A browser sends cookies to every port of a host.  So a cookie alone gives nothing: each request also carries a second
 value, which the page keeps and another page cannot read.  Both are random, and only their hashes are kept here, in
 memory; so is the hash of the token, with which every request is checked again.
 """
@@ -94,7 +94,7 @@ class Logins(NotCopyable):
         return person
 
     def checker(self, cookie: str, csrf: str) -> Callable[[], bool]:
-        """Whether a login is still that of the same person."""
+        """A function that says whether a login is still that of the same person."""
         person = self.person(cookie, csrf)
         return lambda: person is not None and self.person(cookie, csrf) == person
 

@@ -46,7 +46,7 @@ WIDTH = 100
 """Characters of a list or an object that is written on one line."""
 
 HAVE_PLANS = frozenset((RELEASE, SELECTION, COMPARISON, LAUNCH, BUDGET_REQUEST))
-"""Kinds of rows that an analyst requested."""
+"""Kinds of rows that have plans, or may have: those that an analyst requested."""
 
 NOT_RECORDED = "This request was recorded by a version of dpnb that did not record plans."
 

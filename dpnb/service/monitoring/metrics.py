@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import socketserver
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
@@ -18,6 +18,19 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Proc
 from dpnb.copying import NotCopyable
 from dpnb.service.configuration.address import listen
 from dpnb.service.configuration.settings import SocketAddress
+
+FOLLOWED = {
+    "running": "Requests that run or wait",
+    "executing_seconds": "Age of the request that is executed",
+    "waiting": "Requests that wait for their turn",
+    "queue_seconds": "Age of the request that waits longest",
+    "held": "Charges that wait for the curator to let them run again",
+    "streams": "Open streams of events",
+    "stored_bytes": "Bytes of the rows of the person who has stored most",
+    "disk_free_bytes": "Free on the disk of the ledger",
+    "headroom": "Share of the budget that is left",
+}
+"""The figures that are read from the state of a table."""
 
 
 class Metrics(NotCopyable):
@@ -37,31 +50,14 @@ class Metrics(NotCopyable):
         self._dropped = Counter(
             "dpnb_dropped", "Waiting requests of people who lost their access", ("table",), registry=self.registry
         )
-        self._running = Gauge("dpnb_running", "Requests that run or wait", ("table",), registry=self.registry)
-        self._executing = Gauge(
-            "dpnb_executing_seconds", "Age of the request that is executed", ("table",), registry=self.registry
-        )
-        self._waiting = Gauge("dpnb_waiting", "Requests that wait for their turn", ("table",), registry=self.registry)
-        self._queue = Gauge(
-            "dpnb_queue_seconds", "Age of the request that waits longest", ("table",), registry=self.registry
-        )
-        self._held = Gauge(
-            "dpnb_held", "Charges that wait for the curator to let them run again", ("table",), registry=self.registry
-        )
-        self._streams = Gauge("dpnb_streams", "Open streams of events", ("table",), registry=self.registry)
         ProcessCollector(registry=self.registry)
-        self._stored = Gauge(
-            "dpnb_stored_bytes",
-            "Bytes of the rows of the person who has stored most",
-            ("table",),
-            registry=self.registry,
-        )
-        self._free = Gauge("dpnb_disk_free_bytes", "Free on the disk of the ledger", ("table",), registry=self.registry)
         self._connections = Gauge("dpnb_connections", "Open connections", ("port",), registry=self.registry)
         self._closed = Counter(
             "dpnb_closed_connections", "Connections closed for a limit", ("port", "limit"), registry=self.registry
         )
-        self._headroom = Gauge("dpnb_headroom", "Share of the budget that is left", ("table",), registry=self.registry)
+        self._followed = {
+            name: Gauge(f"dpnb_{name}", words, ("table",), registry=self.registry) for name, words in FOLLOWED.items()
+        }
 
     def executed(self, table: str, call: str, outcome: str, seconds: float) -> None:
         """Count a request that was executed."""
@@ -92,33 +88,15 @@ class Metrics(NotCopyable):
         """Read the number of a port's connections whenever the figures are read."""
         self._connections.labels(port).set_function(read)
 
-    def follow(
-        self,
-        table: str,
-        *,
-        running: Callable[[], int],
-        streams: Callable[[], int],
-        left: Callable[[], float],
-        executing: Callable[[], float],
-        waiting: Callable[[], int],
-        age: Callable[[], float],
-        held: Callable[[], int],
-        stored: Callable[[], int],
-        free: Callable[[], int],
-    ) -> None:
-        """Read the state of a table and of its queue whenever the figures are read."""
-        for gauge, read in (
-            (self._running, running),
-            (self._streams, streams),
-            (self._headroom, left),
-            (self._executing, executing),
-            (self._waiting, waiting),
-            (self._queue, age),
-            (self._held, held),
-            (self._stored, stored),
-            (self._free, free),
-        ):
-            gauge.labels(table).set_function(read)
+    def follow(self, table: str, reads: Mapping[str, Callable[[], float]]) -> None:
+        """Read the state of a table and of its queue, by the names in `FOLLOWED`, whenever the figures are read."""
+        for name, gauge in self._followed.items():
+            gauge.labels(table).set_function(reads[name])
+
+    def forget(self, table: str) -> None:
+        """Read the state of a table no longer: its ledger is closed."""
+        for gauge in self._followed.values():
+            gauge.remove(table)
 
 
 class MetricsServer(NotCopyable):

@@ -1,4 +1,4 @@
-"""The points in time at which replies leave, so that exact durations, which depend on rows, are not seen.
+"""The points in time at which replies and events leave, so that exact durations, which depend on rows, are not seen.
 
 A request has a slot of 0.25 s times a power of two, which is chosen before anything is executed, from public figures
 and the call.  Its reply leaves at the end of the slot, or, if it is not ready then, after twice the time, four times,
@@ -10,8 +10,8 @@ s of one clock, and what they show of the ledger is read after that point; so ar
 events.  Otherwise an analyst could find out when a request ended by repeating it, or asking for its row, at many
 moments.  What is left to see is coarse, and outside the guarantee, as all timing is.
 
-An event has two numbers only, and a session then fetches the rows that it does not have.  A slow session misses events
-but never the last one.
+An event tells a connected session that rows were added or answered.  It has two numbers only, and the session then
+fetches the rows that it does not have.  A slow session misses events but never the last one.
 """
 
 from __future__ import annotations

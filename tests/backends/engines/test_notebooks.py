@@ -31,7 +31,7 @@ BEGIN = """
 import os, signal, sys, time
 from pathlib import Path
 import dpnb
-from dpnb._backends.dask import work as dask_work
+from dpnb._backends import dask as dask_work
 from dpnb._backends.lazy import lazy_backend as engine
 
 quietly = engine.run_silently

@@ -47,6 +47,9 @@ def duckdb_plans() -> Plans:
     con.execute("create view outer_view as (select * from noisy)")
     con.execute("create macro jitter(a) as a + random()")
     con.execute("create macro few(n) as table select * from t limit 2")
+    con.execute("create macro noise(a) as a + random(), (a, b) as a + b")
+    con.execute("create schema other")
+    con.execute("create view other.noisy as select x from t")
     con.execute("create sequence numbers")
     con.execute("create view numbered as select nextval('numbers') as n, x from t")
     con.execute("create view calm as select x from t order by x limit 3")
@@ -55,6 +58,7 @@ def duckdb_plans() -> Plans:
         "random": (con.sql("select x + random() as x from t where s <> 'secret'"), "a random or volatile"),
         "a view of a view": (con.view("outer_view"), "a random or volatile"),
         "a macro": (con.sql("select jitter(x) as x from t"), "a random or volatile"),
+        "an overload of a macro": (con.sql("select noise(x) as x from t"), "a random or volatile"),
         "a table macro": (con.sql("from few(2)"), "a limit"),
         "a sequence": (con.view("numbered"), "a random or volatile"),
         "uuid": (con.sql("select uuid() as n, x from t"), "a random or volatile"),

@@ -1,10 +1,9 @@
 """The supported engines: one module for each, behind one base class.
 
-``engine``  the base class: the operations that narwhals does not express for every engine
+``engine``  the base class: the operations that narwhals does not express for every engine, and causes of unstable plans
 ``polars``  lazy frames of polars
-``duckdb``  relations of DuckDB; ``duckdb_plan`` their syntax trees, ``duckdb_settings`` what their user may not change
-``spark``   data frames of Spark; ``spark_jobs`` their jobs, which an interrupt cancels
-``plans``   causes of unstable plans, and plans as text
+``duckdb``  relations of DuckDB, their syntax trees, and what their user may not change
+``spark``   data frames of Spark, and their jobs, which an interrupt cancels
 """
 
 from __future__ import annotations

@@ -1,13 +1,14 @@
-"""DuckDB.
+"""The engine DuckDB, the syntax trees of its relations, and what the user of its connection may not change.
 
 Settings and macros can change what a query means.  The connection belongs to the user, who can change both at any
-time.  narwhals writes names of functions and operators
-without their catalogue, so a macro with such a name would be used instead of DuckDB's own function.
+time.  narwhals writes names of functions and operators without their catalogue, so a macro with such a name would be
+used instead of DuckDB's own function.
 """
 
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
@@ -16,7 +17,6 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnb._backends.lazy.engines import duckdb as duckdb_plan
 from dpnb._backends.lazy.engines.engine import (
     HEX_DIGITS,
     LIMB,
@@ -47,7 +47,6 @@ FILE_READERS = ("parquet_scan", "read_parquet", "read_csv", "read_csv_auto", "re
 def nodes(native: Any) -> Iterator[dict[str, Any]]:
     """Every node of a relation's tree, and of the views and macros to which it refers."""
     queries = _view_and_macro_queries(native)
-    seen: set[str] = set()
     pending: list[Any] = [_parsed(native, native.sql_query())]
     while pending:
         node = pending.pop()
@@ -59,10 +58,8 @@ def nodes(native: Any) -> Iterator[dict[str, Any]]:
         yield node
         pending += node.values()
         for key in ("table_name", "function_name"):
-            name = str(node.get(key) or "").lower()
-            if name in queries and name not in seen:
-                seen.add(name)
-                pending.append(_parsed(native, queries[name]))
+            named = queries.pop(str(node.get(key) or "").lower(), ())
+            pending += (_parsed(native, query) for query in named)
 
 
 def stability(native: Any) -> dict[str, str]:
@@ -72,7 +69,7 @@ def stability(native: Any) -> dict[str, str]:
     the time zone.  The setting is the curator's, so they count as consistent.
     """
     rows = _rows(
-        native,
+        native._con,
         "select lower(function_name), case when stability = 'CONSISTENT_WITHIN_QUERY' and len(parameters) > 0 and "
         "regexp_matches(concat_ws(' ', parameter_types::varchar, return_type), 'TIME ZONE|TIMESTAMPTZ') "
         "then 'CONSISTENT' else stability end from duckdb_functions() where stability is not null",
@@ -92,16 +89,19 @@ def file_patterns(native: Any) -> list[str]:
     return patterns
 
 
-def _view_and_macro_queries(native: Any) -> dict[str, str]:
-    """Queries of views and macros by name."""
-    views = _rows(native, "select lower(view_name), sql from duckdb_views() where not internal")
+def _view_and_macro_queries(native: Any) -> dict[str, list[str]]:
+    """Queries of views and macros by name, also of views in several schemas and of overloads of a macro."""
+    views = _rows(native._con, "select lower(view_name), sql from duckdb_views() where not internal")
     macros = _rows(
-        native,
+        native._con,
         "select lower(function_name), macro_definition, function_type from duckdb_functions() "
         "where macro_definition is not null and not internal",
     )
-    queries = {name: body if kind == "table_macro" else f"select {body}" for name, body, kind in macros}
-    return queries | dict(views)
+    macro_queries = [(name, body if kind == "table_macro" else f"select {body}") for name, body, kind in macros]
+    queries: dict[str, list[str]] = defaultdict(list)
+    for name, query in [*views, *macro_queries]:
+        queries[name].append(query)
+    return queries
 
 
 def _parsed(native: Any, query: str) -> Any:
@@ -109,7 +109,7 @@ def _parsed(native: Any, query: str) -> Any:
     start = 0
     while start >= 0:
         text = query[start:].rstrip("; \n").replace("'", "''")
-        ((tree,),) = _rows(native, f"select json_serialize_sql('{text}'::varchar)")
+        ((tree,),) = _rows(native._con, f"select json_serialize_sql('{text}'::varchar)")
         parsed = json.loads(tree)
         if not parsed["error"]:
             return parsed["statements"]
@@ -118,8 +118,8 @@ def _parsed(native: Any, query: str) -> Any:
     return []
 
 
-def _rows(native: Any, query: str) -> list[tuple[Any, ...]]:
-    return native._con.sql(query).fetchall()  # type: ignore[no-any-return]
+def _rows(connection: Any, query: str) -> list[tuple[Any, ...]]:
+    return connection.sql(query).fetchall()  # type: ignore[no-any-return]
 
 
 def _texts(node: Any) -> list[str]:
@@ -160,8 +160,8 @@ def refuse_changed_meaning(connection: Any) -> None:
                 f"DuckDB connection: {name} must be {settings[name]!r}, since another value changes what a query means "
                 f"or shows; got {value!r}; RESET {name}, or use another connection"
             )
-    # Neither functions nor operators, which macros could replace.
-    macros = _result(connection, "select function_name from system.main.duckdb_functions() where not internal")
+    # These queries use neither functions nor operators, which macros could replace.
+    macros = _rows(connection, "select function_name from system.main.duckdb_functions() where not internal")
     replaced = min({name.lower() for (name,) in macros} & functions, default=None)
     if replaced is not None:
         raise SchemaError(
@@ -176,18 +176,14 @@ def _on_new_connection() -> tuple[dict[str, Any], frozenset[str]]:
     import duckdb
 
     with duckdb.connect(":memory:") as connection:
-        names = _result(connection, "select function_name from system.main.duckdb_functions()")
+        names = _rows(connection, "select function_name from system.main.duckdb_functions()")
         return _settings(connection), frozenset(name.lower() for (name,) in names)
 
 
 def _settings(connection: Any) -> dict[str, Any]:
     """The settings in `_CHECKED_SETTINGS` that this version of DuckDB has."""
-    settings = dict(_result(connection, "select name, value from system.main.duckdb_settings()"))
+    settings = dict(_rows(connection, "select name, value from system.main.duckdb_settings()"))
     return {name: settings[name] for name in _CHECKED_SETTINGS if name in settings}
-
-
-def _result(connection: Any, query: str) -> list[tuple[Any, ...]]:
-    return connection.sql(query).fetchall()  # type: ignore[no-any-return]
 
 
 # --- the engine -------------------------------------------------------------------------------------------------------
@@ -290,11 +286,11 @@ class DuckDB(InProcessEngine):
         return self._background.run(work, cancel, within)
 
     def unstable(self, native: Any) -> str | None:
-        stability = duckdb_plan.stability(native)
-        return next((cause for node in duckdb_plan.nodes(native) if (cause := _unstable_node(node, stability))), None)
+        stated = stability(native)
+        return next((cause for node in nodes(native) if (cause := _unstable_node(node, stated))), None)
 
     def files(self, native: Any) -> Paths:
-        patterns = duckdb_plan.file_patterns(native)
+        patterns = file_patterns(native)
         return lambda: patterns
 
 

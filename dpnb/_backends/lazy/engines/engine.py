@@ -1,4 +1,6 @@
-"""The operations that differ between engines; all others are written once, in narwhals.
+"""The operations that differ between engines, and how the text of a query plan is read.
+
+All other operations are written once, in narwhals.
 
 No value of a row may make an operation fail: the engine's error message would quote it.
 """
@@ -23,6 +25,7 @@ from dpnb._plan.expressions.letters import Case
 # --- query plans of engines -------------------------------------------------------------------------------------------
 
 
+# Why the rows of a plan may differ between reads, in words.
 RANDOM = "a random or volatile operation"
 LIMITED = "a limit without an order"
 ONE_OF_SEVERAL = "one row kept of several, without an order"
@@ -155,7 +158,7 @@ class Engine(ABC):
         """A small table of public values, texts, doubles or 64-bit integers, which can be joined with a frame."""
 
     def with_matches(self, frame: LazyFrame, column: str, table: LazyFrame, to: str) -> LazyFrame:
-        """The frame with column `to` of a public table in the row whose ``key`` equals a column; null without one.
+        """The frame with `to`: the ``value`` of a public table for the ``key`` that a column equals; null without one.
 
         A null matches no key.  The keys are distinct, so no row is repeated.
         """

@@ -1,4 +1,4 @@
-"""Spark."""
+"""The engine Spark, and its jobs for one request: tagged, so that an interrupt cancels these and no others."""
 
 from __future__ import annotations
 

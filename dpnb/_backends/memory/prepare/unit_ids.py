@@ -1,4 +1,4 @@
-"""The unit of each row: units are identified and numbered, and rows are sorted by unit.  Reads rows."""
+"""Units of a table: they are identified and numbered, rows are sorted by unit, and first rows chosen.  Reads rows."""
 
 from __future__ import annotations
 
@@ -233,10 +233,10 @@ def first_rows(
 ) -> NDArray[np.bool_] | None:
     """Which rows are among the first of their unit, in the final order; None if all are.
 
-    `units`, `names` and `order` are those of `PreparedTable` and `UnitOrder`.  `hash_terms` returns for each hashed
-    column what `weighted` returns for a block of the rows after the first step of `UnitOrder`; it is called only if
-    some unit has more rows.  `ranks_within` ranks some rows, which are all rows of some units, where the hash does not
-    decide.
+    `units` and `names` are those of `PreparedTable`, and `order` is `UnitOrder.fine`.  `hash_terms` returns for each
+    hashed column what `dpnb._backends.contribution.weighted` returns for a block of the rows after the first step of
+    `UnitOrder`; it is called only if some unit has more rows.  `ranks_within` ranks some rows, which are all rows of
+    some units, where the hash does not decide.
     """
     if not (units[max_rows:] == units[:-max_rows]).any():
         return None
