@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import reduce
-from itertools import combinations, product
+from itertools import combinations, islice, product
 from typing import NoReturn
 
 from dpnb._plan.expressions.dtypes import Boolean, Categorical
@@ -234,7 +234,7 @@ def regression_of_formula(text: str, view: TableView) -> tuple[Moments, MomentsV
                 if not isinstance(dtype_of(nodes[-1], view.schema), Categorical | Boolean):
                     categorical.add(nodes[-1])
             continue
-        for name, node in _interaction(term, view, main):
+        for name, node in islice(_interaction(term, view, main), MAX_TERMS):
             nodes.append(node)
             names[node] = name
         if len(nodes) > MAX_TERMS:

@@ -211,6 +211,13 @@ def test_what_is_not_a_formula_is_refused(f: Any, formula: str) -> None:
         f.regress(formula)
 
 
+def test_an_interaction_of_very_many_products_is_refused_before_they_are_made() -> None:
+    frame: Any = table({f"c{number}": Categories(range(50)) for number in range(20)} | {"x": Bounded(0, 1)})
+    names = [f"c{number}" for number in range(20)]
+    with pytest.raises(PlanError, match="more than 60 terms"):
+        frame.regress(f"x ~ {' + '.join(names)} + {':'.join(names)}")
+
+
 @pytest.mark.parametrize(
     ("wrong", "text"),
     [
