@@ -24,8 +24,7 @@ import pytest
 
 import dpnb
 from dpnb import progress
-from dpnb import progress as clock
-from dpnb._backends import dask
+from dpnb._backends import dask as dask_backend
 from dpnb._backends.lazy import engines
 from dpnb._backends.worker_thread import BackgroundRunner, refuse_stopped
 
@@ -234,7 +233,7 @@ def without_waiting(self: BackgroundRunner) -> None:
 
 def interrupted_while_waiting(pipe: Connection, path: Path, waits: bool) -> None:
     """Leave work behind that nothing can cancel; ask a new question and interrupt that too; then let the work end."""
-    clock.REPORT_AFTER_SECONDS = 0.0
+    progress.REPORT_AFTER_SECONDS = 0.0
     place = OnPolars()
     session = opened(place.table, path)
     right(session, 0)
@@ -343,18 +342,16 @@ def interrupted_spark(pipe: Connection, path: Path) -> None:
 
 def interrupted_dask(pipe: Connection, path: Path) -> None:
     """Have tasks that do not end until the next request waits for them; then be interrupted at several moments."""
-    from dpnb._backends import dask as there
-
-    clock.REPORT_AFTER_SECONDS = 0.0
+    progress.REPORT_AFTER_SECONDS = 0.0
     place = OnDask()
     session = opened(place.table, path)
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    tried, begun, go_on, counts = there._tried, path.with_suffix(".begun"), path.with_suffix(".go"), []
+    tried, begun, go_on, counts = dask_backend._tried, path.with_suffix(".begun"), path.with_suffix(".go"), []
 
     def slowly(work: Any, *given: Any) -> Any:
         begun.touch()
         wait_until(go_on.exists, "the test says: go on")
-        return tried(dask, *given)
+        return tried(work, *given)
 
     def tell(text: str, done: bool) -> None:
         if text.startswith(WAITING) and not counts:
@@ -362,7 +359,7 @@ def interrupted_dask(pipe: Connection, path: Path) -> None:
             go_on.touch()
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(there, "_tried", slowly)
+        patch.setattr(dask_backend, "_tried", slowly)
         outcomes = [outcome(lambda: right(session, 7))]
     progress.show_by(lambda: tell)
     outcomes += ["right" if right(session, low) else "wrong" for low in (6, 7)]
@@ -385,9 +382,9 @@ class Future:
 @pytest.mark.dask
 def test_the_futures_of_dask_end_outside_the_thread_that_hears_interrupts(monkeypatch: pytest.MonkeyPatch) -> None:
     dask = pytest.importorskip("dask")
-    monkeypatch.setattr(dask, "_futures", lambda results: [Future() for _ in results])
+    monkeypatch.setattr(dask_backend, "_futures", lambda results: [Future() for _ in results])
     monkeypatch.setattr(Future, "ended_in", [])
-    assert dask.run(lambda: dask.compute(*dask.persisted([dask.delayed(int)(7)]))) == (7,)
+    assert dask_backend.run(lambda: dask.compute(*dask_backend.persisted([dask.delayed(int)(7)]))) == (7,)
     assert Future.ended_in == [False]
 
 

@@ -2,8 +2,9 @@
 
 Additions, multiplications, divisions of two columns, comparisons and `floor` of doubles are the same everywhere; the
 operations that libraries round differently are composed of these.  For division by a constant see `Engine.divided`.
-Only logarithms, `exp` and powers with a fraction are an engine's own, and may differ in the last bits.  Parts of points
-in time are computed by the engine's own calendar of days; see `dpnb._plan.expressions.calendar`.
+Only logarithms, `exp` and powers with a fraction are an engine's own, and may differ in the last bits.  Year, quarter,
+month and day come from the engine's own dates, the other parts of a point in time from seconds; see
+`dpnb._plan.expressions.calendar`.
 """
 
 from __future__ import annotations

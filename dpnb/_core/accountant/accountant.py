@@ -245,7 +245,7 @@ class Accountant:
 
     @property
     def last_headroom(self) -> float | None:
-        """The headroom when the ledger was last read; None for a part and under caps, which its filter lacks."""
+        """The headroom when the ledger was last read; None for a part or under caps: other limits bind there."""
         return None if self._parent is not None or self.limits else self._state.filter.headroom
 
     def sync(self, until: int | None = None) -> AccountantState:

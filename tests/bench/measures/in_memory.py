@@ -54,7 +54,7 @@ def measured(rows: int, person: bool, rounds: int, opendp: str | None) -> dict[s
     try:
         with tempfile.TemporaryDirectory() as folder:
             warm(Path(folder), person=person)
-            _compile(rows)
+            _compile()
             found["file"] = read_file(frames[0][needed], Path(folder))
             for place, question in enumerate(PEOPLE if person else ROWS):
                 gc.collect()
@@ -78,7 +78,7 @@ def one_thread(rows: int, rounds: int) -> dict[str, Any]:
     found: dict[str, Any] = {"questions": {}}
     with tempfile.TemporaryDirectory() as folder:
         warm(Path(folder), person=False)
-        _compile(rows)
+        _compile()
         asker = session(frames[0], Path(folder) / "one", person=False)
         for question in ROWS:
             found["questions"][question] = _timed(question, asker, frames, False, rounds, {})
@@ -86,9 +86,9 @@ def one_thread(rows: int, rounds: int) -> dict[str, Any]:
     return found
 
 
-def _compile(rows: int) -> None:
+def _compile() -> None:
     """Compile what a session of a large table compiles in the background, so that no figure shares its cores."""
-    kernels.start_compiling(rows)
+    kernels.start_compiling()
     if kernels._compilation.thread is not None:
         kernels._compilation.thread.join()
 
@@ -159,7 +159,7 @@ def memory(rows: int, person: bool, question: str) -> dict[str, Any]:
     frame = in_pandas(made(rows, names))
     with tempfile.TemporaryDirectory() as folder:
         warm(Path(folder), person=person)
-        _compile(rows)
+        _compile()
         let_go()
         peak = Peak()
         asker = session(frame, Path(folder) / "peak", person=person, columns=names)

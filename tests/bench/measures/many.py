@@ -16,7 +16,7 @@ import pandas as pd
 import dpnb
 from bench.measures.children import tell
 from bench.measures.peak import Peak, let_go
-from dpnb.notebook.panel import Panel
+from dpnb.notebook import panel as kernel_panel
 
 ROWS, PEOPLE = 20_000, 6_000
 PLANS = [0, 25, 50, 95, 100]
@@ -137,8 +137,8 @@ def many(requests: int, folder: str | None = None) -> dict[str, Any]:
 def _snapshot(asker: dpnb.Session, times: int = 20) -> float:
     """Median seconds of the panel's message after a release."""
     sent: list[dict[str, object]] = []
-    panel = Panel(lambda answer: sent.append)
-    panel.install(panel.sessions, panel.log)
+    panel = kernel_panel.Panel(lambda answer: sent.append)
+    panel.install(kernel_panel.sessions, kernel_panel.log)
     found = []
     for number in range(times):
         asker.frame[asker.frame["age"] > 30 + number / 99].count().release(mu=0.1)
