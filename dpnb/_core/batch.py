@@ -12,13 +12,13 @@ from dpnb._core.batches import BatchPipeline
 from dpnb._core.pricing.target import KINDS, proposed_targets
 from dpnb._core.query import Query
 from dpnb._plan.plan import group_keys
-from dpnb._plan.schema import Schema
 from dpnb._plan.unreleased import Unreleased
 from dpnb.accounting.exact import Number
 from dpnb.copying import NotCopyable, safe_repr
 from dpnb.errors import DpnbError, PlanError, RequestError
 from dpnb.results.batch import BatchAnswer, BatchPreview, TableWithMargins, table_with_margins
 from dpnb.results.display import to_html
+from dpnb.schema import Schema
 
 Within = Number | Mapping[Any, Number] | Sequence[Number | Mapping[Any, Number]]
 """A half-width for all queries, or a list with one for each."""

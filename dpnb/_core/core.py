@@ -39,7 +39,6 @@ from dpnb._plan.constants import group_key_table
 from dpnb._plan.join import part_from_json, table_of
 from dpnb._plan.measurements import AnyView
 from dpnb._plan.plan import PartSource, Plan, TableSource, describe_plan
-from dpnb._plan.schema import Key
 from dpnb.accounting.budget import Budget
 from dpnb.copying import NotCopyable
 from dpnb.errors import PlanError, RequestError
@@ -49,6 +48,7 @@ from dpnb.mechanisms.randomness import NoiseSource
 from dpnb.results.answer import Answer
 from dpnb.results.display import Explanation
 from dpnb.results.preview import Preview
+from dpnb.schema import Key
 
 # --- execution on rows of this process --------------------------------------------------------------------------------
 

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from dpnb._plan.privacy_unit import PrivacyUnit
-from dpnb._plan.schema import Schema, Text, encodable, whole_number
 from dpnb.accounting.budget import Budget, checked_budget
 from dpnb.accounting.doubles import LEAST_FAILURE
 from dpnb.accounting.exact import Number, decimal_down, positive, shown, to_text
 from dpnb.accounting.guarantee import NO_FILTER
 from dpnb.accounting.no_budget import NoBudget
 from dpnb.errors import InvalidValueError, PlanError, SchemaError, SchemaWarning
+from dpnb.schema import Schema, Text, encodable, whole_number
 
 PACKAGE = str(Path(__file__).parents[1]) + os.sep
 

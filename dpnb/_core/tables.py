@@ -18,12 +18,12 @@ from dpnb._plan.checks import check_filter
 from dpnb._plan.join import check_parts, is_within, schema_of, unit_of
 from dpnb._plan.plan import PartSource, Plan, TableSource, describe_source
 from dpnb._plan.privacy_unit import PrivacyUnit, privacy_unit_from
-from dpnb._plan.schema import Schema, encodable, schema_from
 from dpnb._plan.structure import check_structure
 from dpnb.copying import NotCopyable
 from dpnb.errors import DpnbError, PlanError, SchemaError
 from dpnb.ledger import Ledger
 from dpnb.progress import Stage, work
+from dpnb.schema import Schema, encodable, schema_from
 
 LIMITS = {
     "rows": "max_rows_per_unit",

@@ -12,12 +12,12 @@ import numpy as np
 from dpnb._plan.expressions.nodes import Cut, ExtractDatePart, Period
 from dpnb._plan.measurements import AnyView, Count, CountUnits, Discovery, Sum
 from dpnb._plan.plan import Plan
-from dpnb._plan.schema import Key
 from dpnb.accounting.exact import Number
 from dpnb.accounting.losses import GDP
 from dpnb.errors import DpnbError, PlanError, RequestError
 from dpnb.results.display import Displayed
 from dpnb.results.tables.table import Estimates
+from dpnb.schema import Key
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -13,7 +13,6 @@ from dpnb._core.unit_budgets import Accounting
 from dpnb._plan.join import table_of
 from dpnb._plan.measurements import CountActiveUnits, PlainView
 from dpnb._plan.plan import Plan
-from dpnb._plan.schema import encodable
 from dpnb.accounting.budget import Budget
 from dpnb.accounting.filters import Filter
 from dpnb.accounting.losses import Loss
@@ -28,6 +27,7 @@ from dpnb.interactive.protocol import Charged, MechanismState
 from dpnb.interactive.sub_session import SubSessionMechanism
 from dpnb.ledger import Ledger
 from dpnb.results.schema import TableSchema, TablesSchema
+from dpnb.schema import encodable
 from dpnb.session.batches import Batches
 from dpnb.session.budget_requests import BudgetRequests
 from dpnb.session.statements import DisplayedSession, Statements, refuse_report_of_a_part

@@ -13,7 +13,7 @@ import msgspec
 
 from dpnb._plan.measurements import AnyView
 from dpnb._plan.plan import Plan
-from dpnb._plan.schema import Key
+from dpnb.schema import Key
 
 Label = Key | tuple[Key, ...]
 TargetKind = Literal["mu", "rho", "epsilon", "share", "within"]

@@ -10,13 +10,13 @@ from dpnb._compile import LinearQuery
 from dpnb._core.pricing.target import StoredRequest
 from dpnb._plan.measurements import AnyView, Discovery
 from dpnb._plan.plan import Plan, describe_plan
-from dpnb._plan.schema import Key
 from dpnb.accounting.exact import from_text
 from dpnb.accounting.grid import delta_down
 from dpnb.accounting.losses import GDP
 from dpnb.errors import InvalidValueError, PlanError
 from dpnb.ledger import Charge, refuse_unreadable
 from dpnb.results.observations import CombinedObservations
+from dpnb.schema import Key
 
 # --- the plan and the arguments of a request --------------------------------------------------------------------------
 

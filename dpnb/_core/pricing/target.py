@@ -15,7 +15,6 @@ import numpy as np
 from dpnb._core.options import checked_amount, checked_loss
 from dpnb._plan.constants import constant
 from dpnb._plan.measurements import AnyView, view_from_json, view_to_json
-from dpnb._plan.schema import Key
 from dpnb.accounting.budget import Budget
 from dpnb.accounting.conversions import mu_from_epsilon
 from dpnb.accounting.exact import (
@@ -31,6 +30,7 @@ from dpnb.accounting.losses import GDP
 from dpnb.accounting.no_budget import NoBudget
 from dpnb.errors import BudgetExceeded, RequestError
 from dpnb.results.estimates.noisy import Cells
+from dpnb.schema import Key
 
 # --- the refusal of Gaussian noise under a budget in pure DP ----------------------------------------------------------
 

@@ -24,7 +24,6 @@ from dpnb._plan.measurements import (
     Sum,
 )
 from dpnb._plan.plan import GroupLevel
-from dpnb._plan.schema import Key
 from dpnb.errors import PlanError
 from dpnb.frame.coerce import EXTREMES, Ddof, aggregation_for, as_number, checked_ddof, description_of, quantile_levels
 from dpnb.frame.columns.column_expr import ColumnExpr
@@ -32,6 +31,7 @@ from dpnb.frame.columns.column_methods import ColumnMethods
 from dpnb.frame.columns.named_operators import NamedOperators
 from dpnb.frame.compatibility.numpy_functions import NumpyFunctions
 from dpnb.frame.compatibility.options import AGGREGATION, AxisOptions, PandasOptions, check_options
+from dpnb.schema import Key
 
 
 class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):

@@ -20,7 +20,6 @@ from dpnb._plan.expressions.rules import dtype_of, numeric_dtype_of
 from dpnb._plan.expressions.text import iso_text, words
 from dpnb._plan.measurements import BoundsView, Count
 from dpnb._plan.plan import GroupLevel
-from dpnb._plan.schema import Key, whole_number
 from dpnb.errors import PlanError, UnsupportedError
 from dpnb.frame.coerce import as_number, number_bins
 from dpnb.frame.columns.aggregations import Aggregations
@@ -30,6 +29,7 @@ from dpnb.frame.compatibility.remedies import REMEDIES
 from dpnb.frame.compatibility.unsupported import UnsupportedOperations
 from dpnb.frame.view import TableView
 from dpnb.results.bounds import BoundsAnswer
+from dpnb.schema import Key, whole_number
 
 if TYPE_CHECKING:
 

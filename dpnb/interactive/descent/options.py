@@ -19,12 +19,12 @@ from dpnb._plan.measurements import Gradient, RegressionModel
 from dpnb._plan.plan import Plan
 from dpnb._plan.privacy_unit import ContributionBounds, effective_bounds
 from dpnb._plan.regression import RegressionDesign, describe_model, design
-from dpnb._plan.schema import Schema, whole_number
 from dpnb.accounting.exact import decimal_up, display_up, from_text, positive, shown, to_text
 from dpnb.accounting.losses import GDP
 from dpnb.errors import BudgetExceeded, InvalidValueError, RequestError
 from dpnb.interactive.launch_request import LaunchRequest, title_of
 from dpnb.results.fit import NO_INTERVALS, start_from
+from dpnb.schema import Schema, whole_number
 
 MAX_STEPS = 1_000_000
 MAX_CHAINS = 1000
