@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
-from dpnb._core.query import Query
 from dpnb._plan.constants import number
 from dpnb._plan.expressions.nodes import Expression
 from dpnb._plan.measurements import AnyView, Count, Measured
@@ -21,6 +20,7 @@ from dpnb.frame.compatibility.examples import examples
 from dpnb.frame.compatibility.unsupported import UnsupportedOperations
 from dpnb.frame.compatibility.verbs import applied, verb_name, verb_names
 from dpnb.frame.view import TableView
+from dpnb.query.query import Query
 from dpnb.schema import Key
 
 # --- the column that identifies the privacy unit ----------------------------------------------------------------------

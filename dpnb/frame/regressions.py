@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Literal, Required, TypedDict, Unpack, overload
 
-from dpnb._core.query import Query
 from dpnb._plan.measurements import Count, Family
 from dpnb.accounting.exact import Number
 from dpnb.errors import PlanError
@@ -12,6 +11,7 @@ from dpnb.frame.columns.column_expr import node_of
 from dpnb.frame.formula import is_formula, model_of, regression_of, regression_of_formula
 from dpnb.frame.layout import ColumnLayout
 from dpnb.interactive.descent.gradient_descent import GradientDescent
+from dpnb.query.query import Query
 from dpnb.results.display import Explanation
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NoReturn
 
-from dpnb._core.query import Query
 from dpnb._plan.expressions.nodes import And, Column, Expression, renamed
 from dpnb._plan.expressions.text import words
 from dpnb._plan.join import joined_name, refuse_repeats, schema_of
@@ -19,6 +18,7 @@ from dpnb.copying import NotCopyable
 from dpnb.errors import PlanError
 from dpnb.frame.compatibility.examples import examples
 from dpnb.interactive.descent.gradient_descent import GradientDescent
+from dpnb.query.query import Query
 from dpnb.results.display import Explanation
 from dpnb.schema import Key, Schema
 

@@ -16,12 +16,11 @@ import msgspec
 from dpnb._core.accountant.tree import ABOVE_THRESHOLD, GRADIENT_DESCENT, KINDS, NOISE_REDUCTION, PARTITION, Launch
 from dpnb._core.core import SessionCore
 from dpnb._core.execution.selection_terms import selection_terms
-from dpnb._core.options import checked_loss
 from dpnb._core.pricing.batch_design import describe_batch
-from dpnb._core.pricing.target import Target
 from dpnb._core.requesting import request_budget
 from dpnb._plan.measurements import AnyView, PlainView, RegressionModel, view_from_json
 from dpnb._plan.plan import GroupLevel, Plan, TableSource
+from dpnb._target import Target, checked_loss, target_of
 from dpnb.accounting.budget import Budget
 from dpnb.accounting.exact import exact_sqrt, from_text
 from dpnb.errors import DpnbError, RequestError
@@ -111,7 +110,7 @@ def _above_threshold(core: SessionCore, known: Launch | None, name: str, argumen
 
 def _noise_reduction(core: SessionCore, known: Launch | None, name: str, arguments: Mapping[str, Any]) -> LaunchRequest:
     plan, view = Plan.from_json(arguments["plan"]), view_from_json(arguments["view"])
-    core.query(plan, view)
+    core.check(plan, view)
     initial, largest = arguments["initial_mu_squared"], arguments["max_mu_squared"]
     return noise_reduction_request(core, lambda _: known, plan, view, name, _root(initial), _root(largest))
 
@@ -222,7 +221,7 @@ def _compare(mechanisms: Registry, call: CompareWithThreshold) -> tuple[int, ...
 
 def _check(core: SessionCore, plan: Plan, view: AnyView) -> None:
     """Refuse a plan or view that a session's frame could not have made."""
-    core.query(plan, view)
+    core.check(plan, view)
 
 
 def _limit(call: Release | ReleaseBatch) -> Fraction | None:
@@ -235,13 +234,11 @@ def _target(core: SessionCore, plan: Plan, arguments: TargetArguments) -> Target
     if (arguments.amount is None) != bool(arguments.amounts):
         raise RequestError("target: give one amount, or one for each label; got both or neither")
     amounts: Any = {label: from_text(amount) for label, amount in arguments.amounts}
-    return core.target(
-        plan,
-        {
-            arguments.kind: amounts if arguments.amount is None else from_text(arguments.amount),
-            "confidence": from_text(arguments.confidence),
-            "simultaneous": arguments.simultaneous,
-            "final": arguments.final,
-            "groups": list(arguments.groups) or None,
-        },
+    return target_of(
+        arguments.kind,
+        amounts if arguments.amount is None else from_text(arguments.amount),
+        from_text(arguments.confidence),
+        arguments.simultaneous,
+        arguments.final,
+        core.tables.group_keys(plan, list(arguments.groups) or None),
     )

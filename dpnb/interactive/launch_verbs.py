@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any, Generic, Literal, Required, TypedDict, Unpack, overload
 
 from dpnb._core.core import SessionCore
-from dpnb._core.query import Query
 from dpnb._plan.measurements import RegressionModel
 from dpnb._plan.plan import Plan
 from dpnb.accounting.budget import Budget
@@ -23,6 +22,7 @@ from dpnb.interactive.protocol import InteractiveMechanism
 from dpnb.interactive.sub_session import sub_session_request
 from dpnb.interactive.threshold.options import terms_from
 from dpnb.interactive.threshold.scan import ThresholdScan
+from dpnb.query.query import Query
 from dpnb.results.display import Explanation
 
 

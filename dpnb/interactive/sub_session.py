@@ -9,7 +9,7 @@ from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.parameters import computed_parameters
 from dpnb._core.accountant.tree import SUB_SESSION, Launch
 from dpnb._core.core import SessionCore
-from dpnb._core.options import MAX_BITS, checked_loss, refuse_long
+from dpnb._target import MAX_BITS, checked_loss, refuse_long
 from dpnb.accounting.budget import Budget, checked_budget
 from dpnb.accounting.exact import decimal_down, display_down, exact, shown, to_text
 from dpnb.accounting.guarantee import PrivacyGuarantee, make_guarantee

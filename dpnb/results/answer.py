@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol, overload
+from typing import TYPE_CHECKING, NoReturn, Protocol, overload
 
 import numpy as np
 
 from dpnb._plan.expressions.nodes import Cut, ExtractDatePart, Period
 from dpnb._plan.measurements import AnyView, Count, CountUnits, Discovery, Sum
 from dpnb._plan.plan import Plan
+from dpnb._target import Keys, Target, Within, target_from
 from dpnb.accounting.exact import Number
 from dpnb.accounting.losses import GDP
 from dpnb.errors import DpnbError, PlanError, RequestError
@@ -31,7 +32,10 @@ ORDERED = (Cut, ExtractDatePart, Period)
 class SessionReference(Protocol):
     """The part of its session that an answer uses; the answer has no other reference to the session."""
 
-    def refine(self, answer: Answer, **target: Any) -> Answer:
+    def refining(self, answer: Answer, groups: object) -> AbstractContextManager[Keys]:
+        """The checked keys of groups; what is refused in the block is recorded in the log."""
+
+    def refine(self, answer: Answer, target: Target) -> Answer:
         """The same query with a smaller error."""
 
     def shares(self, answer: Answer) -> Answer:
@@ -100,7 +104,7 @@ class Answer(Estimates):
         rho: Number | None = None,
         epsilon: Number | None = None,
         share: Number | None = None,
-        within: Number | Mapping[Any, Number] | None = None,
+        within: Within | None = None,
         confidence: Number = 0.95,
         simultaneous: bool = False,
         final: bool = False,
@@ -145,19 +149,9 @@ class Answer(Estimates):
         """
         if isinstance(self.plan.aggregation, Discovery):
             raise RequestError(f"refine: {NOT_COMBINABLE}; release a new discovery, or query the discovered groups")
-        answer = self.origin.refine(
-            self,
-            mu=mu,
-            rho=rho,
-            epsilon=epsilon,
-            share=share,
-            within=within,
-            confidence=confidence,
-            simultaneous=simultaneous,
-            final=final,
-            groups=groups,
-        )
-        return replace(answer, is_two_way=self.is_two_way)
+        with self.origin.refining(self, groups) as keys:
+            target = target_from(mu, rho, epsilon, share, within, confidence, simultaneous, final, keys)
+            return replace(self.origin.refine(self, target), is_two_way=self.is_two_way)
 
     def proportions(self) -> Answer:
         """Each group as a proportion of the sum over the groups: free, with intervals for the joint noise.
@@ -222,7 +216,10 @@ class _Copied:
 
     answers: tuple[Answer, ...] = ()  # after each observation, without a history themselves
 
-    def refine(self, answer: Answer, **target: Any) -> NoReturn:
+    def refining(self, answer: Answer, groups: object) -> NoReturn:
+        self._refuse("refine", answer)
+
+    def refine(self, answer: Answer, target: Target) -> NoReturn:
         self._refuse("refine", answer)
 
     def shares(self, answer: Answer) -> NoReturn:

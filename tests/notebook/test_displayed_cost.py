@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import dpnb
-from dpnb._core.pricing.target import target_from
+from dpnb._target import target_from
 from dpnb.errors import CostIncreased
 from dpnb.notebook.picker import Picker
 
@@ -86,8 +86,9 @@ def test_a_limit_of_a_batch_refuses_exactly_what_costs_more(tmp_path: Path) -> N
     batches = session._core.batches
     queries = [session.frame.groupby("g").size(), session.frame["x"].mean()]
     planned = batches.plan([(query.plan, query.view) for query in queries])
-    cost = batches.preview(planned, mu=0.3).cost.mu_squared
+    targets = (target_from(mu=0.3),) * 2
+    cost = batches.preview(planned, targets).cost.mu_squared
     with pytest.raises(CostIncreased, match="preview again"):
-        batches.release(planned, mu=0.3, at_most=cost - Fraction(1, 10**50))
+        batches.release(planned, targets, at_most=cost - Fraction(1, 10**50))
     assert session.ledger.charges() == []
-    assert batches.release(planned, mu=0.3, at_most=cost).cost.mu_squared == cost
+    assert batches.release(planned, targets, at_most=cost).cost.mu_squared == cost

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dpnb._core.pricing.target import target_from
+from dpnb._target import target_from
 from dpnb.errors import CostIncreased
 from remote.people import connected, people
 
@@ -34,8 +34,9 @@ def test_the_service_refuses_a_batch_that_costs_more_than_was_displayed(tmp_path
     with connected(people(), tmp_path) as (remote, service):
         batches, queries = remote._core.batches, [remote.frame["age"].mean(), remote.frame.count()]
         planned = batches.plan([(query.plan, query.view) for query in queries])
-        cost = batches.preview(planned, mu="1/30").cost.mu_squared
+        targets = (target_from(mu="1/30"),) * 2
+        cost = batches.preview(planned, targets).cost.mu_squared
         with pytest.raises(CostIncreased, match="preview again"):
-            batches.release(planned, mu="1/30", at_most=cost / 2)
+            batches.release(planned, targets, at_most=cost / 2)
         assert service.sessions["people"].ledger.count == 0
-        assert batches.release(planned, mu="1/30", at_most=cost).cost.mu_squared <= cost
+        assert batches.release(planned, targets, at_most=cost).cost.mu_squared <= cost

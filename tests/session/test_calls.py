@@ -17,7 +17,7 @@ import pandas as pd
 import pytest
 
 import dpnb
-from dpnb._core.query import Query
+from dpnb.query.query import Query
 from dpnb.session import snapshot
 
 LIMITS = {

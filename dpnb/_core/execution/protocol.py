@@ -14,9 +14,9 @@ from typing import Protocol, Self
 
 from dpnb._core.execution.selection_terms import SelectionTerms
 from dpnb._core.pricing.batch_design import PlannedBatch
-from dpnb._core.pricing.target import Target
 from dpnb._plan.measurements import AnyView
 from dpnb._plan.plan import Plan
+from dpnb._target import Target
 from dpnb.ledger import Charge
 from dpnb.wire.calls import AnyCall
 

@@ -19,12 +19,11 @@ from dpnb._core.accountant.admission import admit, refuse_above
 from dpnb._core.execution.protocol import before_reading
 from dpnb._core.history.words import AnswerReader
 from dpnb._core.pricing.pricer import QueryPricer, cell_subset, find_request, refuse_after_final, request_key
-from dpnb._core.pricing.query_state import Keys
-from dpnb._core.pricing.target import Target
 from dpnb._core.unit_budgets import IndividualAccounting
 from dpnb._plan.identity import query_key
 from dpnb._plan.measurements import AnyView, Discovery
 from dpnb._plan.plan import Plan
+from dpnb._target import Keys, Target
 from dpnb.copying import NotCopyable
 from dpnb.errors import BudgetExceeded, LedgerError, RequestError
 from dpnb.ledger import Charge

@@ -9,9 +9,8 @@ from typing import NamedTuple
 
 from dpnb._compile import LinearQuery
 from dpnb._core.pricing.forecasts import alpha_of, intervals_at_once
-from dpnb._core.pricing.query_state import Keys
-from dpnb._core.pricing.target import StoredRequest
 from dpnb._plan.measurements import Discovery
+from dpnb._target import Keys, StoredRequest
 from dpnb.accounting.exact import binary_down, decimal_down
 from dpnb.accounting.truncated_normal import alpha_of_each
 from dpnb.mechanisms.measurement import Measurement

@@ -7,7 +7,6 @@ from typing import Unpack
 
 import numpy as np
 
-from dpnb._core.query import Query
 from dpnb._plan.expressions.dtypes import Categorical, Timestamp, described
 from dpnb._plan.expressions.nodes import Expression, Seconds
 from dpnb._plan.expressions.rules import dtype_of
@@ -31,6 +30,7 @@ from dpnb.frame.columns.column_methods import ColumnMethods
 from dpnb.frame.columns.named_operators import NamedOperators
 from dpnb.frame.compatibility.numpy_functions import NumpyFunctions
 from dpnb.frame.compatibility.options import AGGREGATION, AxisOptions, PandasOptions, check_options
+from dpnb.query.query import Query
 from dpnb.schema import Key
 
 

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Mapping, Set
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
-from dpnb._core.query import Query
 from dpnb._plan.bounds_grid import bounds_grid
 from dpnb._plan.constants import constant, flag, listed
 from dpnb._plan.expressions.dtypes import Timestamp, date_literal
@@ -28,6 +27,7 @@ from dpnb.frame.compatibility.options import check_options
 from dpnb.frame.compatibility.remedies import REMEDIES
 from dpnb.frame.compatibility.unsupported import UnsupportedOperations
 from dpnb.frame.view import TableView
+from dpnb.query.query import Query
 from dpnb.results.bounds import BoundsAnswer
 from dpnb.schema import Key, whole_number
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any, NoReturn, Self, Unpack
 
-from dpnb._core.query import Query
 from dpnb._plan.constants import flag
 from dpnb._plan.expressions.nodes import Expression
 from dpnb._plan.expressions.text import words
@@ -23,6 +22,7 @@ from dpnb.frame.compatibility.options import AGGREGATION, GROUPING, NO_DEFAULT, 
 from dpnb.frame.compatibility.remedies import REMEDIES
 from dpnb.frame.compatibility.verbs import applied, is_unknown_function, verb_name, verb_names
 from dpnb.frame.view import TableView
+from dpnb.query.query import Query
 from dpnb.schema import Key
 
 

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from dpnb._core.accountant.tree import Launch
 from dpnb._core.core import SessionCore
-from dpnb._core.pricing.target import Target, target_from
 from dpnb._plan.measurements import AnyView, CoefficientsView, Gradient, ModelLoss, PlainView, RegressionModel
 from dpnb._plan.plan import Plan
 from dpnb._plan.regression import LARGEST, describe_model, design
+from dpnb._target import Target, target_from
 from dpnb.accounting.exact import display_up, from_text
 from dpnb.accounting.losses import GDP, Loss
 from dpnb.errors import BudgetExceeded, MechanismClosed, RequestError, printable

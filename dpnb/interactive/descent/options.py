@@ -13,12 +13,12 @@ from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.cost_text import cost_text
 from dpnb._core.accountant.tree import GRADIENT_DESCENT
 from dpnb._core.core import SessionCore
-from dpnb._core.options import checked_loss
 from dpnb._plan.checks import check_plan
 from dpnb._plan.measurements import Gradient, RegressionModel
 from dpnb._plan.plan import Plan
 from dpnb._plan.privacy_unit import ContributionBounds, effective_bounds
 from dpnb._plan.regression import RegressionDesign, describe_model, design
+from dpnb._target import checked_loss
 from dpnb.accounting.exact import decimal_up, display_up, from_text, positive, shown, to_text
 from dpnb.accounting.losses import GDP
 from dpnb.errors import BudgetExceeded, InvalidValueError, RequestError

@@ -8,8 +8,8 @@ from fractions import Fraction
 from typing import Any
 
 from dpnb._core.accountant.tree import ABOVE_THRESHOLD
-from dpnb._core.options import checked_loss
 from dpnb._protocol.glossary import IN_THIS_TABLE
+from dpnb._target import checked_loss
 from dpnb.accounting.exact import Number, display_up, exact, from_text, to_text
 from dpnb.accounting.losses import GDP, Loss
 from dpnb.errors import InvalidValueError, RequestError

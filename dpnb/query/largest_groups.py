@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, overload
+from typing import TYPE_CHECKING, Any, ClassVar, overload
 
-from dpnb._core.execution.selection_terms import SelectionTerms, counts_groups
-from dpnb._core.largest_groups.pipeline import SelectionPipeline
-from dpnb._core.options import checked_loss
+from dpnb._core.core import SessionCore
+from dpnb._core.execution.selection_terms import SelectionTerms, counts_groups, selection_terms
+from dpnb._core.selections import SelectionPipeline
 from dpnb._plan.measurements import AnyView
 from dpnb._plan.plan import Plan
 from dpnb._plan.unreleased import Unreleased
+from dpnb._target import checked_loss
 from dpnb.accounting.exact import Number
 from dpnb.copying import NotCopyable, safe_repr
 from dpnb.errors import DpnbError, RequestError
@@ -195,14 +196,6 @@ VALUES = ("head", "nlargest", "sort_values")
 """Methods of an answer that are often called for the keys of the largest groups."""
 
 
-class SelectionRunner(Protocol):
-    """The part of a session that selects."""
-
-    def largest_groups(self, plan: Plan, view: AnyView, winners: object, verb: str) -> LargestGroups:
-        """The selection of the largest groups of a count."""
-        ...
-
-
 class SelectionMethods(Unreleased):
     """The methods of a query that select the largest groups."""
 
@@ -211,9 +204,7 @@ class SelectionMethods(Unreleased):
     if TYPE_CHECKING:  # of the query
         plan: Plan
         view: AnyView
-
-        @property
-        def runner(self) -> SelectionRunner: ...
+        runner: SessionCore
 
     def top(self, k: int) -> LargestGroups:
         """The keys of the `k` largest groups of a count, without the counts; free until it is released.
@@ -241,7 +232,7 @@ class SelectionMethods(Unreleased):
         >>> len(largest.release(epsilon=0.1))
         1
         """
-        return self.runner.largest_groups(self.plan, self.view, k, "top")
+        return self._largest_groups(k, "top")
 
     def idxmax(self) -> LargestGroups:
         """The key of the largest group of a count, as ``top(1)``; of other queries, the largest released estimate.
@@ -260,7 +251,11 @@ class SelectionMethods(Unreleased):
         """
         if not counts_groups(self.plan, self.view):
             self._refuse(".estimate.idxmax()")
-        return self.runner.largest_groups(self.plan, self.view, 1, "idxmax")
+        return self._largest_groups(1, "idxmax")
+
+    def _largest_groups(self, winners: object, verb: str) -> LargestGroups:
+        terms = selection_terms(self.runner.tables.compile(self.plan), self.view, winners, verb)
+        return LargestGroups(terms, self.runner.selections)
 
     def _alternative_words(self, name: str) -> str:
         if name in VALUES and counts_groups(self.plan, self.view):

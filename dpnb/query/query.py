@@ -2,77 +2,73 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, Protocol, Unpack, overload
+from functools import partial
+from typing import Any, TypedDict, Unpack, overload
 
-from dpnb._core.accountant.accountant import Accountant
-from dpnb._core.batches import BatchPipeline
-from dpnb._core.execution.protocol import Connection
-from dpnb._core.largest_groups.query import SelectionMethods, SelectionRunner
-from dpnb._core.pricing.target import (
-    KINDS,
-    PreviewOptions,
-    PreviewTarget,
-    PreviewTargets,
-    StoredRequest,
-    proposed_targets,
-)
+from dpnb._core.core import SessionCore
+from dpnb._core.pricing.previews import count_to_release, explain, preview, previews
 from dpnb._plan.measurements import AnyView, PlainView
 from dpnb._plan.plan import Plan, describe_plan
+from dpnb._target import KINDS, Target, TargetKind, Within, target_from
 from dpnb.accounting.exact import Number
 from dpnb.copying import NotCopyable, safe_repr
 from dpnb.errors import DpnbError, PlanError, RequestError
+from dpnb.query.largest_groups import SelectionMethods
 from dpnb.render.page import with_timestamp
 from dpnb.results.answer import Answer
 from dpnb.results.display import Explanation, to_html
 from dpnb.results.estimates.outputs import outputs_of
 from dpnb.results.preview import Preview, Previews
 
+PICKER_STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
+"""Shares of the remaining budget that are proposed."""
 
-class QueryRunner(SelectionRunner, Protocol):
-    """The part of a session that a query uses; implemented by `dpnb._core.core.SessionCore`."""
+PICKER_MUS = (0.02, 0.05, 0.1, 0.2, 0.5)
+"""What is proposed without a budget, of which there are no shares."""
 
-    name: str
-    notice: str | None
-    account: Accountant
-    batches: BatchPipeline
-    connection: Connection | None
 
-    def preview(self, plan: Plan, view: AnyView, **target: Any) -> Preview:
-        """Cost and expected error of a release."""
-        ...
+def checked_query(runner: SessionCore, plan: Plan, view: AnyView) -> Query:
+    """A query of a session's tables; its sensitivity must be bounded, and its rows must be those of this part."""
+    runner.check(plan, view)
+    return Query(plan, view, runner)
 
-    def previews(
-        self, plan: Plan, view: AnyView, kind: str, amounts: Sequence[Any], **target: Any
-    ) -> tuple[Preview, ...]:
-        """Those of releases that differ in the amount of their target."""
-        ...
 
-    def release(self, plan: Plan, view: AnyView, *, at_most: Fraction | None = None, **target: Any) -> Answer:
-        """Answer a query and charge the additional loss, if that is at most a given mu squared."""
-        ...
+def proposed_targets(*, has_budget: bool) -> tuple[TargetKind, tuple[float, ...]]:
+    """The kind and the amounts of the targets that a preview without arguments shows."""
+    return ("share", PICKER_STEPS) if has_budget else ("mu", PICKER_MUS)
 
-    def best(self, plan: Plan, view: AnyView) -> Answer | None:
-        """All observations of a query, combined."""
-        ...
 
-    def unanswered(self, plan: Plan, view: AnyView) -> list[StoredRequest]:
-        """The requests for a query that were charged but never answered."""
-        ...
+class PreviewOptions(TypedDict, total=False):
+    """The arguments of a preview other than its target, for the overloads of `Query.preview`."""
 
-    def is_recorded(self, plan: Plan, view: AnyView, **target: Any) -> bool:
-        """Whether the identical request was charged before, so that repeating it is free."""
-        ...
+    confidence: Number
+    simultaneous: bool
+    final: bool
+    groups: object
 
-    def count_needed(self, plan: Plan, view: AnyView) -> Plan | None:
-        """The count that makes the unknown expected errors of a query known; None if none does."""
-        ...
 
-    def explain(self, plan: Plan, view: AnyView) -> Explanation:
-        """What one privacy unit contributes."""
-        ...
+class PreviewTarget(PreviewOptions, total=False):
+    """One target."""
+
+    mu: Number | None
+    rho: Number | None
+    epsilon: Number | None
+    share: Number | None
+    within: Within | None
+
+
+class PreviewTargets(PreviewOptions, total=False):
+    """Several amounts of one target."""
+
+    mu: Sequence[Number]
+    rho: Sequence[Number]
+    epsilon: Sequence[Number]
+    share: Sequence[Number]
+    within: Sequence[Within]
 
 
 class Query(SelectionMethods, NotCopyable):
@@ -87,7 +83,7 @@ class Query(SelectionMethods, NotCopyable):
         What is measured; serialisable, without data.
     view : AnyView
         The statistics that are computed from the measurement.
-    runner : QueryRunner
+    runner : SessionCore
         The core of the session.
     is_two_way : bool, default False
         Whether answers are displayed with the last level of the groups as columns.
@@ -107,10 +103,10 @@ class Query(SelectionMethods, NotCopyable):
 
     __slots__ = ("is_two_way", "plan", "runner", "view")
 
-    runner: QueryRunner
+    runner: SessionCore
     _released_type = Answer
 
-    def __init__(self, plan: Plan, view: AnyView, runner: QueryRunner, *, is_two_way: bool = False) -> None:
+    def __init__(self, plan: Plan, view: AnyView, runner: SessionCore, *, is_two_way: bool = False) -> None:
         self.is_two_way = is_two_way
         self.plan = plan
         self.view = view
@@ -186,20 +182,26 @@ class Query(SelectionMethods, NotCopyable):
         >>> len(query.preview(mu=[0.05, 0.1]).to_pandas())
         2
         """
-        target: dict[str, Any] = {"mu": mu, "rho": rho, "epsilon": epsilon, "share": share, "within": within}
-        target |= {"confidence": confidence, "simultaneous": simultaneous, "final": final, "groups": groups}
-        lists = [kind for kind in KINDS if isinstance(target.get(kind), list | tuple)]
+        runner = self.runner
+        given = dict(zip(KINDS, (mu, rho, epsilon, share, within), strict=True))
+        lists = [kind for kind, value in given.items() if isinstance(value, list | tuple)]
         if len(lists) > 1:
             raise RequestError(f"preview: one target may be a list; got {' and '.join(lists)}")
-        if not any(target.get(kind) is not None for kind in KINDS):
-            kind, amounts = proposed_targets(has_budget=self.runner.account.guarantee.has_budget)
-            lists, target = [kind], {**target, kind: amounts}
-        if not lists:
-            return self.runner.preview(self.plan, self.view, **target)
-        amounts = target.pop(lists[0])
-        if not amounts:
+        amounts = given[lists[0]] if lists else None
+        if all(value is None for value in given.values()):
+            kind, amounts = proposed_targets(has_budget=runner.account.guarantee.has_budget)
+            lists = [kind]
+        if lists and not amounts:
             raise RequestError(f"preview: {lists[0]} must name at least one amount; got an empty list")
-        return Previews(self.runner.previews(self.plan, self.view, lists[0], amounts, **target))
+        keys = runner.tables.group_keys(self.plan, groups)
+        target = partial(target_from, confidence=confidence, simultaneous=simultaneous, final=final, groups=keys)
+        if amounts is None:
+            return self._previewed(target(mu, rho, epsilon, share, within))
+        targets = (target(**{**given, lists[0]: amount}) for amount in amounts)
+        return Previews(tuple(previews(runner.pricer, self.plan, self.view, targets, runner.notice)))
+
+    def _previewed(self, target: Target) -> Preview:
+        return preview(self.runner.pricer, self.plan, self.view, target, self.runner.notice)
 
     def release(
         self,
@@ -208,7 +210,7 @@ class Query(SelectionMethods, NotCopyable):
         rho: Number | None = None,
         epsilon: Number | None = None,
         share: Number | None = None,
-        within: Number | Mapping[Any, Number] | None = None,
+        within: Within | None = None,
         confidence: Number = 0.95,
         simultaneous: bool = False,
         final: bool = False,
@@ -266,13 +268,18 @@ class Query(SelectionMethods, NotCopyable):
         >>> session.headroom < 1
         True
         """
-        target: dict[str, Any] = {"mu": mu, "rho": rho, "epsilon": epsilon, "share": share, "within": within}
-        target |= {"confidence": confidence, "simultaneous": simultaneous, "final": final, "groups": groups}
-        return self._released(None, **target)
+        with self._recorded_refusals():
+            keys = self.runner.tables.group_keys(self.plan, groups)
+            target = target_from(mu, rho, epsilon, share, within, confidence, simultaneous, final, keys)
+            return self._released(target)
 
-    def _released(self, at_most: Fraction | None, **target: Any) -> Answer:
+    def _recorded_refusals(self) -> AbstractContextManager[None]:
+        """Record in the log what is refused in the block."""
+        return self.runner.releases.refusals_of(lambda: self.description)
+
+    def _released(self, target: Target, at_most: Fraction | None = None) -> Answer:
         """As `release`, but refused if it costs more than `at_most`, as mu squared."""
-        answer = self.runner.release(self.plan, self.view, at_most=at_most, **target)
+        answer = self.runner.releases.release(self.plan, self.view, target, at_most=at_most)
         return replace(answer, is_two_way=True) if self.is_two_way else answer
 
     def unstack(self, level: object = -1, fill_value: object = None) -> Query:
@@ -321,7 +328,7 @@ class Query(SelectionMethods, NotCopyable):
 
         Unlike a repeated `release`, this changes with each new observation.
         """
-        answer = self.runner.best(self.plan, self.view)
+        answer = self.runner.releases.best(self.plan, self.view)
         return answer if answer is None or not self.is_two_way else replace(answer, is_two_way=True)
 
     @property
@@ -330,8 +337,8 @@ class Query(SelectionMethods, NotCopyable):
 
         Each target is a dict of arguments of `release`, for example ``{"mu": Fraction(1, 5)}``.
         """
-        requests = self.runner.unanswered(self.plan, self.view)
-        return [request.to_arguments() for request in requests if request.amount]
+        requests = self.runner.releases.unanswered(self.plan, self.view)
+        return [request.to_arguments() for _, request in requests if request.amount]
 
     @property
     def count_needed(self) -> Query | None:
@@ -354,7 +361,7 @@ class Query(SelectionMethods, NotCopyable):
         >>> query.preview(mu=0.1).count_needed is None  # the error is known now
         True
         """
-        plan = self.runner.count_needed(self.plan, self.view)
+        plan = count_to_release(self.runner.pricer, self.plan, self.view)
         return None if plan is None else Query(plan, PlainView(), self.runner)
 
     def explain(self) -> Explanation:
@@ -372,7 +379,7 @@ class Query(SelectionMethods, NotCopyable):
           intervals:    cover the noise, in this table: not sampling, clipping, or rows that do not count
           less noise:   half the noise costs four times the budget; mu=0.5 gives twice the noise
         """
-        return self.runner.explain(self.plan, self.view)
+        return Explanation(*explain(self.runner.pricer, self.plan, self.view))
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         printer.text(repr(self) if cycle else str(self._static()))

@@ -2,26 +2,90 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar
 
 from msgspec.structs import replace as replace_struct
 
 from dpnb._core.batches import BatchPipeline
-from dpnb._core.pricing.target import KINDS, proposed_targets
-from dpnb._core.query import Query
-from dpnb._plan.plan import group_keys
+from dpnb._core.pricing.batch_design import Queries
+from dpnb._plan.plan import describe_plan, group_keys
 from dpnb._plan.unreleased import Unreleased
+from dpnb._target import KINDS, Target, Within, target_from
 from dpnb.accounting.exact import Number
 from dpnb.copying import NotCopyable, safe_repr
 from dpnb.errors import DpnbError, PlanError, RequestError
+from dpnb.query.query import Query, proposed_targets
 from dpnb.results.batch import BatchAnswer, BatchPreview, TableWithMargins, table_with_margins
 from dpnb.results.display import to_html
 from dpnb.schema import Schema
 
-Within = Number | Mapping[Any, Number] | Sequence[Number | Mapping[Any, Number]]
+Widths = Within | Sequence[Within]
 """A half-width for all queries, or a list with one for each."""
+
+
+@dataclass(frozen=True)
+class BatchTarget:
+    """The arguments of a batch as written; None for those that were not given."""
+
+    mu: Number | None = None
+    rho: Number | None = None
+    epsilon: Number | None = None
+    share: Number | None = None
+    within: Widths | None = None
+    confidence: Number | None = None
+    simultaneous: bool | None = None
+    final: bool | None = None
+
+    @property
+    def has_amount(self) -> bool:
+        """Whether there is a target, not only options of the intervals."""
+        return any(getattr(self, kind) is not None for kind in KINDS)
+
+    def over(self, planned: BatchTarget) -> BatchTarget:
+        """These arguments, and those of the plan where there are none; a target replaces that of the plan."""
+        amount = self if self.has_amount else planned
+        return BatchTarget(
+            amount.mu,
+            amount.rho,
+            amount.epsilon,
+            amount.share,
+            amount.within,
+            planned.confidence if self.confidence is None else self.confidence,
+            planned.simultaneous if self.simultaneous is None else self.simultaneous,
+            planned.final if self.final is None else self.final,
+        )
+
+    def of(self, queries: Queries) -> tuple[Target, ...]:
+        """The target of each query; for a loss, that of the whole batch."""
+        target = partial(
+            target_from,
+            confidence=0.95 if self.confidence is None else self.confidence,
+            simultaneous=False if self.simultaneous is None else self.simultaneous,
+            final=False if self.final is None else self.final,
+        )
+        within: Any = self.within
+        if isinstance(within, list | tuple):
+            if len(within) != len(queries):
+                raise RequestError(
+                    f"within: a list must have one half-width for each of the {len(queries)} queries; got {len(within)}"
+                )
+            return tuple(target(self.mu, self.rho, self.epsilon, self.share, width) for width in within)
+        whole = target(self.mu, self.rho, self.epsilon, self.share, within)
+        if whole.kind == "within":
+            first, *rest = queries
+            for plan, view in rest:
+                if (plan.aggregation, view) != (first[0].aggregation, first[1]):
+                    raise RequestError(
+                        f"within: the {describe_plan(*first)} and the {describe_plan(plan, view)} may have different "
+                        "units; give a list with one half-width for each query, as in within=[10, 0.5]"
+                    )
+        return (whole,) * len(queries)
+
+
+NO_TARGET = BatchTarget()
 
 
 class PlannedQueries(Unreleased, NotCopyable):
@@ -31,7 +95,7 @@ class PlannedQueries(Unreleased, NotCopyable):
     ----------
     queries : sequence of Query
         The queries, of one session.
-    target : mapping, optional
+    target : BatchTarget, optional
         The arguments that `preview` and `release` use if they get none.
     """
 
@@ -40,7 +104,7 @@ class PlannedQueries(Unreleased, NotCopyable):
     _kind = "a batch of queries"
     _released_type: ClassVar[type] = BatchAnswer
 
-    def __init__(self, queries: Sequence[Query], target: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, queries: Sequence[Query], target: BatchTarget = NO_TARGET) -> None:
         first = queries[0]
         for query in queries:
             if query.runner is not first.runner:
@@ -50,7 +114,7 @@ class PlannedQueries(Unreleased, NotCopyable):
                 )
         self._pipeline: BatchPipeline = first.runner.batches
         self._planned = self._pipeline.plan([(query.plan, query.view) for query in queries])
-        self._target = dict(target or {})
+        self._target = target
         self.queries = tuple(
             Query(plan, query.view, query.runner, is_two_way=query.is_two_way)
             for plan, query in zip(self._planned.workload.queries, queries, strict=True)
@@ -71,7 +135,7 @@ class PlannedQueries(Unreleased, NotCopyable):
         rho: Number | None = None,
         epsilon: Number | None = None,
         share: Number | None = None,
-        within: Within | None = None,
+        within: Widths | None = None,
         confidence: Number | None = None,
         simultaneous: bool | None = None,
         final: bool | None = None,
@@ -95,26 +159,22 @@ class PlannedQueries(Unreleased, NotCopyable):
         >>> batch.preview(within=100).saving > 1
         True
         """
-        given = {"mu": mu, "rho": rho, "epsilon": epsilon, "share": share, "within": within}
-        if all(value is None for value in given.values()) and not any(name in self._target for name in KINDS):
+        target = BatchTarget(mu, rho, epsilon, share, within, confidence, simultaneous, final).over(self._target)
+        if not target.has_amount:
             kind, amounts = proposed_targets(has_budget=self.queries[0].runner.account.guarantee.has_budget)
-            given = {kind: amounts[1]}
-        return self._pipeline.preview(
-            self._planned, **self._arguments(given, confidence=confidence, simultaneous=simultaneous, final=final)
-        )
+            proposed: dict[str, Any] = {kind: amounts[1]}
+            target = replace(target, **proposed)
+        return self._pipeline.preview(self._planned, target.of(self._planned.queries))
 
-    def _release(self, target: Mapping[str, Any], **options: Any) -> BatchAnswer:
-        answer = self._pipeline.release(self._planned, **self._arguments(target, **options))
+    def _released(self, target: BatchTarget) -> BatchAnswer:
+        """The answer of a release with these arguments, and those of the plan."""
+        with self._pipeline.releases.refusals_of(lambda: self.description):
+            targets = target.over(self._target).of(self._planned.queries)
+            answer = self._pipeline.release(self._planned, targets)
         shown = zip(self.queries, answer.answers, strict=True)
         return replace(
             answer, answers=tuple(replace(one, is_two_way=True) if query.is_two_way else one for query, one in shown)
         )
-
-    def _arguments(self, target: Mapping[str, Any], **options: Any) -> dict[str, Any]:
-        """The arguments of a request: those that were given, otherwise those of the batch."""
-        given = {name: value for name, value in target.items() if value is not None}
-        planned = {name: value for name, value in self._target.items() if not (given and name in KINDS)}
-        return {**planned, **given, **{name: value for name, value in options.items() if value is not None}}
 
     def _static(self) -> BatchPreview | DpnbError:
         """The preview without arguments."""
@@ -144,7 +204,7 @@ class Batch(PlannedQueries):
     ----------
     queries : sequence of Query
         The queries, of one session.
-    target : mapping, optional
+    target : BatchTarget, optional
         The arguments that `preview` and `release` use if they get none.
 
     Examples
@@ -163,7 +223,7 @@ class Batch(PlannedQueries):
         rho: Number | None = None,
         epsilon: Number | None = None,
         share: Number | None = None,
-        within: Within | None = None,
+        within: Widths | None = None,
         confidence: Number | None = None,
         simultaneous: bool | None = None,
         final: bool | None = None,
@@ -210,8 +270,7 @@ class Batch(PlannedQueries):
         >>> bool(abs(by_plan.estimate.sum() - float(total)) < 1e-6)
         True
         """
-        given = {"mu": mu, "rho": rho, "epsilon": epsilon, "share": share, "within": within}
-        return self._release(given, confidence=confidence, simultaneous=simultaneous, final=final)
+        return self._released(BatchTarget(mu, rho, epsilon, share, within, confidence, simultaneous, final))
 
 
 # --- a table of groups with its margins -------------------------------------------------------------------------------
@@ -274,7 +333,7 @@ class MarginsQuery(PlannedQueries):
         rho: Number | None = None,
         epsilon: Number | None = None,
         share: Number | None = None,
-        within: Within | None = None,
+        within: Widths | None = None,
         confidence: Number | None = None,
         simultaneous: bool | None = None,
         final: bool | None = None,
@@ -298,6 +357,5 @@ class MarginsQuery(PlannedQueries):
         >>> bool(abs(table.loc["All", "All"] - table.loc["All"].iloc[:2].sum()) < 1e-6)
         True
         """
-        given = {"mu": mu, "rho": rho, "epsilon": epsilon, "share": share, "within": within}
-        batch = self._release(given, confidence=confidence, simultaneous=simultaneous, final=final)
+        batch = self._released(BatchTarget(mu, rho, epsilon, share, within, confidence, simultaneous, final))
         return table_with_margins(batch, self._name)
