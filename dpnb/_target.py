@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NoReturn, get_args
 
 import numpy as np
 
@@ -182,11 +182,17 @@ def target_from(
 ) -> Target:
     """Check the arguments of a preview or release: exactly one target, and numbers in their ranges."""
     amounts = zip(KINDS, (mu, rho, epsilon, share, within), strict=True)
-    given = [(kind, value) for kind, value in amounts if value is not None]
+    given = {kind: value for kind, value in amounts if value is not None}
     if len(given) != 1:
-        got = ", ".join(f"{kind}={shown(value)}" for kind, value in given) or "none"
-        raise RequestError(f"target: give exactly one of mu=, rho=, epsilon=, share=, within=; got {got}")
-    return target_of(*given[0], confidence, simultaneous, final, groups)
+        refuse_kinds(given)
+    ((kind, value),) = given.items()
+    return target_of(kind, value, confidence, simultaneous, final, groups)
+
+
+def refuse_kinds(given: Mapping[TargetKind, Within]) -> NoReturn:
+    """Refuse no target, and several kinds of them."""
+    got = ", ".join(f"{kind}={shown(value)}" for kind, value in given.items()) or "none"
+    raise RequestError(f"target: give exactly one of mu=, rho=, epsilon=, share=, within=; got {got}")
 
 
 def target_of(

@@ -15,7 +15,7 @@ from typing import Any
 from dpnb._compile import LinearQuery
 from dpnb._core import registry
 from dpnb._core.accountant.accountant import Accountant
-from dpnb._core.execution.protocol import Execution
+from dpnb._core.execution.protocol import Execution, ReleaseRequest
 from dpnb._core.history.log import RequestLog
 from dpnb._core.history.words import AnswerReader
 from dpnb._core.pricing.batch_observations import record_of
@@ -125,39 +125,16 @@ class ReleasePipeline(NotCopyable):
 
     # --- releasing ----------------------------------------------------------------------------------------------
 
-    def release(
-        self,
-        plan: Plan,
-        view: AnyView,
-        target: Target,
-        *,
-        inside: str = "",
-        combined: bool = False,
-        at_most: Fraction | None = None,
-    ) -> Answer:
-        """Answer a query and charge the additional loss; the identical request returns the recorded answer, free.
-
-        A new request is refused once the session, or the mechanism on the node `inside`, is closed; with `combined`,
-        also an observation that could not be combined with earlier ones; and with `at_most`, one that costs more than
-        this mu squared.
-        """
+    def release(self, request: ReleaseRequest) -> Answer:
+        """Answer a query and charge the additional loss; the identical request returns the recorded answer, free."""
         with work(Stage.CHARGING):
-            charge = self.charge(plan, view, target, inside=inside, combined=combined, at_most=at_most)
+            charge = self.charge(request)
             with at(Stage.WRITING):
                 return self.answer_of(charge)
 
-    def charge(
-        self,
-        plan: Plan,
-        view: AnyView,
-        target: Target,
-        *,
-        inside: str = "",
-        combined: bool = False,
-        at_most: Fraction | None = None,
-    ) -> Charge:
+    def charge(self, request: ReleaseRequest) -> Charge:
         """The answered row of a release; see `release`."""
-        charge = self._execution.release(plan, view, target, inside=inside, combined=combined, at_most=at_most)
+        charge = self._execution.release(request)
         self.log.note_request(charge, registry.current_cell())
         self.changed()
         return charge
@@ -285,7 +262,7 @@ class _PipelineReference(NotCopyable):
             yield self.releases.pricer.tables.group_keys(answer.plan, groups)
 
     def refine(self, answer: Answer, target: Target) -> Answer:
-        return self.releases.release(answer.plan, answer.view, target)
+        return self.releases.release(ReleaseRequest(answer.plan, answer.view, target))
 
     def shares(self, answer: Answer) -> Answer:
         view = Proportions()

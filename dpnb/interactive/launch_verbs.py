@@ -13,7 +13,7 @@ from dpnb.accounting.exact import Number
 from dpnb.accounting.guarantee import FilterName
 from dpnb.copying import NotCopyable
 from dpnb.interactive.descent.gradient_descent import GradientDescent
-from dpnb.interactive.descent.options import descent_request
+from dpnb.interactive.descent.options import FitArguments, descent_request
 from dpnb.interactive.launcher import MechanismRegistry, P, S
 from dpnb.interactive.mechanism import own_query
 from dpnb.interactive.noise_reduction import NoiseReduction, noise_reduction_request
@@ -116,7 +116,7 @@ class Launches(NotCopyable, Generic[S, P]):
         True
         """
         known = self._mechanisms.named(name)
-        request = sub_session_request(self._core, known, name, filter, budget=budget, mu=mu, rho=rho, share=share)
+        request = sub_session_request(self._core, known, name, filter, budget, mu, rho, share)
         if dry_run:
             return self._mechanisms.preview(request)
         session: S = self._mechanisms.launch(request)
@@ -285,13 +285,13 @@ class Launches(NotCopyable, Generic[S, P]):
         rows: Plan,
         model: RegressionModel,
         terms: tuple[str, ...],
+        given: FitArguments,
         *,
         name: str | None,
         dry_run: bool,
-        **options: Any,
     ) -> GradientDescent | Explanation:
         """Launch a regression fitted by noisy gradients; see :meth:`Frame.fit`."""
-        request = descent_request(self._core, rows, model, terms, name, options)
+        request = descent_request(self._core, rows, model, terms, name, given)
         if dry_run:
             return self._mechanisms.preview(request)
         descent: GradientDescent = self._mechanisms.launch(request)

@@ -5,22 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from msgspec.structs import replace as replace_struct
 
 from dpnb._core.batches import BatchPipeline
 from dpnb._core.pricing.batch_design import Queries
 from dpnb._plan.plan import describe_plan, group_keys
-from dpnb._plan.unreleased import Unreleased
 from dpnb._target import KINDS, Target, Within, target_from
 from dpnb.accounting.exact import Number
-from dpnb.copying import NotCopyable, safe_repr
-from dpnb.errors import DpnbError, PlanError, RequestError
+from dpnb.copying import safe_repr
+from dpnb.errors import PlanError, RequestError
+from dpnb.query.largest_groups import PreviewedOnDisplay
 from dpnb.query.query import Query, proposed_targets
 from dpnb.results.batch import BatchAnswer, BatchPreview, TableWithMargins, table_with_margins
 from dpnb.results.display import to_html
 from dpnb.schema import Schema
+
+A = TypeVar("A")
+"""What a release returns."""
 
 Widths = Within | Sequence[Within]
 """A half-width for all queries, or a list with one for each."""
@@ -88,7 +91,7 @@ class BatchTarget:
 NO_TARGET = BatchTarget()
 
 
-class PlannedQueries(Unreleased, NotCopyable):
+class PlannedQueries(PreviewedOnDisplay, Generic[A]):
     """Several queries about the same rows, to be answered together: the common part of a batch and of margins.
 
     Parameters
@@ -103,6 +106,11 @@ class PlannedQueries(Unreleased, NotCopyable):
 
     _kind = "a batch of queries"
     _released_type: ClassVar[type] = BatchAnswer
+
+    if TYPE_CHECKING:  # of each subclass
+
+        def _answer(self, answer: BatchAnswer) -> A:
+            """What a release returns."""
 
     def __init__(self, queries: Sequence[Query], target: BatchTarget = NO_TARGET) -> None:
         first = queries[0]
@@ -124,9 +132,6 @@ class PlannedQueries(Unreleased, NotCopyable):
     def description(self) -> str:
         """The batch in words."""
         return self._planned.description
-
-    def _query_words(self) -> str:
-        return self.description
 
     def preview(
         self,
@@ -161,60 +166,10 @@ class PlannedQueries(Unreleased, NotCopyable):
         """
         target = BatchTarget(mu, rho, epsilon, share, within, confidence, simultaneous, final).over(self._target)
         if not target.has_amount:
-            kind, amounts = proposed_targets(has_budget=self.queries[0].runner.account.guarantee.has_budget)
-            proposed: dict[str, Any] = {kind: amounts[1]}
-            target = replace(target, **proposed)
+            proposed = proposed_targets(has_budget=self.queries[0].runner.account.guarantee.has_budget)
+            second: dict[str, Any] = {kind: amounts[1] for kind, amounts in proposed.items()}
+            target = replace(target, **second)
         return self._pipeline.preview(self._planned, target.of(self._planned.queries))
-
-    def _released(self, target: BatchTarget) -> BatchAnswer:
-        """The answer of a release with these arguments, and those of the plan."""
-        with self._pipeline.releases.refusals_of(lambda: self.description):
-            targets = target.over(self._target).of(self._planned.queries)
-            answer = self._pipeline.release(self._planned, targets)
-        shown = zip(self.queries, answer.answers, strict=True)
-        return replace(
-            answer, answers=tuple(replace(one, is_two_way=True) if query.is_two_way else one for query, one in shown)
-        )
-
-    def _static(self) -> BatchPreview | DpnbError:
-        """The preview without arguments."""
-        try:
-            return self.preview()
-        except DpnbError as error:  # displaying a batch never raises
-            return error
-
-    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        printer.text(repr(self) if cycle else str(self._static()))
-
-    def _repr_html_(self) -> str:
-        """The preview, for front ends without widgets."""
-        return to_html(self._static())
-
-    @safe_repr
-    def __repr__(self) -> str:
-        return f"<{self.description}; .preview() is free, .release(share=...) is charged>"
-
-
-class Batch(PlannedQueries):
-    """Several queries about the same rows, to be answered together.  Free until it is released.
-
-    Made by :meth:`dpnb.Session.plan`.
-
-    Parameters
-    ----------
-    queries : sequence of Query
-        The queries, of one session.
-    target : BatchTarget, optional
-        The arguments that `preview` and `release` use if they get none.
-
-    Examples
-    --------
-    >>> batch = session.plan([df.groupby("plan").size(), df["age"].mean()], share=0.1)
-    >>> batch.preview().fits
-    True
-    """
-
-    __slots__ = ()
 
     def release(
         self,
@@ -227,7 +182,7 @@ class Batch(PlannedQueries):
         confidence: Number | None = None,
         simultaneous: bool | None = None,
         final: bool | None = None,
-    ) -> BatchAnswer:
+    ) -> A:
         """Answer all queries from one charge; their tables add up.
 
         Which tables are measured with which noise is computed before, from the public declaration alone.  The identical
@@ -270,13 +225,50 @@ class Batch(PlannedQueries):
         >>> bool(abs(by_plan.estimate.sum() - float(total)) < 1e-6)
         True
         """
-        return self._released(BatchTarget(mu, rho, epsilon, share, within, confidence, simultaneous, final))
+        target = BatchTarget(mu, rho, epsilon, share, within, confidence, simultaneous, final).over(self._target)
+        with self._pipeline.releases.refusals_of(lambda: self.description):
+            answer = self._pipeline.release(self._planned, target.of(self._planned.queries))
+        shown = zip(self.queries, answer.answers, strict=True)
+        answers = tuple(replace(one, is_two_way=True) if query.is_two_way else one for query, one in shown)
+        return self._answer(replace(answer, answers=answers))
+
+    def _repr_html_(self) -> str:
+        return to_html(self._static())  # without the time
+
+    @safe_repr
+    def __repr__(self) -> str:
+        return f"<{self.description}; .preview() is free, .release(share=...) is charged>"
+
+
+class Batch(PlannedQueries[BatchAnswer]):
+    """Several queries about the same rows, to be answered together.  Free until it is released.
+
+    Made by :meth:`dpnb.Session.plan`.
+
+    Parameters
+    ----------
+    queries : sequence of Query
+        The queries, of one session.
+    target : BatchTarget, optional
+        The arguments that `preview` and `release` use if they get none.
+
+    Examples
+    --------
+    >>> batch = session.plan([df.groupby("plan").size(), df["age"].mean()], share=0.1)
+    >>> batch.preview().fits
+    True
+    """
+
+    __slots__ = ()
+
+    def _answer(self, answer: BatchAnswer) -> BatchAnswer:
+        return answer
 
 
 # --- a table of groups with its margins -------------------------------------------------------------------------------
 
 
-class MarginsQuery(PlannedQueries):
+class MarginsQuery(PlannedQueries[TableWithMargins]):
     """A table of groups with its margins.  Free until it is released.
 
     Made by :func:`dpnb.crosstab` and :meth:`dpnb.Frame.pivot_table` with ``margins=True``.
@@ -326,36 +318,5 @@ class MarginsQuery(PlannedQueries):
         )
         self._name = name
 
-    def release(
-        self,
-        *,
-        mu: Number | None = None,
-        rho: Number | None = None,
-        epsilon: Number | None = None,
-        share: Number | None = None,
-        within: Widths | None = None,
-        confidence: Number | None = None,
-        simultaneous: bool | None = None,
-        final: bool | None = None,
-    ) -> TableWithMargins:
-        """Answer the table and its margins from one charge; totals of counts and sums add up.
-
-        Parameters
-        ----------
-        mu, rho, epsilon, share, within, confidence, simultaneous, final : optional
-            As for :meth:`dpnb.Batch.release`.
-
-        Raises
-        ------
-        BudgetExceeded, RequestError, InvalidValueError, ErrorEstimateUnavailable, ExecutionError
-            As for :meth:`dpnb.Batch.release`.
-
-        Examples
-        --------
-        >>> answer = dpnb.crosstab(df["plan"], df["age"] > 65, margins=True).release(share=0.1)
-        >>> table = answer.estimate
-        >>> bool(abs(table.loc["All", "All"] - table.loc["All"].iloc[:2].sum()) < 1e-6)
-        True
-        """
-        batch = self._released(BatchTarget(mu, rho, epsilon, share, within, confidence, simultaneous, final))
-        return table_with_margins(batch, self._name)
+    def _answer(self, answer: BatchAnswer) -> TableWithMargins:
+        return table_with_margins(answer, self._name)

@@ -16,14 +16,46 @@ from dpnb.accounting.exact import Number
 from dpnb.copying import NotCopyable, safe_repr
 from dpnb.errors import DpnbError, RequestError
 from dpnb.render.page import with_timestamp
-from dpnb.results.display import to_html
+from dpnb.results.display import Displayed, to_html
 from dpnb.results.selection import SelectedGroups, SelectionPreview, SelectionPreviews
 
 PREVIEWED: tuple[Number, ...] = ("0.01", "0.02", "0.05", "0.1", "0.2", "0.5")
 """The epsilons that a preview without arguments shows."""
 
 
-class LargestGroups(Unreleased, NotCopyable):
+class PreviewedOnDisplay(Unreleased, NotCopyable):
+    """Base class of what is displayed as its preview without arguments; a display never raises."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:  # of each subclass
+
+        @property
+        def description(self) -> str:
+            """In words."""
+
+        def preview(self) -> Displayed:
+            """Cost and expected error of a release."""
+
+    def _query_words(self) -> str:
+        return self.description
+
+    def _static(self) -> Displayed | DpnbError:
+        """The preview without arguments."""
+        try:
+            return self.preview()
+        except DpnbError as error:
+            return error
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(repr(self) if cycle else str(self._static()))
+
+    def _repr_html_(self) -> str:
+        """The preview without arguments, for front ends without widgets."""
+        return with_timestamp(to_html(self._static()))
+
+
+class LargestGroups(PreviewedOnDisplay):
     """The selection of the largest groups of a count.  Free until it is released.
 
     Made by :meth:`Query.top` and :meth:`Query.idxmax`.
@@ -56,9 +88,6 @@ class LargestGroups(Unreleased, NotCopyable):
     def description(self) -> str:
         """The selection in words."""
         return self._terms.description
-
-    def _query_words(self) -> str:
-        return self.description
 
     @overload
     def preview(self, *, epsilon: Number, within: None = None) -> SelectionPreview: ...
@@ -170,20 +199,6 @@ class LargestGroups(Unreleased, NotCopyable):
             return checked_loss(self._terms.epsilon_within(within), "epsilon")
         return checked_loss(epsilon, "epsilon")
 
-    def _static(self) -> SelectionPreviews | DpnbError:
-        """The preview without arguments."""
-        try:
-            return self.preview()
-        except DpnbError as error:  # displaying a query never raises
-            return error
-
-    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        printer.text(repr(self) if cycle else str(self._static()))
-
-    def _repr_html_(self) -> str:
-        """The preview without arguments."""
-        return with_timestamp(to_html(self._static()))
-
     @safe_repr
     def __repr__(self) -> str:
         return f"<query: {self.description}; .preview() is free, .release(epsilon=...) is charged>"
@@ -196,7 +211,7 @@ VALUES = ("head", "nlargest", "sort_values")
 """Methods of an answer that are often called for the keys of the largest groups."""
 
 
-class SelectionMethods(Unreleased):
+class SelectionMethods(PreviewedOnDisplay):
     """The methods of a query that select the largest groups."""
 
     __slots__ = ()

@@ -6,21 +6,20 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial
 from typing import Any, TypedDict, Unpack, overload
 
 from dpnb._core.core import SessionCore
+from dpnb._core.execution.protocol import ReleaseRequest
 from dpnb._core.pricing.previews import count_to_release, explain, preview, previews
 from dpnb._plan.measurements import AnyView, PlainView
 from dpnb._plan.plan import Plan, describe_plan
-from dpnb._target import KINDS, Target, TargetKind, Within, target_from
+from dpnb._target import KINDS, Target, TargetKind, Within, refuse_kinds, target_from, target_of
 from dpnb.accounting.exact import Number
-from dpnb.copying import NotCopyable, safe_repr
-from dpnb.errors import DpnbError, PlanError, RequestError
+from dpnb.copying import safe_repr
+from dpnb.errors import PlanError, RequestError
 from dpnb.query.largest_groups import SelectionMethods
-from dpnb.render.page import with_timestamp
 from dpnb.results.answer import Answer
-from dpnb.results.display import Explanation, to_html
+from dpnb.results.display import Explanation
 from dpnb.results.estimates.outputs import outputs_of
 from dpnb.results.preview import Preview, Previews
 
@@ -37,9 +36,9 @@ def checked_query(runner: SessionCore, plan: Plan, view: AnyView) -> Query:
     return Query(plan, view, runner)
 
 
-def proposed_targets(*, has_budget: bool) -> tuple[TargetKind, tuple[float, ...]]:
-    """The kind and the amounts of the targets that a preview without arguments shows."""
-    return ("share", PICKER_STEPS) if has_budget else ("mu", PICKER_MUS)
+def proposed_targets(*, has_budget: bool) -> dict[TargetKind, tuple[float, ...]]:
+    """The amounts of the targets that a preview without arguments shows, by their kind."""
+    return {"share": PICKER_STEPS} if has_budget else {"mu": PICKER_MUS}
 
 
 class PreviewOptions(TypedDict, total=False):
@@ -71,7 +70,7 @@ class PreviewTargets(PreviewOptions, total=False):
     within: Sequence[Within]
 
 
-class Query(SelectionMethods, NotCopyable):
+class Query(SelectionMethods):
     """A query of a session.  Free until it is released.
 
     A query is not a number: arithmetic, comparisons, ``float``, formatting and the methods of an answer raise
@@ -117,9 +116,6 @@ class Query(SelectionMethods, NotCopyable):
         """The query in words."""
         return describe_plan(self.plan, self.view)
 
-    def _query_words(self) -> str:
-        return self.description
-
     def _head_words(self) -> str:
         if not self.plan.group_by or outputs_of(self.view) is not None:
             return super()._head_words()
@@ -151,23 +147,10 @@ class Query(SelectionMethods, NotCopyable):
 
         Parameters
         ----------
-        mu, rho, epsilon : Number or list of them, optional
-            Total loss of this query, including earlier releases: in GDP, in zCDP, or the mu that gives epsilon at the
-            budget's delta.  At most one of `mu`, `rho`, `epsilon`, `share` and `within` is accepted.
-        share : Number or list of them, optional
-            Share of the remaining budget, in (0, 1]; 1 spends all of it.
-        within : Number or mapping or list of them, optional
-            Half-width of the noise interval, in the answer's units (for quantiles, in rows of rank), for every group,
-            or a mapping from groups or statistics to half-widths.
-        confidence : Number, default 0.95
-            Confidence of each single interval.
-        simultaneous : bool, default False
-            Whether all intervals of the answer hold at once with that confidence.
-        final : bool, default False
-            Whether the interval uses the whole confidence for this observation; the query could not be refined
-            afterwards.
-        groups : list, optional
-            Keys of the groups to which the target applies; the others stay unchanged.  Not for a first observation.
+        mu, rho, epsilon, share, within : Number, mapping or list of them, optional
+            The target, as for `release`: at most one of them.
+        confidence, simultaneous, final, groups : optional
+            As for `release`.
 
         Raises
         ------
@@ -182,23 +165,23 @@ class Query(SelectionMethods, NotCopyable):
         >>> len(query.preview(mu=[0.05, 0.1]).to_pandas())
         2
         """
-        runner = self.runner
-        given = dict(zip(KINDS, (mu, rho, epsilon, share, within), strict=True))
+        account, tables = self.runner.account, self.runner.tables
+        values = zip(KINDS, (mu, rho, epsilon, share, within), strict=True)
+        given: dict[TargetKind, Any] = {kind: value for kind, value in values if value is not None}
+        if not given:
+            given |= proposed_targets(has_budget=account.guarantee.has_budget)
         lists = [kind for kind, value in given.items() if isinstance(value, list | tuple)]
         if len(lists) > 1:
             raise RequestError(f"preview: one target may be a list; got {' and '.join(lists)}")
-        amounts = given[lists[0]] if lists else None
-        if all(value is None for value in given.values()):
-            kind, amounts = proposed_targets(has_budget=runner.account.guarantee.has_budget)
-            lists = [kind]
-        if lists and not amounts:
+        if lists and not given[lists[0]]:
             raise RequestError(f"preview: {lists[0]} must name at least one amount; got an empty list")
-        keys = runner.tables.group_keys(self.plan, groups)
-        target = partial(target_from, confidence=confidence, simultaneous=simultaneous, final=final, groups=keys)
-        if amounts is None:
-            return self._previewed(target(mu, rho, epsilon, share, within))
-        targets = (target(**{**given, lists[0]: amount}) for amount in amounts)
-        return Previews(tuple(previews(runner.pricer, self.plan, self.view, targets, runner.notice)))
+        options = confidence, simultaneous, final, tables.group_keys(self.plan, groups)
+        if not lists:
+            return self._previewed(target_from(mu, rho, epsilon, share, within, *options))
+        if len(given) > 1:
+            refuse_kinds({**given, lists[0]: given[lists[0]][0]})
+        targets = (target_of(lists[0], amount, *options) for amount in given[lists[0]])
+        return Previews(tuple(previews(self.runner.pricer, self.plan, self.view, targets, self.runner.notice)))
 
     def _previewed(self, target: Target) -> Preview:
         return preview(self.runner.pricer, self.plan, self.view, target, self.runner.notice)
@@ -279,7 +262,7 @@ class Query(SelectionMethods, NotCopyable):
 
     def _released(self, target: Target, at_most: Fraction | None = None) -> Answer:
         """As `release`, but refused if it costs more than `at_most`, as mu squared."""
-        answer = self.runner.releases.release(self.plan, self.view, target, at_most=at_most)
+        answer = self.runner.releases.release(ReleaseRequest(self.plan, self.view, target, at_most=at_most))
         return replace(answer, is_two_way=True) if self.is_two_way else answer
 
     def unstack(self, level: object = -1, fill_value: object = None) -> Query:
@@ -380,20 +363,6 @@ class Query(SelectionMethods, NotCopyable):
           less noise:   half the noise costs four times the budget; mu=0.5 gives twice the noise
         """
         return Explanation(*explain(self.runner.pricer, self.plan, self.view))
-
-    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        printer.text(repr(self) if cycle else str(self._static()))
-
-    def _repr_html_(self) -> str:
-        """The preview without arguments, for front ends without widgets."""
-        return with_timestamp(to_html(self._static()))
-
-    def _static(self) -> Previews | DpnbError:
-        """The preview without arguments."""
-        try:
-            return self.preview()
-        except DpnbError as error:  # displaying a query never raises
-            return error
 
     @safe_repr
     def __repr__(self) -> str:

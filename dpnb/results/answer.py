@@ -116,22 +116,10 @@ class Answer(Estimates):
 
         Parameters
         ----------
-        mu, rho, epsilon : Number, optional
-            Total loss of this query, including earlier releases: in GDP, in zCDP, or the mu that gives epsilon at the
-            budget's delta.  Exactly one of `mu`, `rho`, `epsilon`, `share` and `within` is required.
-        share : Number, optional
-            Share of the remaining budget, in (0, 1]; 1 spends all of it.
-        within : Number or mapping, optional
-            Half-width of the noise interval, in the answer's units (for quantiles, in rows of rank), for every group,
-            or a mapping from groups or statistics to half-widths.
-        confidence : Number, default 0.95
-            Confidence of each single interval.
-        simultaneous : bool, default False
-            Whether all intervals of the answer hold at once with that confidence.
-        final : bool, default False
-            Whether the interval uses the whole confidence for this observation; the query cannot be refined again.
-        groups : list, optional
-            Keys of the groups to which the target applies; the others stay unchanged.
+        mu, rho, epsilon, share, within : Number or mapping, optional
+            The target, as for `dpnb.Query.release`: exactly one of them.  A loss includes earlier releases.
+        confidence, simultaneous, final, groups : optional
+            As for `dpnb.Query.release`.
 
         Raises
         ------

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol, Self
 
@@ -81,22 +82,28 @@ class Connection(Protocol):
         ...
 
 
+# --- a release ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ReleaseRequest:
+    """The release of a query, refused once the session, or the mechanism on the node `inside`, is closed."""
+
+    plan: Plan
+    view: AnyView
+    target: Target
+    inside: str = ""
+    combined: bool = False  # refused if it could not be combined with earlier observations
+    at_most: Fraction | None = None  # refused if it costs more than this mu squared
+
+
 # --- the interface of an execution ------------------------------------------------------------------------------------
 
 
 class Execution(Protocol):
     """Charges requests and answers them; when a method returns, its rows are in the ledger of the session."""
 
-    def release(
-        self,
-        plan: Plan,
-        view: AnyView,
-        target: Target,
-        *,
-        inside: str = "",
-        combined: bool = False,
-        at_most: Fraction | None = None,
-    ) -> Charge:
+    def release(self, request: ReleaseRequest) -> Charge:
         """Charge a release and answer it; see `dpnb._core.releases.ReleasePipeline.release`."""
         ...
 

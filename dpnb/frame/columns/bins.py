@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Set
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
+from typing import TYPE_CHECKING, NoReturn, TypeVar, Unpack, cast
 
 from dpnb._plan.bounds_grid import bounds_grid
 from dpnb._plan.constants import constant, flag, listed
@@ -27,7 +27,7 @@ from dpnb.frame.compatibility.options import check_options
 from dpnb.frame.compatibility.remedies import REMEDIES
 from dpnb.frame.compatibility.unsupported import UnsupportedOperations
 from dpnb.frame.view import TableView
-from dpnb.query.query import Query
+from dpnb.query.query import PreviewTarget, Query
 from dpnb.results.bounds import BoundsAnswer
 from dpnb.schema import Key, whole_number
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     class BoundsQuery(Query):
         """A query whose answer has bounds, for type checkers."""
 
-        def release(self, **target: Any) -> BoundsAnswer:
+        def release(self, **target: Unpack[PreviewTarget]) -> BoundsAnswer:
             """See `Query.release`."""
             ...
 
