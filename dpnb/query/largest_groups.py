@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, Unpack, overload
 
 from dpnb._core.core import SessionCore
 from dpnb._core.execution.selection_terms import SelectionTerms, counts_groups, selection_terms
@@ -55,6 +55,14 @@ class PreviewedOnDisplay(Unreleased, NotCopyable):
         return with_timestamp(to_html(self._static()))
 
 
+class OtherAmounts(TypedDict, total=False):
+    """The targets of other releases, which a selection refuses."""
+
+    mu: Number
+    rho: Number
+    share: Number
+
+
 class LargestGroups(PreviewedOnDisplay):
     """The selection of the largest groups of a count.  Free until it is released.
 
@@ -102,7 +110,7 @@ class LargestGroups(PreviewedOnDisplay):
         *,
         epsilon: Number | list[Number] | tuple[Number, ...] | None = None,
         within: Number | None = None,
-        **others: Any,
+        **others: Unpack[OtherAmounts],
     ) -> SelectionPreview | SelectionPreviews:
         """Cost and reliability of a release with the same arguments; free, and without the table.
 
@@ -141,7 +149,9 @@ class LargestGroups(PreviewedOnDisplay):
             )
         return self._pipeline.preview(self._terms, self._epsilon("preview", epsilon, within, **others))
 
-    def release(self, *, epsilon: Number | None = None, within: Number | None = None, **others: Any) -> SelectedGroups:
+    def release(
+        self, *, epsilon: Number | None = None, within: Number | None = None, **others: Unpack[OtherAmounts]
+    ) -> SelectedGroups:
         """Select the groups, and charge the loss.
 
         The identical selection returns the recorded keys at no cost, in any kernel.  A selection with another number of
@@ -183,10 +193,12 @@ class LargestGroups(PreviewedOnDisplay):
         """
         return self._pipeline.release(self._terms, self._epsilon("release", epsilon, within, **others))
 
-    def _epsilon(self, verb: str, epsilon: Number | None, within: Number | None, **others: Any) -> Fraction:
+    def _epsilon(
+        self, verb: str, epsilon: Number | None, within: Number | None, **others: Unpack[OtherAmounts]
+    ) -> Fraction:
         """The requested loss, validated."""
         for name in others:
-            if name not in ("mu", "rho", "share"):
+            if name not in OtherAmounts.__annotations__:
                 raise TypeError(f"{verb}() got an unexpected keyword argument {name!r}")
         if others or (epsilon is None) == (within is None):
             names = {"epsilon": epsilon, "within": within, **others}
