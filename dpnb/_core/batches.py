@@ -11,7 +11,7 @@ from fractions import Fraction
 
 from dpnb._compile.workload import workload_of
 from dpnb._core import registry
-from dpnb._core.execution.protocol import Execution
+from dpnb._core.execution.protocol import BatchExecution
 from dpnb._core.pricing.batch_design import (
     BatchDesign,
     PlannedBatch,
@@ -43,7 +43,7 @@ from dpnb.results.estimates.outputs import outputs_of
 class BatchPipeline(NotCopyable):
     """Plans, previews and releases batches of one session."""
 
-    def __init__(self, releases: ReleasePipeline, execution: Execution) -> None:
+    def __init__(self, releases: ReleasePipeline, execution: BatchExecution) -> None:
         self.releases, self._execution = releases, execution
         self._pricer, self._account = releases.pricer, releases.account
 

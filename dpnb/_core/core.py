@@ -7,21 +7,18 @@ the same ledger; they differ in the accountant that pays.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
-from fractions import Fraction
+from collections.abc import Callable
 
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.grant import Grant
 from dpnb._core.accountant.tree import Launch
 from dpnb._core.batches import BatchPipeline
 from dpnb._core.execution.batches import LocalBatches
-from dpnb._core.execution.protocol import Connection, Execution, RemoteCalls
+from dpnb._core.execution.protocol import Connection, ReleaseExecution, RemoteCalls
 from dpnb._core.execution.releases import LocalReleases
 from dpnb._core.execution.remote import RemoteExecution
-from dpnb._core.execution.selection_terms import SelectionTerms
 from dpnb._core.execution.selections import LocalSelections
 from dpnb._core.history.words import AnswerReader
-from dpnb._core.pricing.batch_design import PlannedBatch
 from dpnb._core.pricing.pricer import QueryPricer
 from dpnb._core.pricing.public_knowledge import PublicSizes
 from dpnb._core.releases import ReleasePipeline
@@ -32,44 +29,12 @@ from dpnb._plan.checks import check_view
 from dpnb._plan.join import part_from_json, table_of
 from dpnb._plan.measurements import AnyView
 from dpnb._plan.plan import PartSource, Plan, TableSource
-from dpnb._target import Target
 from dpnb.accounting.budget import Budget
 from dpnb.copying import NotCopyable
 from dpnb.errors import PlanError
-from dpnb.ledger import Charge, node_of
+from dpnb.ledger import node_of
 from dpnb.mechanisms import randomness
-from dpnb.mechanisms.randomness import NoiseSource
 from dpnb.schema import Key
-
-# --- execution on rows of this process --------------------------------------------------------------------------------
-
-
-class LocalExecution(LocalReleases):
-    """Charges requests of every kind; for the parameters see `LocalReleases`."""
-
-    def __init__(
-        self,
-        pricer: QueryPricer,
-        reader: AnswerReader,
-        source: NoiseSource,
-        changed: Callable[[], None],
-        individuals: IndividualAccounting | None = None,
-    ) -> None:
-        super().__init__(pricer, reader, source, changed, individuals)
-        self._batches, self._selections = LocalBatches(self), LocalSelections(pricer, reader, source, changed)
-
-    def release_batch(
-        self, planned: PlannedBatch, targets: Sequence[Target], *, at_most: Fraction | None = None
-    ) -> list[Charge]:
-        """Charge all tables of a batch in one transaction, and answer them one after the other."""
-        return self._batches.release(planned, targets, at_most)
-
-    def select(self, terms: SelectionTerms, epsilon: Fraction) -> Charge:
-        """Charge a selection of the largest groups and answer it."""
-        return self._selections.select(terms, epsilon)
-
-
-# --- the core of a session --------------------------------------------------------------------------------------------
 
 
 class SessionCore(NotCopyable):
@@ -108,20 +73,12 @@ class SessionCore(NotCopyable):
         self.remote, self.connection = remote, connection
         self.pricer = QueryPricer(tables, account, version, public)
         reader = AnswerReader(tables, account.ledger)
-        self.execution: Execution = (
-            LocalExecution(self.pricer, reader, source, self.changed, individuals)
-            if remote is None
-            else RemoteExecution(remote, self.pricer)
-        )
-        self.releases = ReleasePipeline(
-            self.pricer,
-            reader,
-            self.execution,
-            notice,
-            self.changed,
-        )
-        self.selections = SelectionPipeline(self.releases, self.execution)
-        self.batches = BatchPipeline(self.releases, self.execution)
+        there = None if remote is None else RemoteExecution(remote, self.pricer)
+        here = LocalReleases(self.pricer, reader, source, self.changed, individuals)
+        self.execution: ReleaseExecution = there or here
+        self.releases = ReleasePipeline(self.pricer, reader, self.execution, notice, self.changed)
+        self.selections = SelectionPipeline(self.releases, there or LocalSelections(here))
+        self.batches = BatchPipeline(self.releases, there or LocalBatches(here))
         self._listeners: list[Callable[[], None]] = []
 
     def on_change(self, listener: Callable[[], None]) -> None:

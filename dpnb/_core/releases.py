@@ -15,7 +15,7 @@ from typing import Any
 from dpnb._compile import LinearQuery
 from dpnb._core import registry
 from dpnb._core.accountant.accountant import Accountant
-from dpnb._core.execution.protocol import Execution, ReleaseRequest
+from dpnb._core.execution.protocol import ReleaseExecution, ReleaseRequest
 from dpnb._core.history.log import RequestLog
 from dpnb._core.history.words import AnswerReader
 from dpnb._core.pricing.batch_observations import record_of
@@ -63,9 +63,6 @@ class MeasuredCells(Sequence[Ids]):
         return frozenset({(self.row, self.cells[index])})
 
 
-# --- the measurements that each number of an answer is computed from --------------------------------------------------
-
-
 WHOLE_BATCH = -1
 """The cell of a measurement that every estimate of a batch uses, with the id of the batch's first row."""
 
@@ -105,7 +102,7 @@ class ReleasePipeline(NotCopyable):
         self,
         pricer: QueryPricer,
         reader: AnswerReader,
-        execution: Execution,
+        execution: ReleaseExecution,
         notice: str | None,
         changed: Callable[[], None],
     ) -> None:

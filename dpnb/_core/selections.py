@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from dpnb._core import registry
 from dpnb._core.accountant.cost_text import charge_text
-from dpnb._core.execution.protocol import Execution
+from dpnb._core.execution.protocol import SelectionExecution
 from dpnb._core.execution.selection_terms import ALPHA, SelectionTerms, admit_selection, selection_key
 from dpnb._core.pricing.public_knowledge import count_code
 from dpnb._core.releases import ReleasePipeline
@@ -24,7 +24,7 @@ from dpnb.results.selection import SelectedGroups, SelectionPreview
 class SelectionPipeline(NotCopyable):
     """Selections of one session."""
 
-    def __init__(self, releases: ReleasePipeline, execution: Execution) -> None:
+    def __init__(self, releases: ReleasePipeline, execution: SelectionExecution) -> None:
         self._releases, self._execution, self._account = releases, execution, releases.account
 
     def release(self, terms: SelectionTerms, epsilon: Fraction) -> SelectedGroups:

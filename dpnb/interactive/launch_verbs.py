@@ -231,15 +231,7 @@ class Launches(NotCopyable, Generic[S, P]):
         >>> scan.state
         'exhausted'
         """
-        terms = terms_from(
-            threshold,
-            epsilon=epsilon,
-            max_positives=max_positives,
-            monotonic=monotonic,
-            return_values=return_values,
-            mu=mu,
-            max_queries=max_queries,
-        )
+        terms = terms_from(threshold, epsilon, max_positives, monotonic, return_values, mu, max_queries)
         if dry_run:
             return self._mechanisms.preview(terms.request(name))
         scan: ThresholdScan = self._mechanisms.launch(terms.request(name))

@@ -191,32 +191,18 @@ class PlannedQueries(PreviewedOnDisplay, Generic[A]):
 
         Parameters
         ----------
-        mu, rho, epsilon : Number, optional
-            Loss of the whole batch: in GDP, in zCDP, or the mu that gives epsilon at the budget's delta.  Exactly one
-            of `mu`, `rho`, `epsilon`, `share` and `within` is required, here or in `dpnb.Session.plan`.
-        share : Number, optional
-            Share of the remaining budget, in (0, 1]; 1 spends all of it.
+        mu, rho, epsilon, share : Number, optional
+            Loss of the whole batch, as for `Query.release`.  Exactly one of these and `within` is required, here or in
+            `dpnb.Session.plan`.
         within : Number, mapping or list of them, optional
             Half-width of the intervals, as for `Query.release`: one for all queries, or a list with one for each.
-        confidence : Number, default 0.95
-            Confidence of each single interval.
-        simultaneous : bool, default False
-            Whether all intervals of one answer hold at once with that confidence.
-        final : bool, default False
-            Whether the intervals use the whole confidence; no query of the batch can be refined afterwards.
+        confidence, simultaneous, final : optional
+            As for `Query.release`.
 
         Raises
         ------
-        BudgetExceeded
-            If the filter refuses; nothing was charged.
-        RequestError
-            If there is not exactly one target, or a query was released with ``final=True``.
-        InvalidValueError
-            If a number is not finite and positive.
-        ErrorEstimateUnavailable
-            If ``within=`` is given for an error that depends on something that was not released.
-        ExecutionError
-            If the batch failed after the charge; the charge stands, and the same batch resumes it.
+        BudgetExceeded, RequestError, InvalidValueError, ErrorEstimateUnavailable, ExecutionError
+            As for `Query.release`.
 
         Examples
         --------

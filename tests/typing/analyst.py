@@ -213,7 +213,7 @@ request = ReleaseRequest(mean.plan, mean.view, target)
 assert_type(request.target, Target)
 assert_type(mean.runner.releases.charge(request), Charge)
 assert_type(mean.runner.execution.release(request), Charge)
-assert_type(mean.runner.execution.release_batch(session.plan([mean])._planned, [target]), list[Charge])
+assert_type(mean.runner.batches.charge(session.plan([mean])._planned, [target]), list[Charge])
 
 # --- interactive mechanisms ---
 

@@ -39,8 +39,8 @@ class LocalBatches(NotCopyable):
     def __init__(self, releases: LocalReleases) -> None:
         self._releases, self._pricer, self._account = releases, releases.pricer, releases.pricer.account
 
-    def release(
-        self, planned: PlannedBatch, targets: Sequence[Target], at_most: Fraction | None = None
+    def release_batch(
+        self, planned: PlannedBatch, targets: Sequence[Target], *, at_most: Fraction | None = None
     ) -> list[Charge]:
         """Charge all tables of a batch and answer them, or find the rows of the identical batch."""
         with self._account.ledger.lock.checked():

@@ -100,18 +100,29 @@ class ReleaseRequest:
 # --- the interface of an execution ------------------------------------------------------------------------------------
 
 
-class Execution(Protocol):
-    """Charges requests and answers them; when a method returns, its rows are in the ledger of the session."""
+# When a method returns, its rows are in the ledger of the session.
+
+
+class ReleaseExecution(Protocol):
+    """Charges releases and answers them."""
 
     def release(self, request: ReleaseRequest) -> Charge:
         """Charge a release and answer it; see `dpnb._core.releases.ReleasePipeline.release`."""
         ...
+
+
+class BatchExecution(Protocol):
+    """Charges batches and answers them."""
 
     def release_batch(
         self, planned: PlannedBatch, targets: Sequence[Target], *, at_most: Fraction | None = None
     ) -> list[Charge]:
         """Charge all tables of a batch in one transaction, and answer them one after the other."""
         ...
+
+
+class SelectionExecution(Protocol):
+    """Charges selections and answers them."""
 
     def select(self, terms: SelectionTerms, epsilon: Fraction) -> Charge:
         """Charge a selection of the largest groups and answer it."""

@@ -60,8 +60,8 @@ class LocalReleases(NotCopyable):
         changed: Callable[[], None],
         individuals: IndividualAccounting | None = None,
     ) -> None:
-        self.pricer, self.source, self._changed, self._individuals = pricer, source, changed, individuals
-        self._reader = reader
+        self.pricer, self.source, self.changed, self._individuals = pricer, source, changed, individuals
+        self.reader = reader
 
     def release(self, request: ReleaseRequest) -> Charge:
         """Charge a release and answer it, or find the row of the identical request."""
@@ -150,14 +150,14 @@ class LocalReleases(NotCopyable):
             measurement, keys = self._measured(query, charge, sigma)
             with at(Stage.WRITING):
                 answer = replace(charge, status="released", measurement=measurement, group_keys=keys)
-                return ledger.release(charge, measurement, keys, self._reader.words_to_store(answer))
+                return ledger.release(charge, measurement, keys, self.reader.words_to_store(answer))
 
         try:
             return run_guarded(answered, FAILED, interrupted=INTERRUPTED, public_errors=LedgerError)
         except BaseException:
             with suppress(LedgerError):  # if this cannot be written either, the charge has no answer
                 ledger.fail(charge)
-            self._changed()
+            self.changed()
             raise
 
     def _measured(self, query: LinearQuery, charge: Charge, sigma: float) -> tuple[Measurement, Keys | None]:

@@ -8,7 +8,6 @@ as if the answer had been computed at the charge and displayed later.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
@@ -16,10 +15,8 @@ from fractions import Fraction
 from dpnb._backends.guard import isolated_numeric_settings, run_guarded
 from dpnb._core import registry
 from dpnb._core.execution.protocol import before_reading
-from dpnb._core.execution.releases import FAILED, INTERRUPTED
+from dpnb._core.execution.releases import FAILED, INTERRUPTED, LocalReleases
 from dpnb._core.execution.selection_terms import SelectionTerms, admit_selection, selection_key
-from dpnb._core.history.words import AnswerReader
-from dpnb._core.pricing.pricer import QueryPricer
 from dpnb._plan.identity import query_key
 from dpnb.accounting.grid import capped_up
 from dpnb.accounting.losses import PureDP
@@ -27,21 +24,15 @@ from dpnb.copying import NotCopyable
 from dpnb.errors import LedgerError
 from dpnb.ledger import Charge
 from dpnb.ledger.charge import SELECTION
-from dpnb.mechanisms.randomness import NoiseSource
 from dpnb.progress import Stage, at
 
 
 class LocalSelections(NotCopyable):
-    """Charges selections and answers them from rows of this process.
+    """Charges selections and answers them from rows of this process, with what `releases` uses."""
 
-    `changed` is called when a charge could not be answered.
-    """
-
-    def __init__(
-        self, pricer: QueryPricer, reader: AnswerReader, source: NoiseSource, changed: Callable[[], None]
-    ) -> None:
+    def __init__(self, releases: LocalReleases) -> None:
+        pricer, self._releases = releases.pricer, releases
         self._tables, self._account, self._version = pricer.tables, pricer.account, pricer.version
-        self._source, self._changed, self._reader = source, changed, reader
 
     def select(self, terms: SelectionTerms, epsilon: Fraction) -> Charge:
         """Charge a selection and answer it, or find the row of the identical one."""
@@ -88,10 +79,10 @@ class LocalSelections(NotCopyable):
             with at(Stage.ADDING):
                 counts = [int(total) for total in self._tables.opened.sums(terms.query)]
             with at(Stage.NOISE):
-                winners = terms.choice(epsilon).draw(counts, self._source)
+                winners = terms.choice(epsilon).draw(counts, self._releases.source)
             with at(Stage.WRITING):
                 result = {"largest": [terms.query.keys[index] for index in winners]}
-                words = self._reader.words_to_store(replace(charge, status="released", result=result))
+                words = self._releases.reader.words_to_store(replace(charge, status="released", result=result))
                 return ledger.answer(charge, result, words)
 
         try:
@@ -99,5 +90,5 @@ class LocalSelections(NotCopyable):
         except BaseException:
             with suppress(LedgerError):  # if this cannot be written either, the charge has no answer
                 ledger.fail(charge)
-            self._changed()
+            self._releases.changed()
             raise

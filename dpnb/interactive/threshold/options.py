@@ -83,7 +83,6 @@ class ThresholdScanParameters:
 
 def terms_from(
     threshold: Number,
-    *,
     epsilon: Number | None,
     max_positives: int,
     monotonic: bool,
