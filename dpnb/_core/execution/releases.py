@@ -135,28 +135,31 @@ class LocalReleases(NotCopyable):
             )
 
     def answer_charge(self, plan: Plan, target: Target, charge: Charge, sigma: float) -> Charge:
-        """Read rows, draw noise and write the answer, also for a charge that was not answered before.
+        """Read rows, draw noise and write the answer, also for a charge that was not answered before."""
+        tables, ledger = self.pricer.tables, self.pricer.account.ledger
 
-        A noisy value that did not reach the ledger must not be shown, for example in a traceback, since the charge will
-        be answered with other noise.  So the writing is guarded like the reading.
-        """
-        ledger = self.pricer.account.ledger
-        before_reading(charge)
-
-        @isolated_numeric_settings()
         def answered() -> Charge:
-            tables = self.pricer.tables
             query = tables.compile(plan, cell_subset(tables.compile(plan), target.groups))
             measurement, keys = self._measured(query, charge, sigma)
             with at(Stage.WRITING):
                 answer = replace(charge, status="released", measurement=measurement, group_keys=keys)
                 return ledger.release(charge, measurement, keys, self.reader.words_to_store(answer))
 
+        return self.guarded(charge, answered)
+
+    def guarded(self, charge: Charge, answered: Callable[[], Charge]) -> Charge:
+        """The answered row of a charge, from a function that reads rows, draws noise and writes the answer.
+
+        A noisy value that did not reach the ledger must not be shown, for example in a traceback, since the charge will
+        be answered with other noise.  So the writing is guarded like the reading.
+        """
+        before_reading(charge)
+        answered = isolated_numeric_settings()(answered)
         try:
             return run_guarded(answered, FAILED, interrupted=INTERRUPTED, public_errors=LedgerError)
         except BaseException:
             with suppress(LedgerError):  # if this cannot be written either, the charge has no answer
-                ledger.fail(charge)
+                self.pricer.account.ledger.fail(charge)
             self.changed()
             raise
 

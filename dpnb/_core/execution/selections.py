@@ -8,20 +8,16 @@ as if the answer had been computed at the charge and displayed later.
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 
-from dpnb._backends.guard import isolated_numeric_settings, run_guarded
 from dpnb._core import registry
-from dpnb._core.execution.protocol import before_reading
-from dpnb._core.execution.releases import FAILED, INTERRUPTED, LocalReleases
+from dpnb._core.execution.releases import LocalReleases
 from dpnb._core.execution.selection_terms import SelectionTerms, admit_selection, selection_key
 from dpnb._plan.identity import query_key
 from dpnb.accounting.grid import capped_up
 from dpnb.accounting.losses import PureDP
 from dpnb.copying import NotCopyable
-from dpnb.errors import LedgerError
 from dpnb.ledger import Charge
 from dpnb.ledger.charge import SELECTION
 from dpnb.progress import Stage, at
@@ -67,14 +63,8 @@ class LocalSelections(NotCopyable):
             )
 
     def _answer(self, terms: SelectionTerms, epsilon: Fraction, charge: Charge) -> Charge:
-        """Read rows, choose and write the answer, also for a charge that was not answered before.
+        """Read rows, choose and write the answer, also for a charge that was not answered before."""
 
-        A choice that did not reach the ledger is never shown, since the charge will be answered with other coins.
-        """
-        ledger = self._account.ledger
-        before_reading(charge)
-
-        @isolated_numeric_settings()
         def answered() -> Charge:
             with at(Stage.ADDING):
                 counts = [int(total) for total in self._tables.opened.sums(terms.query)]
@@ -83,12 +73,6 @@ class LocalSelections(NotCopyable):
             with at(Stage.WRITING):
                 result = {"largest": [terms.query.keys[index] for index in winners]}
                 words = self._releases.reader.words_to_store(replace(charge, status="released", result=result))
-                return ledger.answer(charge, result, words)
+                return self._account.ledger.answer(charge, result, words)
 
-        try:
-            return run_guarded(answered, FAILED, interrupted=INTERRUPTED, public_errors=LedgerError)
-        except BaseException:
-            with suppress(LedgerError):  # if this cannot be written either, the charge has no answer
-                ledger.fail(charge)
-            self._releases.changed()
-            raise
+        return self._releases.guarded(charge, answered)
