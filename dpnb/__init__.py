@@ -5,15 +5,15 @@ from typing import Any
 import dpnb.notebook.plots
 import dpnb.render  # noqa: F401  (both register how values are shown)
 from dpnb import errors
-from dpnb._core.batch import Batch, MarginsQuery
-from dpnb._core.largest_groups.query import LargestGroups
-from dpnb._core.query import Query
-from dpnb._plan.schema import Bounded, Categories, Dates, Text
 from dpnb.accounting.budget import Budget
 from dpnb.frame import Frame, GroupBy, Series, crosstab, cut, get_dummies
+from dpnb.query.batch import Batch, MarginsQuery
+from dpnb.query.largest_groups import LargestGroups
+from dpnb.query.query import Query
 from dpnb.remote.connect import connect
 from dpnb.results.answer import Answer
 from dpnb.results.preview import Preview
+from dpnb.schema import Bounded, Categories, Dates, Text
 from dpnb.session import Session
 
 __all__ = [  # noqa: RUF022  (in the order of use)

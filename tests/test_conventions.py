@@ -45,6 +45,7 @@ MACHINE_PATH = re.compile(
 # Expressions of the early prose that readers stumbled over; each has a plain counterpart, such as "again".
 BANNED = ROOT / "tests" / "banned_idioms.txt"
 IDIOMS = re.compile(rf"\b({'|'.join(BANNED.read_text().splitlines())})\b", re.IGNORECASE)
+UNTYPED = re.compile(r"\*\*\w+: Any\b")
 
 
 @cache
@@ -85,6 +86,8 @@ def lines_matching(pattern: re.Pattern[str]) -> list[str]:
         (MACHINE_PATH, "examples/" + "work/x, notebook/" + "root/y", False),
         (IDIOMS, "A query is asked ane" + "w.", True),
         (IDIOMS, "A query costs again.", False),
+        (UNTYPED, "    def release(self, plan: Plan, **target: Any) -> Answer:", True),
+        (UNTYPED, "    def release(self, **target: Unpack[PreviewTarget]) -> Answer:", False),
     ],
 )
 def test_the_searches_below_can_find_something(pattern: re.Pattern[str], text: str, found: bool) -> None:
@@ -102,6 +105,12 @@ def test_no_tracked_file_holds_a_path_of_one_machine() -> None:
 def test_no_tracked_file_uses_an_idiom_of_the_early_prose() -> None:
     found = [line for line in lines_matching(IDIOMS) if not line.startswith(BANNED.relative_to(ROOT).as_posix())]
     assert found == []
+
+
+def test_arguments_are_typed_from_the_method_to_the_ledger() -> None:
+    between = ("query", "_core", "interactive", "session", "remote", "wire", "ledger")
+    places = (*(f"dpnb/{name}/" for name in between), "dpnb/_target.py", "dpnb/results/answer.py")
+    assert [line for line in lines_matching(UNTYPED) if line.startswith(places)] == []
 
 
 def test_nothing_that_a_build_makes_is_tracked() -> None:

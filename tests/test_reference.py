@@ -6,6 +6,7 @@ import importlib
 import inspect
 import re
 import runpy
+import sys
 from collections.abc import Callable
 from functools import cached_property
 from itertools import pairwise
@@ -17,6 +18,7 @@ import numpy as np
 import pytest
 
 import dpnb
+from dpnb._target import Target
 from dpnb.errors import DpnbError
 from dpnb.frame.compatibility.options import NO_DEFAULT
 
@@ -61,6 +63,45 @@ def public_members(cls: type) -> dict[str, Any]:
         if not name.startswith("_") and is_ours and isinstance(member, property | cached_property | type(lambda: 0)):
             found[name] = member
     return found
+
+
+def classes_of_dpnb() -> dict[str, type]:
+    """The imported classes of dpnb; no two have the same name."""
+    modules = [vars(module) for name, module in list(sys.modules.items()) if name.partition(".")[0] == "dpnb"]
+    found = [value for names in modules for value in names.values() if inspect.isclass(value)]
+    return {value.__name__: value for value in found if value.__module__.startswith("dpnb.")}
+
+
+def private_modules(described: Any) -> set[str]:
+    """The classes and functions in private modules among a name and what it or its methods return."""
+    members = [described, *(public_members(described).values() if inspect.isclass(described) else ())]
+    functions = [getattr(member, "fget", getattr(member, "func", member)) for member in members]
+    annotations = [str(getattr(function, "__annotations__", {}).get("return", "")) for function in functions]
+    known = classes_of_dpnb()
+    returned = [known[word] for text in annotations for word in re.findall(r"\w+", text) if word in known]
+    return {
+        f"{value.__module__}.{value.__name__}"
+        for value in (described, *returned)
+        if any(part.startswith("_") for part in getattr(value, "__module__", "dpnb").split("."))
+    }
+
+
+def test_public_names_and_what_their_methods_return_are_in_public_modules() -> None:
+    public = {f"dpnb.{name}": getattr(dpnb, name) for name in dpnb.__all__}
+    assert dpnb.Query.__module__ == "dpnb.query.query"
+    described = {**public, **{name: reference.locate(name) for name in NAMES}}
+    assert {name: found for name, value in described.items() if (found := private_modules(value))} == {}
+
+
+def test_a_private_class_that_a_method_returns_is_found() -> None:
+    class Finder:
+        """Its method returns a class of a private module."""
+
+        def target(self) -> Target | None:
+            """A target."""
+
+    Finder.__module__ = Finder.target.__module__ = "dpnb.finder"
+    assert private_modules(Finder) == {"dpnb._target.Target"}
 
 
 @pytest.mark.parametrize("name", CLASSES)

@@ -34,8 +34,8 @@ from narwhals.dependencies import is_pandas_dataframe, is_polars_dataframe, is_p
 from dpnb._backends.guard import isolated_numeric_settings
 from dpnb._plan.constants import values_of
 from dpnb._plan.privacy_unit import PrivacyUnit
-from dpnb._plan.schema import Bounded, Categories, ColumnType, Dates, Schema
 from dpnb.errors import SchemaError
+from dpnb.schema import Bounded, Categories, ColumnType, Dates, Schema
 
 StorageType = Literal[
     "texts", "whole numbers", "numbers", "decimal numbers", "truth values", "dates or times", "durations", "lists",

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnb._plan.schema import plain
+from dpnb.schema import plain
 
 Integers = NDArray[np.int64]
 

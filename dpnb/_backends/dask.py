@@ -34,10 +34,10 @@ from dpnb._compile.linear import LinearQuery
 from dpnb._plan.join import schema_of
 from dpnb._plan.measurements import Discovery
 from dpnb._plan.privacy_unit import PrivacyUnit
-from dpnb._plan.schema import Schema
 from dpnb.accounting.individual import IndividualFilter, OnExhausted, UnitAdmission, UnitChargeTerms
 from dpnb.copying import NotCopyable
 from dpnb.errors import ExecutionError, SchemaError
+from dpnb.schema import Schema
 from dpnb.threads import POLL_SECONDS
 
 # --- the work of Dask's workers for one request -----------------------------------------------------------------------

@@ -44,7 +44,7 @@ from dpnb._plan.expressions.nodes import (
 )
 from dpnb._plan.expressions.periods import index_range
 from dpnb._plan.expressions.rules import is_never_null, is_rounded, step_of
-from dpnb._plan.schema import Key, text_of
+from dpnb.schema import Key, text_of
 
 COMPARE: dict[str, Comparing] = {
     "==": operator.eq,

@@ -27,9 +27,9 @@ from dpnb._plan.expressions.nodes import (
 from dpnb._plan.join import schema_of
 from dpnb._plan.plan import Join, PartSource, TableSource
 from dpnb._plan.privacy_unit import PrivacyUnit
-from dpnb._plan.schema import Key, Schema
 from dpnb.accounting.individual import OnExhausted, UnitChargeTerms
 from dpnb.copying import NotCopyable
+from dpnb.schema import Key, Schema
 
 Groups = tuple[list[tuple[Key, ...]], Integers]
 """Keys that some unit has, and the number of units of each."""

@@ -22,8 +22,8 @@ from typing import IO, Any
 
 import pandas as pd
 
-from dpnb._plan.schema import encodable
 from dpnb.errors import SchemaError
+from dpnb.schema import encodable
 
 RECORDS_AT_ONCE = 2**9  # few, so that they stay in the processor's cache: half the time of 2**14
 

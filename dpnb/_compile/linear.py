@@ -48,8 +48,8 @@ from dpnb._plan.measurements import Discovery, Single, weighted_parts
 from dpnb._plan.plan import Plan, group_keys
 from dpnb._plan.privacy_unit import ContributionBounds, PrivacyUnit, effective_bounds
 from dpnb._plan.regression import RegressionDesign
-from dpnb._plan.schema import ALLOWED_MAGNITUDES, Key, Schema, has_allowed_magnitude
 from dpnb.errors import PlanError
+from dpnb.schema import ALLOWED_MAGNITUDES, Key, Schema, has_allowed_magnitude
 
 # --- the last check of a compiled plan --------------------------------------------------------------------------------
 

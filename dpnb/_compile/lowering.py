@@ -35,8 +35,8 @@ from dpnb._plan.measurements import (
     Sum,
 )
 from dpnb._plan.regression import design
-from dpnb._plan.schema import MIN_RELATIVE_RANGE, Schema
 from dpnb.errors import PlanError
+from dpnb.schema import MIN_RELATIVE_RANGE, Schema
 
 
 def features_of(aggregation: Single | Discovery, schema: Schema) -> tuple[Feature, ...]:

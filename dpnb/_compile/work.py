@@ -28,9 +28,9 @@ from dpnb._plan.measurements import (
 )
 from dpnb._plan.plan import Plan
 from dpnb._plan.regression import design
-from dpnb._plan.schema import Schema
 from dpnb.accounting.losses import GDP
 from dpnb.errors import PlanError
+from dpnb.schema import Schema
 
 MB = 10**6
 

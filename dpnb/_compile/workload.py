@@ -35,8 +35,8 @@ from dpnb._plan.measurements import (
     weighted_parts,
 )
 from dpnb._plan.plan import GroupLevel, Plan
-from dpnb._plan.schema import Key, Schema
 from dpnb.errors import PlanError
+from dpnb.schema import Key, Schema
 
 NOT_ADDITIVE = (CountUnits, Discovery, Gradient, ModelLoss)
 """Aggregations whose groups do not add up, or that are not tables of sums of rows."""

@@ -8,9 +8,9 @@
 ``accountant/``      filter and odometers, rebuilt from the ledger
 ``unit_budgets``     individual accounting: what each unit has spent
 ``pricing/``         cost and expected errors of queries, computed without the table
-``releases``         the order charge, read, noise, release
+``releases``         releases, and the answers of recorded ones; ``batches`` and ``selections`` likewise
+``execution/``       the order charge, read, noise, release; or the service that keeps it
 ``history/``         every request in words
-``query``            a query that can be previewed and released
 ``explain``          the guarantee and the next steps in words
 ``registry``         the sessions of this process, and the listeners to their changes
 """

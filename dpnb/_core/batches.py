@@ -8,16 +8,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
 
 from dpnb._compile.workload import workload_of
 from dpnb._core import registry
-from dpnb._core.execution.protocol import Execution
+from dpnb._core.execution.protocol import BatchExecution
 from dpnb._core.pricing.batch_design import (
     BatchDesign,
     PlannedBatch,
     Queries,
-    batch_targets,
     describe_batch,
     design_batch,
     fresh_state,
@@ -25,12 +23,11 @@ from dpnb._core.pricing.batch_design import (
     words_of,
 )
 from dpnb._core.pricing.forecasts import ExpectedErrors
-from dpnb._core.pricing.target import StoredRequest, Target
-from dpnb._core.registry import REFUSALS
 from dpnb._core.releases import ReleasePipeline
 from dpnb._plan.description import answer_unit
 from dpnb._plan.measurements import AnyView
 from dpnb._plan.plan import Plan, describe_plan
+from dpnb._target import StoredRequest, Target
 from dpnb.accounting.exact import decimal_down, decimal_sqrt_up, decimal_up, exact
 from dpnb.accounting.losses import GDP
 from dpnb.copying import NotCopyable
@@ -46,8 +43,8 @@ from dpnb.results.estimates.outputs import outputs_of
 class BatchPipeline(NotCopyable):
     """Plans, previews and releases batches of one session."""
 
-    def __init__(self, releases: ReleasePipeline, execution: Execution) -> None:
-        self._releases, self._execution = releases, execution
+    def __init__(self, releases: ReleasePipeline, execution: BatchExecution) -> None:
+        self.releases, self._execution = releases, execution
         self._pricer, self._account = releases.pricer, releases.account
 
     def plan(self, queries: Queries) -> PlannedBatch:
@@ -77,9 +74,8 @@ class BatchPipeline(NotCopyable):
 
     # --- preview ------------------------------------------------------------------------------------------------
 
-    def preview(self, planned: PlannedBatch, **arguments: Any) -> BatchPreview:
-        """The cost and the expected errors of a release with the same arguments; free, and without the table."""
-        targets = batch_targets(planned.queries, arguments)
+    def preview(self, planned: PlannedBatch, targets: Sequence[Target]) -> BatchPreview:
+        """The cost and the expected errors of a release with the same targets; free, and without the table."""
         with self._account.ledger.lock.checked():
             design = design_batch(self._pricer, planned.workload, planned.queries, targets, planned.description)
             filter_, guarantee = self._account.filter, self._account.guarantee
@@ -110,7 +106,7 @@ class BatchPipeline(NotCopyable):
                 fits=fits,
                 headroom_after=after if fits else 0.0,
                 max_mu=None if fits else self._account.max_mu(GDP(0)),
-                notice=self._releases.notice,
+                notice=self.releases.notice,
             )
 
     def _planned_query(self, design: BatchDesign, plan: Plan, view: AnyView, target: Target) -> PlannedQuery:
@@ -130,18 +126,14 @@ class BatchPipeline(NotCopyable):
 
     # --- release ------------------------------------------------------------------------------------------------
 
-    def release(self, planned: PlannedBatch, *, at_most: Fraction | None = None, **arguments: Any) -> BatchAnswer:
+    def release(
+        self, planned: PlannedBatch, targets: Sequence[Target], *, at_most: Fraction | None = None
+    ) -> BatchAnswer:
         """Answer all queries and charge them in one transaction; the identical batch returns its answers, free.
 
-        A new batch is refused if it costs more than `at_most`, as mu squared.
+        `targets` has the target of each query; for a loss, that of the whole batch.  A new batch is refused if it costs
+        more than `at_most`, as mu squared.
         """
-        try:
-            return self._release(planned, batch_targets(planned.queries, arguments), at_most)
-        except REFUSALS as error:
-            self._releases.refused(planned.description, error)
-            raise
-
-    def _release(self, planned: PlannedBatch, targets: Sequence[Target], at_most: Fraction | None) -> BatchAnswer:
         with work(Stage.CHARGING):
             rows = self.charge(planned, targets, at_most=at_most)
             with at(Stage.WRITING):
@@ -153,8 +145,8 @@ class BatchPipeline(NotCopyable):
         """The answered rows of a batch; see `release`."""
         rows = self._execution.release_batch(planned, targets, at_most=at_most)
         for row in rows:
-            self._releases.log.note_request(row, registry.current_cell())
-        self._releases.changed()
+            self.releases.log.note_request(row, registry.current_cell())
+        self.releases.changed()
         return rows
 
     def _batch_answer(self, planned: PlannedBatch, targets: Sequence[Target], rows: Sequence[Charge]) -> BatchAnswer:
@@ -170,7 +162,7 @@ class BatchPipeline(NotCopyable):
             cost_fraction=self._cost_fraction(rows),
             n_tables=len(rows),
             time=rows[0].time,
-            notice=self._releases.notice,
+            notice=self.releases.notice,
         )
 
     def _cost_fraction(self, rows: Sequence[Charge]) -> float:
@@ -180,7 +172,7 @@ class BatchPipeline(NotCopyable):
 
     def _answer(self, plan: Plan, view: AnyView, target: Target, row: Charge) -> Answer:
         query = self._pricer.tables.compile(plan)
-        return self._releases.answer_from(
+        return self.releases.answer_from(
             query,
             StoredRequest(target.confidence, view, target.simultaneous, (), target.final),
             [row],

@@ -7,78 +7,34 @@ the same ledger; they differ in the accountant that pays.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
-from fractions import Fraction
-from typing import Any
+from collections.abc import Callable
 
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.grant import Grant
 from dpnb._core.accountant.tree import Launch
 from dpnb._core.batches import BatchPipeline
 from dpnb._core.execution.batches import LocalBatches
-from dpnb._core.execution.protocol import Connection, Execution, RemoteCalls
+from dpnb._core.execution.protocol import Connection, ReleaseExecution, RemoteCalls
 from dpnb._core.execution.releases import LocalReleases
 from dpnb._core.execution.remote import RemoteExecution
-from dpnb._core.execution.selection_terms import SelectionTerms, selection_terms
 from dpnb._core.execution.selections import LocalSelections
 from dpnb._core.history.words import AnswerReader
-from dpnb._core.largest_groups.pipeline import SelectionPipeline
-from dpnb._core.largest_groups.query import LargestGroups
-from dpnb._core.pricing.batch_design import PlannedBatch
-from dpnb._core.pricing.previews import count_to_release, explain, preview, previews
 from dpnb._core.pricing.pricer import QueryPricer
 from dpnb._core.pricing.public_knowledge import PublicSizes
-from dpnb._core.pricing.target import StoredRequest, Target, target_from
-from dpnb._core.query import Query
-from dpnb._core.registry import REFUSALS
 from dpnb._core.releases import ReleasePipeline
+from dpnb._core.selections import SelectionPipeline
 from dpnb._core.tables import PrivateTables
 from dpnb._core.unit_budgets import IndividualAccounting
 from dpnb._plan.checks import check_view
-from dpnb._plan.constants import group_key_table
 from dpnb._plan.join import part_from_json, table_of
 from dpnb._plan.measurements import AnyView
-from dpnb._plan.plan import PartSource, Plan, TableSource, describe_plan
-from dpnb._plan.schema import Key
+from dpnb._plan.plan import PartSource, Plan, TableSource
 from dpnb.accounting.budget import Budget
 from dpnb.copying import NotCopyable
-from dpnb.errors import PlanError, RequestError
-from dpnb.ledger import Charge, node_of
+from dpnb.errors import PlanError
+from dpnb.ledger import node_of
 from dpnb.mechanisms import randomness
-from dpnb.mechanisms.randomness import NoiseSource
-from dpnb.results.answer import Answer
-from dpnb.results.display import Explanation
-from dpnb.results.preview import Preview
-
-# --- execution on rows of this process --------------------------------------------------------------------------------
-
-
-class LocalExecution(LocalReleases):
-    """Charges requests of every kind; for the parameters see `LocalReleases`."""
-
-    def __init__(
-        self,
-        pricer: QueryPricer,
-        reader: AnswerReader,
-        source: NoiseSource,
-        changed: Callable[[], None],
-        individuals: IndividualAccounting | None = None,
-    ) -> None:
-        super().__init__(pricer, reader, source, changed, individuals)
-        self._batches, self._selections = LocalBatches(self), LocalSelections(pricer, reader, source, changed)
-
-    def release_batch(
-        self, planned: PlannedBatch, targets: Sequence[Target], *, at_most: Fraction | None = None
-    ) -> list[Charge]:
-        """Charge all tables of a batch in one transaction, and answer them one after the other."""
-        return self._batches.release(planned, targets, at_most)
-
-    def select(self, terms: SelectionTerms, epsilon: Fraction) -> Charge:
-        """Charge a selection of the largest groups and answer it."""
-        return self._selections.select(terms, epsilon)
-
-
-# --- the core of a session --------------------------------------------------------------------------------------------
+from dpnb.schema import Key
 
 
 class SessionCore(NotCopyable):
@@ -117,21 +73,12 @@ class SessionCore(NotCopyable):
         self.remote, self.connection = remote, connection
         self.pricer = QueryPricer(tables, account, version, public)
         reader = AnswerReader(tables, account.ledger)
-        self.execution: Execution = (
-            LocalExecution(self.pricer, reader, source, self.changed, individuals)
-            if remote is None
-            else RemoteExecution(remote, self.pricer)
-        )
-        self.releases = ReleasePipeline(
-            self.pricer,
-            reader,
-            self.execution,
-            notice,
-            release_of=lambda plan, view: Query(plan, view, self).release,
-            changed=self.changed,
-        )
-        self.selections = SelectionPipeline(self.releases, self.execution)
-        self.batches = BatchPipeline(self.releases, self.execution)
+        there = None if remote is None else RemoteExecution(remote, self.pricer)
+        here = LocalReleases(self.pricer, reader, source, self.changed, individuals)
+        self.execution: ReleaseExecution = there or here
+        self.releases = ReleasePipeline(self.pricer, reader, self.execution, notice, self.changed)
+        self.selections = SelectionPipeline(self.releases, there or LocalSelections(here))
+        self.batches = BatchPipeline(self.releases, there or LocalBatches(here))
         self._listeners: list[Callable[[], None]] = []
 
     def on_change(self, listener: Callable[[], None]) -> None:
@@ -227,66 +174,7 @@ class SessionCore(NotCopyable):
             )
         return self.part
 
-    def query(self, plan: Plan, view: AnyView) -> Query:
-        """A query of these tables; its sensitivity must be bounded, and its rows must be those of this part."""
+    def check(self, plan: Plan, view: AnyView) -> None:
+        """Refuse a query whose sensitivity is not bounded, or of other rows than those of this part."""
         self.tables.compile(plan)
         check_view(plan, view, self.tables.schema(plan.source))
-        return Query(plan, view, self)
-
-    # --- the methods of `dpnb._core.query.QueryRunner` ----------------------------------------------------------
-
-    def preview(self, plan: Plan, view: AnyView, **target: Any) -> Preview:
-        """Cost and expected error of a release with the same arguments; free, and computed without the table."""
-        return preview(self.pricer, plan, view, self.target(plan, target), self.notice)
-
-    def previews(
-        self, plan: Plan, view: AnyView, kind: str, amounts: Sequence[Any], **target: Any
-    ) -> tuple[Preview, ...]:
-        """The `preview` of a target of one kind with each of these amounts."""
-        targets = (self.target(plan, {**target, kind: amount}) for amount in amounts)
-        return tuple(previews(self.pricer, plan, view, targets, self.notice))
-
-    def release(self, plan: Plan, view: AnyView, *, at_most: Fraction | None = None, **target: Any) -> Answer:
-        """Answer a query at least as precisely as the target requires, and charge the additional loss.
-
-        Refused if that is more than `at_most`, as mu squared.
-        """
-        try:
-            return self.releases.release(plan, view, self.target(plan, target), at_most=at_most)
-        except REFUSALS as error:
-            self.releases.refused(describe_plan(plan, view), error)
-            raise
-
-    def best(self, plan: Plan, view: AnyView) -> Answer | None:
-        """All observations of a query, combined, at 95% confidence; None before the first release."""
-        return self.releases.best(plan, view)
-
-    def unanswered(self, plan: Plan, view: AnyView) -> list[StoredRequest]:
-        """The requests for a query that were charged but never answered."""
-        return [request for _, request in self.releases.unanswered(plan, view)]
-
-    def is_recorded(self, plan: Plan, view: AnyView, **target: Any) -> bool:
-        """Whether the identical request was charged before, so that repeating it is free."""
-        return self.releases.find_request(plan, view, self.target(plan, target)) is not None
-
-    def count_needed(self, plan: Plan, view: AnyView) -> Plan | None:
-        """The count that makes the unknown expected errors of a query known; None if none does."""
-        return count_to_release(self.pricer, plan, view)
-
-    def explain(self, plan: Plan, view: AnyView) -> Explanation:
-        """What one privacy unit contributes, what is clipped, and why the noise is this large."""
-        return Explanation(*explain(self.pricer, plan, view))
-
-    def largest_groups(self, plan: Plan, view: AnyView, winners: object, verb: str) -> LargestGroups:
-        """The selection of the largest groups of a count; free until it is released."""
-        return LargestGroups(selection_terms(self.tables.compile(plan), view, winners, verb), self.selections)
-
-    def target(self, plan: Plan, arguments: Mapping[str, Any]) -> Target:
-        """The target of a release, with the keys of its groups checked."""
-        groups = arguments.get("groups")
-        if groups is None:
-            return target_from(**{**arguments, "groups": ()})
-        if not plan.group_by:
-            raise RequestError(f"groups: the {plan.words} has none; got {groups!r}")
-        keys = group_key_table(groups, plan.group_by, self.tables.schema(plan.source))
-        return target_from(**{**arguments, "groups": keys})

@@ -10,7 +10,6 @@ from dpnb._core.accountant import participation
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.cost_text import cost_text
 from dpnb._core.core import SessionCore
-from dpnb._plan.schema import Bounded, Categories
 from dpnb.accounting.budget import Budget
 from dpnb.accounting.doubles import MARGIN
 from dpnb.accounting.exact import binary_up, decimal_up, display_up, exact
@@ -18,6 +17,7 @@ from dpnb.accounting.guarantee import PrivacyGuarantee, display_bound
 from dpnb.errors import printable
 from dpnb.render.numbers import format_percent_down, format_percent_up
 from dpnb.results.display import Explanation
+from dpnb.schema import Bounded, Categories
 
 NOTHING_REFUSED = (
     "There is none: no query is refused for its cost, and every charge is recorded ({}). Odometers report the privacy "

@@ -13,11 +13,11 @@ import msgspec
 
 from dpnb._core.tables import PrivateTables
 from dpnb._plan.privacy_unit import PrivacyUnit
-from dpnb._plan.schema import Schema
 from dpnb.accounting.budget import Budget
 from dpnb.accounting.individual import OnExhausted
 from dpnb.accounting.no_budget import NoBudget
 from dpnb.errors import LedgerError
+from dpnb.schema import Schema
 
 NOT_PRIVATE = "NOT PRIVATE: seeded test noise"
 MOCK_DATA = "REHEARSAL: mock data, not real"

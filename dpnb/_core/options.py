@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from dpnb._plan.privacy_unit import PrivacyUnit
-from dpnb._plan.schema import Schema, Text, encodable, whole_number
 from dpnb.accounting.budget import Budget, checked_budget
 from dpnb.accounting.doubles import LEAST_FAILURE
 from dpnb.accounting.exact import Number, decimal_down, positive, shown, to_text
 from dpnb.accounting.guarantee import NO_FILTER
 from dpnb.accounting.no_budget import NoBudget
 from dpnb.errors import InvalidValueError, PlanError, SchemaError, SchemaWarning
+from dpnb.schema import Schema, Text, encodable, whole_number
 
 PACKAGE = str(Path(__file__).parents[1]) + os.sep
 
@@ -26,47 +26,6 @@ DISCOVERY_SHARE = Fraction(1, 10)
 """The default share of the budget's discovery_delta that one discovery uses."""
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-
-
-MIN_AMOUNT, MAX_AMOUNT = Fraction(1, 10**100), Fraction(10**100)
-"""Limits of a requested share or error; the square of a noise scale is then a normal double."""
-
-MIN_LOSS, MAX_LOSS = Fraction(1, 10**12), Fraction(10**6)
-"""Limits of a requested mu or epsilon; those of rho are their squares."""
-
-MAX_BITS = 200
-"""The largest number of bits of the numerator and the denominator of a requested loss or share.
-
-The digits of every double in the range are fewer."""
-
-
-def checked_amount(value: Any, name: str) -> Fraction:
-    """A requested amount (a loss, a share or an error), between `MIN_AMOUNT` and `MAX_AMOUNT`."""
-    number = positive(value, name=name)
-    if not MIN_AMOUNT <= number <= MAX_AMOUNT:
-        raise InvalidValueError(f"{name}: must lie between 1e-100 and 1e100; got {shown(value)}; give another amount")
-    return number
-
-
-def checked_loss(value: Any, name: str, *, bits: int = MAX_BITS) -> Fraction:
-    """A requested mu, rho, epsilon or share of a loss, between `MIN_LOSS` and `MAX_LOSS` (``rho``: their squares)."""
-    number = positive(value, name=name)
-    least, most, words = MIN_LOSS, MAX_LOSS, "1e-12 and 1e6"
-    if name == "rho":
-        least, most, words = least**2, most**2, "1e-24 and 1e12"
-    if not least <= number <= most:
-        raise InvalidValueError(f"{name}: must lie between {words}; got {shown(value)}; give another amount")
-    return refuse_long(number, name, value, bits)
-
-
-def refuse_long(number: Fraction, name: str, value: object, bits: int = MAX_BITS) -> Fraction:
-    """The number, if its numerator and denominator have at most `bits` bits, so that sums stay short."""
-    if max(number.numerator.bit_length(), number.denominator.bit_length()) > bits:
-        raise InvalidValueError(
-            f"{name}: must be a fraction whose numerator and denominator have at most {bits} bits each, which is "
-            f"{bits * 3 // 10} digits; got {shown(value)}; round it, for example to {decimal_down(number):.6g}"
-        )
-    return number
 
 
 def checked_name(name: object) -> str:

@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -14,17 +15,17 @@ from typing import Any
 from dpnb._compile import LinearQuery
 from dpnb._core import registry
 from dpnb._core.accountant.accountant import Accountant
-from dpnb._core.execution.protocol import Execution
+from dpnb._core.execution.protocol import ReleaseExecution, ReleaseRequest
 from dpnb._core.history.log import RequestLog
 from dpnb._core.history.words import AnswerReader
 from dpnb._core.pricing.batch_observations import record_of
 from dpnb._core.pricing.estimation import EstimateReader
 from dpnb._core.pricing.pricer import QueryPricer, find_request, refuse_separate_shares, request_key
 from dpnb._core.pricing.query_state import plan_of, request_of
-from dpnb._core.pricing.target import StoredRequest, Target
 from dpnb._plan.identity import query_key
 from dpnb._plan.measurements import AnyView, BoundsView, Discovery, Proportions
 from dpnb._plan.plan import Plan, describe_plan
+from dpnb._target import Keys, StoredRequest, Target
 from dpnb.accounting.exact import decimal_down
 from dpnb.accounting.losses import GDP
 from dpnb.copying import NotCopyable
@@ -89,29 +90,24 @@ SOME_EXCLUDED = (
     "many is private"
 )
 
-ReleaseOf = Callable[[Plan, AnyView], Callable[..., Answer]]
-"""Returns the `release` method of a query; passed to answers so that they can be refined."""
-
 
 class ReleasePipeline(NotCopyable):
     """Releases of one session.
 
-    `notice` is a warning if answers are not real or not private, `release_of` returns the `release` method of a query,
-    and `changed` is called when something was charged or answered.
+    `notice` is a warning if answers are not real or not private, and `changed` is called when something was charged or
+    answered.
     """
 
     def __init__(
         self,
         pricer: QueryPricer,
         reader: AnswerReader,
-        execution: Execution,
+        execution: ReleaseExecution,
         notice: str | None,
-        release_of: ReleaseOf,
         changed: Callable[[], None],
     ) -> None:
         self.pricer, self._execution, self.notice = pricer, execution, notice
-        self._release_of, self.changed = release_of, changed
-        self._reader = reader
+        self.changed, self._reader = changed, reader
         self.log = RequestLog(pricer.account, reader.words)
 
     @property
@@ -126,39 +122,16 @@ class ReleasePipeline(NotCopyable):
 
     # --- releasing ----------------------------------------------------------------------------------------------
 
-    def release(
-        self,
-        plan: Plan,
-        view: AnyView,
-        target: Target,
-        *,
-        inside: str = "",
-        combined: bool = False,
-        at_most: Fraction | None = None,
-    ) -> Answer:
-        """Answer a query and charge the additional loss; the identical request returns the recorded answer, free.
-
-        A new request is refused once the session, or the mechanism on the node `inside`, is closed; with `combined`,
-        also an observation that could not be combined with earlier ones; and with `at_most`, one that costs more than
-        this mu squared.
-        """
+    def release(self, request: ReleaseRequest) -> Answer:
+        """Answer a query and charge the additional loss; the identical request returns the recorded answer, free."""
         with work(Stage.CHARGING):
-            charge = self.charge(plan, view, target, inside=inside, combined=combined, at_most=at_most)
+            charge = self.charge(request)
             with at(Stage.WRITING):
                 return self.answer_of(charge)
 
-    def charge(
-        self,
-        plan: Plan,
-        view: AnyView,
-        target: Target,
-        *,
-        inside: str = "",
-        combined: bool = False,
-        at_most: Fraction | None = None,
-    ) -> Charge:
+    def charge(self, request: ReleaseRequest) -> Charge:
         """The answered row of a release; see `release`."""
-        charge = self._execution.release(plan, view, target, inside=inside, combined=combined, at_most=at_most)
+        charge = self._execution.release(request)
         self.log.note_request(charge, registry.current_cell())
         self.changed()
         return charge
@@ -167,6 +140,15 @@ class ReleasePipeline(NotCopyable):
         """Record that a request was refused before anything was charged."""
         self.log.note_refusal(description, error, registry.current_cell())
         self.changed()
+
+    @contextmanager
+    def refusals_of(self, describe: Callable[[], str]) -> Iterator[None]:
+        """Record what is refused in the block, of the request that `describe` returns in words."""
+        try:
+            yield
+        except registry.REFUSALS as error:
+            self.refused(describe(), error)
+            raise
 
     # --- answers ------------------------------------------------------------------------------------------------
 
@@ -271,8 +253,13 @@ class _PipelineReference(NotCopyable):
     request: StoredRequest
     charges: list[Charge]
 
-    def refine(self, answer: Answer, **target: Any) -> Answer:
-        return self.releases._release_of(answer.plan, answer.view)(**target)
+    @contextmanager
+    def refining(self, answer: Answer, groups: object) -> Iterator[Keys]:
+        with self.releases.refusals_of(lambda: describe_plan(answer.plan, answer.view)):
+            yield self.releases.pricer.tables.group_keys(answer.plan, groups)
+
+    def refine(self, answer: Answer, target: Target) -> Answer:
+        return self.releases.release(ReleaseRequest(answer.plan, answer.view, target))
 
     def shares(self, answer: Answer) -> Answer:
         view = Proportions()

@@ -23,9 +23,9 @@ from dpnb._core.accountant.limit import NOTHING
 from dpnb._core.core import SessionCore
 from dpnb._core.execution.remote import target_arguments
 from dpnb._core.pricing.previews import preview
-from dpnb._core.pricing.target import Target
 from dpnb._plan.measurements import AnyView
 from dpnb._plan.plan import MAX_WORDS, Plan, shortened_words
+from dpnb._target import Target
 from dpnb.accounting.losses import GDP, PureGDP
 from dpnb.accounting.losses.amounts import as_amount
 from dpnb.errors import RequestError, printable

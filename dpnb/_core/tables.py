@@ -15,15 +15,17 @@ from dpnb._compile import LinearQuery, linear_query
 from dpnb._compile.work import LOCAL_LIMITS, Work, work_of
 from dpnb._core.source_files import TableFileCheck
 from dpnb._plan.checks import check_filter
+from dpnb._plan.constants import group_key_table
 from dpnb._plan.join import check_parts, is_within, schema_of, unit_of
 from dpnb._plan.plan import PartSource, Plan, TableSource, describe_source
 from dpnb._plan.privacy_unit import PrivacyUnit, privacy_unit_from
-from dpnb._plan.schema import Schema, encodable, schema_from
 from dpnb._plan.structure import check_structure
+from dpnb._target import Keys
 from dpnb.copying import NotCopyable
-from dpnb.errors import DpnbError, PlanError, SchemaError
+from dpnb.errors import DpnbError, PlanError, RequestError, SchemaError
 from dpnb.ledger import Ledger
 from dpnb.progress import Stage, work
+from dpnb.schema import Schema, encodable, schema_from
 
 LIMITS = {
     "rows": "max_rows_per_unit",
@@ -196,6 +198,14 @@ class PrivateTables(NotCopyable):
     def schema(self, source: TableSource) -> Schema:
         """The columns of a table or join."""
         return schema_of(source, self.schemas)
+
+    def group_keys(self, plan: Plan, groups: object) -> Keys:
+        """The keys of some groups of a query, checked; empty for None, which means all groups."""
+        if groups is None:
+            return ()
+        if not plan.group_by:
+            raise RequestError(f"groups: the {plan.words} has none; got {groups!r}")
+        return group_key_table(groups, plan.group_by, self.schema(plan.source))
 
     def unit(self, source: TableSource) -> PrivacyUnit:
         """The privacy unit of a table or join; in a part, other rows than its own are refused."""

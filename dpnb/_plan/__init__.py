@@ -1,6 +1,5 @@
 """A query as frozen values without data: what is measured, of which rows, for which groups.
 
-``schema``        the column types that the curator declares
 ``privacy_unit``  the privacy unit, and the limits of its contribution
 ``constants``     constants that an analyst writes: numbers, strings, dates, and the keys of groups
 ``expressions/``  expressions of a row, as small trees with bounds

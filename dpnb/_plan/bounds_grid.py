@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass
 from itertools import pairwise
 
-from dpnb._plan.schema import MIN_MAGNITUDE, MIN_RELATIVE_RANGE
+from dpnb.schema import MIN_MAGNITUDE, MIN_RELATIVE_RANGE
 
 DECADES = 12
 """Magnitudes this many powers of ten below the declared bounds are told apart; smaller ones count as near zero."""

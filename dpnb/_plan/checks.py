@@ -43,9 +43,9 @@ from dpnb._plan.measurements import (
 )
 from dpnb._plan.plan import GroupLevel, Plan, group_keys
 from dpnb._plan.regression import check_gradient, design
-from dpnb._plan.schema import Key, Schema
 from dpnb._plan.structure import check_structure
 from dpnb.errors import PlanError
+from dpnb.schema import Key, Schema
 
 # --- views ------------------------------------------------------------------------------------------------------------
 

@@ -23,10 +23,10 @@ from dpnb._plan.expressions.dtypes import Boolean, Categorical, Duration, String
 from dpnb._plan.expressions.rules import dtype_of, public_keys_of
 from dpnb._plan.expressions.text import MAX_LISTED
 from dpnb._plan.plan import GroupLevel
-from dpnb._plan.schema import MAX_EXACT_INTEGER, Key, Schema, encodable, has_allowed_magnitude, iso_time, plain, text_of
 from dpnb._plan.suggestions import did_you_mean
 from dpnb._plan.unreleased import Unreleased
 from dpnb.errors import PlanError, SchemaError
+from dpnb.schema import MAX_EXACT_INTEGER, Key, Schema, encodable, has_allowed_magnitude, iso_time, plain, text_of
 
 # --- values of declared categories ------------------------------------------------------------------------------------
 

@@ -19,8 +19,8 @@ from dpnb._plan.expressions.rules import MAX_KEYS, public_keys_of
 from dpnb._plan.expressions.text import words
 from dpnb._plan.plan import GroupLevel, Join, PartSource, TableSource
 from dpnb._plan.privacy_unit import ContributionBounds, PrivacyUnit
-from dpnb._plan.schema import Key, Schema, whole_number
 from dpnb.errors import PlanError
+from dpnb.schema import Key, Schema, whole_number
 
 MAX_PAIRS = 10**4
 """Largest number of pairs of one unit."""

@@ -12,8 +12,8 @@ from typing import Literal, TypeVar
 import msgspec
 
 from dpnb._plan.expressions.nodes import Expression
-from dpnb._plan.schema import Key
 from dpnb.errors import PlanError
+from dpnb.schema import Key
 
 T = TypeVar("T")
 

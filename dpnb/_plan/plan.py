@@ -17,8 +17,8 @@ from dpnb._plan.measurements import (
     decoded,
 )
 from dpnb._plan.privacy_unit import ContributionBounds, describe_bounds
-from dpnb._plan.schema import Key, Schema
 from dpnb.errors import PlanError
+from dpnb.schema import Key, Schema
 
 MAX_WORDS = 1000
 """Characters of the words of a plan, as a curator is shown them; more only where the columns need more."""

@@ -14,8 +14,8 @@ from typing import Any, Literal, TypeVar, get_args
 
 import msgspec
 
-from dpnb._plan.schema import MAX_EXACT_INTEGER, Schema, plain, text_of, whole_number
 from dpnb.errors import PlanError, SchemaError
+from dpnb.schema import MAX_EXACT_INTEGER, Schema, plain, text_of, whole_number
 
 MAX_LIMIT = 2**31
 MIN_NORM = 2.0**-10

@@ -27,8 +27,8 @@ from dpnb._plan.expressions.nodes import Expression
 from dpnb._plan.expressions.rules import dtype_of, numeric_dtype_of, public_keys_of
 from dpnb._plan.expressions.text import explained, words
 from dpnb._plan.measurements import Coefficients, Family, Gradient, ModelLoss, RegressionModel
-from dpnb._plan.schema import MIN_RELATIVE_RANGE, Key, Schema
 from dpnb.errors import PlanError
+from dpnb.schema import MIN_RELATIVE_RANGE, Key, Schema
 
 FAMILIES: tuple[Family, ...] = get_args(Family)
 

@@ -16,8 +16,8 @@ from dpnb._plan.expressions.nodes import MAX_DEPTH, Cut, FillNull, IsIn, Literal
 from dpnb._plan.expressions.rules import MAX_KEYS
 from dpnb._plan.measurements import Discovery, JointAggregation, Moments, weighted_parts
 from dpnb._plan.plan import Join, PartSource, Plan, TableSource
-from dpnb._plan.schema import Key, encodable
 from dpnb.errors import PlanError
+from dpnb.schema import Key, encodable
 
 MAX_PLAN_DEPTH = 2 * MAX_DEPTH
 """Largest depth of an expression with the conditions of all filters."""

@@ -16,8 +16,7 @@ from typing import Any
 from dpnb._core.accountant import grant as grants
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.budget_request import BudgetRequest, Decision, actor_of
-from dpnb._core.accountant.caps import Cap
-from dpnb._core.accountant.grant import Grant, amount_from_json
+from dpnb._core.accountant.grant import Cap, Grant, amount_from_json
 from dpnb._core.accountant.limit import NOTHING
 from dpnb._core.accountant.parameters import parameters_of
 from dpnb._core.accountant.tree import KINDS, PARTITION, SUB_SESSION, Launch

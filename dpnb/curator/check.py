@@ -19,12 +19,12 @@ from dpnb._core.ledger_metadata import MOCK_DATA
 from dpnb._core.options import ledger_path
 from dpnb._core.tables import PrivateTables, UnreadTables
 from dpnb._plan.privacy_unit import PrivacyUnit
-from dpnb._plan.schema import ColumnType
 from dpnb.curator.check_advice import CheckAdvice, about_absent, about_column, about_file, about_units
 from dpnb.curator.kernel import refuse_in_kernel
 from dpnb.curator.tally import ColumnSummary, UnitSummary, summarize_column, summarize_units
 from dpnb.errors import CheckError, SchemaWarning
 from dpnb.ledger import MEMORY
+from dpnb.schema import ColumnType
 from dpnb.session.declaration import Declaration, read_declaration
 from dpnb.session.session import Session
 from dpnb.session.table_files import files_of, read_tables

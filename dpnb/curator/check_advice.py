@@ -12,9 +12,9 @@ from typing import Any
 from dpnb._backends.column_types import SHOWN, StorageType, matches, remedy
 from dpnb._backends.text_table import TextTable
 from dpnb._plan.privacy_unit import PrivacyUnit
-from dpnb._plan.schema import END_OF_DAY, Bounded, Categories, ColumnType, Dates, Key, Text
 from dpnb.curator.tally import ColumnSummary, UnitSummary, values_that_count
 from dpnb.errors import SchemaError
+from dpnb.schema import END_OF_DAY, Bounded, Categories, ColumnType, Dates, Key, Text
 from dpnb.session.declaration import Declaration
 
 MANY = Fraction(1, 20)

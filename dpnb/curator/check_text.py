@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dpnb._plan.privacy_unit import ContributionBounds
-from dpnb._plan.schema import Bounded, Categories, ColumnType, Dates
 from dpnb.curator.check import Check, CheckedColumn, CheckedTable
 from dpnb.curator.check_advice import describe_bounds_of_column
 from dpnb.curator.draft import Draft, DraftColumn, DraftTable
 from dpnb.curator.tally import MAX_LENGTH
 from dpnb.errors import printable
 from dpnb.render.tables import table_text
+from dpnb.schema import Bounded, Categories, ColumnType, Dates
 from dpnb.session.declaration import PLACEHOLDER
 from dpnb.session.table_files import format_of
 

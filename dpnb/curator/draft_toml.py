@@ -18,8 +18,8 @@ from pathlib import Path
 import narwhals as nw
 
 from dpnb._backends.column_types import NUMBERS, StorageType, storage_type_of, storage_type_of_arrow
-from dpnb._plan.schema import encodable
 from dpnb.errors import printable
+from dpnb.schema import encodable
 from dpnb.session.declaration import PLACEHOLDER
 from dpnb.session.table_files import ARROW, PARQUET, format_of
 

@@ -36,11 +36,11 @@ from dpnb._core.source_files import was_read_as_texts
 from dpnb._core.tables import PrivateTables, UnreadTables
 from dpnb._core.unit_budgets import IndividualAccounting, Participation, UnitChargeRecord
 from dpnb._plan.plan import describe_plan
-from dpnb._plan.schema import plain
 from dpnb.accounting.individual import OnExhausted, UnitTracker
 from dpnb.curator.kernel import refuse_in_kernel
 from dpnb.errors import StatementError
 from dpnb.ledger import Charge, Ledger
+from dpnb.schema import plain
 from dpnb.session.table_files import files_of, read_tables
 
 # --- the privacy unit that a typed name refers to ---------------------------------------------------------------------

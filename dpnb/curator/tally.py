@@ -24,7 +24,7 @@ from dpnb._backends.memory.prepare.columns import DictionaryColumn, Values, by_v
 from dpnb._backends.memory.prepare.prepared_table import PreparedTable, columns_of, prepare, prepare_all
 from dpnb._backends.memory.prepare.values import TIMES, codes_of, floats, is_duration, seconds
 from dpnb._plan.privacy_unit import PrivacyUnit
-from dpnb._plan.schema import Bounded, Categories, ColumnType, Dates, Schema, Text, plain, text_of
+from dpnb.schema import Bounded, Categories, ColumnType, Dates, Schema, Text, plain, text_of
 
 RowIndices = NDArray[np.bool_]
 

@@ -34,9 +34,9 @@ from dpnb._plan.measurements import (
     Sum,
     WeightedAggregation,
 )
-from dpnb._plan.schema import Key, Schema, plain, whole_number
 from dpnb._plan.suggestions import did_you_mean
 from dpnb.errors import PlanError, UnsupportedError
+from dpnb.schema import Key, Schema, plain, whole_number
 
 # --- the names of columns ---------------------------------------------------------------------------------------------
 

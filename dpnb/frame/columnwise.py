@@ -7,7 +7,6 @@ from typing import Any, Protocol, Unpack
 
 import numpy as np
 
-from dpnb._core.query import Query
 from dpnb._plan.description import title_of_description
 from dpnb._plan.expressions.dtypes import Boolean, Numeric
 from dpnb._plan.expressions.nodes import Expression
@@ -29,6 +28,7 @@ from dpnb.frame.compatibility.options import AGGREGATION, AxisOptions, PandasOpt
 from dpnb.frame.compatibility.unsupported import NoOperators
 from dpnb.frame.compatibility.verbs import Pipe
 from dpnb.frame.view import TableView
+from dpnb.query.query import Query
 
 
 class HasColumns(Protocol):

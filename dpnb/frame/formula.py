@@ -23,11 +23,11 @@ from dpnb._plan.expressions.rules import dtype_of, public_keys_of
 from dpnb._plan.expressions.text import words
 from dpnb._plan.measurements import Moments, MomentsView, RegressionModel
 from dpnb._plan.regression import FAMILIES, design
-from dpnb._plan.schema import Key
 from dpnb.errors import PlanError
 from dpnb.frame.coerce import as_number
 from dpnb.frame.compatibility.examples import examples
 from dpnb.frame.view import TableView
+from dpnb.schema import Key
 
 # --- formulas of regressions as text ----------------------------------------------------------------------------------
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
-from dpnb._core.query import Query
 from dpnb._plan.expressions.nodes import Expression
 from dpnb._plan.expressions.text import words
 from dpnb._plan.measurements import AnyView, Measured
@@ -26,6 +25,7 @@ from dpnb.frame.lookup import Joins
 from dpnb.frame.query_text import TextQueries
 from dpnb.frame.regressions import Regressions
 from dpnb.frame.selection import Loc
+from dpnb.query.query import Query
 
 
 class Frame(ColumnwiseAggregations, Regressions, Grouping, Joins, TextQueries, NumpyFunctions):

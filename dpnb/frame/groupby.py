@@ -6,12 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
-from dpnb._core.query import Query
 from dpnb._plan.constants import number
 from dpnb._plan.expressions.nodes import Expression
 from dpnb._plan.measurements import AnyView, Count, Measured
 from dpnb._plan.plan import GroupLevel, group_keys
-from dpnb._plan.schema import Key
 from dpnb.copying import safe_repr
 from dpnb.errors import PlanError
 from dpnb.frame.coerce import Spec, aggregation_for, joint_aggregation
@@ -22,6 +20,8 @@ from dpnb.frame.compatibility.examples import examples
 from dpnb.frame.compatibility.unsupported import UnsupportedOperations
 from dpnb.frame.compatibility.verbs import applied, verb_name, verb_names
 from dpnb.frame.view import TableView
+from dpnb.query.query import Query
+from dpnb.schema import Key
 
 # --- the column that identifies the privacy unit ----------------------------------------------------------------------
 

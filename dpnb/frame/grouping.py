@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Literal, Unpack, overload
 
-from dpnb._core.batch import MarginsQuery
-from dpnb._core.query import Query
 from dpnb._plan.constants import flag
 from dpnb._plan.expressions.dtypes import Timestamp
 from dpnb._plan.expressions.rules import dtype_of
@@ -18,6 +16,8 @@ from dpnb.frame.compatibility.options import GROUPING, GroupOptions, check_optio
 from dpnb.frame.groupby import AggregationSpec, GroupBy
 from dpnb.frame.layout import ColumnLayout
 from dpnb.frame.view import TableView
+from dpnb.query.batch import MarginsQuery
+from dpnb.query.query import Query
 
 # --- groups by calendar periods ---------------------------------------------------------------------------------------
 

@@ -15,10 +15,10 @@ from dpnb._plan.constants import constant, public_columns
 from dpnb._plan.expressions.dtypes import String
 from dpnb._plan.expressions.nodes import Expression, IsNull, Lookup, Not
 from dpnb._plan.expressions.rules import dtype_of
-from dpnb._plan.schema import Key, Schema, plain, text_of
 from dpnb.errors import PlanError
 from dpnb.frame.compatibility.options import check_options
 from dpnb.frame.layout import ColumnLayout
+from dpnb.schema import Key, Schema, plain, text_of
 
 MAX_ROWS = 100_000
 

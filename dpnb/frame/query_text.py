@@ -13,7 +13,6 @@ import warnings
 from collections.abc import Callable
 from typing import Any, NoReturn, Self
 
-from dpnb._plan.schema import Key
 from dpnb.errors import PlanError
 from dpnb.frame.columns.column_expr import ColumnExpr, filtered
 from dpnb.frame.columns.series import Series
@@ -21,6 +20,7 @@ from dpnb.frame.compatibility.examples import examples
 from dpnb.frame.compatibility.options import check_options
 from dpnb.frame.layout import ColumnLayout
 from dpnb.frame.view import TableView
+from dpnb.schema import Key
 
 MAX_LENGTH = 10_000
 """Largest number of characters of a text."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Literal, Required, TypedDict, Unpack, overload
 
-from dpnb._core.query import Query
 from dpnb._plan.measurements import Count, Family
 from dpnb.accounting.exact import Number
 from dpnb.errors import PlanError
@@ -12,6 +11,8 @@ from dpnb.frame.columns.column_expr import node_of
 from dpnb.frame.formula import is_formula, model_of, regression_of, regression_of_formula
 from dpnb.frame.layout import ColumnLayout
 from dpnb.interactive.descent.gradient_descent import GradientDescent
+from dpnb.interactive.descent.options import FitArguments
+from dpnb.query.query import Query
 from dpnb.results.display import Explanation
 
 
@@ -174,12 +175,7 @@ class Regressions(ColumnLayout):
         nodes = [node_of(self._view, one, "fit") for one in (outcome, *(on if isinstance(on, list) else [on]))]
         model, terms = model_of(nodes[0], nodes[1:], family, self._view)
         rows = self._view.plan(Count())
-        options = {
-            "clip_norm": clip_norm,
-            "learning_rate": learning_rate,
-            "chains": chains,
-            "public_size": public_size,
-            "start": start,
-        }
-        checks = {"check_every": check_every, "check_mu": check_mu, "patience": patience}
-        return self._view.fit(rows, model, terms, name=name, mu=mu, steps=steps, dry_run=dry_run, **options, **checks)
+        given = FitArguments(
+            mu, steps, clip_norm, learning_rate, chains, public_size, check_every, check_mu, patience, start
+        )
+        return self._view.fit(rows, model, terms, given, name=name, dry_run=dry_run)

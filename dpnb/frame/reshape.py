@@ -6,8 +6,6 @@ from dataclasses import replace
 from typing import Any, TypedDict, Unpack, overload
 from typing import Literal as OneOf
 
-from dpnb._core.batch import MarginsQuery
-from dpnb._core.query import Query
 from dpnb._plan.constants import flag
 from dpnb._plan.expressions.dtypes import Boolean
 from dpnb._plan.expressions.nodes import Compare, Expression, Literal, Not
@@ -20,6 +18,8 @@ from dpnb.frame.columns.groups import shares_within, with_margins
 from dpnb.frame.columns.series import Series
 from dpnb.frame.compatibility.options import check_options
 from dpnb.frame.frame import Frame
+from dpnb.query.batch import MarginsQuery
+from dpnb.query.query import Query
 
 MAX_INDICATORS = 1_000
 """Largest number of columns of `get_dummies`."""

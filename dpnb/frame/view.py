@@ -7,20 +7,20 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NoReturn
 
-from dpnb._core.query import Query
 from dpnb._plan.expressions.nodes import And, Column, Expression, renamed
 from dpnb._plan.expressions.text import words
 from dpnb._plan.join import joined_name, refuse_repeats, schema_of
 from dpnb._plan.measurements import AnyView, Measured
 from dpnb._plan.plan import GroupLevel, Join, Plan, TableSource
 from dpnb._plan.privacy_unit import ContributionBounds
-from dpnb._plan.schema import Key, Schema
 from dpnb._plan.suggestions import did_you_mean
 from dpnb.copying import NotCopyable
 from dpnb.errors import PlanError
 from dpnb.frame.compatibility.examples import examples
 from dpnb.interactive.descent.gradient_descent import GradientDescent
+from dpnb.query.query import Query
 from dpnb.results.display import Explanation
+from dpnb.schema import Key, Schema
 
 
 def _no_session(*_: object, **__: object) -> NoReturn:

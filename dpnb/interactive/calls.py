@@ -15,17 +15,17 @@ import msgspec
 
 from dpnb._core.accountant.tree import ABOVE_THRESHOLD, GRADIENT_DESCENT, KINDS, NOISE_REDUCTION, PARTITION, Launch
 from dpnb._core.core import SessionCore
+from dpnb._core.execution.protocol import ReleaseRequest
 from dpnb._core.execution.selection_terms import selection_terms
-from dpnb._core.options import checked_loss
 from dpnb._core.pricing.batch_design import describe_batch
-from dpnb._core.pricing.target import Target
 from dpnb._core.requesting import request_budget
 from dpnb._plan.measurements import AnyView, PlainView, RegressionModel, view_from_json
 from dpnb._plan.plan import GroupLevel, Plan, TableSource
+from dpnb._target import Target, checked_loss, target_of
 from dpnb.accounting.budget import Budget
 from dpnb.accounting.exact import exact_sqrt, from_text
 from dpnb.errors import DpnbError, RequestError
-from dpnb.interactive.descent.options import StoredStart, descent_request
+from dpnb.interactive.descent.options import FitArguments, StoredStart, descent_request
 from dpnb.interactive.launch_request import LaunchRequest
 from dpnb.interactive.launcher import MechanismRegistry
 from dpnb.interactive.noise_reduction import noise_reduction_request
@@ -88,12 +88,9 @@ def _partition(core: SessionCore, known: Launch | None, name: str, arguments: Ma
 
 def _sub_session(core: SessionCore, known: Launch | None, name: str, arguments: Mapping[str, Any]) -> LaunchRequest:
     filter_ = msgspec.convert(arguments["filter"], str)
-    amounts: dict[str, Any] = dict.fromkeys(("budget", "mu", "rho", "share"))
     if "share" in arguments:
-        amounts["share"] = from_text(arguments["share"])
-    else:
-        amounts["budget"] = Budget.from_json(arguments["budget"])
-    return sub_session_request(core, known, name, filter_, **amounts)
+        return sub_session_request(core, known, name, filter_, share=from_text(arguments["share"]))
+    return sub_session_request(core, known, name, filter_, Budget.from_json(arguments["budget"]))
 
 
 def _above_threshold(core: SessionCore, known: Launch | None, name: str, arguments: Mapping[str, Any]) -> LaunchRequest:
@@ -111,7 +108,7 @@ def _above_threshold(core: SessionCore, known: Launch | None, name: str, argumen
 
 def _noise_reduction(core: SessionCore, known: Launch | None, name: str, arguments: Mapping[str, Any]) -> LaunchRequest:
     plan, view = Plan.from_json(arguments["plan"]), view_from_json(arguments["view"])
-    core.query(plan, view)
+    core.check(plan, view)
     initial, largest = arguments["initial_mu_squared"], arguments["max_mu_squared"]
     return noise_reduction_request(core, lambda _: known, plan, view, name, _root(initial), _root(largest))
 
@@ -131,7 +128,7 @@ def _gradient_descent(
         options["start"] = StoredStart(msgspec.convert(options["start"], tuple[float, ...]))
     terms = msgspec.convert(arguments["terms"], tuple[str, ...])
     model = msgspec.convert(arguments["model"], RegressionModel)
-    return descent_request(core, Plan.from_json(arguments["rows"]), model, terms, name, options)
+    return descent_request(core, Plan.from_json(arguments["rows"]), model, terms, name, FitArguments(**options))
 
 
 # --- calls of a remote session ----------------------------------------------------------------------------------------
@@ -170,10 +167,8 @@ def _release(core: SessionCore, call: Release) -> tuple[int, ...]:
     if call.inside and core.account.tree.path(call.inside, core.account.root_node) is None:
         raise RequestError("inside: must be the node of a mechanism that was launched in this session; got another one")
     target = _target(core, call.plan, call.target)
-    row = core.releases.charge(
-        call.plan, call.view, target, inside=call.inside, combined=call.combined, at_most=_limit(call)
-    )
-    return (row.id,)
+    request = ReleaseRequest(call.plan, call.view, target, call.inside, call.combined, _limit(call))
+    return (core.releases.charge(request).id,)
 
 
 def _release_batch(core: SessionCore, call: ReleaseBatch) -> tuple[int, ...]:
@@ -222,7 +217,7 @@ def _compare(mechanisms: Registry, call: CompareWithThreshold) -> tuple[int, ...
 
 def _check(core: SessionCore, plan: Plan, view: AnyView) -> None:
     """Refuse a plan or view that a session's frame could not have made."""
-    core.query(plan, view)
+    core.check(plan, view)
 
 
 def _limit(call: Release | ReleaseBatch) -> Fraction | None:
@@ -235,13 +230,11 @@ def _target(core: SessionCore, plan: Plan, arguments: TargetArguments) -> Target
     if (arguments.amount is None) != bool(arguments.amounts):
         raise RequestError("target: give one amount, or one for each label; got both or neither")
     amounts: Any = {label: from_text(amount) for label, amount in arguments.amounts}
-    return core.target(
-        plan,
-        {
-            arguments.kind: amounts if arguments.amount is None else from_text(arguments.amount),
-            "confidence": from_text(arguments.confidence),
-            "simultaneous": arguments.simultaneous,
-            "final": arguments.final,
-            "groups": list(arguments.groups) or None,
-        },
+    return target_of(
+        arguments.kind,
+        amounts if arguments.amount is None else from_text(arguments.amount),
+        from_text(arguments.confidence),
+        arguments.simultaneous,
+        arguments.final,
+        core.tables.group_keys(plan, list(arguments.groups) or None),
     )

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any, Generic, Literal, Required, TypedDict, Unpack, overload
 
 from dpnb._core.core import SessionCore
-from dpnb._core.query import Query
 from dpnb._plan.measurements import RegressionModel
 from dpnb._plan.plan import Plan
 from dpnb.accounting.budget import Budget
@@ -14,7 +13,7 @@ from dpnb.accounting.exact import Number
 from dpnb.accounting.guarantee import FilterName
 from dpnb.copying import NotCopyable
 from dpnb.interactive.descent.gradient_descent import GradientDescent
-from dpnb.interactive.descent.options import descent_request
+from dpnb.interactive.descent.options import FitArguments, descent_request
 from dpnb.interactive.launcher import MechanismRegistry, P, S
 from dpnb.interactive.mechanism import own_query
 from dpnb.interactive.noise_reduction import NoiseReduction, noise_reduction_request
@@ -23,6 +22,7 @@ from dpnb.interactive.protocol import InteractiveMechanism
 from dpnb.interactive.sub_session import sub_session_request
 from dpnb.interactive.threshold.options import terms_from
 from dpnb.interactive.threshold.scan import ThresholdScan
+from dpnb.query.query import Query
 from dpnb.results.display import Explanation
 
 
@@ -116,7 +116,7 @@ class Launches(NotCopyable, Generic[S, P]):
         True
         """
         known = self._mechanisms.named(name)
-        request = sub_session_request(self._core, known, name, filter, budget=budget, mu=mu, rho=rho, share=share)
+        request = sub_session_request(self._core, known, name, filter, budget, mu, rho, share)
         if dry_run:
             return self._mechanisms.preview(request)
         session: S = self._mechanisms.launch(request)
@@ -231,15 +231,7 @@ class Launches(NotCopyable, Generic[S, P]):
         >>> scan.state
         'exhausted'
         """
-        terms = terms_from(
-            threshold,
-            epsilon=epsilon,
-            max_positives=max_positives,
-            monotonic=monotonic,
-            return_values=return_values,
-            mu=mu,
-            max_queries=max_queries,
-        )
+        terms = terms_from(threshold, epsilon, max_positives, monotonic, return_values, mu, max_queries)
         if dry_run:
             return self._mechanisms.preview(terms.request(name))
         scan: ThresholdScan = self._mechanisms.launch(terms.request(name))
@@ -285,13 +277,13 @@ class Launches(NotCopyable, Generic[S, P]):
         rows: Plan,
         model: RegressionModel,
         terms: tuple[str, ...],
+        given: FitArguments,
         *,
         name: str | None,
         dry_run: bool,
-        **options: Any,
     ) -> GradientDescent | Explanation:
         """Launch a regression fitted by noisy gradients; see :meth:`Frame.fit`."""
-        request = descent_request(self._core, rows, model, terms, name, options)
+        request = descent_request(self._core, rows, model, terms, name, given)
         if dry_run:
             return self._mechanisms.preview(request)
         descent: GradientDescent = self._mechanisms.launch(request)

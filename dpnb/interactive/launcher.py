@@ -18,7 +18,6 @@ from dpnb._core.accountant.tree import (
     Launch,
 )
 from dpnb._core.core import SessionCore
-from dpnb._plan.schema import encodable
 from dpnb.accounting.grid import capped_up
 from dpnb.accounting.losses import Loss
 from dpnb.copying import NotCopyable, safe_repr
@@ -38,6 +37,7 @@ from dpnb.ledger.request_key import launch_key
 from dpnb.render.numbers import format_percent_down
 from dpnb.render.page import text_or_error
 from dpnb.results.display import Explanation
+from dpnb.schema import encodable
 from dpnb.wire.calls import LaunchMechanism, MechanismCode
 
 

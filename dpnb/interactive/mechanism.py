@@ -12,7 +12,6 @@ from dpnb._core import registry
 from dpnb._core.accountant.cost_text import charge_text
 from dpnb._core.accountant.tree import CODES, Launch
 from dpnb._core.core import SessionCore
-from dpnb._core.query import Query
 from dpnb._plan.measurements import AnyView
 from dpnb._plan.plan import Plan
 from dpnb.accounting.losses import GDP, Loss
@@ -22,6 +21,7 @@ from dpnb.interactive.protocol import Charged, MechanismState
 from dpnb.ledger import MEMORY, Ledger
 from dpnb.ledger.charge import CLOSE
 from dpnb.ledger.request_key import close_key
+from dpnb.query.query import Query
 from dpnb.render.numbers import format_cost
 from dpnb.render.page import text_or_error
 from dpnb.render.sessions import mechanism_html

@@ -8,10 +8,11 @@ from typing import ClassVar
 
 from dpnb._core.accountant.tree import NOISE_REDUCTION, Launch
 from dpnb._core.core import SessionCore
-from dpnb._core.options import MAX_BITS, checked_loss
-from dpnb._core.pricing.target import refuse_in_pure_dp, target_from
+from dpnb._core.execution.protocol import ReleaseRequest
+from dpnb._core.pricing.resolve import refuse_in_pure_dp
 from dpnb._plan.measurements import AnyView, Discovery, view_from_json, view_to_json
 from dpnb._plan.plan import Plan, describe_plan
+from dpnb._target import MAX_BITS, checked_loss, target_from
 from dpnb.accounting.exact import Number, decimal_sqrt_down, display_up, exact, from_text, shown, to_text
 from dpnb.accounting.losses import GDP, Loss
 from dpnb.errors import BudgetExceeded, RequestError
@@ -116,7 +117,8 @@ class NoiseReduction(SessionMechanism):
                 "another one under a new name with a larger max_mu="
             )
         target, inside = target_from(rho=squared / 2), node_of(self.id)
-        self.answer = self._releases.release(self._plan, self._view, target, inside=inside, combined=True)
+        request = ReleaseRequest(self._plan, self._view, target, inside, combined=True)
+        self.answer = self._releases.release(request)
         self._n_observations = number + 1
         return self.answer
 

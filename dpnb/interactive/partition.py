@@ -13,7 +13,6 @@ from dpnb._plan.expressions.text import words
 from dpnb._plan.join import check_parts, part_keys, parts_of_unit, parts_to_json
 from dpnb._plan.measurements import Count
 from dpnb._plan.plan import GroupLevel, Join, Plan, TableSource
-from dpnb._plan.schema import Key
 from dpnb._plan.structure import check_structure
 from dpnb.accounting.exact import decimal_up
 from dpnb.accounting.losses import Loss
@@ -23,6 +22,7 @@ from dpnb.interactive.mechanism import Kept, SessionMechanism
 from dpnb.interactive.protocol import Charged
 from dpnb.ledger import node_of
 from dpnb.render.numbers import format_percent_first
+from dpnb.schema import Key
 
 MAX_PARTS_SHOWN = 50
 MOST_KEPT = 4

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.parameters import computed_parameters
 from dpnb._core.accountant.tree import SUB_SESSION, Launch
 from dpnb._core.core import SessionCore
-from dpnb._core.options import MAX_BITS, checked_loss, refuse_long
+from dpnb._target import MAX_BITS, checked_loss, refuse_long
 from dpnb.accounting.budget import Budget, checked_budget
-from dpnb.accounting.exact import decimal_down, display_down, exact, shown, to_text
+from dpnb.accounting.exact import Number, decimal_down, display_down, shown, to_text
 from dpnb.accounting.guarantee import PrivacyGuarantee, make_guarantee
 from dpnb.accounting.losses import ApproxDP, Loss, PureDP
 from dpnb.errors import BudgetExceeded, InvalidValueError, RequestError
@@ -42,26 +42,37 @@ class SubSessionMechanism(SessionMechanism):
 
 
 def sub_session_request(
-    core: SessionCore, known: Launch | None, name: object, filter_: str | None, **amounts: Any
+    core: SessionCore,
+    known: Launch | None,
+    name: object,
+    filter_: str | None,
+    budget: Budget | None = None,
+    mu: Number | None = None,
+    rho: Number | None = None,
+    share: Number | None = None,
 ) -> LaunchRequest:
     """The launch of a sub-session.
 
-    `core` is that of the session that gives a part of its budget, `known` the earlier launch of that name.  `amounts`
-    are those of `single_budget_argument`.
+    `core` is that of the session that gives a part of its budget, `known` the earlier launch of that name.
     """
-    account, argument = core.account, single_budget_argument(**amounts)
-    if argument == "share" and known is not None and known.kind == SUB_SESSION:
+    account, amounts = core.account, {"budget": budget, "mu": mu, "rho": rho, "share": share}
+    names = [argument for argument, amount in amounts.items() if amount is not None]
+    if len(names) != 1:
+        raise RequestError(
+            f"delegate: give one of a dpnb.Budget, mu=, rho= or share=; got {' and '.join(names) or 'none of them'}"
+        )
+    if share is not None and known is not None and known.kind == SUB_SESSION:
         part = Budget.from_json(known.details["resolved"]["budget"])  # a share of what remained at the first request
     else:
-        part = budget_argument(account, argument, amounts[argument])
+        part = budget_argument(account, budget, mu, rho, share)
     kind = filter_of_sub_session(account, part, filter_)
     guarantee = make_guarantee(kind, part)
     # A share is stored as written: another kernel that requests the same share gets the same launch.
-    amount = to_text(checked_loss(amounts["share"], "share")) if argument == "share" else part.to_json()
+    amount = part.to_json() if share is None else to_text(checked_loss(share, "share"))
     return LaunchRequest(
         SUB_SESSION,
         name,
-        {"share" if argument == "share" else "budget": amount, "filter": kind},
+        {"budget" if share is None else "share": amount, "filter": kind},
         loss_of_sub_session(account.guarantee, guarantee),
         {
             "budget": part.to_json(),
@@ -75,42 +86,37 @@ def sub_session_request(
     )
 
 
-def single_budget_argument(**amounts: object) -> str:
-    """The name of the one argument that gives the budget."""
-    names = [name for name, value in amounts.items() if value is not None]
-    if len(names) != 1:
-        raise RequestError(
-            f"delegate: give one of a dpnb.Budget, mu=, rho= or share=; got {' and '.join(names) or 'none of them'}"
-        )
-    return names[0]
-
-
-def budget_argument(account: Accountant, argument: str, amount: Any) -> Budget:
-    """The budget of a sub-session, which the session of `account` gives; see `single_budget_argument`."""
-    budget, own = checked_budget(amount) if argument == "budget" else None, account.guarantee.budget
+def budget_argument(
+    account: Accountant, budget: Budget | None, mu: Number | None, rho: Number | None, share: Number | None
+) -> Budget:
+    """The budget of a sub-session, which the session of `account` gives; one of the arguments is given."""
+    if budget is not None:
+        budget = checked_budget(budget)
+    own = account.guarantee.budget
     if own.is_pure and (budget is None or budget.loss):
+        given = "mu=" if mu is not None else "rho=" if rho is not None else "share="
         raise BudgetExceeded(
             f"delegate: the budget of this session is in pure DP, so that of a sub-session must be too; got "
-            f"{f'{argument}=' if budget is None else repr(budget)}; give for example "
+            f"{given if budget is None else repr(budget)}; give for example "
             f"dpnb.Budget.pure({display_down(decimal_down(own.pure_epsilon / 10))}); nothing was charged"
         )
     if budget is not None:
-        for part in (budget.epsilon, budget.delta, budget.discovery_delta, budget.pure_epsilon, budget.loss.mu_squared):
-            refuse_long(part or Fraction(0), "delegate", budget, 2 * MAX_BITS)
+        for one in (budget.epsilon, budget.delta, budget.discovery_delta, budget.pure_epsilon, budget.loss.mu_squared):
+            refuse_long(one or Fraction(0), "delegate", budget, 2 * MAX_BITS)
         return budget
-    if argument == "mu":
-        return Budget.gdp(checked_loss(amount, "mu"))
-    if argument == "rho":
-        return Budget.from_mu_squared(2 * checked_loss(amount, "rho"))
-    share = checked_loss(amount, "share")
-    if share > 1:
-        raise InvalidValueError(f"share: must be at most 1, the whole remaining budget; got {shown(amount)}")
+    if mu is not None:
+        return Budget.gdp(checked_loss(mu, "mu"))
+    if rho is not None:
+        return Budget.from_mu_squared(2 * checked_loss(rho, "rho"))
+    part = checked_loss(share, "share")
+    if part > 1:
+        raise InvalidValueError(f"share: must be at most 1, the whole remaining budget; got {shown(share)}")
     if not account.guarantee.has_budget:
         raise RequestError(
             "delegate: this session has no budget, so there is no share of what remains; got share=; give a "
             "dpnb.Budget, mu= or rho= instead"
         )
-    remaining = account.guarantee.remaining(account.filter, exact(share))
+    remaining = account.guarantee.remaining(account.filter, part)
     if not remaining.mu_squared:
         raise BudgetExceeded("delegate: no budget remains; nothing was charged")
     return Budget.from_mu_squared(remaining.mu_squared)

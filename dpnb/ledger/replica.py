@@ -59,7 +59,7 @@ class RowsCopy(Ledger):
             head = ChainHead(rows[-1]["id"], rows[-1]["hash"])
             self._file.run("UPDATE head SET id = ?, hash = ?", *head)
 
-    def reserve(self, **columns: Any) -> Charge:
+    def reserve(self, **columns: object) -> Charge:
         """Refuse: this is a copy."""
         self._refuse_writing()
 
@@ -220,7 +220,7 @@ class ReplicaLedger(Ledger):
 
     # --- what a copy cannot do ----------------------------------------------------------------------------------
 
-    def reserve(self, **columns: Any) -> Charge:
+    def reserve(self, **columns: object) -> Charge:
         """Refuse: only the service charges."""
         self._refuse_writing()
 

@@ -13,15 +13,15 @@ import operator
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from dpnb._core.pricing.target import KINDS
-from dpnb._core.query import Query
 from dpnb._plan.expressions.dtypes import Categorical
 from dpnb._plan.expressions.rules import dtype_of
+from dpnb._target import KINDS
 from dpnb.frame import Frame
 from dpnb.frame.columns.column_expr import ColumnExpr
 from dpnb.frame.groupby import GroupBy
 from dpnb.notebook.magics import COMMANDS, OPTIONS
 from dpnb.notebook.partial_code import OpenAttribute, OpenString, at_cursor
+from dpnb.query.query import Query
 from dpnb.results.schema import TableSchema, TablesSchema
 from dpnb.results.tables.table import Estimates
 from dpnb.session import BaseSession

@@ -19,10 +19,11 @@ from typing import Any
 from IPython.core.getipython import get_ipython
 
 from dpnb._core.accountant.accountant import Accountant
-from dpnb._core.query import Query
+from dpnb._target import Target
 from dpnb.accounting.budget import Budget
 from dpnb.accounting.exact import exact, to_text
 from dpnb.errors import DpnbError
+from dpnb.query.query import Query
 from dpnb.render.numbers import format_percent_up
 from dpnb.results.preview import Preview
 
@@ -91,11 +92,9 @@ def _large_loss(preview: Preview, reference: Budget, above: float) -> str | None
     return f"{preview.cost.words}, which no budget limits"
 
 
-def large_release(query: Query, target: dict[str, Any], above: float | None = None) -> str | None:
-    """As `large_share`, of a release with these arguments; None if it is free, or if any release would refuse it."""
+def large_release(query: Query, target: Target, above: float | None = None) -> str | None:
+    """As `large_share`, of a release with this target; None if it is free, or if any release would refuse it."""
     with suppress(DpnbError):
-        if query.runner.is_recorded(query.plan, query.view, **target):
-            return None
-        preview = query.preview(**target)
-        return large_share(query.runner.account, preview, above) if isinstance(preview, Preview) else None
+        if query.runner.releases.find_request(query.plan, query.view, target) is None:
+            return large_share(query.runner.account, query._previewed(target), above)
     return None

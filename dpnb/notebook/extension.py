@@ -21,13 +21,13 @@ from IPython.display import display
 
 from dpnb import progress
 from dpnb._core import registry
-from dpnb._core.query import Query
 from dpnb._protocol.messages import FollowLedgers, PanelRequest, Reconnect, RequestComparison
 from dpnb.errors import DpnbError
 from dpnb.notebook import cell_context, column_completion, panel, picker_state, progress_line
 from dpnb.notebook.column_completion import complete
 from dpnb.notebook.ledger_watch import LedgerWatch
 from dpnb.notebook.magics import DpnbMagics
+from dpnb.query.query import Query
 from dpnb.render import sessions
 from dpnb.render.explanations import explanation_for
 from dpnb.render.page import FAINT, STYLE, explanation_link

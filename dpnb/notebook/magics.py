@@ -13,11 +13,11 @@ from IPython.core.magic import Magics, line_cell_magic, magics_class
 from IPython.display import display
 from traitlets import Float
 
-from dpnb._core.pricing.target import KINDS
-from dpnb._core.query import Query
+from dpnb._target import KINDS, target_from
 from dpnb.errors import ConfirmationRequired, DpnbError, RequestError, printable
 from dpnb.notebook import panel
 from dpnb.notebook.confirmation import CONFIRM_ABOVE, large_release
+from dpnb.query.query import Query
 from dpnb.render.numbers import percent
 from dpnb.results.preview import Preview, Previews
 from dpnb.session import BaseSession
@@ -76,10 +76,10 @@ class DpnbMagics(Magics):
             arguments = _parsed(line)  # before the cell runs, since it may charge
             query = _checked_query(self._run(cell), "%%dpnb: the cell's last line")
             self._last_query = query
-            target = self._evaluated(arguments)
+            values = self._evaluated(arguments)
             if not is_confirmed:
-                self._refuse_large(query, target, line)
-            return query.release(**target)
+                self._refuse_large(query, values, line)
+            return query.release(**values)
         command, *others = line.split(maxsplit=1) or [""]
         rest = others[0] if others else ""
         if command == "what-if":
@@ -97,9 +97,12 @@ class DpnbMagics(Magics):
                 print(f"dpnb session {printable(session.name)}: {error}")  # noqa: T201
         return None
 
-    def _refuse_large(self, query: Query, target: dict[str, Any], line: str) -> None:
+    def _refuse_large(self, query: Query, values: dict[str, Any], line: str) -> None:
         """Refuse a release that takes much of what is left and is not confirmed."""
-        large = large_release(query, target, self.confirm_above)
+        large = None
+        with suppress(DpnbError):  # the release refuses these arguments
+            keys = query.runner.tables.group_keys(query.plan, values.get("groups"))
+            large = large_release(query, target_from(**{**values, "groups": keys}), self.confirm_above)
         if large is not None:
             above = percent(self.confirm_above)
             above += "" if query.runner.account.guarantee.has_budget else " of a budget with epsilon 1"

@@ -10,19 +10,20 @@ import threading
 import weakref
 from contextlib import suppress
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 import anywidget
 import msgspec
 import traitlets
 from IPython.display import DisplayHandle, display
 
-from dpnb._core.query import Query
 from dpnb._protocol.messages import AskCurator, PickerRequest, Reconnect, Refresh, ReleaseCount, ReleaseOption
+from dpnb._target import Target, target_of
 from dpnb.accounting.exact import exact, from_text
 from dpnb.errors import ConfirmationRequired, DpnbError, RequestError
 from dpnb.notebook import cell_context, panel, picker_state, picker_steps, progress_line, widgets
 from dpnb.notebook.confirmation import AT_MOST, large_release
+from dpnb.query.query import Query
 from dpnb.render.page import with_timestamp
 from dpnb.results.answer import Answer
 from dpnb.session.snapshot import connection_of
@@ -133,10 +134,10 @@ class Picker(anywidget.AnyWidget):
     def _ask_curator(self, request: AskCurator) -> None:
         """Send a request for budget; the answer arrives in the panel."""
         try:
-            target, _ = _arguments(request.target)
-            if target.keys() != {"mu"}:
+            kind, amount, _ = _arguments(request.target)
+            if kind != "mu":
                 raise RequestError("picker: the page sent an invalid target; reload the page, and run the cell again")
-            asked = picker_steps.ask(self._query, target["mu"], request.why)
+            asked = picker_steps.ask(self._query, amount, request.why)
         except DpnbError as error:
             self._renew(refusal=picker_state.refusal_state(error), completed_request=request.id)
         else:
@@ -147,10 +148,13 @@ class Picker(anywidget.AnyWidget):
         try:
             if query is None:
                 raise RequestError("picker: the expected error is now known; nothing was charged")
-            target, at_most = _arguments(request.target)
+            kind, amount, at_most = _arguments(request.target)
+            with query._recorded_refusals():
+                target = target_of(kind, amount)
             if not request.confirmed:
                 self._refuse_large(query, target)
-            return query._released(at_most, **target)
+            with query._recorded_refusals():
+                return query._released(target, at_most)
         except DpnbError as error:
             self._renew(refusal=picker_state.refusal_state(error), completed_request=request.id)
             return None
@@ -158,7 +162,7 @@ class Picker(anywidget.AnyWidget):
             self._renew(completed_request=request.id)
             raise
 
-    def _refuse_large(self, query: Query, target: dict[str, Any]) -> None:
+    def _refuse_large(self, query: Query, target: Target) -> None:
         """Refuse a large cost that was not confirmed, since the page may show an earlier state of the budget."""
         large = large_release(query, target)
         if large is not None:
@@ -209,17 +213,15 @@ def _request(content: object) -> PickerRequest | None:
     return None
 
 
-def _arguments(target: dict[str, Any]) -> tuple[dict[str, Any], Fraction]:
+def _arguments(target: dict[str, Any]) -> tuple[Literal["mu", "share"], Fraction, Fraction]:
     """The requested target, which must be one that options can have, and the cost that was displayed, as mu squared.
 
     A target without a cost is that of a request that was charged before and not answered, which is free.
     """
     displayed = target.get(AT_MOST, "0")
-    match {name: amount for name, amount in target.items() if name != AT_MOST}:
-        case {"mu": str(amount), **others} if not others and isinstance(displayed, str):
-            return {"mu": _number(amount)}, _number(displayed)
-        case {"share": str(amount), **others} if not others and isinstance(displayed, str):
-            return {"share": _number(amount)}, _number(displayed)
+    match [(name, amount) for name, amount in target.items() if name != AT_MOST]:
+        case [("mu" | "share" as kind, str(amount))] if isinstance(displayed, str):
+            return kind, _number(amount), _number(displayed)
     raise RequestError("picker: the page sent an invalid target; reload the page, and run the cell again")
 
 

@@ -16,7 +16,6 @@ from IPython.lib.pretty import pretty
 
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.cost_text import cost_text
-from dpnb._core.query import Query
 from dpnb._protocol.picker import (
     VERSION,
     CountStep,
@@ -33,6 +32,7 @@ from dpnb.accounting.odometers import SpentAccumulator
 from dpnb.errors import BudgetExceeded, DpnbError, RequestError
 from dpnb.notebook.confirmation import large_share, short_amount, with_cost
 from dpnb.notebook.picker_steps import make_ask, make_step
+from dpnb.query.query import Query
 from dpnb.render.answers import estimates_html, estimates_text
 from dpnb.render.explanations import explanation_for
 from dpnb.render.numbers import describe_error, format_percent_down, format_percent_up, percent
@@ -150,17 +150,18 @@ def _steps(query: Query, best: Answer | None) -> list[Step]:
     """From the cheapest target that narrows an interval to the whole remaining budget; `DpnbError` if there is none."""
     if not query.runner.account.guarantee.has_budget:
         return _steps_without_budget(query, best)
-    last = {"share": ALL}
     if _continues(query):  # up to the whole budget of a unit; earlier observations are not combined
-        last, best = {"mu": repr(decimal_sqrt_down(query.runner.account.budget.reference.loss.mu_squared))}, None
-    whole = _preview(query, **last)
+        last, best = _mu_step(query, decimal_sqrt_down(query.runner.account.budget.reference.loss.mu_squared)), None
+    else:
+        last = {"share": ALL}, query.preview(share=ALL)
+    whole = last[1]
     if not whole.fits:
         raise BudgetExceeded(f"{query.description}: the remaining budget is too small for any release")
     if not whole.narrows_interval:
         raise BudgetExceeded(f"{query.description}: even the whole remaining budget would not narrow its intervals")
-    steps: list[Step] = [({"mu": repr(mu)}, _preview(query, mu=mu)) for mu in _amounts(best, whole)]
+    steps = [_mu_step(query, mu) for mu in _amounts(best, whole)]
     options = (one for one in steps if one[1].fits and one[1].cost.mu_squared and one[1].narrows_interval)
-    return [*options, (last, whole)]
+    return [*options, last]
 
 
 def _steps_without_budget(query: Query, best: Answer | None) -> list[Step]:
@@ -169,10 +170,9 @@ def _steps_without_budget(query: Query, best: Answer | None) -> list[Step]:
     Raises `RequestError` if no such target narrows an interval.
     """
     known = 0.0 if best is None else best.total_loss.mu
-    last = {"mu": repr(short_amount(math.hypot(known, max(MAX_MU, 5 * known)), known))}
-    whole = _preview(query, **last)
-    steps: list[Step] = [({"mu": repr(mu)}, _preview(query, mu=mu)) for mu in _amounts(best, whole)]
-    options = [one for one in [*steps, (last, whole)] if one[1].cost.mu_squared and one[1].narrows_interval]
+    last = _mu_step(query, short_amount(math.hypot(known, max(MAX_MU, 5 * known)), known))
+    steps = [*(_mu_step(query, mu) for mu in _amounts(best, last[1])), last]
+    options = [one for one in steps if one[1].cost.mu_squared and one[1].narrows_interval]
     if not options:
         raise RequestError(f"{query.description}: no step of the slider would narrow its intervals; give mu= in code")
     return options
@@ -205,11 +205,8 @@ def _unanswered(target: dict[str, Fraction]) -> Unanswered:
     return Unanswered(target={kind: to_text(amount)}, label=f"{kind}={float(amount):.6g}")
 
 
-def _preview(query: Query, **target: Any) -> Preview:
-    preview = query.preview(**target)
-    if not isinstance(preview, Preview):  # for the type checker: a single target has a single preview
-        raise TypeError(type(preview).__name__)
-    return preview
+def _mu_step(query: Query, mu: float) -> Step:
+    return {"mu": repr(mu)}, query.preview(mu=mu)
 
 
 def _facts(preview: Preview, step: CountStep | None) -> list[str]:

@@ -8,15 +8,15 @@ from typing import Any
 
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.granting import MAX_WHY
-from dpnb._core.core import SessionCore
 from dpnb._core.pricing.public_knowledge import count_code
-from dpnb._core.query import Query
 from dpnb._core.requesting import ask_service
 from dpnb._protocol.picker import Ask, AskOption, CountStep
+from dpnb._target import target_from
 from dpnb.accounting.exact import Number, decimal_sqrt_down, to_text
-from dpnb.errors import DpnbError, RequestError
+from dpnb.errors import DpnbError
 from dpnb.ledger import ROOT
 from dpnb.notebook.confirmation import large_share, short_amount, with_cost
+from dpnb.query.query import Query
 from dpnb.render.numbers import format_cost, format_mu_up, format_percent_up
 from dpnb.render.previews import FIRST_MU, FIRST_SHARE, describe_expected_error
 from dpnb.results.answer import Answer
@@ -34,7 +34,7 @@ MAX_OPTIONS = 4
 def make_ask(query: Query) -> Ask | None:
     """What can be asked for; None in a session without a service, and unless a cap limits it."""
     core = query.runner
-    if not isinstance(core, SessionCore) or core.remote is None or core.account.root_node != ROOT:
+    if core.remote is None or core.account.root_node != ROOT:
         return None
     with suppress(DpnbError):  # the ledger cannot be read, or the query can no longer be refined
         options = _options(query, core.account)
@@ -66,10 +66,7 @@ def _options(query: Query, account: Accountant) -> list[AskOption]:
 
 def ask(query: Query, mu: Number, why: str) -> str:
     """Ask for the budget of a release; return the request in words."""
-    core = query.runner
-    if not isinstance(core, SessionCore):
-        raise RequestError("picker: the page sent an invalid request; reload the page, and run the cell again")
-    number = ask_service(core, [(query.plan, query.view, core.target(query.plan, {"mu": mu}))], why)
+    number = ask_service(query.runner, [(query.plan, query.view, target_from(mu))], why)
     return f"Request {number} was sent to the curator; the answer appears in the panel."
 
 

@@ -8,7 +8,6 @@ from dataclasses import replace
 from functools import singledispatch
 from html import escape
 
-from dpnb._plan.schema import Bounded
 from dpnb._protocol.glossary import IN_THIS_TABLE, NOISE_INTERVAL
 from dpnb.errors import DpnbError
 from dpnb.render.histograms import histogram_html, is_histogram
@@ -42,6 +41,7 @@ from dpnb.results.display import to_html, to_markdown, to_text
 from dpnb.results.fit import NO_INTERVALS, FitResult
 from dpnb.results.tables.comparison import Comparison
 from dpnb.results.tables.table import UNKNOWN, Estimates
+from dpnb.schema import Bounded
 
 # --- comparisons of estimates with a number ---------------------------------------------------------------------------
 

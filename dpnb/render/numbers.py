@@ -9,7 +9,6 @@ from html import escape
 
 import numpy as np
 
-from dpnb._plan.schema import Key
 from dpnb.accounting.exact import (
     decimal_down,
     decimal_sqrt_down,
@@ -22,6 +21,7 @@ from dpnb.accounting.exact import (
 from dpnb.accounting.losses import GDP, Loss, PureGDP
 from dpnb.render.page import term_html
 from dpnb.results.estimates.noisy import Cells
+from dpnb.schema import Key
 
 # --- points in time as text -------------------------------------------------------------------------------------------
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from html import escape
 
 from dpnb._plan.privacy_unit import PrivacyUnit
-from dpnb._plan.schema import END_OF_DAY, Bounded, Categories, ColumnType, Dates, Key, Text
 from dpnb.errors import printable
 from dpnb.render.page import FAINT, box_html, title_html, with_notice
 from dpnb.render.tables import LEFT, facts_html, facts_text, table_text
 from dpnb.results.display import Explanation, to_html, to_text
 from dpnb.results.schema import TableSchema, TablesSchema
+from dpnb.schema import END_OF_DAY, Bounded, Categories, ColumnType, Dates, Key, Text
 
 # --- explanations as text and as HTML ---------------------------------------------------------------------------------
 

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol, overload
+from typing import TYPE_CHECKING, NoReturn, Protocol, overload
 
 import numpy as np
 
 from dpnb._plan.expressions.nodes import Cut, ExtractDatePart, Period
 from dpnb._plan.measurements import AnyView, Count, CountUnits, Discovery, Sum
 from dpnb._plan.plan import Plan
-from dpnb._plan.schema import Key
+from dpnb._target import Keys, Target, Within, target_from
 from dpnb.accounting.exact import Number
 from dpnb.accounting.losses import GDP
 from dpnb.errors import DpnbError, PlanError, RequestError
 from dpnb.results.display import Displayed
 from dpnb.results.tables.table import Estimates
+from dpnb.schema import Key
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,7 +32,10 @@ ORDERED = (Cut, ExtractDatePart, Period)
 class SessionReference(Protocol):
     """The part of its session that an answer uses; the answer has no other reference to the session."""
 
-    def refine(self, answer: Answer, **target: Any) -> Answer:
+    def refining(self, answer: Answer, groups: object) -> AbstractContextManager[Keys]:
+        """The checked keys of groups; what is refused in the block is recorded in the log."""
+
+    def refine(self, answer: Answer, target: Target) -> Answer:
         """The same query with a smaller error."""
 
     def shares(self, answer: Answer) -> Answer:
@@ -100,7 +104,7 @@ class Answer(Estimates):
         rho: Number | None = None,
         epsilon: Number | None = None,
         share: Number | None = None,
-        within: Number | Mapping[Any, Number] | None = None,
+        within: Within | None = None,
         confidence: Number = 0.95,
         simultaneous: bool = False,
         final: bool = False,
@@ -112,22 +116,10 @@ class Answer(Estimates):
 
         Parameters
         ----------
-        mu, rho, epsilon : Number, optional
-            Total loss of this query, including earlier releases: in GDP, in zCDP, or the mu that gives epsilon at the
-            budget's delta.  Exactly one of `mu`, `rho`, `epsilon`, `share` and `within` is required.
-        share : Number, optional
-            Share of the remaining budget, in (0, 1]; 1 spends all of it.
-        within : Number or mapping, optional
-            Half-width of the noise interval, in the answer's units (for quantiles, in rows of rank), for every group,
-            or a mapping from groups or statistics to half-widths.
-        confidence : Number, default 0.95
-            Confidence of each single interval.
-        simultaneous : bool, default False
-            Whether all intervals of the answer hold at once with that confidence.
-        final : bool, default False
-            Whether the interval uses the whole confidence for this observation; the query cannot be refined again.
-        groups : list, optional
-            Keys of the groups to which the target applies; the others stay unchanged.
+        mu, rho, epsilon, share, within : Number or mapping, optional
+            The target, as for `dpnb.Query.release`: exactly one of them.  A loss includes earlier releases.
+        confidence, simultaneous, final, groups : optional
+            As for `dpnb.Query.release`.
 
         Raises
         ------
@@ -145,19 +137,9 @@ class Answer(Estimates):
         """
         if isinstance(self.plan.aggregation, Discovery):
             raise RequestError(f"refine: {NOT_COMBINABLE}; release a new discovery, or query the discovered groups")
-        answer = self.origin.refine(
-            self,
-            mu=mu,
-            rho=rho,
-            epsilon=epsilon,
-            share=share,
-            within=within,
-            confidence=confidence,
-            simultaneous=simultaneous,
-            final=final,
-            groups=groups,
-        )
-        return replace(answer, is_two_way=self.is_two_way)
+        with self.origin.refining(self, groups) as keys:
+            target = target_from(mu, rho, epsilon, share, within, confidence, simultaneous, final, keys)
+            return replace(self.origin.refine(self, target), is_two_way=self.is_two_way)
 
     def proportions(self) -> Answer:
         """Each group as a proportion of the sum over the groups: free, with intervals for the joint noise.
@@ -222,7 +204,10 @@ class _Copied:
 
     answers: tuple[Answer, ...] = ()  # after each observation, without a history themselves
 
-    def refine(self, answer: Answer, **target: Any) -> NoReturn:
+    def refining(self, answer: Answer, groups: object) -> NoReturn:
+        self._refuse("refine", answer)
+
+    def refine(self, answer: Answer, target: Target) -> NoReturn:
         self._refuse("refine", answer)
 
     def shares(self, answer: Answer) -> NoReturn:

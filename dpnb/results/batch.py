@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpnb._plan.schema import Key
 from dpnb._plan.unreleased import Unreleased
 from dpnb.accounting.losses import GDP
 from dpnb.results.answer import Answer
 from dpnb.results.display import Displayed
 from dpnb.results.estimates.noisy import Cells, IntervalArrays
 from dpnb.results.tables.table import Estimates
+from dpnb.schema import Key
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -24,8 +24,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpnb._plan.measurements import BoundsView
-from dpnb._plan.schema import Bounded
 from dpnb.results.answer import Answer
+from dpnb.schema import Bounded
 
 EVENTS_PER_BIN = 2
 """Two-sided events for each bin in the union bound."""

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from dpnb._plan.measurements import Family
 from dpnb._plan.regression import RegressionDesign
-from dpnb._plan.schema import Key, plain
 from dpnb.errors import RequestError
 from dpnb.results.estimates.noisy import Cells, IntervalArrays
 from dpnb.results.tables.table import Estimates
+from dpnb.schema import Key, plain
 
 Floats = NDArray[np.float64]
 

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpnb._plan.plan import Plan
-from dpnb._plan.schema import Key
 from dpnb._plan.unreleased import Unreleased
 from dpnb.accounting.losses import GDP
 from dpnb.results.answer import Answer
 from dpnb.results.display import Displayed
 from dpnb.results.estimates.noisy import Cells
 from dpnb.results.tables.index import pandas_index
+from dpnb.schema import Key
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeVar
 
 from dpnb._plan.privacy_unit import PrivacyUnit
-from dpnb._plan.schema import ColumnType
 from dpnb.errors import PlanError
 from dpnb.results.display import Displayed
+from dpnb.schema import ColumnType
 
 V = TypeVar("V")
 

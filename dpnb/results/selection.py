@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dpnb._plan.schema import Key
 from dpnb.accounting.losses import GDP, PureDP
 from dpnb.errors import AnswerAttributeError, RequestError
 from dpnb.results.display import Displayed
 from dpnb.results.tables.index import pandas_index
+from dpnb.schema import Key
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,7 +10,7 @@
 ``snapshot``     the state of a session, from which text, HTML, gauges and panel are rendered
 """
 
-from dpnb._core.query import Query
+from dpnb.query.query import Query
 from dpnb.session.base import BaseSession
 from dpnb.session.session import Session
 

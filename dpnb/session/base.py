@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, NoReturn
 
 from dpnb._core import registry
 from dpnb._core.core import SessionCore
 from dpnb._core.options import discovery_delta
-from dpnb._core.query import Query
 from dpnb._core.unit_budgets import Accounting
 from dpnb._plan.join import table_of
 from dpnb._plan.measurements import CountActiveUnits, PlainView
 from dpnb._plan.plan import Plan
-from dpnb._plan.schema import encodable
 from dpnb.accounting.budget import Budget
 from dpnb.accounting.filters import Filter
 from dpnb.accounting.losses import Loss
@@ -27,7 +26,9 @@ from dpnb.interactive.mechanism import SessionMechanism
 from dpnb.interactive.protocol import Charged, MechanismState
 from dpnb.interactive.sub_session import SubSessionMechanism
 from dpnb.ledger import Ledger
+from dpnb.query.query import Query, checked_query
 from dpnb.results.schema import TableSchema, TablesSchema
+from dpnb.schema import encodable
 from dpnb.session.batches import Batches
 from dpnb.session.budget_requests import BudgetRequests
 from dpnb.session.statements import DisplayedSession, Statements, refuse_report_of_a_part
@@ -148,7 +149,9 @@ class BaseSession(Launches["SubSession", "PartSession"], Batches, BudgetRequests
             known = ", ".join(map(repr, filter(None, schemas))) or "a table without a name: write .frame"
             raise PlanError(f"table: must be a table of this session; got {name!r}; the tables are {known}")
         unit = core.tables.units[name].column
-        return Frame(TableView(core.rows(name), schemas, unit, core.query, self._discovery, self._fit))
+        return Frame(
+            TableView(core.rows(name), schemas, unit, partial(checked_query, core), self._discovery, self._fit)
+        )
 
     def count_active_units(self, label: str, *, table: str = "") -> Query:
         """The number of privacy units that can still pay, under individual accounting, as a query.
@@ -191,7 +194,7 @@ class BaseSession(Launches["SubSession", "PartSession"], Batches, BudgetRequests
             raise RequestError(
                 f"count_active_units: the label must be a non-empty str that names the moment; got {label!r}"
             )
-        return self._core.query(Plan(CountActiveUnits(argument), source=self._core.rows(table)), PlainView())
+        return checked_query(self._core, Plan(CountActiveUnits(argument), source=self._core.rows(table)), PlainView())
 
     def _discovery(self, delta: object) -> str:
         return discovery_delta(delta, self._core.account.budget)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dpnb._core.batch import Batch, Within
 from dpnb._core.core import SessionCore
-from dpnb._core.query import Query
 from dpnb._core.reconcile import reconcile
 from dpnb.accounting.exact import Number
 from dpnb.errors import RequestError
+from dpnb.query.batch import Batch, BatchTarget, Widths
+from dpnb.query.query import Query
 from dpnb.results.answer import Answer
 from dpnb.results.batch import BatchAnswer, TableWithMargins
 from dpnb.results.reconciled import Reconciliation
@@ -29,7 +29,7 @@ class Batches:
         rho: Number | None = None,
         epsilon: Number | None = None,
         share: Number | None = None,
-        within: Within | None = None,
+        within: Widths | None = None,
         confidence: Number = 0.95,
         simultaneous: bool = False,
         final: bool = False,
@@ -95,16 +95,7 @@ class Batches:
             raise RequestError(
                 f"plan: all queries must be of this session; {foreign[0].description} is of another one; plan it there"
             )
-        target = {"mu": mu, "rho": rho, "epsilon": epsilon, "share": share, "within": within}
-        return Batch(
-            listed,
-            {
-                **{name: value for name, value in target.items() if value is not None},
-                "confidence": confidence,
-                "simultaneous": simultaneous,
-                "final": final,
-            },
-        )
+        return Batch(listed, BatchTarget(mu, rho, epsilon, share, within, confidence, simultaneous, final))
 
     def reconcile(self, answers: Sequence[Answer] | BatchAnswer | TableWithMargins | None = None) -> Reconciliation:
         """Reconcile the estimates of earlier answers, so that tables of the same rows add up.  Free.

@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dpnb._core.accountant.budget_request import BudgetRequest, RequestStatus
-from dpnb._core.batch import Within
 from dpnb._core.core import SessionCore
-from dpnb._core.query import Query
 from dpnb._core.requesting import ask_service
+from dpnb._target import TargetKind, Within, target_of
 from dpnb.accounting.exact import Number
 from dpnb.copying import NotCopyable, safe_repr
 from dpnb.errors import RequestError, printable
+from dpnb.query.batch import Widths
+from dpnb.query.query import Query
 from dpnb.render.page import box_html, title_html
 from dpnb.render.tables import facts_html, facts_text
 
@@ -91,7 +92,7 @@ class BudgetRequests:
         self,
         *queries: Query,
         why: str,
-        within: Within | None = None,
+        within: Widths | None = None,
         mu: Number | Sequence[Number] | None = None,
         rho: Number | Sequence[Number] | None = None,
         epsilon: Number | Sequence[Number] | None = None,
@@ -148,12 +149,10 @@ class BudgetRequests:
                 f"request_budget: needs queries of this session, such as df['age'].mean(); got {shown}; make the query "
                 "from this session's frame"
             )
-        options = {"confidence": confidence, "simultaneous": simultaneous}
-        amounts = {"within": within, "mu": mu, "rho": rho, "epsilon": epsilon}
-        targets = _targets({name: one for name, one in amounts.items() if one is not None}, len(queries))
+        kind, amounts = _amounts({"within": within, "mu": mu, "rho": rho, "epsilon": epsilon}, len(queries))
         requested = [
-            (query.plan, query.view, self._core.target(query.plan, {**target, **options}))
-            for query, target in zip(queries, targets, strict=True)
+            (query.plan, query.view, target_of(kind, amount, confidence, simultaneous))
+            for query, amount in zip(queries, amounts, strict=True)
         ]
         return RequestedBudget(self._core, ask_service(self._core, requested, why))
 
@@ -194,18 +193,19 @@ class BudgetRequests:
         return pd.DataFrame(columns, index=pd.Index([one.id for one in made], name="number"))
 
 
-def _targets(amounts: Mapping[str, Any], count: int) -> list[dict[str, Any]]:
-    """The target of each query: one for all, or a list."""
-    if len(amounts) != 1:
+def _amounts(given: Mapping[TargetKind, Widths | None], count: int) -> tuple[TargetKind, Sequence[Within]]:
+    """The kind of the targets, and the amount of each query: one for all, or a list."""
+    kinds = [kind for kind, amount in given.items() if amount is not None]
+    if len(kinds) != 1:
         raise RequestError(
-            f"request_budget: give exactly one of within=, mu=, rho= and epsilon=; got {', '.join(amounts) or 'none'}; "
+            f"request_budget: give exactly one of within=, mu=, rho= and epsilon=; got {', '.join(kinds) or 'none'}; "
             "make several requests for several kinds"
         )
-    ((name, amount),) = amounts.items()
+    amount: Any = given[kinds[0]]
     if not isinstance(amount, list | tuple):
-        return [{name: amount}] * count
+        return kinds[0], [amount] * count
     if len(amount) != count:
         raise RequestError(
-            f"{name}: a list must have the target of each query; got {len(amount)} for {count} queries; correct it"
+            f"{kinds[0]}: a list must have the target of each query; got {len(amount)} for {count} queries; correct it"
         )
-    return [{name: one} for one in amount]
+    return kinds[0], amount

@@ -34,10 +34,10 @@ from typing import Any, TypeVar, get_args
 import msgspec
 
 from dpnb._core.tables import UnreadTables
-from dpnb._plan.schema import ColumnType
 from dpnb.accounting.budget import Budget
 from dpnb.errors import DpnbError, InvalidValueError, SchemaError
 from dpnb.ledger import MEMORY
+from dpnb.schema import ColumnType
 from dpnb.session.toml_file import NOT_STATED, KeyPath, TomlFile, near, read_toml
 
 # --- the values that a drafted declaration leaves open ----------------------------------------------------------------

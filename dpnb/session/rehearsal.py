@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpnb._plan.privacy_unit import PrivacyUnit
-from dpnb._plan.schema import Bounded, Categories, ColumnType, Dates, Schema
+from dpnb.schema import Bounded, Categories, ColumnType, Dates, Schema
 
 if TYPE_CHECKING:
     import pandas as pd

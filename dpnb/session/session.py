@@ -31,7 +31,6 @@ from dpnb._core.pricing.public_knowledge import PublicSizes
 from dpnb._core.tables import PrivateTables, UnreadTables
 from dpnb._core.unit_budgets import Accounting, IndividualAccounting, checked_accounting
 from dpnb._plan.privacy_unit import UnitType
-from dpnb._plan.schema import DeclaredColumn
 from dpnb.accounting.budget import Budget
 from dpnb.accounting.exact import Number
 from dpnb.accounting.guarantee import FilterName
@@ -39,6 +38,7 @@ from dpnb.accounting.individual import OnExhausted
 from dpnb.ledger import MEMORY
 from dpnb.mechanisms.randomness import NoiseSource, NotPrivateSeededSource, SystemNoiseSource
 from dpnb.progress import Stage, at, work
+from dpnb.schema import DeclaredColumn
 from dpnb.session import rehearsal
 from dpnb.session.base import BaseSession
 from dpnb.session.declaration import read_declaration

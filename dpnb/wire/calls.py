@@ -13,10 +13,8 @@ import msgspec
 
 from dpnb._plan.measurements import AnyView
 from dpnb._plan.plan import Plan
-from dpnb._plan.schema import Key
+from dpnb._target import Keys, Label, TargetKind
 
-Label = Key | tuple[Key, ...]
-TargetKind = Literal["mu", "rho", "epsilon", "share", "within"]
 MechanismCode = Literal["partition", "sub_session", "above_threshold", "noise_reduction", "gradient_descent"]
 
 
@@ -25,7 +23,7 @@ class Call(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_default
 
 
 class TargetArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """The target of a release: the fields of `dpnb._core.pricing.target.Target`, with exact amounts as text."""
+    """The target of a release: the fields of `dpnb._target.Target`, with exact amounts as text."""
 
     kind: TargetKind
     amount: str | None = None  # exact, as ``"1/10"``; None for a ``within=`` with labels
@@ -33,7 +31,7 @@ class TargetArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True, o
     confidence: str = "19/20"  # exact
     simultaneous: bool = False
     final: bool = False
-    groups: tuple[tuple[Key, ...], ...] = ()  # keys of those to which the target applies; all if empty
+    groups: Keys = ()  # keys of those to which the target applies; all if empty
 
 
 class Release(Call, frozen=True, tag="release"):

@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from dpnb._plan.schema import encodable
+from dpnb.schema import encodable
 from dpnb.wire.amounts import CAP, CONFIDENCE, LOSS, THRESHOLD, WIDTH, AmountRange, amount_from_text
 from dpnb.wire.calls import (
     AnyCall,

@@ -31,7 +31,7 @@ from dpnb._plan.expressions.nodes import Column, Compare, Expression, IsIn, Lite
 from dpnb._plan.measurements import Count
 from dpnb._plan.plan import Plan
 from dpnb._plan.privacy_unit import PrivacyUnit
-from dpnb._plan.schema import Schema
+from dpnb.schema import Schema
 
 SCHEMA: Schema = {
     "x": dpnb.Bounded(0, 8, integer=True),

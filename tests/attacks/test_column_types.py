@@ -25,8 +25,8 @@ from dpnb._plan.expressions.nodes import Column, ExtractDatePart, FillNull, IsNu
 from dpnb._plan.measurements import Count, CountUnits, Mean, Sum
 from dpnb._plan.plan import GroupLevel, Plan, column
 from dpnb._plan.privacy_unit import PrivacyUnit
-from dpnb._plan.schema import Bounded, Categories, Dates, Schema, Text
 from dpnb.errors import SchemaError
+from dpnb.schema import Bounded, Categories, Dates, Schema, Text
 from pairwise import one_in, product
 from statistical.attacks import change, neighbours
 

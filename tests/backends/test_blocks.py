@@ -22,8 +22,8 @@ from dpnb._plan.expressions.nodes import Arithmetic, Column, Compare, IsIn, Lite
 from dpnb._plan.measurements import Count, CountUnits, Mean, Moments, QuantileTree, Ratio, Sum
 from dpnb._plan.plan import GroupLevel, Plan
 from dpnb._plan.privacy_unit import ContributionBounds, PrivacyUnit
-from dpnb._plan.schema import Bounded, Categories, Schema
 from dpnb.errors import ExecutionError
+from dpnb.schema import Bounded, Categories, Schema
 from dpnb.threads import ThreadTask
 from pairwise import product
 from waiting import LIMIT

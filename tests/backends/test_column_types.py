@@ -19,8 +19,8 @@ from dpnb._backends.column_types import StorageType, matches, refuse_mismatch, r
 from dpnb._backends.memory.prepare.prepared_table import prepare
 from dpnb._plan.constants import values_of
 from dpnb._plan.privacy_unit import PrivacyUnit
-from dpnb._plan.schema import ColumnType
 from dpnb.errors import SchemaError
+from dpnb.schema import ColumnType
 
 CODES = dpnb.Categories([0, 25, 50])
 WORDS = dpnb.Categories(["yes", "no"])

@@ -18,7 +18,7 @@ from dpnb._plan.expressions.nodes import Arithmetic, Column, Compare, Expression
 from dpnb._plan.measurements import CountUnits, Discovery, JointAggregation, Mean, Sum, WeightedAggregation
 from dpnb._plan.plan import Plan, column
 from dpnb._plan.privacy_unit import ContributionBounds, PrivacyUnit
-from dpnb._plan.schema import Bounded, Categories, Dates, Schema, Text
+from dpnb.schema import Bounded, Categories, Dates, Schema, Text
 
 SCHEMA: Schema = {"x": Bounded(0, 7), "g": Categories(["a", "b", "c"]), "t": Text()}
 NAMES = ["ann", "bob", "cyd", "dot", "eve"]

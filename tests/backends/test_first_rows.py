@@ -22,7 +22,7 @@ from dpnb._backends.memory.prepare import unit_ids
 from dpnb._backends.memory.prepare.prepared_table import PreparedTable, prepare
 from dpnb._backends.memory.prepare.unit_ids import order_by_unit
 from dpnb._plan.privacy_unit import PrivacyUnit
-from dpnb._plan.schema import Bounded, Categories, Dates, Schema, Text
+from dpnb.schema import Bounded, Categories, Dates, Schema, Text
 
 SCHEMA: Schema = {
     "x": Bounded(-5, 5),

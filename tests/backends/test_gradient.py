@@ -27,9 +27,9 @@ from dpnb._plan.measurements import CoefficientsView, Family, Gradient, ModelLos
 from dpnb._plan.plan import GroupLevel, Plan, describe_plan
 from dpnb._plan.privacy_unit import ContributionBounds, PrivacyUnit
 from dpnb._plan.regression import LARGEST, design
-from dpnb._plan.schema import Bounded, Categories, Schema, Text
 from dpnb.errors import PlanError
 from dpnb.results.estimates.outputs import outputs_of
+from dpnb.schema import Bounded, Categories, Schema, Text
 from pairwise import product
 
 SCHEMA: Schema = {"a": Bounded(-3, 5), "b": Bounded(0, 1e6), "c": Categories(["p", "q", "r"]), "y": Bounded(0, 20)}

@@ -28,11 +28,11 @@ from dpnb._plan.expressions.nodes import Column
 from dpnb._plan.join import refuse_repeats, schema_of, unit_of
 from dpnb._plan.plan import GroupLevel, Join, PartSource, Plan
 from dpnb._plan.privacy_unit import PrivacyUnit
-from dpnb._plan.schema import Bounded, Categories, Schema, Text
 from dpnb.accounting.individual import OnExhausted, UnitChargeTerms
 from dpnb.errors import ExecutionError, PlanError
 from dpnb.frame import Frame, view
 from dpnb.frame.view import TableView
+from dpnb.schema import Bounded, Categories, Schema, Text
 from pairwise import product
 from waiting import LIMIT
 

@@ -30,7 +30,7 @@ from dpnb._plan.expressions.nodes import And, Column, Compare, IsIn, Literal, No
 from dpnb._plan.measurements import Count, CountUnits, Discovery, Mean, Moments, QuantileTree, Ratio, Sum
 from dpnb._plan.plan import GroupLevel, Plan
 from dpnb._plan.privacy_unit import ContributionBounds, PrivacyUnit
-from dpnb._plan.schema import Bounded, Categories, Schema, Text
+from dpnb.schema import Bounded, Categories, Schema, Text
 from dpnb.threads import ThreadTask
 from pairwise import product
 

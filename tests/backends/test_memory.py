@@ -45,7 +45,7 @@ from dpnb._plan.measurements import (
 )
 from dpnb._plan.plan import GroupLevel, Plan
 from dpnb._plan.privacy_unit import ContributionBounds, PrivacyUnit
-from dpnb._plan.schema import Bounded, Categories, Schema, Text
+from dpnb.schema import Bounded, Categories, Schema, Text
 from waiting import LIMIT
 
 X, Y, G = Column("x"), Column("y"), Column("g")
@@ -117,7 +117,7 @@ from dpnb._plan.expressions.nodes import Column
 from dpnb._plan.measurements import Moments
 from dpnb._plan.plan import Plan
 from dpnb._plan.privacy_unit import ContributionBounds, PrivacyUnit
-from dpnb._plan.schema import Bounded
+from dpnb.schema import Bounded
 
 def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024

@@ -17,7 +17,7 @@ from dpnb._backends.memory.prepare.prepared_table import prepare
 from dpnb._compile import linear_query
 from dpnb._plan.plan import Plan
 from dpnb._plan.privacy_unit import PrivacyUnit, privacy_unit_from
-from dpnb._plan.schema import schema_from
+from dpnb.schema import schema_from
 
 SCHEMA = schema_from({"d": dpnb.Dates("1970-01-01", "2017-12-31"), "y": dpnb.Bounded(0, 1)})
 UNITS = {"row": privacy_unit_from(None, SCHEMA), "person": privacy_unit_from("u", SCHEMA, rows=2)}

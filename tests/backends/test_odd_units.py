@@ -9,7 +9,7 @@ import pandas as pd
 import dpnb
 from dpnb._backends.memory.prepare.prepared_table import prepare
 from dpnb._plan.privacy_unit import privacy_unit_from
-from dpnb._plan.schema import schema_from
+from dpnb.schema import schema_from
 
 
 class _Odd:

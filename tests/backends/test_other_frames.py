@@ -13,7 +13,7 @@ import pytest
 
 from dpnb._backends.memory.prepare.prepared_table import PreparedTable, prepare
 from dpnb._plan.privacy_unit import PrivacyUnit
-from dpnb._plan.schema import Bounded, Categories, Dates, Schema, Text
+from dpnb.schema import Bounded, Categories, Dates, Schema, Text
 
 Columns = dict[str, list[Any]]
 LIMA = datetime.timezone(datetime.timedelta(hours=-5))

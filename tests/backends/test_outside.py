@@ -24,8 +24,8 @@ from dpnb._plan.expressions.nodes import Column, Expression, ExtractDatePart, Is
 from dpnb._plan.measurements import Count, CountUnits, JointAggregation, Mean, QuantileTree, Sum, WeightedAggregation
 from dpnb._plan.plan import GroupLevel, Plan
 from dpnb._plan.privacy_unit import ContributionBounds, PrivacyUnit
-from dpnb._plan.schema import Bounded, Categories, Dates, Schema
 from dpnb.errors import LedgerError
+from dpnb.schema import Bounded, Categories, Dates, Schema
 from pairwise import product
 
 LAST_DAY = Dates("2017-01-01", "2017-12-31")

@@ -25,8 +25,8 @@ from dpnb._backends.memory.prepare.prepared_table import columns_of, prepare
 from dpnb._backends.memory.prepare.unit_ids import assign_unit_ids, unit_labels
 from dpnb._backends.text_table import read_text_table
 from dpnb._plan.privacy_unit import PrivacyUnit
-from dpnb._plan.schema import Schema
 from dpnb.errors import SchemaError
+from dpnb.schema import Schema
 from dpnb.session.table_files import read_tables
 
 SCHEMA: Schema = {

@@ -14,7 +14,7 @@ import pytest
 from dpnb._backends.contribution import label_hash, ranks, row_hash
 from dpnb._backends.memory.prepare.prepared_table import prepare
 from dpnb._plan.privacy_unit import PrivacyUnit
-from dpnb._plan.schema import Bounded, Categories, Dates, Schema, Text
+from dpnb.schema import Bounded, Categories, Dates, Schema, Text
 
 X = {"x": Bounded(0, 10)}
 G = {"g": Categories(["a", 1, False])}

@@ -15,8 +15,8 @@ from dpnb._plan.expressions.nodes import Column, Compare, Literal
 from dpnb._plan.measurements import Count, CountUnits, Mean, QuantileTree, Sum
 from dpnb._plan.plan import GroupLevel, Plan
 from dpnb._plan.privacy_unit import PrivacyUnit
-from dpnb._plan.schema import Bounded, Categories, Schema
 from dpnb.accounting.individual import IndividualFilter, UnitAdmission, UnitChargeTerms
+from dpnb.schema import Bounded, Categories, Schema
 from pairwise import product
 
 X, Y, G = Column("x"), Column("y"), Column("g")

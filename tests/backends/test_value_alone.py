@@ -23,7 +23,7 @@ from dpnb._backends.memory.prepare.columns import by_value, column_of, objects
 from dpnb._backends.memory.prepare.prepared_table import prepare
 from dpnb._backends.memory.prepare.unit_ids import assign_unit_ids, unit_labels
 from dpnb._plan.privacy_unit import PrivacyUnit
-from dpnb._plan.schema import Bounded, Categories, plain
+from dpnb.schema import Bounded, Categories, plain
 
 BIG = 2**53 + 1
 """A double cannot hold it."""

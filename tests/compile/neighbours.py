@@ -14,7 +14,7 @@ from dpnb._backends.memory.prepare.prepared_table import PreparedTable, prepare
 from dpnb._compile import LinearQuery, linear_query
 from dpnb._plan.plan import Plan
 from dpnb._plan.privacy_unit import ContributionBounds, PrivacyUnit
-from dpnb._plan.schema import Bounded, Categories, Schema
+from dpnb.schema import Bounded, Categories, Schema
 
 Row = tuple[Any, ...]
 """x, y, g."""

@@ -32,7 +32,7 @@ from dpnb._plan.measurements import (
 )
 from dpnb._plan.plan import GroupLevel, Plan
 from dpnb._plan.privacy_unit import ContributionBounds, PrivacyUnit
-from dpnb._plan.schema import Bounded, Categories, Schema, Text
+from dpnb.schema import Bounded, Categories, Schema, Text
 
 SCHEMA: Schema = {"x": Bounded(-3, 5), "y": Bounded(0.1, 2), "g": Categories(["a", "b"])}
 BOUNDS = {"x": (-3.0, 5.0), "y": (0.1, 2.0)}

@@ -12,7 +12,7 @@ from dpnb._compile.lowering import features_of
 from dpnb._plan.expressions.nodes import Arithmetic, Column, Seconds
 from dpnb._plan.expressions.nodes import Literal as Number
 from dpnb._plan.measurements import QuantileTree
-from dpnb._plan.schema import Bounded, Dates, DeclaredColumn
+from dpnb.schema import Bounded, Dates, DeclaredColumn
 
 LEAVES = BRANCHING**TREE_DEPTH
 WIDE = [

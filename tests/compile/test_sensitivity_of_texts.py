@@ -30,7 +30,7 @@ from dpnb._plan.expressions.nodes import (
 from dpnb._plan.measurements import Count, CountUnits, Discovery, Mean, QuantileTree, Sum
 from dpnb._plan.plan import GroupLevel, Plan
 from dpnb._plan.privacy_unit import ContributionBounds, PrivacyUnit
-from dpnb._plan.schema import Bounded, Dates, Schema, Text
+from dpnb.schema import Bounded, Dates, Schema, Text
 from pairwise import product
 
 SCHEMA: Schema = {"x": Bounded(-3, 5), "t": Text(max_length=4), "d": Dates("2016-12-30", "2017-03-02")}

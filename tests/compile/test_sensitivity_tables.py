@@ -35,7 +35,7 @@ from dpnb._plan.measurements import (
 )
 from dpnb._plan.plan import GroupLevel, Join, Plan, TableSource
 from dpnb._plan.privacy_unit import ContributionBounds, PrivacyUnit
-from dpnb._plan.schema import Bounded, Categories, Schema, Text
+from dpnb.schema import Bounded, Categories, Schema, Text
 from pairwise import product
 
 # --- joins -----------------------------------------------------------------------------------------------------------

@@ -14,8 +14,8 @@ from dpnb._compile.linear import refuse_unsound
 from dpnb._compile.lowering import features_of
 from dpnb._plan.expressions.nodes import Arithmetic, Column, Literal
 from dpnb._plan.measurements import Gradient, Mean, ModelLoss, Moments, QuantileTree, RegressionModel
-from dpnb._plan.schema import Bounded, Schema
 from dpnb.errors import PlanError
+from dpnb.schema import Bounded, Schema
 
 X, Y, N = Column("x"), Column("y"), Column("i")
 SCHEMA: Schema = {"x": Bounded(0, 10), "y": Bounded(-1, 1), "i": Bounded(0, 5, integer=True)}

@@ -33,12 +33,12 @@ from dpnb._plan.measurements import (
 )
 from dpnb._plan.plan import GroupLevel, Plan, column
 from dpnb._plan.privacy_unit import ContributionBounds, PrivacyUnit
-from dpnb._plan.schema import Bounded, Categories, Schema, Text
 from dpnb.accounting.losses import GDP
 from dpnb.errors import PlanError
 from dpnb.mechanisms import measure
 from dpnb.mechanisms.calibration import sigma_for
 from dpnb.mechanisms.randomness import NotPrivateSeededSource
+from dpnb.schema import Bounded, Categories, Schema, Text
 
 X, N, G, H, T = map(Column, "xnght")
 SCHEMA: Schema = {

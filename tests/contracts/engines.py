@@ -25,10 +25,10 @@ from dpnb._plan.expressions.nodes import Column
 from dpnb._plan.measurements import Count, CountUnits, Discovery, Sum
 from dpnb._plan.plan import PartSource, Plan, column
 from dpnb._plan.privacy_unit import PrivacyUnit, privacy_unit_from
-from dpnb._plan.schema import Schema, schema_from
 from dpnb.errors import SchemaError, UnsupportedError
 from dpnb.frame import Frame
 from dpnb.frame.view import TableView
+from dpnb.schema import Schema, schema_from
 from dpnb.session.snapshot import snapshot
 
 ROWS = 400

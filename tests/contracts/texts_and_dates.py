@@ -10,7 +10,7 @@ import pandas as pd
 
 import dpnb
 from dpnb._plan.expressions.letters import changed_case
-from dpnb._plan.schema import schema_from
+from dpnb.schema import schema_from
 
 LETTERS = ["".join(map(chr, range(start, start + 40))) for start in range(0x20, 0x5A0, 40)]
 """Every character of the scripts whose letters change, and some beyond."""

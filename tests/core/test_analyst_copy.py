@@ -17,8 +17,8 @@ from dpnb._core.accountant.admission import admit
 from dpnb._core.core import SessionCore
 from dpnb._core.ledger_metadata import LedgerMetadata
 from dpnb._core.pricing.public_knowledge import PublicSizes
-from dpnb._core.pricing.target import target_from
 from dpnb._core.source_files import TableFileCheck
+from dpnb._target import target_from
 from dpnb.accounting.losses import GDP
 from dpnb.errors import BudgetExceeded, DpnbError, LedgerError, MechanismClosed, RequestError
 from dpnb.ledger import Charge, Ledger, RequestOrigin, node_of, parent_launch, requested_by
@@ -26,6 +26,7 @@ from dpnb.ledger.charge import LAUNCH, digest
 from dpnb.ledger.replica import ReplicaLedger
 from dpnb.ledger.shared_rows import NOT_SHARED, SharedRows
 from dpnb.mechanisms import randomness
+from dpnb.query.query import Query
 from load import anything, clinic, count
 
 ADDRESS = "clinic at the service"
@@ -227,8 +228,8 @@ def test_a_copy_finds_its_requests_in_every_node_however_the_rows_are_numbered(t
         best = b.releases.best(plan.plan, plan.view)
         assert best is not None
         assert float(best) == float(part.frame.count().release(mu="0.01"))
-        selection = team.frame.groupby("town").size()
-        assert inner.largest_groups(selection.plan, selection.view, 1, "top").preview(epsilon="0.01").is_known
+        counts = team.frame.groupby("town").size()
+        assert Query(counts.plan, counts.view, inner).top(1).preview(epsilon="0.01").is_known
         kinds = {charge.kind: charge for charge in replica.charges()}
         assert {*kinds} == {"release", "comparison", "selection", "launch", "close"}
         # A control: in the ledger's own numbering, nothing is found.

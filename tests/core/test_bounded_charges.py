@@ -16,8 +16,8 @@ import dpnb
 from dpnb._core.execution import releases
 from dpnb._core.pricing.pricer import QueryPricer, cell_subset
 from dpnb._core.pricing.query_state import plan_of, request_of
-from dpnb._core.pricing.target import target_from
 from dpnb._plan.measurements import PlainView
+from dpnb._target import target_from
 from dpnb.accounting import GDP, GDPFilter, PureDP
 from dpnb.accounting.grid import STEP, capped_up, grid_down, grid_up, is_on_grid, loss_up
 from dpnb.accounting.losses import ApproxDP, PureGDP

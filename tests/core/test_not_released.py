@@ -12,9 +12,9 @@ import pandas as pd
 import pytest
 
 import dpnb
-from dpnb._core.query import Query
 from dpnb._plan.unreleased import Unreleased
 from dpnb.errors import DpnbError, NotReleasedError, UnsupportedError
+from dpnb.query.query import Query
 from dpnb.results.tables.operators import Operators
 from dpnb.results.tables.pandas_methods import PandasMethods
 

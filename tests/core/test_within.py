@@ -17,11 +17,11 @@ from dpnb._plan.expressions.nodes import Column
 from dpnb._plan.measurements import Mean, MomentsView, PlainView
 from dpnb._plan.plan import Plan
 from dpnb._plan.privacy_unit import PrivacyUnit
-from dpnb._plan.schema import Bounded, Schema
 from dpnb.accounting.losses import GDP
 from dpnb.errors import ErrorEstimateUnavailable, RequestError
 from dpnb.results.answer import Answer
 from dpnb.results.estimates.expected import half_widths
+from dpnb.schema import Bounded, Schema
 
 ROWS = 6000
 LESS = Fraction(99, 100)

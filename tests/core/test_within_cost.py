@@ -20,10 +20,10 @@ import pytest
 import dpnb
 from dpnb._core.pricing import public_knowledge
 from dpnb._core.pricing.public_knowledge import PublicSizes
-from dpnb._core.query import Query
 from dpnb._plan.measurements import QuantilesView
 from dpnb.accounting.losses import GDP
 from dpnb.errors import ErrorEstimateUnavailable
+from dpnb.query.query import Query
 from dpnb.results.answer import Answer
 from dpnb.results.estimates.estimate import estimate
 from dpnb.results.estimates.quantiles import rank_scale
@@ -256,7 +256,7 @@ def unclear_counts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def any_look(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Every look at the question serves, and the number of rows is enough for everything."""
-    monkeypatch.setattr("dpnb._core.pricing.target.is_reliable_forecast", lambda *_, **__: True)
+    monkeypatch.setattr("dpnb._core.pricing.resolve.is_reliable_forecast", lambda *_, **__: True)
     return ["var", "ratio", "regress"]
 
 

@@ -20,9 +20,9 @@ import dpnb
 from dpnb._compile import LinearQuery, grid
 from dpnb._compile.features import BRANCHING, CountFeature, TreeFeature, UnitFeature
 from dpnb._core.pricing.pricer import cell_subset
-from dpnb._core.pricing.target import StoredRequest
 from dpnb._core.unit_budgets import IndividualAccounting
 from dpnb._plan.measurements import CountActiveUnits
+from dpnb._target import StoredRequest
 from dpnb.ledger import Charge
 
 __all__ = [

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 import dpnb
 from dpnb._backends.memory.prepare.prepared_table import prepare
 from dpnb._plan.privacy_unit import PrivacyUnit, privacy_unit_from
-from dpnb._plan.schema import ColumnType
 from dpnb.curator.tally import summarize_column, summarize_units
+from dpnb.schema import ColumnType
 
 COLUMNS: dict[str, ColumnType] = {
     "bounded": dpnb.Bounded(-1, 10),

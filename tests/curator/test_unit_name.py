@@ -13,8 +13,8 @@ import pytest
 
 from dpnb._backends.memory.prepare.prepared_table import prepare_all, units_named
 from dpnb._plan.privacy_unit import PrivacyUnit
-from dpnb._plan.schema import Bounded
 from dpnb.curator.statement import names_unit
+from dpnb.schema import Bounded
 
 DAY = datetime.date(2020, 1, 2)
 UUID = uuid.UUID(int=5)

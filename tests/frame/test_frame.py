@@ -48,10 +48,10 @@ from dpnb._plan.measurements import (
 )
 from dpnb._plan.plan import GroupLevel, Plan
 from dpnb._plan.privacy_unit import ContributionBounds
-from dpnb._plan.schema import Bounded, Categories, Dates, Schema, Text
 from dpnb.errors import PlanError
 from dpnb.frame import Frame
 from dpnb.frame.view import TableView
+from dpnb.schema import Bounded, Categories, Dates, Schema, Text
 
 SCHEMA: Schema = {
     "x": Bounded(0, 20),

@@ -10,10 +10,10 @@ import pytest
 from dpnb._plan.expressions.nodes import And, Column, Compare, IsNull, Literal, Lookup, Not
 from dpnb._plan.measurements import Mean
 from dpnb._plan.plan import Join, Plan
-from dpnb._plan.schema import Bounded, Categories, Schema
 from dpnb.errors import PlanError
 from dpnb.frame import Frame
 from dpnb.frame.view import TableView
+from dpnb.schema import Bounded, Categories, Schema
 
 Asked = tuple[Plan, Any]
 SCHEMA: Schema = {"x": Bounded(0, 20), "y": Bounded(-1, 3), "g": Categories(["a", "b", "c"])}

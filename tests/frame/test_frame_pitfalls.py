@@ -10,10 +10,10 @@ import pytest
 import dpnb
 from dpnb._plan.expressions.nodes import AsNumber, Column, Literal
 from dpnb._plan.plan import GroupLevel, Plan
-from dpnb._plan.schema import Bounded, Categories, Dates, Schema, Text
 from dpnb.errors import PlanError
 from dpnb.frame import Frame
 from dpnb.frame.view import TableView
+from dpnb.schema import Bounded, Categories, Dates, Schema, Text
 
 SCHEMA: Schema = {"x": Bounded(0, 20), "y": Bounded(-1, 3), "g": Categories(["a", "b", "c"])}
 Asked = tuple[Plan, Any]

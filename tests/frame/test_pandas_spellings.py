@@ -11,10 +11,10 @@ import pandas as pd
 import pytest
 
 import dpnb
-from dpnb._plan.schema import Bounded, Categories, Dates, Schema, Text
 from dpnb.errors import DpnbError, PlanError, UnsupportedError
 from dpnb.frame import Frame
 from dpnb.frame.view import TableView
+from dpnb.schema import Bounded, Categories, Dates, Schema, Text
 
 SCHEMA: Schema = {
     "x": Bounded(0, 20),

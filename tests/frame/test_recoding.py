@@ -15,10 +15,10 @@ from dpnb._plan.expressions.rules import dtype_of
 from dpnb._plan.identity import query_key
 from dpnb._plan.measurements import Count
 from dpnb._plan.plan import Plan
-from dpnb._plan.schema import Bounded, Categories, Dates, Schema, Text
 from dpnb.errors import PlanError, UnsupportedError
 from dpnb.frame import Frame
 from dpnb.frame.view import TableView
+from dpnb.schema import Bounded, Categories, Dates, Schema, Text
 
 SCHEMA: Schema = {
     "x": Bounded(-2, 10),

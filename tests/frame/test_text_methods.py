@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from dpnb._plan.expressions.dtypes import Categorical, Numeric, String
 from dpnb._plan.expressions.nodes import ChangeCase, Column, FillNull, IsIn, Lookup, MatchText, Or, TextLength
 from dpnb._plan.expressions.rules import dtype_of
-from dpnb._plan.schema import Bounded, Categories, Schema, Text
 from dpnb.errors import PlanError, SchemaError, UnsupportedError
 from dpnb.frame import Frame
 from dpnb.frame.view import TableView
+from dpnb.schema import Bounded, Categories, Schema, Text
 
 NAMES = ("Trade", " trade", "Public_Admin", "", "straße", "7a")
 SCHEMA: Schema = {

@@ -21,7 +21,6 @@ from hypothesis import strategies as st
 import dpnb
 from dpnb._core.accountant.deciding import approve, decline
 from dpnb._core.accountant.granting import freeze, grant, move_cap, revoke
-from dpnb._core.pricing.target import target_from
 from dpnb._core.requesting import request_budget
 from dpnb._core.source_files import TableFileCheck
 from dpnb._plan.expressions.nodes import Column, Compare, Expression, Literal
@@ -45,6 +44,7 @@ from dpnb._plan.measurements import (
 )
 from dpnb._plan.plan import GroupLevel, Join, PartSource, Plan
 from dpnb._plan.privacy_unit import ContributionBounds
+from dpnb._target import target_from
 from dpnb.accounting.losses import GDP, PureGDP
 from dpnb.errors import LedgerError
 from dpnb.ledger import Ledger, RequestOrigin, requested_by

@@ -169,7 +169,7 @@ def test_page_shows_a_lost_connection_while_a_release_waits_for_the_service(
         wait_until(may_go_on.is_set, "the test")
         raise dpnb.errors.RequestError("the service cannot be reached")
 
-    monkeypatch.setattr(session._core, "release", release)
+    monkeypatch.setattr(session._core.releases, "release", release)
     content = {"method": "release", "target": choice.state["options"][0]["target"], "id": "1"}
     task = ThreadTask(lambda: choice._on_message(choice, content, None))
     task.start()

@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 import dpnb
-from dpnb._core.query import Query
 from dpnb.notebook.picker import Picker
+from dpnb.query.query import Query
 from dpnb.render.numbers import format_percent_up
 from dpnb.results.preview import Preview
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,8 @@ import pandas as pd
 import pytest
 
 import dpnb
-from dpnb._core.pricing.target import target_from
+from dpnb._core.execution.protocol import ReleaseRequest
+from dpnb._target import target_from
 from dpnb.errors import CostIncreased
 from dpnb.notebook.picker import Picker
 
@@ -72,13 +74,14 @@ def test_a_click_without_the_cost_that_was_displayed_charges_nothing(tmp_path: P
 def test_a_limit_refuses_exactly_what_costs_more(tmp_path: Path) -> None:
     session = opened(tmp_path)
     query, releases = session.frame.count(), session._core.releases
+    request = partial(ReleaseRequest, query.plan, query.view)
     cost = query.preview(mu=0.3).cost.mu_squared
     with pytest.raises(CostIncreased, match="preview again"):
-        releases.release(query.plan, query.view, target_from(mu=0.3), at_most=cost - Fraction(1, 10**50))
+        releases.release(request(target_from(0.3), at_most=cost - Fraction(1, 10**50)))
     assert not session.spent
-    assert releases.release(query.plan, query.view, target_from(mu=0.3), at_most=cost).cost.mu_squared == cost
-    assert not releases.release(query.plan, query.view, target_from(mu=0.2), at_most=Fraction(0)).cost
-    assert releases.release(query.plan, query.view, target_from(mu=0.3), at_most=Fraction(0)).cost.mu_squared == cost
+    assert releases.release(request(target_from(0.3), at_most=cost)).cost.mu_squared == cost
+    assert not releases.release(request(target_from(0.2), at_most=Fraction(0))).cost
+    assert releases.release(request(target_from(0.3), at_most=Fraction(0))).cost.mu_squared == cost
 
 
 def test_a_limit_of_a_batch_refuses_exactly_what_costs_more(tmp_path: Path) -> None:
@@ -86,8 +89,9 @@ def test_a_limit_of_a_batch_refuses_exactly_what_costs_more(tmp_path: Path) -> N
     batches = session._core.batches
     queries = [session.frame.groupby("g").size(), session.frame["x"].mean()]
     planned = batches.plan([(query.plan, query.view) for query in queries])
-    cost = batches.preview(planned, mu=0.3).cost.mu_squared
+    targets = (target_from(mu=0.3),) * 2
+    cost = batches.preview(planned, targets).cost.mu_squared
     with pytest.raises(CostIncreased, match="preview again"):
-        batches.release(planned, mu=0.3, at_most=cost - Fraction(1, 10**50))
+        batches.release(planned, targets, at_most=cost - Fraction(1, 10**50))
     assert session.ledger.charges() == []
-    assert batches.release(planned, mu=0.3, at_most=cost).cost.mu_squared == cost
+    assert batches.release(planned, targets, at_most=cost).cost.mu_squared == cost

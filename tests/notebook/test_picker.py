@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 
 import dpnb
-from dpnb._core.query import Query
 from dpnb._protocol.picker import PickerState
 from dpnb.notebook import picker_state
 from dpnb.notebook.picker import Picker
+from dpnb.query.query import Query
 
 TABLE = pd.DataFrame({"x": [1.0, 2.0, 3.0] * 200, "g": ["a", "b", "c"] * 200})
 SCHEMA = {"x": dpnb.Bounded(0, 5), "g": dpnb.Categories(["a", "b", "c"])}

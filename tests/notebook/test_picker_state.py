@@ -15,10 +15,10 @@ import pandas as pd
 import pytest
 
 import dpnb
-from dpnb._core.query import Query
 from dpnb._protocol.picker import PickerState
 from dpnb.notebook import picker_state
 from dpnb.notebook.picker_state import DECADES, PRESETS, make_state
+from dpnb.query.query import Query
 from dpnb.render.numbers import format_percent_down, format_percent_up
 
 TABLE = pd.DataFrame({"x": [1.0, 2.0, 3.0] * 200, "g": ["a", "b", "c"] * 200})

@@ -66,8 +66,8 @@ from dpnb._plan.measurements import (
 )
 from dpnb._plan.plan import GroupLevel, Join, Plan, describe_plan
 from dpnb._plan.privacy_unit import ContributionBounds, PrivacyUnit
-from dpnb._plan.schema import Bounded, Categories, Dates, Schema, Text
 from dpnb.errors import PlanError
+from dpnb.schema import Bounded, Categories, Dates, Schema, Text
 
 SCHEMA: Schema = {
     "x": Bounded(-3, 5),

@@ -41,8 +41,8 @@ from dpnb._plan.expressions.nodes import (
 )
 from dpnb._plan.expressions.rules import dtype_of
 from dpnb._plan.privacy_unit import PrivacyUnit
-from dpnb._plan.schema import Bounded, Categories, Dates, Schema, Text
 from dpnb.errors import PlanError
+from dpnb.schema import Bounded, Categories, Dates, Schema, Text
 
 SCHEMA: Schema = {
     "x": Bounded(-3, 5),

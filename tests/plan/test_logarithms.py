@@ -16,8 +16,8 @@ from dpnb._plan.expressions.dtypes import Numeric
 from dpnb._plan.expressions.nodes import Apply, Column
 from dpnb._plan.expressions.rules import dtype_of, is_rounded
 from dpnb._plan.privacy_unit import PrivacyUnit
-from dpnb._plan.schema import Bounded, Schema, has_allowed_magnitude
 from dpnb.errors import PlanError, SchemaError
+from dpnb.schema import Bounded, Schema, has_allowed_magnitude
 
 FUNCTIONS = ["log", "log2", "log10"]
 ABOVE_ONE = float(np.nextafter(1, 2))

@@ -16,8 +16,8 @@ from dpnb._plan.expressions.nodes import Column, Compare, Literal
 from dpnb._plan.join import part_from_json, part_keys, parts_of_unit, parts_to_json, table_of
 from dpnb._plan.plan import GroupLevel, PartSource
 from dpnb._plan.privacy_unit import ContributionBounds, PrivacyUnit
-from dpnb._plan.schema import Bounded, Categories, Text
 from dpnb.errors import PlanError
+from dpnb.schema import Bounded, Categories, Text
 
 SCHEMA = {"site": Categories(["a", "b", "c"]), "x": Bounded(0, 5), "note": Text()}
 BY = GroupLevel("site", Column("site"))

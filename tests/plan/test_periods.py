@@ -24,8 +24,8 @@ from dpnb._plan.expressions.periods import (
     start_of,
 )
 from dpnb._plan.expressions.rules import dtype_of
-from dpnb._plan.schema import Bounded, Dates, Schema
 from dpnb.errors import PlanError
+from dpnb.schema import Bounded, Dates, Schema
 
 SCHEMA: Schema = {"d": Dates("2016-12-30", "2018-01-02"), "x": Bounded(0, 1)}
 D = Column("d")

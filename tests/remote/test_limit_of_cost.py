@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from dpnb._core.pricing.target import target_from
+from dpnb._core.execution.protocol import ReleaseRequest
+from dpnb._target import target_from
 from dpnb.errors import CostIncreased
 from remote.people import connected, people
 
@@ -18,14 +20,15 @@ pytestmark = pytest.mark.slow
 def test_the_service_refuses_what_costs_more_than_was_displayed(tmp_path: Path) -> None:
     with connected(people(), tmp_path) as (remote, service):
         query, releases, ledger = remote.frame["age"].mean(), remote._core.releases, service.sessions["people"].ledger
+        request = partial(ReleaseRequest, query.plan, query.view, target_from(mu="1/30"))
         cost = query.preview(mu="1/30").cost.mu_squared
         less: list[Any] = [cost / 2, Fraction(0), cost - Fraction(1, 10**25)]
         for limit in less:
             with pytest.raises(CostIncreased, match="preview again"):
-                releases.release(query.plan, query.view, target_from(mu="1/30"), at_most=limit)
+                releases.release(request(at_most=limit))
         assert ledger.count == 0
-        assert releases.release(query.plan, query.view, target_from(mu="1/30"), at_most=cost).cost.mu_squared == cost
-        again = releases.release(query.plan, query.view, target_from(mu="1/30"), at_most=Fraction(0))
+        assert releases.release(request(at_most=cost)).cost.mu_squared == cost
+        again = releases.release(request(at_most=Fraction(0)))
         assert again.cost.mu_squared == cost
         assert ledger.count == 1
 
@@ -34,8 +37,9 @@ def test_the_service_refuses_a_batch_that_costs_more_than_was_displayed(tmp_path
     with connected(people(), tmp_path) as (remote, service):
         batches, queries = remote._core.batches, [remote.frame["age"].mean(), remote.frame.count()]
         planned = batches.plan([(query.plan, query.view) for query in queries])
-        cost = batches.preview(planned, mu="1/30").cost.mu_squared
+        targets = (target_from(mu="1/30"),) * 2
+        cost = batches.preview(planned, targets).cost.mu_squared
         with pytest.raises(CostIncreased, match="preview again"):
-            batches.release(planned, mu="1/30", at_most=cost / 2)
+            batches.release(planned, targets, at_most=cost / 2)
         assert service.sessions["people"].ledger.count == 0
-        assert batches.release(planned, mu="1/30", at_most=cost).cost.mu_squared <= cost
+        assert batches.release(planned, targets, at_most=cost).cost.mu_squared <= cost

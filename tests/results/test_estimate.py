@@ -29,11 +29,11 @@ from dpnb._plan.measurements import (
     WeightedAggregation,
 )
 from dpnb._plan.plan import Plan, column
-from dpnb._plan.schema import Bounded, Categories, Schema
 from dpnb.accounting.intervals import fixed_radius
 from dpnb.results.estimates import IntervalArrays, estimate
 from dpnb.results.estimates.expected import half_widths, in_rank
 from dpnb.results.estimates.quantiles import rank_scale
+from dpnb.schema import Bounded, Categories, Schema
 from statistical.noisy_sums import ALPHA, Asked, asked
 
 X, Y = Column("x"), Column("y")

@@ -10,8 +10,8 @@ import pytest
 
 import dpnb
 from contracts.interactive import opened
-from dpnb._core.pricing.target import PreviewTarget, PreviewTargets
 from dpnb.interactive import launch_verbs
+from dpnb.query.query import PreviewTarget, PreviewTargets
 from dpnb.session import BaseSession
 from dpnb.session.session import SessionOptions
 

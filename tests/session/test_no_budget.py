@@ -13,6 +13,7 @@ import pytest
 import dpnb
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.ledger_metadata import NO_BUDGET
+from dpnb._target import target_from
 from dpnb.accounting import GDP, GDPFilter, MixtureOdometer, SpentAccumulator, UnboundedFilter
 from dpnb.accounting.conversions import mu_from_pure
 from dpnb.accounting.convert import convert
@@ -303,8 +304,8 @@ def test_picker_proposes_a_count_for_a_loss() -> None:
 
 @pytest.mark.parametrize(("mu", "is_large"), [(0.1, False), (0.11, True), (50, True)])
 def test_large_release_by_mouse_is_confirmed(mu: float, is_large: bool) -> None:
-    assert bool(large_release(made().frame.count(), {"mu": mu}, 0.2)) == is_large
-    assert large_release(made().frame.count(), {"mu": mu}, 1) is None
+    assert bool(large_release(made().frame.count(), target_from(mu), 0.2)) == is_large
+    assert large_release(made().frame.count(), target_from(mu), 1) is None
 
 
 def test_declaration_file_states_it_in_words(tmp_path: Path) -> None:

@@ -20,11 +20,11 @@ from dpnb._core.tables import PrivateTables, UnreadTables
 from dpnb._plan.measurements import AnyView
 from dpnb._plan.plan import Plan
 from dpnb._plan.privacy_unit import PrivacyUnit
-from dpnb._plan.schema import Schema
 from dpnb.frame.frame import Frame
 from dpnb.frame.view import TableView
 from dpnb.mechanisms.gaussian import measure
 from dpnb.mechanisms.randomness import NotPrivateSeededSource
+from dpnb.schema import Schema
 
 __all__ = ["ALARM", "Ask", "Floats", "Neighbours", "change", "neighbours", "noisy_shadows", "seen_difference"]
 

@@ -15,9 +15,9 @@ from dpnb._compile import LinearQuery, linear_query
 from dpnb._plan.measurements import AnyView
 from dpnb._plan.plan import Plan
 from dpnb._plan.privacy_unit import PrivacyUnit
-from dpnb._plan.schema import Schema
 from dpnb.accounting.intervals import fixed_radius
 from dpnb.results.estimates import IntervalArrays, estimate
+from dpnb.schema import Schema
 
 Array = NDArray[np.float64]
 ALPHA = Fraction(1, 20)

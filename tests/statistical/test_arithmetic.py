@@ -22,7 +22,6 @@ import dpnb
 from dpnb._plan.expressions.nodes import Column
 from dpnb._plan.measurements import Count, Mean, Moments, MomentsView, PlainView, Sum
 from dpnb._plan.plan import Plan
-from dpnb._plan.schema import Bounded
 from dpnb.accounting.intervals import fixed_radius
 from dpnb.mechanisms.partition_selection import least_named, named
 from dpnb.mechanisms.randomness import NotPrivateSeededSource
@@ -30,6 +29,7 @@ from dpnb.results.estimates import IntervalArrays
 from dpnb.results.estimates.discovered_groups import named_groups
 from dpnb.results.observations import CombinedObservations
 from dpnb.results.tables.table import Estimates
+from dpnb.schema import Bounded
 from statistical.analysts import Analysts, Mask
 from statistical.noisy_sums import ALPHA, asked, covered
 

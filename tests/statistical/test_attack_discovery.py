@@ -22,12 +22,12 @@ from dpnb._compile import LinearQuery, linear_query
 from dpnb._plan.measurements import Discovery
 from dpnb._plan.plan import Plan, column
 from dpnb._plan.privacy_unit import ContributionBounds, PrivacyUnit
-from dpnb._plan.schema import Bounded, Schema, Text
 from dpnb.accounting.losses import GDP
 from dpnb.mechanisms.calibration import sigma_for
 from dpnb.mechanisms.measurement import Measurement
 from dpnb.mechanisms.partition_selection import named, threshold_for
 from dpnb.mechanisms.randomness import NoiseSource, NotPrivateSeededSource
+from dpnb.schema import Bounded, Schema, Text
 
 pytestmark = pytest.mark.statistical
 

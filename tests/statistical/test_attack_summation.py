@@ -22,7 +22,7 @@ from dpnb._plan.expressions.nodes import Column
 from dpnb._plan.measurements import Count, CountUnits, JointAggregation, Sum, WeightedAggregation
 from dpnb._plan.plan import Plan
 from dpnb._plan.privacy_unit import ContributionBounds, PrivacyUnit
-from dpnb._plan.schema import Bounded, Schema
+from dpnb.schema import Bounded, Schema
 from statistical.attacks import change
 
 Floats = NDArray[np.float64]

@@ -40,10 +40,10 @@ from dpnb._plan.measurements import (
 )
 from dpnb._plan.plan import Plan, column
 from dpnb._plan.privacy_unit import PrivacyUnit
-from dpnb._plan.schema import Bounded, Categories, Schema
 from dpnb.accounting.intervals import fixed_radius
 from dpnb.results.estimates import estimate
 from dpnb.results.estimates.moments import MomentSums
+from dpnb.schema import Bounded, Categories, Schema
 from statistical.noisy_sums import ALPHA, Asked, asked, covered
 
 pytestmark = pytest.mark.statistical

@@ -17,11 +17,11 @@ import dpnb
 from dpnb._plan.expressions.nodes import Column
 from dpnb._plan.measurements import Mean, PlainView
 from dpnb._plan.plan import Plan
-from dpnb._plan.schema import Bounded, Schema
 from dpnb.accounting.intervals import fixed_radius
 from dpnb.errors import RequestError
 from dpnb.results.estimates import estimate
 from dpnb.results.observations import CombinedObservations
+from dpnb.schema import Bounded, Schema
 from statistical.analysts import LOOKS, Analysts, Mask, missed, missed_by_fixed_design
 from statistical.noisy_sums import ALPHA, Asked, asked
 

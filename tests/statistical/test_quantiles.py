@@ -14,8 +14,8 @@ from dpnb._compile.features import BRANCHING, TreeFeature
 from dpnb._plan.expressions.nodes import Column, Expression, Round
 from dpnb._plan.measurements import QuantilesView, QuantileTree
 from dpnb._plan.plan import Plan
-from dpnb._plan.schema import Bounded
 from dpnb.results.estimates.quantiles import consistent_leaves, prefixes, rank_scale
+from dpnb.schema import Bounded
 from statistical.noisy_sums import Asked, asked, covered
 
 pytestmark = pytest.mark.statistical

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date
+from fractions import Fraction
 from typing import Literal, assert_type
 
 import numpy as np
@@ -10,6 +11,9 @@ import pandas as pd
 
 import dpnb
 from dpnb import Answer, Frame, GroupBy, LargestGroups, Preview, Query, Series, Session
+from dpnb._core.core import SessionCore
+from dpnb._core.execution.protocol import ReleaseRequest
+from dpnb._target import Target, target_from
 from dpnb.accounting import Filter
 from dpnb.accounting.losses import GDP, Loss
 from dpnb.accounting.odometers import Odometer
@@ -18,8 +22,9 @@ from dpnb.interactive.descent.gradient_descent import GradientDescent
 from dpnb.interactive.noise_reduction import NoiseReduction
 from dpnb.interactive.partition import Partition
 from dpnb.interactive.threshold.scan import ThresholdScan
-from dpnb.ledger import Ledger
+from dpnb.ledger import Charge, Ledger
 from dpnb.results.answer import History
+from dpnb.results.batch import BatchAnswer, TableWithMargins
 from dpnb.results.display import Explanation
 from dpnb.results.fit import FitResult
 from dpnb.results.preview import Previews
@@ -174,6 +179,8 @@ assert_type(answer.cost, GDP)
 assert_type(answer.cost_fraction, float)
 assert_type(answer.to_pandas(), pd.DataFrame)
 assert_type(answer.refine(within=0.1, final=True), Answer)
+assert_type(session.plan([mean], mu=0.1).release(), BatchAnswer)
+assert_type(dpnb.crosstab(frame["site"], frame["x"] > 1, margins=True).release(mu=0.1), TableWithMargins)
 largest = frame.groupby("site").size().top(2)
 assert_type(largest, LargestGroups)
 assert_type(frame["site"].value_counts().idxmax(), LargestGroups)
@@ -195,6 +202,18 @@ assert_type(round(answer, 2), Estimates)
 assert_type(answer > 2, Comparison)
 assert_type((answer > 2).outcome, bool | pd.Series | None)
 assert_type(mean.unstack(), Query)
+
+# --- from the method to the ledger ---
+
+target = target_from(mu=0.1)
+assert_type(target, Target)
+assert_type(target.amount, Fraction | None)
+assert_type(mean.runner, SessionCore)
+request = ReleaseRequest(mean.plan, mean.view, target)
+assert_type(request.target, Target)
+assert_type(mean.runner.releases.charge(request), Charge)
+assert_type(mean.runner.execution.release(request), Charge)
+assert_type(mean.runner.batches.charge(session.plan([mean])._planned, [target]), list[Charge])
 
 # --- interactive mechanisms ---
 

@@ -3,6 +3,8 @@
 import pandas as pd
 
 import dpnb
+from dpnb._core.execution.protocol import ReleaseRequest
+from dpnb._target import target_from
 
 table = pd.DataFrame({"x": [1.0]})
 schema = {"x": dpnb.Bounded(0, 10)}
@@ -33,6 +35,18 @@ frame.fit("x", on="x", family="lasso", mu=0.1, steps=3)  # call-overload
 mean.preview(wihtin=0.3)  # call-overload
 mean.release(mu=0.1, confidnce=0.9)  # call-arg
 mean.release(mu=0.1).refine(withn=0.1)  # call-arg
+mean.release(mu=[0.1, 0.2])  # arg-type
+mean.release(mu=0.1).refine(mu=[0.2])  # arg-type
+mean.preview(mu={"a": 0.1})  # call-overload
+frame["x"].find_bounds().release(mu={"a": 0.1})  # arg-type
+frame.groupby("x").size().top(1).release(mhu=0.1)  # call-arg
+session.plan([mean], mu=[0.1])  # arg-type
+session.plan([mean]).release(mu=[0.1])  # arg-type
+session.request_budget(mean, why="w", mu={"a": 0.1})  # arg-type
+session.delegate(name="b", mu=[0.1])  # call-overload
+frame.fit("x", on="x", family="linear", mu=[0.1], steps=3)  # call-overload
+ReleaseRequest(mean.plan, mean.view, 0.1)  # arg-type
+target_from(mu=[0.1])  # arg-type
 session.above_threshold(3, name="t", epsilon=0.1, hits=2)  # call-overload
 session.above_threshold(3, name="t", epsilon=0.1).ask("count")  # arg-type
 session.delegate(name="b", mu=0.1, filter="gpd")  # call-overload

@@ -38,8 +38,8 @@ from dpnb._plan.expressions.rules import dtype_of
 from dpnb._plan.expressions.text import words
 from dpnb._plan.plan import Plan
 from dpnb._plan.privacy_unit import ContributionBounds
-from dpnb._plan.schema import Categories, Schema
 from dpnb.errors import UnsupportedError
+from dpnb.schema import Categories, Schema
 
 # --- refused expressions ----------------------------------------------------------------------------------------------
 

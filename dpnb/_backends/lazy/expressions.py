@@ -38,7 +38,7 @@ from dpnb._plan.expressions.nodes import (
     columns_of,
 )
 from dpnb._plan.expressions.rules import dtype_of
-from dpnb._plan.schema import Key, Schema, text_of
+from dpnb.schema import Key, Schema, text_of
 
 MAX_INLINE_SIZE = 30
 """A larger expression becomes a column; the size is about the number of references to columns."""

@@ -18,7 +18,7 @@ from dpnb._backends.lazy.lazy_table import LazyTable
 from dpnb._compile.linear import LinearQuery
 from dpnb._plan.expressions.dtypes import Boolean, Categorical, String
 from dpnb._plan.expressions.nodes import Expression
-from dpnb._plan.schema import Categories, Key, Schema, Text
+from dpnb.schema import Categories, Key, Schema, Text
 
 ToKey = Callable[[Any], Key]
 """Converts a value of a level's column to its key."""

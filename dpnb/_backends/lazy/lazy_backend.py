@@ -32,10 +32,10 @@ from dpnb._plan.join import joined_name, part_keys
 from dpnb._plan.measurements import Discovery
 from dpnb._plan.plan import Join, PartSource, TableSource
 from dpnb._plan.privacy_unit import ContributionBounds, PrivacyUnit
-from dpnb._plan.schema import Schema, Text
 from dpnb.accounting.individual import OnExhausted, UnitChargeTerms
 from dpnb.copying import NotCopyable
 from dpnb.errors import SchemaError
+from dpnb.schema import Schema, Text
 
 # --- joins and parts of tables that stay in their engine --------------------------------------------------------------
 

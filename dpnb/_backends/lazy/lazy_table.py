@@ -28,8 +28,8 @@ from dpnb._backends.lazy.engines.engine import Engine, LazyFrame
 from dpnb._compile import grid
 from dpnb._plan.constants import values_of
 from dpnb._plan.privacy_unit import PrivacyUnit
-from dpnb._plan.schema import Bounded, Categories, ColumnType, Dates, Schema, Text
 from dpnb.errors import SchemaError
+from dpnb.schema import Bounded, Categories, ColumnType, Dates, Schema, Text
 
 # --- lookups of public values -----------------------------------------------------------------------------------------
 

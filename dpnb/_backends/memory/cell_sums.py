@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dpnb._backends.contribution import Integers
 from dpnb._backends.memory.kernels import kernels_for
-from dpnb._plan.schema import Key
+from dpnb.schema import Key
 
 # --- codes of cells and of values to look up --------------------------------------------------------------------------
 

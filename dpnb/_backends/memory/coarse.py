@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from dpnb._backends.memory.blocks import by_blocks, even_blocks
 from dpnb._backends.memory.kernels import Kernels
 from dpnb._plan.expressions.nodes import Column, Compare, ComparisonOperator, Expression, Literal, arguments
-from dpnb._plan.schema import Bounded
+from dpnb.schema import Bounded
 
 CODES = 2**16
 """Number of codes."""

@@ -43,7 +43,7 @@ from dpnb._plan.expressions.nodes import (
     Round,
 )
 from dpnb._plan.expressions.rules import dtype_of
-from dpnb._plan.schema import Key, Schema, text_of
+from dpnb.schema import Key, Schema, text_of
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]

@@ -42,8 +42,8 @@ from dpnb._compile.features import (
 )
 from dpnb._compile.linear import LinearQuery
 from dpnb._plan.expressions.nodes import Column, Expression, Lookup
-from dpnb._plan.schema import Schema
 from dpnb.accounting.individual.units import UnitIndices
+from dpnb.schema import Schema
 
 T = TypeVar("T")
 

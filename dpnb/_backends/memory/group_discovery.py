@@ -24,8 +24,8 @@ from dpnb._compile.linear import LinearQuery
 from dpnb._plan.expressions.dtypes import Boolean, Categorical, String
 from dpnb._plan.expressions.nodes import Column, Expression
 from dpnb._plan.expressions.rules import dtype_of
-from dpnb._plan.schema import Key, Schema
 from dpnb.accounting.individual.units import UnitIndices
+from dpnb.schema import Key, Schema
 
 
 def present_groups(

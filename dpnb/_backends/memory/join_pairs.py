@@ -27,9 +27,9 @@ from dpnb._backends.unit_vectors import Floats, Sums, added
 from dpnb._compile.linear import LinearQuery
 from dpnb._plan.join import joined_name
 from dpnb._plan.plan import Join
-from dpnb._plan.schema import Key, Schema
 from dpnb.accounting.individual.units import UnitIndices
 from dpnb.progress import Stage, at
+from dpnb.schema import Key, Schema
 
 PAIRS_AT_ONCE = 2**15
 """Pairs at which a block ends; its last unit may exceed this."""

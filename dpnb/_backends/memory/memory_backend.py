@@ -35,10 +35,10 @@ from dpnb._compile.linear import LinearQuery
 from dpnb._plan.join import part_keys
 from dpnb._plan.measurements import Discovery
 from dpnb._plan.plan import Join, PartSource
-from dpnb._plan.schema import Schema
 from dpnb.accounting.individual import IndividualFilter, OnExhausted, UnitAdmission, UnitChargeTerms
 from dpnb.copying import NotCopyable
 from dpnb.progress import Stage, at
+from dpnb.schema import Schema
 
 # --- the rows of one group as a separate table ------------------------------------------------------------------------
 

@@ -38,7 +38,7 @@ from dpnb._compile.features import (
 )
 from dpnb._compile.linear import LinearQuery
 from dpnb._plan.expressions.nodes import Lookup
-from dpnb._plan.schema import Schema
+from dpnb.schema import Schema
 
 T = TypeVar("T")
 

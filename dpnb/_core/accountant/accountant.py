@@ -13,7 +13,6 @@ from dpnb._core.accountant.limit import Limit, binding_limit, limit_of, within_l
 from dpnb._core.accountant.parameters import computed_parameters, parameters_of, stored_parameters
 from dpnb._core.accountant.timeline import Timeline
 from dpnb._core.accountant.tree import BudgetTree, Launch, paused_by
-from dpnb._plan.schema import Key
 from dpnb.accounting.budget import Budget
 from dpnb.accounting.exact import decimal_sqrt_down
 from dpnb.accounting.filters import Filter
@@ -24,6 +23,7 @@ from dpnb.accounting.odometers import MixtureOdometer, Odometer
 from dpnb.accounting.partition_cost import PartRef
 from dpnb.errors import BudgetExceeded
 from dpnb.ledger import ROOT, Charge, ChargeSummary, Ledger, node_of, refuse_unreadable
+from dpnb.schema import Key
 
 
 class Accountant:

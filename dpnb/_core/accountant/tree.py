@@ -8,8 +8,7 @@ from typing import Any
 
 from dpnb._core.accountant import grant as grants
 from dpnb._core.accountant.budget_request import BudgetRequest, Decision, actor_of, decided_request
-from dpnb._core.accountant.caps import Cap
-from dpnb._core.accountant.grant import SETTINGS_ACTOR, Grant, amount_from_json
+from dpnb._core.accountant.grant import SETTINGS_ACTOR, Cap, Grant, amount_from_json
 from dpnb.accounting.losses import PureGDP
 from dpnb.accounting.partition_cost import PartRef
 from dpnb.errors import ChargesStopped, LedgerError, MechanismClosed

@@ -21,10 +21,10 @@ from dpnb._core.pricing.batch_design import BatchDesign, PlannedBatch, design_ba
 from dpnb._core.pricing.batch_observations import BatchRecord, record_of
 from dpnb._core.pricing.pricer import refuse_after_final
 from dpnb._core.pricing.query_state import plan_of
-from dpnb._core.pricing.target import Target
 from dpnb._plan.identity import query_key
 from dpnb._plan.measurements import AnyView
 from dpnb._plan.plan import Plan
+from dpnb._target import Target
 from dpnb.accounting.losses import GDP
 from dpnb.copying import NotCopyable
 from dpnb.ledger import Charge
@@ -39,8 +39,8 @@ class LocalBatches(NotCopyable):
     def __init__(self, releases: LocalReleases) -> None:
         self._releases, self._pricer, self._account = releases, releases.pricer, releases.pricer.account
 
-    def release(
-        self, planned: PlannedBatch, targets: Sequence[Target], at_most: Fraction | None = None
+    def release_batch(
+        self, planned: PlannedBatch, targets: Sequence[Target], *, at_most: Fraction | None = None
     ) -> list[Charge]:
         """Charge all tables of a batch and answer them, or find the rows of the identical batch."""
         with self._account.ledger.lock.checked():

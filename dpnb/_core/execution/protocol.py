@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol, Self
 
 from dpnb._core.execution.selection_terms import SelectionTerms
 from dpnb._core.pricing.batch_design import PlannedBatch
-from dpnb._core.pricing.target import Target
 from dpnb._plan.measurements import AnyView
 from dpnb._plan.plan import Plan
+from dpnb._target import Target
 from dpnb.ledger import Charge
 from dpnb.wire.calls import AnyCall
 
@@ -81,30 +82,47 @@ class Connection(Protocol):
         ...
 
 
+# --- a release --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ReleaseRequest:
+    """The release of a query, refused once the session, or the mechanism on the node `inside`, is closed."""
+
+    plan: Plan
+    view: AnyView
+    target: Target
+    inside: str = ""
+    combined: bool = False  # refused if it could not be combined with earlier observations
+    at_most: Fraction | None = None  # refused if it costs more than this mu squared
+
+
 # --- the interface of an execution ------------------------------------------------------------------------------------
 
 
-class Execution(Protocol):
-    """Charges requests and answers them; when a method returns, its rows are in the ledger of the session."""
+# When a method returns, its rows are in the ledger of the session.
 
-    def release(
-        self,
-        plan: Plan,
-        view: AnyView,
-        target: Target,
-        *,
-        inside: str = "",
-        combined: bool = False,
-        at_most: Fraction | None = None,
-    ) -> Charge:
+
+class ReleaseExecution(Protocol):
+    """Charges releases and answers them."""
+
+    def release(self, request: ReleaseRequest) -> Charge:
         """Charge a release and answer it; see `dpnb._core.releases.ReleasePipeline.release`."""
         ...
+
+
+class BatchExecution(Protocol):
+    """Charges batches and answers them."""
 
     def release_batch(
         self, planned: PlannedBatch, targets: Sequence[Target], *, at_most: Fraction | None = None
     ) -> list[Charge]:
         """Charge all tables of a batch in one transaction, and answer them one after the other."""
         ...
+
+
+class SelectionExecution(Protocol):
+    """Charges selections and answers them."""
 
     def select(self, terms: SelectionTerms, epsilon: Fraction) -> Charge:
         """Charge a selection of the largest groups and answer it."""

@@ -9,22 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from dataclasses import replace
-from fractions import Fraction
 
 from dpnb._backends.guard import isolated_numeric_settings, run_guarded
 from dpnb._compile import LinearQuery
 from dpnb._compile.work import stored_bytes, stored_words_bytes
 from dpnb._core import registry
 from dpnb._core.accountant.admission import admit, refuse_above
-from dpnb._core.execution.protocol import before_reading
+from dpnb._core.execution.protocol import ReleaseRequest, before_reading
 from dpnb._core.history.words import AnswerReader
 from dpnb._core.pricing.pricer import QueryPricer, cell_subset, find_request, refuse_after_final, request_key
-from dpnb._core.pricing.query_state import Keys
-from dpnb._core.pricing.target import Target
 from dpnb._core.unit_budgets import IndividualAccounting
 from dpnb._plan.identity import query_key
-from dpnb._plan.measurements import AnyView, Discovery
+from dpnb._plan.measurements import Discovery
 from dpnb._plan.plan import Plan
+from dpnb._target import Keys, Target
 from dpnb.copying import NotCopyable
 from dpnb.errors import BudgetExceeded, LedgerError, RequestError
 from dpnb.ledger import Charge
@@ -62,27 +60,18 @@ class LocalReleases(NotCopyable):
         changed: Callable[[], None],
         individuals: IndividualAccounting | None = None,
     ) -> None:
-        self.pricer, self.source, self._changed, self._individuals = pricer, source, changed, individuals
-        self._reader = reader
+        self.pricer, self.source, self.changed, self._individuals = pricer, source, changed, individuals
+        self.reader = reader
 
-    def release(
-        self,
-        plan: Plan,
-        view: AnyView,
-        target: Target,
-        *,
-        inside: str = "",
-        combined: bool = False,
-        at_most: Fraction | None = None,
-    ) -> Charge:
+    def release(self, request: ReleaseRequest) -> Charge:
         """Charge a release and answer it, or find the row of the identical request."""
         with self._individuals.lock.checked() if self._individuals is not None else nullcontext():
-            text, request = plan.to_json(), target.to_json(view)
-            key = request_key(self.pricer, text, request)
+            text, arguments = request.plan.to_json(), request.target.to_json(request.view)
+            key = request_key(self.pricer, text, arguments)
             self._make_ready(key)
-            charge = self._charge(plan, view, target, (key, text, request), inside, combined, at_most)
+            charge = self._charge(request, key, text, arguments)
             if charge.sigma is not None and charge.measurement is None:
-                charge = self.answer_charge(plan, target, charge, charge.sigma)
+                charge = self.answer_charge(request.plan, request.target, charge, charge.sigma)
             return charge
 
     def _make_ready(self, key: str) -> None:
@@ -91,32 +80,23 @@ class LocalReleases(NotCopyable):
         if known is None or (known.sigma is not None and known.measurement is None):
             self.pricer.tables.ready()
 
-    def _charge(
-        self,
-        plan: Plan,
-        view: AnyView,
-        target: Target,
-        identity: tuple[str, str, str],
-        inside: str,
-        combined: bool,
-        at_most: Fraction | None,
-    ) -> Charge:
+    def _charge(self, request: ReleaseRequest, key: str, text: str, arguments: str) -> Charge:
         """Find the request in the ledger, or admit and write its charge; durable when this returns.
 
-        The identity is the request's key, with the plan and the arguments that it is a digest of.
+        The key is a digest of the plan and the arguments, both as JSON.
         """
-        key, text, request = identity
+        plan, view, target = request.plan, request.view, request.target
         account, version = self.pricer.account, self.pricer.version
         ledger = account.ledger
         with ledger.transaction():
             known = ledger.by_request_key(key)
             if known is not None:
                 return known
-            account.tree.refuse_ended(inside or account.root_node, version)
+            account.tree.refuse_ended(request.inside or account.root_node, version)
             state = self.pricer.state(plan, view, target.groups)
             rows = self.pricer.row_counts(state) if target.kind == "within" else None  # no other target uses them
             state, total, loss = self.pricer.price(state, target, rows)
-            if state.is_standalone and combined:
+            if state.is_standalone and request.combined:
                 raise BudgetExceeded(
                     f"{state.description}: can be refined only while every unit certainly takes part; a further "
                     "observation might exclude units and could not be combined with earlier ones; nothing was charged"
@@ -128,7 +108,7 @@ class LocalReleases(NotCopyable):
             if loss.mu_squared:
                 refuse_after_final(state, target)
                 account.refuse_if_no_unit_left(state.description, version)
-                refuse_above(at_most, loss, state.description)
+                refuse_above(request.at_most, loss, state.description)
                 admit(account, state.description, loss, state.known_loss)
                 stored = stored_bytes(state.measured.numbers, loss) + stored_words_bytes(state.description)
                 self.pricer.tables.work_limits.refuse_stored(state.description, stored)
@@ -145,7 +125,7 @@ class LocalReleases(NotCopyable):
                 table_version=version,
                 query_key=query_key(plan),
                 plan=text,
-                arguments=request,
+                arguments=arguments,
                 total_loss=max(total, state.known_loss, key=lambda loss: loss.mu_squared),
                 loss=loss,
                 sigma=sigma,
@@ -155,29 +135,32 @@ class LocalReleases(NotCopyable):
             )
 
     def answer_charge(self, plan: Plan, target: Target, charge: Charge, sigma: float) -> Charge:
-        """Read rows, draw noise and write the answer, also for a charge that was not answered before.
+        """Read rows, draw noise and write the answer, also for a charge that was not answered before."""
+        tables, ledger = self.pricer.tables, self.pricer.account.ledger
 
-        A noisy value that did not reach the ledger must not be shown, for example in a traceback, since the charge will
-        be answered with other noise.  So the writing is guarded like the reading.
-        """
-        ledger = self.pricer.account.ledger
-        before_reading(charge)
-
-        @isolated_numeric_settings()
         def answered() -> Charge:
-            tables = self.pricer.tables
             query = tables.compile(plan, cell_subset(tables.compile(plan), target.groups))
             measurement, keys = self._measured(query, charge, sigma)
             with at(Stage.WRITING):
                 answer = replace(charge, status="released", measurement=measurement, group_keys=keys)
-                return ledger.release(charge, measurement, keys, self._reader.words_to_store(answer))
+                return ledger.release(charge, measurement, keys, self.reader.words_to_store(answer))
 
+        return self.guarded(charge, answered)
+
+    def guarded(self, charge: Charge, answered: Callable[[], Charge]) -> Charge:
+        """The answered row of a charge, from a function that reads rows, draws noise and writes the answer.
+
+        A noisy value that did not reach the ledger must not be shown, for example in a traceback, since the charge will
+        be answered with other noise.  So the writing is guarded like the reading.
+        """
+        before_reading(charge)
+        answered = isolated_numeric_settings()(answered)
         try:
             return run_guarded(answered, FAILED, interrupted=INTERRUPTED, public_errors=LedgerError)
         except BaseException:
             with suppress(LedgerError):  # if this cannot be written either, the charge has no answer
-                ledger.fail(charge)
-            self._changed()
+                self.pricer.account.ledger.fail(charge)
+            self.changed()
             raise
 
     def _measured(self, query: LinearQuery, charge: Charge, sigma: float) -> tuple[Measurement, Keys | None]:

@@ -9,23 +9,22 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any, cast
+from typing import Any
 
-from dpnb._core.execution.protocol import RemoteCalls
+from dpnb._core.execution.protocol import ReleaseRequest, RemoteCalls
 from dpnb._core.execution.selection_terms import SelectionTerms
 from dpnb._core.pricing.batch_design import PlannedBatch
 from dpnb._core.pricing.batch_observations import record_of
 from dpnb._core.pricing.pricer import QueryPricer
 from dpnb._core.pricing.query_state import plan_of
-from dpnb._core.pricing.target import Target
 from dpnb._plan.identity import query_key
-from dpnb._plan.measurements import AnyView
 from dpnb._plan.plan import Plan
+from dpnb._target import Target
 from dpnb.accounting.exact import to_text
 from dpnb.ledger import Charge, refuse_unreadable
 from dpnb.ledger.charge import RELEASE, SELECTION
 from dpnb.wire.amounts import cap_to_text
-from dpnb.wire.calls import Release, ReleaseBatch, TargetArguments, TargetKind
+from dpnb.wire.calls import Release, ReleaseBatch, TargetArguments
 
 
 class RemoteExecution:
@@ -37,20 +36,12 @@ class RemoteExecution:
     def __init__(self, calls: RemoteCalls, pricer: QueryPricer) -> None:
         self._calls, self._pricer = calls, pricer
 
-    def release(
-        self,
-        plan: Plan,
-        view: AnyView,
-        target: Target,
-        *,
-        inside: str = "",
-        combined: bool = False,
-        at_most: Fraction | None = None,
-    ) -> Charge:
+    def release(self, request: ReleaseRequest) -> Charge:
         """Charge a release and answer it."""
-        limit = None if at_most is None else cap_to_text(at_most)
+        plan, view, target = request.plan, request.view, request.target
+        limit = None if request.at_most is None else cap_to_text(request.at_most)
         (row,) = self._calls.run(
-            Release(plan, view, target_arguments(target), inside, combined, limit),
+            Release(plan, view, target_arguments(target), request.inside, request.combined, limit),
             lambda rows: len(rows) == 1 and self._is_release(rows[0], plan, json.loads(target.to_json(view))),
         )
         return row
@@ -125,7 +116,7 @@ def is_row(row: Charge, kind: str, node: str, version: str, plan: Plan, argument
 def target_arguments(target: Target) -> TargetArguments:
     """A target as the service receives it."""
     return TargetArguments(
-        kind=cast(TargetKind, target.kind),
+        kind=target.kind,
         amount=None if target.amount is None else to_text(target.amount),
         amounts=tuple((label, to_text(amount)) for label, amount in target.amounts),
         confidence=to_text(target.confidence),

@@ -14,7 +14,6 @@ from dpnb._core.accountant.admission import admit_launch
 from dpnb._core.history.launch_text import selection_words
 from dpnb._plan.measurements import AnyView, Count, CountActiveUnits, CountUnits, PlainView, Proportions
 from dpnb._plan.plan import Plan, describe_plan
-from dpnb._plan.schema import whole_number
 from dpnb._protocol.glossary import IN_THIS_TABLE
 from dpnb.accounting.exact import Number, decimal_up, display_up, exact, shown, to_text
 from dpnb.accounting.intervals import fixed_radius
@@ -23,6 +22,7 @@ from dpnb.errors import BudgetExceeded, InvalidValueError, PlanError, RequestErr
 from dpnb.ledger import request_key
 from dpnb.mechanisms.calibration import sigma_for
 from dpnb.mechanisms.permute_and_flip import PermuteAndFlip, epsilon_for_shortfall, wrong_choices
+from dpnb.schema import whole_number
 from dpnb.wire.calls import SelectGroups
 
 ALPHA = Fraction(1, 20)

@@ -8,40 +8,27 @@ as if the answer had been computed at the charge and displayed later.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 
-from dpnb._backends.guard import isolated_numeric_settings, run_guarded
 from dpnb._core import registry
-from dpnb._core.execution.protocol import before_reading
-from dpnb._core.execution.releases import FAILED, INTERRUPTED
+from dpnb._core.execution.releases import LocalReleases
 from dpnb._core.execution.selection_terms import SelectionTerms, admit_selection, selection_key
-from dpnb._core.history.words import AnswerReader
-from dpnb._core.pricing.pricer import QueryPricer
 from dpnb._plan.identity import query_key
 from dpnb.accounting.grid import capped_up
 from dpnb.accounting.losses import PureDP
 from dpnb.copying import NotCopyable
-from dpnb.errors import LedgerError
 from dpnb.ledger import Charge
 from dpnb.ledger.charge import SELECTION
-from dpnb.mechanisms.randomness import NoiseSource
 from dpnb.progress import Stage, at
 
 
 class LocalSelections(NotCopyable):
-    """Charges selections and answers them from rows of this process.
+    """Charges selections and answers them from rows of this process, with what `releases` uses."""
 
-    `changed` is called when a charge could not be answered.
-    """
-
-    def __init__(
-        self, pricer: QueryPricer, reader: AnswerReader, source: NoiseSource, changed: Callable[[], None]
-    ) -> None:
+    def __init__(self, releases: LocalReleases) -> None:
+        pricer, self._releases = releases.pricer, releases
         self._tables, self._account, self._version = pricer.tables, pricer.account, pricer.version
-        self._source, self._changed, self._reader = source, changed, reader
 
     def select(self, terms: SelectionTerms, epsilon: Fraction) -> Charge:
         """Charge a selection and answer it, or find the row of the identical one."""
@@ -76,28 +63,16 @@ class LocalSelections(NotCopyable):
             )
 
     def _answer(self, terms: SelectionTerms, epsilon: Fraction, charge: Charge) -> Charge:
-        """Read rows, choose and write the answer, also for a charge that was not answered before.
+        """Read rows, choose and write the answer, also for a charge that was not answered before."""
 
-        A choice that did not reach the ledger is never shown, since the charge will be answered with other coins.
-        """
-        ledger = self._account.ledger
-        before_reading(charge)
-
-        @isolated_numeric_settings()
         def answered() -> Charge:
             with at(Stage.ADDING):
                 counts = [int(total) for total in self._tables.opened.sums(terms.query)]
             with at(Stage.NOISE):
-                winners = terms.choice(epsilon).draw(counts, self._source)
+                winners = terms.choice(epsilon).draw(counts, self._releases.source)
             with at(Stage.WRITING):
                 result = {"largest": [terms.query.keys[index] for index in winners]}
-                words = self._reader.words_to_store(replace(charge, status="released", result=result))
-                return ledger.answer(charge, result, words)
+                words = self._releases.reader.words_to_store(replace(charge, status="released", result=result))
+                return self._account.ledger.answer(charge, result, words)
 
-        try:
-            return run_guarded(answered, FAILED, interrupted=INTERRUPTED, public_errors=LedgerError)
-        except BaseException:
-            with suppress(LedgerError):  # if this cannot be written either, the charge has no answer
-                ledger.fail(charge)
-            self._changed()
-            raise
+        return self._releases.guarded(charge, answered)

@@ -15,10 +15,10 @@ from dpnb._core.pricing.batch_observations import record_of
 from dpnb._core.pricing.estimation import EstimateReader
 from dpnb._core.pricing.pricer import combined
 from dpnb._core.pricing.query_state import plan_of, request_of
-from dpnb._core.pricing.target import StoredRequest
 from dpnb._core.tables import PrivateTables
 from dpnb._plan.measurements import Discovery
 from dpnb._plan.plan import describe_plan
+from dpnb._target import StoredRequest
 from dpnb.copying import NotCopyable
 from dpnb.errors import PlanError, printable
 from dpnb.ledger import Charge, Ledger

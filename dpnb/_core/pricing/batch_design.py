@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import chain
-from typing import Any
 
 from dpnb._compile import LinearQuery
 from dpnb._compile.marginals import Floats, Levels, Marginals
 from dpnb._compile.workload import Measure, Workload, refuse_different_vectors
-from dpnb._core.options import MAX_AMOUNT, MIN_AMOUNT
 from dpnb._core.pricing.batch_observations import as_precise, relative_precisions, scale_of
 from dpnb._core.pricing.pricer import QueryPricer
 from dpnb._core.pricing.query_state import QueryState
-from dpnb._core.pricing.target import Target, resolve_loss, target_from
+from dpnb._core.pricing.resolve import resolve_loss
 from dpnb._plan.measurements import AnyView, Proportions
 from dpnb._plan.plan import Plan, describe_plan
+from dpnb._target import MAX_AMOUNT, MIN_AMOUNT, Target
 from dpnb.accounting.exact import decimal_sqrt_down, decimal_sqrt_up, exact
 from dpnb.accounting.grid import grid_down, grid_up
 from dpnb.accounting.losses import GDP
@@ -25,35 +24,7 @@ from dpnb.errors import PlanError, RequestError
 from dpnb.mechanisms.calibration import sigma_for
 from dpnb.results.observations import CombinedObservations
 
-# --- the target of a batch --------------------------------------------------------------------------------------------
-
-
 Queries = Sequence[tuple[Plan, AnyView]]
-
-
-def batch_targets(queries: Queries, arguments: Mapping[str, Any]) -> tuple[Target, ...]:
-    """The target of each query of a batch; for a loss, that of the whole batch.
-
-    In `arguments`, which are those of the release, a list for ``within`` has one half-width for each query.
-    """
-    within = arguments.get("within")
-    others = {name: value for name, value in arguments.items() if name != "within"}
-    if isinstance(within, list | tuple):
-        if len(within) != len(queries):
-            raise RequestError(
-                f"within: a list must have one half-width for each of the {len(queries)} queries; got {len(within)}"
-            )
-        return tuple(target_from(**others, within=width) for width in within)
-    target = target_from(**others, within=within)
-    if target.kind == "within":
-        first, *rest = queries
-        for plan, view in rest:
-            if (plan.aggregation, view) != (first[0].aggregation, first[1]):
-                raise RequestError(
-                    f"within: the {describe_plan(*first)} and the {describe_plan(plan, view)} may have different "
-                    "units; give a list with one half-width for each query, as in within=[10, 0.5]"
-                )
-    return (target,) * len(queries)
 
 
 def refuse_view(plan: Plan, view: AnyView) -> None:
@@ -130,8 +101,8 @@ def design_batch(
     """The design with the smallest loss that meets the half-widths, or the best one at a given loss.
 
     At a given loss all queries get the same noise relative to the sensitivity of their tables, or less.  `workload` and
-    `queries` are the same queries of complete rows, the latter with their views; `targets` are those of
-    `batch_targets`.
+    `queries` are the same queries of complete rows, the latter with their views; `targets` has the target
+    of each query; for a loss, that of the whole batch.
     """
     total = None if targets[0].kind == "within" else _total_loss(pricer, targets[0], description)
     goals: dict[Plan, Fraction] = {}

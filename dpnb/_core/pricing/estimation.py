@@ -9,10 +9,8 @@ from typing import NamedTuple
 
 from dpnb._compile import LinearQuery
 from dpnb._core.pricing.forecasts import alpha_of, intervals_at_once
-from dpnb._core.pricing.query_state import Keys
-from dpnb._core.pricing.target import StoredRequest
 from dpnb._plan.measurements import Discovery
-from dpnb._plan.schema import Key, Schema
+from dpnb._target import Keys, StoredRequest
 from dpnb.accounting.exact import binary_down, decimal_down
 from dpnb.accounting.truncated_normal import alpha_of_each
 from dpnb.mechanisms.measurement import Measurement
@@ -22,6 +20,7 @@ from dpnb.results.estimates import IntervalArrays, estimate
 from dpnb.results.estimates.discovered_groups import GIVEN, named_groups
 from dpnb.results.estimates.outputs import TableLayout, dates_of, outputs_of, table_of
 from dpnb.results.observations import CombinedObservations, Floats
+from dpnb.schema import Key, Schema
 
 
 class AnswerSummary(NamedTuple):

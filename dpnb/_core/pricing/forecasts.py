@@ -17,9 +17,9 @@ import numpy as np
 
 from dpnb._core.pricing.public_knowledge import RowCounts
 from dpnb._core.pricing.query_state import QueryState
-from dpnb._core.pricing.target import ErrorModel, Label, Target, is_reliable_forecast
+from dpnb._core.pricing.resolve import ErrorModel, is_reliable_forecast
 from dpnb._plan.measurements import AnyView, BoundsView, ColumnsView
-from dpnb._plan.schema import Key, Schema
+from dpnb._target import Label, Target
 from dpnb.accounting.exact import binary_down
 from dpnb.mechanisms.partition_selection import threshold_for
 from dpnb.results.bounds import EVENTS_PER_BIN
@@ -27,6 +27,7 @@ from dpnb.results.estimates.discovered_groups import widest
 from dpnb.results.estimates.expected import half_widths
 from dpnb.results.estimates.noisy import Cells
 from dpnb.results.estimates.outputs import outputs_of
+from dpnb.schema import Key, Schema
 
 MAX_SHIFTS = 8
 """Directions in which the known sums are shifted, both forwards and backwards."""

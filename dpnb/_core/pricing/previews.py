@@ -11,11 +11,11 @@ import numpy as np
 from dpnb._compile.explanation import contribution, explanation
 from dpnb._core.pricing.pricer import QueryPricer, refuse_after_final
 from dpnb._core.pricing.public_knowledge import RowCounts, count_code, count_needed, rows_needed
-from dpnb._core.pricing.query_state import Keys, QueryState
-from dpnb._core.pricing.target import Target, target_from
+from dpnb._core.pricing.query_state import QueryState
 from dpnb._plan.description import answer_unit
 from dpnb._plan.measurements import AnyView, ColumnsView, Discovery, PlainView
 from dpnb._plan.plan import Plan, describe_plan
+from dpnb._target import Keys, Target, target_from
 from dpnb.accounting.exact import decimal_down
 from dpnb.accounting.filters import Filter
 from dpnb.accounting.intervals import fixed_radius

@@ -6,17 +6,17 @@ from dataclasses import replace
 
 from dpnb._compile import LinearQuery
 from dpnb._core.accountant.accountant import Accountant
-from dpnb._core.options import MAX_AMOUNT, MIN_AMOUNT
 from dpnb._core.pricing.batch_observations import batch_observation, record_of, rows_of_batch
 from dpnb._core.pricing.forecasts import ExpectedErrors
 from dpnb._core.pricing.public_knowledge import PublicSizes, RowCounts, known_row_counts, refuse_unknown_error
-from dpnb._core.pricing.query_state import Keys, QueryState, request_of
-from dpnb._core.pricing.target import Target, resolve
+from dpnb._core.pricing.query_state import QueryState, request_of
+from dpnb._core.pricing.resolve import resolve
 from dpnb._core.tables import PrivateTables
 from dpnb._plan.checks import check_view
 from dpnb._plan.identity import query_key
 from dpnb._plan.measurements import AnyView, BoundsView, Discovery, Proportions
 from dpnb._plan.plan import Plan
+from dpnb._target import MAX_AMOUNT, MIN_AMOUNT, Keys, Target
 from dpnb.accounting.grid import grid_down, grid_up, is_on_grid
 from dpnb.accounting.losses import GDP
 from dpnb.copying import NotCopyable

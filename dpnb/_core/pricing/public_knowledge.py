@@ -31,10 +31,10 @@ from dpnb._plan.measurements import (
 )
 from dpnb._plan.plan import Plan, describe_plan
 from dpnb._plan.privacy_unit import ContributionBounds, PrivacyUnit
-from dpnb._plan.schema import Key
 from dpnb.errors import ErrorEstimateUnavailable
 from dpnb.results.estimates.noisy import noisy_features
 from dpnb.results.observations import CombinedObservations
+from dpnb.schema import Key
 
 # --- a count of rows as an analyst would type it ----------------------------------------------------------------------
 

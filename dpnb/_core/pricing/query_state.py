@@ -7,10 +7,9 @@ from fractions import Fraction
 from functools import cached_property
 
 from dpnb._compile import LinearQuery
-from dpnb._core.pricing.target import StoredRequest
 from dpnb._plan.measurements import AnyView, Discovery
 from dpnb._plan.plan import Plan, describe_plan
-from dpnb._plan.schema import Key
+from dpnb._target import StoredRequest
 from dpnb.accounting.exact import from_text
 from dpnb.accounting.grid import delta_down
 from dpnb.accounting.losses import GDP
@@ -35,8 +34,6 @@ def request_of(charge: Charge) -> StoredRequest:
 
 # --- the state of a query ---------------------------------------------------------------------------------------------
 
-
-Keys = tuple[tuple[Key, ...], ...]
 
 MIN_DELTA, MAX_DELTA_LENGTH = Fraction(1, 10**300), 1000
 """Smallest failure probability of a discovery, and the largest number of characters in which a plan states it."""

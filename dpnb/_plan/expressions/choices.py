@@ -39,9 +39,9 @@ from dpnb._plan.expressions.nodes import (
     Where,
 )
 from dpnb._plan.expressions.text import MAX_LISTED, words
-from dpnb._plan.schema import ALLOWED_MAGNITUDES, Key, has_allowed_magnitude
 from dpnb._plan.suggestions import did_you_mean
 from dpnb.errors import PlanError
+from dpnb.schema import ALLOWED_MAGNITUDES, Key, has_allowed_magnitude
 
 RELATIONS: dict[TextRelation, Callable[[str, str], bool]] = {
     "startswith": str.startswith,

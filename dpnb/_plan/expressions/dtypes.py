@@ -8,8 +8,8 @@ from typing import NoReturn, TypeVar
 
 from dpnb._plan.expressions.nodes import Expression, Literal
 from dpnb._plan.expressions.text import words
-from dpnb._plan.schema import ALLOWED_MAGNITUDES, Key, has_allowed_magnitude, iso_time, seconds_of
 from dpnb.errors import PlanError, SchemaError
+from dpnb.schema import ALLOWED_MAGNITUDES, Key, has_allowed_magnitude, iso_time, seconds_of
 
 OPEN_END = sys.float_info.max
 """The edge of a cut that represents infinity."""

@@ -8,7 +8,7 @@ from typing import Literal as OneOf
 import msgspec
 
 from dpnb._plan.expressions.letters import Case
-from dpnb._plan.schema import Key
+from dpnb.schema import Key
 
 ComparisonOperator = OneOf["==", "!=", "<", "<=", ">", ">="]
 Operator = OneOf["+", "-", "*", "/", "//", "%", "**"]

@@ -27,8 +27,8 @@ from dpnb._plan.expressions.calendar import DAY, index_of
 from dpnb._plan.expressions.dtypes import Categorical, Dtype, Timestamp, date_literal, described, refuse
 from dpnb._plan.expressions.nodes import Compare, ComparisonOperator, Expression, Literal, Period, PeriodUnit
 from dpnb._plan.expressions.text import iso_text, words
-from dpnb._plan.schema import iso_time, seconds_of
 from dpnb.errors import PlanError, SchemaError
+from dpnb.schema import iso_time, seconds_of
 
 MAX_PERIODS = 100_000
 """Largest number of periods between the declared dates."""

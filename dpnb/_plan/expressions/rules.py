@@ -28,7 +28,9 @@ from dpnb._plan.expressions.dtypes import (
 )
 from dpnb._plan.expressions.nodes import Arithmetic, Column, Expression, Literal, Node, Round, arguments
 from dpnb._plan.expressions.text import as_code, as_operand, words
-from dpnb._plan.schema import (
+from dpnb._plan.suggestions import did_you_mean
+from dpnb.errors import PlanError
+from dpnb.schema import (
     ALLOWED_MAGNITUDES,
     MAX_EXACT_INTEGER,
     Bounded,
@@ -38,8 +40,6 @@ from dpnb._plan.schema import (
     Schema,
     has_allowed_magnitude,
 )
-from dpnb._plan.suggestions import did_you_mean
-from dpnb.errors import PlanError
 
 MAX_KEYS = 10_000_000
 """Largest number of groups of a query."""

@@ -41,7 +41,7 @@ from dpnb._plan.expressions.nodes import (
     renamed,
     with_arguments,
 )
-from dpnb._plan.schema import Key, iso_time
+from dpnb.schema import Key, iso_time
 
 FREQUENCIES: dict[PeriodUnit, str] = {
     "hour": "h",

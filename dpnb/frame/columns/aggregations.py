@@ -7,7 +7,6 @@ from typing import Unpack
 
 import numpy as np
 
-from dpnb._core.query import Query
 from dpnb._plan.expressions.dtypes import Categorical, Timestamp, described
 from dpnb._plan.expressions.nodes import Expression, Seconds
 from dpnb._plan.expressions.rules import dtype_of
@@ -24,7 +23,6 @@ from dpnb._plan.measurements import (
     Sum,
 )
 from dpnb._plan.plan import GroupLevel
-from dpnb._plan.schema import Key
 from dpnb.errors import PlanError
 from dpnb.frame.coerce import EXTREMES, Ddof, aggregation_for, as_number, checked_ddof, description_of, quantile_levels
 from dpnb.frame.columns.column_expr import ColumnExpr
@@ -32,6 +30,8 @@ from dpnb.frame.columns.column_methods import ColumnMethods
 from dpnb.frame.columns.named_operators import NamedOperators
 from dpnb.frame.compatibility.numpy_functions import NumpyFunctions
 from dpnb.frame.compatibility.options import AGGREGATION, AxisOptions, PandasOptions, check_options
+from dpnb.query.query import Query
+from dpnb.schema import Key
 
 
 class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):

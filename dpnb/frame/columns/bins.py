@@ -8,9 +8,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Set
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
+from typing import TYPE_CHECKING, NoReturn, TypeVar, Unpack, cast
 
-from dpnb._core.query import Query
 from dpnb._plan.bounds_grid import bounds_grid
 from dpnb._plan.constants import constant, flag, listed
 from dpnb._plan.expressions.dtypes import Timestamp, date_literal
@@ -20,7 +19,6 @@ from dpnb._plan.expressions.rules import dtype_of, numeric_dtype_of
 from dpnb._plan.expressions.text import iso_text, words
 from dpnb._plan.measurements import BoundsView, Count
 from dpnb._plan.plan import GroupLevel
-from dpnb._plan.schema import Key, whole_number
 from dpnb.errors import PlanError, UnsupportedError
 from dpnb.frame.coerce import as_number, number_bins
 from dpnb.frame.columns.aggregations import Aggregations
@@ -29,14 +27,16 @@ from dpnb.frame.compatibility.options import check_options
 from dpnb.frame.compatibility.remedies import REMEDIES
 from dpnb.frame.compatibility.unsupported import UnsupportedOperations
 from dpnb.frame.view import TableView
+from dpnb.query.query import PreviewTarget, Query
 from dpnb.results.bounds import BoundsAnswer
+from dpnb.schema import Key, whole_number
 
 if TYPE_CHECKING:
 
     class BoundsQuery(Query):
         """A query whose answer has bounds, for type checkers."""
 
-        def release(self, **target: Any) -> BoundsAnswer:
+        def release(self, **target: Unpack[PreviewTarget]) -> BoundsAnswer:
             """See `Query.release`."""
             ...
 

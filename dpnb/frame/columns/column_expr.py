@@ -23,7 +23,6 @@ from dpnb._plan.expressions.nodes import (
 from dpnb._plan.expressions.rules import dtype_of
 from dpnb._plan.expressions.text import words
 from dpnb._plan.plan import GroupLevel, Plan
-from dpnb._plan.schema import Key, whole_number
 from dpnb.errors import PlanError, UnsupportedError
 from dpnb.frame.coerce import aggregation_for, as_number
 from dpnb.frame.columns.date_parts import DateParts
@@ -33,6 +32,7 @@ from dpnb.frame.columns.text_methods import TextMethods
 from dpnb.frame.compatibility.options import NO_DEFAULT, check_options
 from dpnb.frame.compatibility.remedies import REMEDIES
 from dpnb.frame.view import TableView
+from dpnb.schema import Key, whole_number
 
 Inclusive = Literal["both", "left", "right", "neither"]
 ValueType = type[float | str] | Literal["float", "int", "float64", "int64", "bool", "str", "string", "category"]

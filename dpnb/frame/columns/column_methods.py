@@ -9,7 +9,6 @@ from dpnb._plan.expressions.dtypes import Categorical, Numeric
 from dpnb._plan.expressions.nodes import Compare, IsNull, Not
 from dpnb._plan.expressions.rules import dtype_of
 from dpnb._plan.expressions.text import words
-from dpnb._plan.schema import Key
 from dpnb.errors import PlanError, UnsupportedError
 from dpnb.frame.columns.column_expr import ColumnExpr
 from dpnb.frame.compatibility.examples import own_words, type_words
@@ -17,6 +16,7 @@ from dpnb.frame.compatibility.options import check_options
 from dpnb.frame.compatibility.remedies import REMEDIES
 from dpnb.frame.compatibility.verbs import Pipe, applied
 from dpnb.frame.view import TableView
+from dpnb.schema import Key
 
 
 class ColumnMethods(Pipe, ColumnExpr):

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dpnb._core.batch import MarginsQuery
-from dpnb._core.query import Query
 from dpnb._plan.measurements import Count, Proportions
 from dpnb._plan.plan import GroupLevel, group_keys
-from dpnb._plan.schema import Key, Schema, encodable
 from dpnb.errors import PlanError
 from dpnb.frame.columns.column_expr import listed_keys
 from dpnb.frame.compatibility.unsupported import UnsupportedOperations
 from dpnb.frame.view import TableView
+from dpnb.query.batch import MarginsQuery
+from dpnb.query.query import Query
+from dpnb.schema import Key, Schema, encodable
 
 # --- tables with margins ----------------------------------------------------------------------------------------------
 

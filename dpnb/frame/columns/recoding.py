@@ -31,8 +31,8 @@ from dpnb._plan.expressions.nodes import (
 )
 from dpnb._plan.expressions.rules import dtype_of
 from dpnb._plan.expressions.text import MAX_LISTED, as_operand, operand, words
-from dpnb._plan.schema import Key, Schema, plain, text_of
 from dpnb.errors import PlanError, UnsupportedError
+from dpnb.schema import Key, Schema, plain, text_of
 
 MAX_PAIRS = 100_000
 """Largest number of values of a map."""

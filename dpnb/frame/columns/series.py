@@ -6,13 +6,11 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any, NoReturn, Self, Unpack
 
-from dpnb._core.query import Query
 from dpnb._plan.constants import flag
 from dpnb._plan.expressions.nodes import Expression
 from dpnb._plan.expressions.text import words
 from dpnb._plan.measurements import AnyView, Count, Measured, PlainView, Proportions
 from dpnb._plan.plan import GroupLevel
-from dpnb._plan.schema import Key
 from dpnb.copying import safe_repr
 from dpnb.errors import PlanError, UnsupportedError
 from dpnb.frame.coerce import aggregation_for, joint_aggregation
@@ -24,6 +22,8 @@ from dpnb.frame.compatibility.options import AGGREGATION, GROUPING, NO_DEFAULT, 
 from dpnb.frame.compatibility.remedies import REMEDIES
 from dpnb.frame.compatibility.verbs import applied, is_unknown_function, verb_name, verb_names
 from dpnb.frame.view import TableView
+from dpnb.query.query import Query
+from dpnb.schema import Key
 
 
 class Series(Histograms):

@@ -20,11 +20,11 @@ from dpnb._plan.expressions.letters import Case, changed_case
 from dpnb._plan.expressions.nodes import ChangeCase, Expression, FillNull, IsIn, MatchText, Or, TextLength, TextRelation
 from dpnb._plan.expressions.rules import dtype_of
 from dpnb._plan.expressions.text import operand, words
-from dpnb._plan.schema import Key, Schema, whole_number
 from dpnb.errors import PlanError, UnsupportedError
 from dpnb.frame.coerce import literal_text, position, text_argument, text_arguments
 from dpnb.frame.columns.recoding import is_null, recoded
 from dpnb.frame.compatibility.unsupported import UnsupportedOperations
+from dpnb.schema import Key, Schema, whole_number
 
 Slice = slice
 C = TypeVar("C")

@@ -9,8 +9,8 @@ from dpnb._plan.expressions.dtypes import Boolean, Categorical, Dtype, Numeric, 
 from dpnb._plan.expressions.nodes import Column, Expression
 from dpnb._plan.expressions.rules import dtype_of
 from dpnb._plan.expressions.text import MAX_LISTED, as_code
-from dpnb._plan.schema import Schema
 from dpnb.errors import PlanError
+from dpnb.schema import Schema
 
 # --- the declared types of columns in words ---------------------------------------------------------------------------
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypedDict
 
-from dpnb._plan.schema import plain
 from dpnb._plan.suggestions import did_you_mean
 from dpnb.errors import PlanError
+from dpnb.schema import plain
 
 
 class NoDefault:

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from dpnb._core.accountant.tree import Launch
 from dpnb._core.core import SessionCore
-from dpnb._core.pricing.target import Target, target_from
+from dpnb._core.execution.protocol import ReleaseRequest
 from dpnb._plan.measurements import AnyView, CoefficientsView, Gradient, ModelLoss, PlainView, RegressionModel
 from dpnb._plan.plan import Plan
 from dpnb._plan.regression import LARGEST, describe_model, design
+from dpnb._target import Target, target_from
 from dpnb.accounting.exact import display_up, from_text
 from dpnb.accounting.losses import GDP, Loss
 from dpnb.errors import BudgetExceeded, MechanismClosed, RequestError, printable
@@ -223,7 +224,7 @@ class GradientDescent(SessionMechanism):
         """Take the next step or check, which is charged unless it was taken before."""
         due = self._due(self._at)
         if due is not None:
-            answer = self._releases.release(*due, inside=node_of(self.id))
+            answer = self._releases.release(ReleaseRequest(*due, inside=node_of(self.id)))
             self._record(self._at, answer)
             self._at += 1
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -13,18 +12,18 @@ from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.cost_text import cost_text
 from dpnb._core.accountant.tree import GRADIENT_DESCENT
 from dpnb._core.core import SessionCore
-from dpnb._core.options import checked_loss
 from dpnb._plan.checks import check_plan
 from dpnb._plan.measurements import Gradient, RegressionModel
 from dpnb._plan.plan import Plan
 from dpnb._plan.privacy_unit import ContributionBounds, effective_bounds
 from dpnb._plan.regression import RegressionDesign, describe_model, design
-from dpnb._plan.schema import Schema, whole_number
-from dpnb.accounting.exact import decimal_up, display_up, from_text, positive, shown, to_text
+from dpnb._target import checked_loss
+from dpnb.accounting.exact import Number, decimal_up, display_up, from_text, positive, shown, to_text
 from dpnb.accounting.losses import GDP
 from dpnb.errors import BudgetExceeded, InvalidValueError, RequestError
 from dpnb.interactive.launch_request import LaunchRequest, title_of
 from dpnb.results.fit import NO_INTERVALS, start_from
+from dpnb.schema import Schema, whole_number
 
 MAX_STEPS = 1_000_000
 MAX_CHAINS = 1000
@@ -37,6 +36,22 @@ class StoredStart(tuple[float, ...]):
     """Coefficients to start from as the ledger stores them, for columns scaled to [-1, 1]."""
 
     __slots__ = ()
+
+
+@dataclass(frozen=True)
+class FitArguments:
+    """The arguments of `Frame.fit` other than the regression, as written."""
+
+    mu: Number
+    steps: int
+    clip_norm: Number
+    learning_rate: Number | None
+    chains: int
+    public_size: int | None
+    check_every: int | None
+    check_mu: Number | None
+    patience: int
+    start: Any  # or a `StoredStart`
 
 
 @dataclass(frozen=True)
@@ -56,35 +71,36 @@ class GradientDescentParameters:
         schema: Schema,
         limits: ContributionBounds,
         public_size: int | None,
-        options: Mapping[str, Any],
+        given: FitArguments,
     ) -> GradientDescentParameters:
         """Validate an analyst's arguments.
 
-        `terms` are the names of the model's terms, and `options` the other arguments of `Frame.fit`.
+        `terms` are the names of the model's terms.
         """
         layout = design(model, schema)
-        chains = _whole(options["chains"], "chains", MAX_CHAINS)
-        clip = decimal_up(positive(options["clip_norm"], name="clip_norm"))
-        given = options["start"]
-        start = given if isinstance(given, StoredStart) else start_from(given, model.family, layout, terms)
+        chains = _whole(given.chains, "chains", MAX_CHAINS)
+        clip = decimal_up(positive(given.clip_norm, name="clip_norm"))
+        start = given.start
+        if not isinstance(start, StoredStart):
+            start = start_from(start, model.family, layout, terms)
         gradient = Gradient(model, (start or (0.0,) * layout.width,) * chains, clip)
         first = msgspec.structs.replace(rows, aggregation=gradient)
         check_plan(first, schema)
         if len(terms) != layout.terms:  # as a remote session may send them
             raise RequestError(f"fit: this regression has {layout.terms} terms; got {len(terms)}; give each a name")
-        rate = None if options["learning_rate"] is None else positive(options["learning_rate"], name="learning_rate")
+        rate = None if given.learning_rate is None else positive(given.learning_rate, name="learning_rate")
         if rate is not None and not MIN_RATE <= rate <= MAX_RATE:
             raise InvalidValueError(
-                f"learning_rate: must lie between 1e-100 and 1e100; got {shown(options['learning_rate'])}; None is safe"
+                f"learning_rate: must lie between 1e-100 and 1e100; got {shown(given.learning_rate)}; None is safe"
             )
-        size = None if options["public_size"] is None else _whole(options["public_size"], "public_size", 2**53)
+        size = None if given.public_size is None else _whole(given.public_size, "public_size", 2**53)
         if size is None and public_size is None:
             raise RequestError(
                 "fit: public_size= is required, a public number of units to divide the sum over units by, since their "
                 "true number is private; give public_size= here or to the session"
             )
-        mu = checked_loss(options["mu"], "mu")
-        every, check_mu = options["check_every"], options["check_mu"]
+        mu = checked_loss(given.mu, "mu")
+        every, check_mu = given.check_every, given.check_mu
         if every is None and check_mu is not None:
             raise RequestError(
                 f"check_mu: needs check_every=, the steps between two checks; got check_mu={check_mu!r} without it"
@@ -94,7 +110,7 @@ class GradientDescentParameters:
             "model": msgspec.to_builtins(model),
             "terms": list(terms),
             "mu": to_text(mu),
-            "steps": _whole(options["steps"], "steps", MAX_STEPS),
+            "steps": _whole(given.steps, "steps", MAX_STEPS),
             "clip_norm": clip,
             "learning_rate": None if rate is None else to_text(rate),
             "chains": chains,
@@ -103,7 +119,7 @@ class GradientDescentParameters:
             "check_mu": None
             if every is None
             else to_text(mu if check_mu is None else checked_loss(check_mu, "check_mu")),
-            "patience": _whole(options["patience"], "patience", MAX_STEPS),
+            "patience": _whole(given.patience, "patience", MAX_STEPS),
             "start": None if start is None else list(start),
         }
         resolved = {
@@ -216,12 +232,12 @@ def descent_request(
     model: RegressionModel,
     terms: tuple[str, ...],
     name: str | None,
-    options: Mapping[str, Any],
+    given: FitArguments,
 ) -> LaunchRequest:
     """The launch of a gradient descent; for the arguments see `GradientDescentParameters.checked`."""
     tables = core.tables
     schema, limits = tables.schema(rows.source), effective_bounds(tables.unit(rows.source), rows.contribution_bounds)
-    checked = GradientDescentParameters.checked(rows, model, terms, schema, limits, core.pricer.public.units, options)
+    checked = GradientDescentParameters.checked(rows, model, terms, schema, limits, core.pricer.public.units, given)
     tables.compile(checked.first_step)  # refuses what the backend cannot compute
     title = title_of(f"{describe_model(model)}{rows.scope_description}") if name is None else name
     return LaunchRequest(

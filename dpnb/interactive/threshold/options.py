@@ -8,9 +8,8 @@ from fractions import Fraction
 from typing import Any
 
 from dpnb._core.accountant.tree import ABOVE_THRESHOLD
-from dpnb._core.options import checked_loss
-from dpnb._plan.schema import whole_number
 from dpnb._protocol.glossary import IN_THIS_TABLE
+from dpnb._target import checked_loss
 from dpnb.accounting.exact import Number, display_up, exact, from_text, to_text
 from dpnb.accounting.losses import GDP, Loss
 from dpnb.errors import InvalidValueError, RequestError
@@ -19,6 +18,7 @@ from dpnb.interactive.threshold.above_threshold import AboveThresholdParameters,
 from dpnb.interactive.threshold.epsilon_split import whole_count
 from dpnb.interactive.threshold.gaussian_scan import GaussianAboveThreshold, gaussian_margin
 from dpnb.mechanisms.randomness import NoiseSource
+from dpnb.schema import whole_number
 
 ALPHA = Fraction(1, 20)
 """Error probability of the intervals of values."""
@@ -83,7 +83,6 @@ class ThresholdScanParameters:
 
 def terms_from(
     threshold: Number,
-    *,
     epsilon: Number | None,
     max_positives: int,
     monotonic: bool,

@@ -10,7 +10,6 @@ from dpnb._core import registry
 from dpnb._core.accountant.tree import Launch
 from dpnb._core.core import SessionCore
 from dpnb._core.pricing.query_state import plan_of
-from dpnb._core.query import Query
 from dpnb._plan.measurements import Count, CountUnits, PlainView, Sum
 from dpnb._plan.plan import Plan, describe_plan
 from dpnb.accounting.exact import Number, from_text
@@ -27,6 +26,7 @@ from dpnb.interactive.threshold.options import (
 )
 from dpnb.ledger import Charge, node_of
 from dpnb.progress import Stage, work
+from dpnb.query.query import Query
 from dpnb.results.tables.comparison import ThresholdResult
 
 

@@ -17,7 +17,6 @@ from typing import Any
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from dpnb._plan.schema import Key
 from dpnb.notebook.plots.marks import AxisRange, PlotSeries, PlotValues, add_series, fan, is_incomplete
 from dpnb.notebook.plots.style import (
     HUES,
@@ -34,6 +33,7 @@ from dpnb.notebook.plots.style import (
 )
 from dpnb.render.histograms import adds_up, bin_edges, is_ordered
 from dpnb.results.tables.table import Estimates
+from dpnb.schema import Key
 
 MAX_GROUPS = 1000
 """Largest number of groups in one figure."""

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from dpnb._plan.schema import ColumnType
+from dpnb.schema import ColumnType
 
 KIND = "dpnb disclosure statement"
 FORMAT = 1

@@ -27,11 +27,11 @@ from dpnb._plan.measurements import (
     Ratio,
     Single,
 )
-from dpnb._plan.schema import Schema
 from dpnb.results.estimates.moments import MomentSums
 from dpnb.results.estimates.noisy import Cells, IntervalArrays, NoisyArrays, noisy_features, quotient, totals
 from dpnb.results.estimates.outputs import pairs_of
 from dpnb.results.estimates.quantiles import quantiles
+from dpnb.schema import Schema
 
 FeatureSlice = list[tuple[Feature, NoisyArrays]]
 

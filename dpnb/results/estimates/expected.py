@@ -26,10 +26,10 @@ from dpnb._plan.measurements import (
     QuantilesView,
     Sum,
 )
-from dpnb._plan.schema import Schema
 from dpnb.results.estimates.estimate import estimate
 from dpnb.results.estimates.noisy import Cells, totals
 from dpnb.results.estimates.quantiles import rank_scale
+from dpnb.schema import Schema
 
 RANK = "rows of rank"
 """Unit of a quantile's error: how many rows may lie between it and the requested rank."""

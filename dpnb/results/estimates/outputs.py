@@ -17,8 +17,8 @@ from dpnb._plan.measurements import (
     QuantilesView,
     QuantileTree,
 )
-from dpnb._plan.schema import Key
 from dpnb.results.estimates.noisy import IntervalArrays
+from dpnb.schema import Key
 
 MATRICES = ("corr matrix", "cov matrix")
 

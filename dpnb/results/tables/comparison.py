@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnb._plan.schema import Key
 from dpnb._protocol.glossary import IN_THIS_TABLE, NOISE_INTERVAL
 from dpnb.accounting.exact import display_down, display_up
 from dpnb.errors import RequestError
 from dpnb.results.display import Displayed
 from dpnb.results.estimates.noisy import Cells, IntervalArrays
 from dpnb.results.tables.index import pandas_index
+from dpnb.schema import Key
 
 if TYPE_CHECKING:
     import pandas as pd

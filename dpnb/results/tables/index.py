@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from dpnb._plan.schema import Key, whole_number
 from dpnb._plan.suggestions import closest
 from dpnb.errors import AnswerAttributeError, RequestError
 from dpnb.results.estimates.noisy import Cells, IntervalArrays
+from dpnb.schema import Key, whole_number
 
 if TYPE_CHECKING:
     import pandas as pd

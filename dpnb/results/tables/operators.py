@@ -28,12 +28,12 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, Self, TypeVar
 
 import numpy as np
 
-from dpnb._plan.schema import plain
 from dpnb._plan.unreleased import Unreleased
 from dpnb.copying import NotCopyable
 from dpnb.errors import RequestError
 from dpnb.results.estimates.noisy import Cells, IntervalArrays
 from dpnb.results.tables.comparison import Comparison
+from dpnb.schema import plain
 
 # --- estimates computed from estimates --------------------------------------------------------------------------------
 

@@ -10,9 +10,9 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from dpnb._plan.schema import Key, plain
 from dpnb.errors import RequestError
 from dpnb.results.tables.index import COLUMNS, MAX_DECIMALS, decimals_of, flag_of, level_of, order_of, row_count
+from dpnb.schema import Key, plain
 
 E = TypeVar("E")
 

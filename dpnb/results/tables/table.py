@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnb._plan.schema import Key, plain
 from dpnb.errors import RequestError
 from dpnb.results.display import Displayed
 from dpnb.results.estimates.noisy import IntervalArrays
@@ -19,6 +18,7 @@ from dpnb.results.tables.exports import EstimatesPlot, Exports
 from dpnb.results.tables.index import COLUMNS, Deferred, UnknownNames, durations, pandas_index, points_in_time
 from dpnb.results.tables.operators import Operators
 from dpnb.results.tables.pandas_methods import PandasMethods
+from dpnb.schema import Key, plain
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,7 +11,6 @@ from dpnb._core.explain import NOTHING_REFUSED, describe_guarantee
 from dpnb._core.ledger_metadata import LedgerMetadata
 from dpnb._core.tables import PrivateTables
 from dpnb._plan.privacy_unit import PrivacyUnit
-from dpnb._plan.schema import ColumnType, Schema
 from dpnb.accounting.conversions import epsilon_of_pure_gdp
 from dpnb.accounting.doubles import MARGIN
 from dpnb.accounting.exact import binary_up, decimal_sqrt_up, decimal_up, exact
@@ -28,6 +27,7 @@ from dpnb.results.disclosure.parts import (
     ReportedTable,
     Unit,
 )
+from dpnb.schema import ColumnType, Schema
 from dpnb.session.gauges import describe_spent
 
 MAX_FACTOR = 1e12

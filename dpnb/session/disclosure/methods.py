@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dpnb._core.accountant.tree import ABOVE_THRESHOLD
-from dpnb._plan.schema import Bounded, Dates
 from dpnb.accounting.exact import display_up
 from dpnb.results.disclosure.parts import ReportedTable
+from dpnb.schema import Bounded, Dates
 from dpnb.session.disclosure.sentences import Facts, is_test
 
 NAMED = 8

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnb._backends.memory.blocks import ROWS_AT_ONCE, by_blocks, cores, gathered
-from dpnb._plan.schema import MAX_EXACT_INTEGER, plain
+from dpnb.schema import MAX_EXACT_INTEGER, plain
 
 D = TypeVar("D", bound=np.generic)
 

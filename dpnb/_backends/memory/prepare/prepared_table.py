@@ -36,9 +36,9 @@ from dpnb._backends.memory.prepare.values import Codes, codes_of, floats, second
 from dpnb._compile import grid
 from dpnb._plan.expressions.nodes import Expression
 from dpnb._plan.privacy_unit import PrivacyUnit
-from dpnb._plan.schema import Bounded, Categories, Dates, Schema, Text, plain
 from dpnb.errors import SchemaError
 from dpnb.progress import Stage, at
+from dpnb.schema import Bounded, Categories, Dates, Schema, Text, plain
 
 MAX_ROWS = 2**31 - 1
 """Largest number of rows of all tables together: row indices have 32 bits, and sums are exact; see `execute`."""

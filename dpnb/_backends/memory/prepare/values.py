@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from dpnb._backends.memory.blocks import by_blocks, even_blocks
 from dpnb._backends.memory.prepare.columns import Values, by_value, value_of
 from dpnb._plan.constants import TRUTH, CategoryValues, values_of
-from dpnb._plan.schema import MAX_EXACT_INTEGER, Categories, encodable, iso_time, seconds_of, text_of
+from dpnb.schema import MAX_EXACT_INTEGER, Categories, encodable, iso_time, seconds_of, text_of
 
 # --- points in time and durations of any library ----------------------------------------------------------------------
 

@@ -2,80 +2,75 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, Protocol, Unpack, overload
+from typing import Any, TypedDict, Unpack, overload
 
-from dpnb._core.accountant.accountant import Accountant
-from dpnb._core.batches import BatchPipeline
-from dpnb._core.execution.protocol import Connection
-from dpnb._core.largest_groups.query import SelectionMethods, SelectionRunner
-from dpnb._core.pricing.target import (
-    KINDS,
-    PreviewOptions,
-    PreviewTarget,
-    PreviewTargets,
-    StoredRequest,
-    proposed_targets,
-)
+from dpnb._core.core import SessionCore
+from dpnb._core.execution.protocol import ReleaseRequest
+from dpnb._core.pricing.previews import count_to_release, explain, preview, previews
 from dpnb._plan.measurements import AnyView, PlainView
 from dpnb._plan.plan import Plan, describe_plan
+from dpnb._target import KINDS, Target, TargetKind, Within, refuse_kinds, target_from, target_of
 from dpnb.accounting.exact import Number
-from dpnb.copying import NotCopyable, safe_repr
-from dpnb.errors import DpnbError, PlanError, RequestError
-from dpnb.render.page import with_timestamp
+from dpnb.copying import safe_repr
+from dpnb.errors import PlanError, RequestError
+from dpnb.query.largest_groups import SelectionMethods
 from dpnb.results.answer import Answer
-from dpnb.results.display import Explanation, to_html
+from dpnb.results.display import Explanation
 from dpnb.results.estimates.outputs import outputs_of
 from dpnb.results.preview import Preview, Previews
 
+PICKER_STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
+"""Shares of the remaining budget that are proposed."""
 
-class QueryRunner(SelectionRunner, Protocol):
-    """The part of a session that a query uses; implemented by `dpnb._core.core.SessionCore`."""
-
-    name: str
-    notice: str | None
-    account: Accountant
-    batches: BatchPipeline
-    connection: Connection | None
-
-    def preview(self, plan: Plan, view: AnyView, **target: Any) -> Preview:
-        """Cost and expected error of a release."""
-        ...
-
-    def previews(
-        self, plan: Plan, view: AnyView, kind: str, amounts: Sequence[Any], **target: Any
-    ) -> tuple[Preview, ...]:
-        """Those of releases that differ in the amount of their target."""
-        ...
-
-    def release(self, plan: Plan, view: AnyView, *, at_most: Fraction | None = None, **target: Any) -> Answer:
-        """Answer a query and charge the additional loss, if that is at most a given mu squared."""
-        ...
-
-    def best(self, plan: Plan, view: AnyView) -> Answer | None:
-        """All observations of a query, combined."""
-        ...
-
-    def unanswered(self, plan: Plan, view: AnyView) -> list[StoredRequest]:
-        """The requests for a query that were charged but never answered."""
-        ...
-
-    def is_recorded(self, plan: Plan, view: AnyView, **target: Any) -> bool:
-        """Whether the identical request was charged before, so that repeating it is free."""
-        ...
-
-    def count_needed(self, plan: Plan, view: AnyView) -> Plan | None:
-        """The count that makes the unknown expected errors of a query known; None if none does."""
-        ...
-
-    def explain(self, plan: Plan, view: AnyView) -> Explanation:
-        """What one privacy unit contributes."""
-        ...
+PICKER_MUS = (0.02, 0.05, 0.1, 0.2, 0.5)
+"""What is proposed without a budget, of which there are no shares."""
 
 
-class Query(SelectionMethods, NotCopyable):
+def checked_query(runner: SessionCore, plan: Plan, view: AnyView) -> Query:
+    """A query of a session's tables; its sensitivity must be bounded, and its rows must be those of this part."""
+    runner.check(plan, view)
+    return Query(plan, view, runner)
+
+
+def proposed_targets(*, has_budget: bool) -> dict[TargetKind, tuple[float, ...]]:
+    """The amounts of the targets that a preview without arguments shows, by their kind."""
+    return {"share": PICKER_STEPS} if has_budget else {"mu": PICKER_MUS}
+
+
+class PreviewOptions(TypedDict, total=False):
+    """The arguments of a preview other than its target, for the overloads of `Query.preview`."""
+
+    confidence: Number
+    simultaneous: bool
+    final: bool
+    groups: object
+
+
+class PreviewTarget(PreviewOptions, total=False):
+    """One target."""
+
+    mu: Number | None
+    rho: Number | None
+    epsilon: Number | None
+    share: Number | None
+    within: Within | None
+
+
+class PreviewTargets(PreviewOptions, total=False):
+    """Several amounts of one target."""
+
+    mu: Sequence[Number]
+    rho: Sequence[Number]
+    epsilon: Sequence[Number]
+    share: Sequence[Number]
+    within: Sequence[Within]
+
+
+class Query(SelectionMethods):
     """A query of a session.  Free until it is released.
 
     A query is not a number: arithmetic, comparisons, ``float``, formatting and the methods of an answer raise
@@ -87,7 +82,7 @@ class Query(SelectionMethods, NotCopyable):
         What is measured; serialisable, without data.
     view : AnyView
         The statistics that are computed from the measurement.
-    runner : QueryRunner
+    runner : SessionCore
         The core of the session.
     is_two_way : bool, default False
         Whether answers are displayed with the last level of the groups as columns.
@@ -107,10 +102,10 @@ class Query(SelectionMethods, NotCopyable):
 
     __slots__ = ("is_two_way", "plan", "runner", "view")
 
-    runner: QueryRunner
+    runner: SessionCore
     _released_type = Answer
 
-    def __init__(self, plan: Plan, view: AnyView, runner: QueryRunner, *, is_two_way: bool = False) -> None:
+    def __init__(self, plan: Plan, view: AnyView, runner: SessionCore, *, is_two_way: bool = False) -> None:
         self.is_two_way = is_two_way
         self.plan = plan
         self.view = view
@@ -120,9 +115,6 @@ class Query(SelectionMethods, NotCopyable):
     def description(self) -> str:
         """The query in words."""
         return describe_plan(self.plan, self.view)
-
-    def _query_words(self) -> str:
-        return self.description
 
     def _head_words(self) -> str:
         if not self.plan.group_by or outputs_of(self.view) is not None:
@@ -155,23 +147,10 @@ class Query(SelectionMethods, NotCopyable):
 
         Parameters
         ----------
-        mu, rho, epsilon : Number or list of them, optional
-            Total loss of this query, including earlier releases: in GDP, in zCDP, or the mu that gives epsilon at the
-            budget's delta.  At most one of `mu`, `rho`, `epsilon`, `share` and `within` is accepted.
-        share : Number or list of them, optional
-            Share of the remaining budget, in (0, 1]; 1 spends all of it.
-        within : Number or mapping or list of them, optional
-            Half-width of the noise interval, in the answer's units (for quantiles, in rows of rank), for every group,
-            or a mapping from groups or statistics to half-widths.
-        confidence : Number, default 0.95
-            Confidence of each single interval.
-        simultaneous : bool, default False
-            Whether all intervals of the answer hold at once with that confidence.
-        final : bool, default False
-            Whether the interval uses the whole confidence for this observation; the query could not be refined
-            afterwards.
-        groups : list, optional
-            Keys of the groups to which the target applies; the others stay unchanged.  Not for a first observation.
+        mu, rho, epsilon, share, within : Number, mapping or list of them, optional
+            The target, as for `release`: at most one of them.
+        confidence, simultaneous, final, groups : optional
+            As for `release`.
 
         Raises
         ------
@@ -186,20 +165,26 @@ class Query(SelectionMethods, NotCopyable):
         >>> len(query.preview(mu=[0.05, 0.1]).to_pandas())
         2
         """
-        target: dict[str, Any] = {"mu": mu, "rho": rho, "epsilon": epsilon, "share": share, "within": within}
-        target |= {"confidence": confidence, "simultaneous": simultaneous, "final": final, "groups": groups}
-        lists = [kind for kind in KINDS if isinstance(target.get(kind), list | tuple)]
+        account, tables = self.runner.account, self.runner.tables
+        values = zip(KINDS, (mu, rho, epsilon, share, within), strict=True)
+        given: dict[TargetKind, Any] = {kind: value for kind, value in values if value is not None}
+        if not given:
+            given |= proposed_targets(has_budget=account.guarantee.has_budget)
+        lists = [kind for kind, value in given.items() if isinstance(value, list | tuple)]
         if len(lists) > 1:
             raise RequestError(f"preview: one target may be a list; got {' and '.join(lists)}")
-        if not any(target.get(kind) is not None for kind in KINDS):
-            kind, amounts = proposed_targets(has_budget=self.runner.account.guarantee.has_budget)
-            lists, target = [kind], {**target, kind: amounts}
-        if not lists:
-            return self.runner.preview(self.plan, self.view, **target)
-        amounts = target.pop(lists[0])
-        if not amounts:
+        if lists and not given[lists[0]]:
             raise RequestError(f"preview: {lists[0]} must name at least one amount; got an empty list")
-        return Previews(self.runner.previews(self.plan, self.view, lists[0], amounts, **target))
+        options = confidence, simultaneous, final, tables.group_keys(self.plan, groups)
+        if not lists:
+            return self._previewed(target_from(mu, rho, epsilon, share, within, *options))
+        if len(given) > 1:
+            refuse_kinds({**given, lists[0]: given[lists[0]][0]})
+        targets = (target_of(lists[0], amount, *options) for amount in given[lists[0]])
+        return Previews(tuple(previews(self.runner.pricer, self.plan, self.view, targets, self.runner.notice)))
+
+    def _previewed(self, target: Target) -> Preview:
+        return preview(self.runner.pricer, self.plan, self.view, target, self.runner.notice)
 
     def release(
         self,
@@ -208,7 +193,7 @@ class Query(SelectionMethods, NotCopyable):
         rho: Number | None = None,
         epsilon: Number | None = None,
         share: Number | None = None,
-        within: Number | Mapping[Any, Number] | None = None,
+        within: Within | None = None,
         confidence: Number = 0.95,
         simultaneous: bool = False,
         final: bool = False,
@@ -266,13 +251,18 @@ class Query(SelectionMethods, NotCopyable):
         >>> session.headroom < 1
         True
         """
-        target: dict[str, Any] = {"mu": mu, "rho": rho, "epsilon": epsilon, "share": share, "within": within}
-        target |= {"confidence": confidence, "simultaneous": simultaneous, "final": final, "groups": groups}
-        return self._released(None, **target)
+        with self._recorded_refusals():
+            keys = self.runner.tables.group_keys(self.plan, groups)
+            target = target_from(mu, rho, epsilon, share, within, confidence, simultaneous, final, keys)
+            return self._released(target)
 
-    def _released(self, at_most: Fraction | None, **target: Any) -> Answer:
+    def _recorded_refusals(self) -> AbstractContextManager[None]:
+        """Record in the log what is refused in the block."""
+        return self.runner.releases.refusals_of(lambda: self.description)
+
+    def _released(self, target: Target, at_most: Fraction | None = None) -> Answer:
         """As `release`, but refused if it costs more than `at_most`, as mu squared."""
-        answer = self.runner.release(self.plan, self.view, at_most=at_most, **target)
+        answer = self.runner.releases.release(ReleaseRequest(self.plan, self.view, target, at_most=at_most))
         return replace(answer, is_two_way=True) if self.is_two_way else answer
 
     def unstack(self, level: object = -1, fill_value: object = None) -> Query:
@@ -321,7 +311,7 @@ class Query(SelectionMethods, NotCopyable):
 
         Unlike a repeated `release`, this changes with each new observation.
         """
-        answer = self.runner.best(self.plan, self.view)
+        answer = self.runner.releases.best(self.plan, self.view)
         return answer if answer is None or not self.is_two_way else replace(answer, is_two_way=True)
 
     @property
@@ -330,8 +320,8 @@ class Query(SelectionMethods, NotCopyable):
 
         Each target is a dict of arguments of `release`, for example ``{"mu": Fraction(1, 5)}``.
         """
-        requests = self.runner.unanswered(self.plan, self.view)
-        return [request.to_arguments() for request in requests if request.amount]
+        requests = self.runner.releases.unanswered(self.plan, self.view)
+        return [request.to_arguments() for _, request in requests if request.amount]
 
     @property
     def count_needed(self) -> Query | None:
@@ -354,7 +344,7 @@ class Query(SelectionMethods, NotCopyable):
         >>> query.preview(mu=0.1).count_needed is None  # the error is known now
         True
         """
-        plan = self.runner.count_needed(self.plan, self.view)
+        plan = count_to_release(self.runner.pricer, self.plan, self.view)
         return None if plan is None else Query(plan, PlainView(), self.runner)
 
     def explain(self) -> Explanation:
@@ -372,21 +362,7 @@ class Query(SelectionMethods, NotCopyable):
           intervals:    cover the noise, in this table: not sampling, clipping, or rows that do not count
           less noise:   half the noise costs four times the budget; mu=0.5 gives twice the noise
         """
-        return self.runner.explain(self.plan, self.view)
-
-    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        printer.text(repr(self) if cycle else str(self._static()))
-
-    def _repr_html_(self) -> str:
-        """The preview without arguments, for front ends without widgets."""
-        return with_timestamp(to_html(self._static()))
-
-    def _static(self) -> Previews | DpnbError:
-        """The preview without arguments."""
-        try:
-            return self.preview()
-        except DpnbError as error:  # displaying a query never raises
-            return error
+        return Explanation(*explain(self.runner.pricer, self.plan, self.view))
 
     @safe_repr
     def __repr__(self) -> str:

@@ -6,10 +6,9 @@ from fractions import Fraction
 
 from dpnb._core import registry
 from dpnb._core.accountant.cost_text import charge_text
-from dpnb._core.execution.protocol import Execution
+from dpnb._core.execution.protocol import SelectionExecution
 from dpnb._core.execution.selection_terms import ALPHA, SelectionTerms, admit_selection, selection_key
 from dpnb._core.pricing.public_knowledge import count_code
-from dpnb._core.registry import REFUSALS
 from dpnb._core.releases import ReleasePipeline
 from dpnb.accounting.exact import decimal_sqrt_down, decimal_up
 from dpnb.accounting.grid import capped_up
@@ -25,7 +24,7 @@ from dpnb.results.selection import SelectedGroups, SelectionPreview
 class SelectionPipeline(NotCopyable):
     """Selections of one session."""
 
-    def __init__(self, releases: ReleasePipeline, execution: Execution) -> None:
+    def __init__(self, releases: ReleasePipeline, execution: SelectionExecution) -> None:
         self._releases, self._execution, self._account = releases, execution, releases.account
 
     def release(self, terms: SelectionTerms, epsilon: Fraction) -> SelectedGroups:
@@ -34,11 +33,8 @@ class SelectionPipeline(NotCopyable):
         After a `BudgetExceeded` nothing was charged; after an `ExecutionError` the same request uses the same charge.
         """
         with work(Stage.CHARGING):
-            try:
+            with self._releases.refusals_of(lambda: terms.description):
                 charge = self.charge(terms, epsilon)
-            except REFUSALS as error:
-                self._releases.refused(terms.description, error)
-                raise
             return self._result(terms, epsilon, charge)
 
     def charge(self, terms: SelectionTerms, epsilon: Fraction) -> Charge:

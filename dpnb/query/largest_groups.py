@@ -3,26 +3,67 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, overload
+from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, Unpack, overload
 
-from dpnb._core.execution.selection_terms import SelectionTerms, counts_groups
-from dpnb._core.largest_groups.pipeline import SelectionPipeline
-from dpnb._core.options import checked_loss
+from dpnb._core.core import SessionCore
+from dpnb._core.execution.selection_terms import SelectionTerms, counts_groups, selection_terms
+from dpnb._core.selections import SelectionPipeline
 from dpnb._plan.measurements import AnyView
 from dpnb._plan.plan import Plan
 from dpnb._plan.unreleased import Unreleased
+from dpnb._target import checked_loss
 from dpnb.accounting.exact import Number
 from dpnb.copying import NotCopyable, safe_repr
 from dpnb.errors import DpnbError, RequestError
 from dpnb.render.page import with_timestamp
-from dpnb.results.display import to_html
+from dpnb.results.display import Displayed, to_html
 from dpnb.results.selection import SelectedGroups, SelectionPreview, SelectionPreviews
 
 PREVIEWED: tuple[Number, ...] = ("0.01", "0.02", "0.05", "0.1", "0.2", "0.5")
 """The epsilons that a preview without arguments shows."""
 
 
-class LargestGroups(Unreleased, NotCopyable):
+class PreviewedOnDisplay(Unreleased, NotCopyable):
+    """Base class of what is displayed as its preview without arguments; a display never raises."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:  # of each subclass
+
+        @property
+        def description(self) -> str:
+            """In words."""
+
+        def preview(self) -> Displayed:
+            """Cost and expected error of a release."""
+
+    def _query_words(self) -> str:
+        return self.description
+
+    def _static(self) -> Displayed | DpnbError:
+        """The preview without arguments."""
+        try:
+            return self.preview()
+        except DpnbError as error:
+            return error
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(repr(self) if cycle else str(self._static()))
+
+    def _repr_html_(self) -> str:
+        """The preview without arguments, for front ends without widgets."""
+        return with_timestamp(to_html(self._static()))
+
+
+class OtherAmounts(TypedDict, total=False):
+    """The targets of other releases, which a selection refuses."""
+
+    mu: Number
+    rho: Number
+    share: Number
+
+
+class LargestGroups(PreviewedOnDisplay):
     """The selection of the largest groups of a count.  Free until it is released.
 
     Made by :meth:`Query.top` and :meth:`Query.idxmax`.
@@ -56,9 +97,6 @@ class LargestGroups(Unreleased, NotCopyable):
         """The selection in words."""
         return self._terms.description
 
-    def _query_words(self) -> str:
-        return self.description
-
     @overload
     def preview(self, *, epsilon: Number, within: None = None) -> SelectionPreview: ...
     @overload
@@ -72,7 +110,7 @@ class LargestGroups(Unreleased, NotCopyable):
         *,
         epsilon: Number | list[Number] | tuple[Number, ...] | None = None,
         within: Number | None = None,
-        **others: Any,
+        **others: Unpack[OtherAmounts],
     ) -> SelectionPreview | SelectionPreviews:
         """Cost and reliability of a release with the same arguments; free, and without the table.
 
@@ -111,7 +149,9 @@ class LargestGroups(Unreleased, NotCopyable):
             )
         return self._pipeline.preview(self._terms, self._epsilon("preview", epsilon, within, **others))
 
-    def release(self, *, epsilon: Number | None = None, within: Number | None = None, **others: Any) -> SelectedGroups:
+    def release(
+        self, *, epsilon: Number | None = None, within: Number | None = None, **others: Unpack[OtherAmounts]
+    ) -> SelectedGroups:
         """Select the groups, and charge the loss.
 
         The identical selection returns the recorded keys at no cost, in any kernel.  A selection with another number of
@@ -153,10 +193,12 @@ class LargestGroups(Unreleased, NotCopyable):
         """
         return self._pipeline.release(self._terms, self._epsilon("release", epsilon, within, **others))
 
-    def _epsilon(self, verb: str, epsilon: Number | None, within: Number | None, **others: Any) -> Fraction:
+    def _epsilon(
+        self, verb: str, epsilon: Number | None, within: Number | None, **others: Unpack[OtherAmounts]
+    ) -> Fraction:
         """The requested loss, validated."""
         for name in others:
-            if name not in ("mu", "rho", "share"):
+            if name not in OtherAmounts.__annotations__:
                 raise TypeError(f"{verb}() got an unexpected keyword argument {name!r}")
         if others or (epsilon is None) == (within is None):
             names = {"epsilon": epsilon, "within": within, **others}
@@ -168,20 +210,6 @@ class LargestGroups(Unreleased, NotCopyable):
         if within is not None:
             return checked_loss(self._terms.epsilon_within(within), "epsilon")
         return checked_loss(epsilon, "epsilon")
-
-    def _static(self) -> SelectionPreviews | DpnbError:
-        """The preview without arguments."""
-        try:
-            return self.preview()
-        except DpnbError as error:  # displaying a query never raises
-            return error
-
-    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        printer.text(repr(self) if cycle else str(self._static()))
-
-    def _repr_html_(self) -> str:
-        """The preview without arguments."""
-        return with_timestamp(to_html(self._static()))
 
     @safe_repr
     def __repr__(self) -> str:
@@ -195,15 +223,7 @@ VALUES = ("head", "nlargest", "sort_values")
 """Methods of an answer that are often called for the keys of the largest groups."""
 
 
-class SelectionRunner(Protocol):
-    """The part of a session that selects."""
-
-    def largest_groups(self, plan: Plan, view: AnyView, winners: object, verb: str) -> LargestGroups:
-        """The selection of the largest groups of a count."""
-        ...
-
-
-class SelectionMethods(Unreleased):
+class SelectionMethods(PreviewedOnDisplay):
     """The methods of a query that select the largest groups."""
 
     __slots__ = ()
@@ -211,9 +231,7 @@ class SelectionMethods(Unreleased):
     if TYPE_CHECKING:  # of the query
         plan: Plan
         view: AnyView
-
-        @property
-        def runner(self) -> SelectionRunner: ...
+        runner: SessionCore
 
     def top(self, k: int) -> LargestGroups:
         """The keys of the `k` largest groups of a count, without the counts; free until it is released.
@@ -241,7 +259,7 @@ class SelectionMethods(Unreleased):
         >>> len(largest.release(epsilon=0.1))
         1
         """
-        return self.runner.largest_groups(self.plan, self.view, k, "top")
+        return self._largest_groups(k, "top")
 
     def idxmax(self) -> LargestGroups:
         """The key of the largest group of a count, as ``top(1)``; free until it is released.
@@ -260,7 +278,11 @@ class SelectionMethods(Unreleased):
         """
         if not counts_groups(self.plan, self.view):
             self._refuse(".estimate.idxmax()")
-        return self.runner.largest_groups(self.plan, self.view, 1, "idxmax")
+        return self._largest_groups(1, "idxmax")
+
+    def _largest_groups(self, winners: object, verb: str) -> LargestGroups:
+        terms = selection_terms(self.runner.tables.compile(self.plan), self.view, winners, verb)
+        return LargestGroups(terms, self.runner.selections)
 
     def _alternative_words(self, name: str) -> str:
         if name in VALUES and counts_groups(self.plan, self.view):

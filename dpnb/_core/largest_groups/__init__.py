@@ -1,1 +1,0 @@
-"""The selection of the largest groups of a count, as the analyst uses it."""

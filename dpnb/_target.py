@@ -1,0 +1,235 @@
+"""The target of a release: the precision or the loss at which the answer is to be known.
+
+Every method with the arguments ``mu``, ``rho``, ``epsilon``, ``share``, ``within`` and so on makes a `Target` of them;
+this one value is then priced, charged, sent and stored.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, Literal, NoReturn, get_args
+
+import numpy as np
+
+from dpnb._plan.constants import constant
+from dpnb._plan.measurements import AnyView, view_from_json, view_to_json
+from dpnb.accounting.exact import Number, decimal_down, exact, from_text, positive, shown, to_text
+from dpnb.errors import InvalidValueError, RequestError
+from dpnb.schema import Key
+
+# --- requested amounts ------------------------------------------------------------------------------------------------
+
+
+MIN_AMOUNT, MAX_AMOUNT = Fraction(1, 10**100), Fraction(10**100)
+"""Limits of a requested share or error; the square of a noise scale is then a normal double."""
+
+MIN_LOSS, MAX_LOSS = Fraction(1, 10**12), Fraction(10**6)
+"""Limits of a requested mu or epsilon; those of rho are their squares."""
+
+MAX_BITS = 200
+"""The largest number of bits of the numerator and the denominator of a requested loss or share.
+
+The digits of every double in the range are fewer."""
+
+
+def checked_amount(value: Any, name: str) -> Fraction:
+    """A requested amount (a loss, a share or an error), between `MIN_AMOUNT` and `MAX_AMOUNT`."""
+    number = positive(value, name=name)
+    if not MIN_AMOUNT <= number <= MAX_AMOUNT:
+        raise InvalidValueError(f"{name}: must lie between 1e-100 and 1e100; got {shown(value)}; give another amount")
+    return number
+
+
+def checked_loss(value: Any, name: str, *, bits: int = MAX_BITS) -> Fraction:
+    """A requested mu, rho, epsilon or share of a loss, between `MIN_LOSS` and `MAX_LOSS` (``rho``: their squares)."""
+    number = positive(value, name=name)
+    least, most, words = MIN_LOSS, MAX_LOSS, "1e-12 and 1e6"
+    if name == "rho":
+        least, most, words = least**2, most**2, "1e-24 and 1e12"
+    if not least <= number <= most:
+        raise InvalidValueError(f"{name}: must lie between {words}; got {shown(value)}; give another amount")
+    return refuse_long(number, name, value, bits)
+
+
+def refuse_long(number: Fraction, name: str, value: object, bits: int = MAX_BITS) -> Fraction:
+    """The number, if its numerator and denominator have at most `bits` bits, so that sums stay short."""
+    if max(number.numerator.bit_length(), number.denominator.bit_length()) > bits:
+        raise InvalidValueError(
+            f"{name}: must be a fraction whose numerator and denominator have at most {bits} bits each, which is "
+            f"{bits * 3 // 10} digits; got {shown(value)}; round it, for example to {decimal_down(number):.6g}"
+        )
+    return number
+
+
+# --- the target of a release ------------------------------------------------------------------------------------------
+
+
+TargetKind = Literal["mu", "rho", "epsilon", "share", "within"]
+
+KINDS: tuple[TargetKind, ...] = get_args(TargetKind)
+"""Kinds of targets."""
+
+DEFAULT_CONFIDENCE = exact(0.95)
+
+MIN_ALPHA = Fraction(1, 10**100)
+"""The smallest error probability: divided among very many intervals, it remains a normal double."""
+
+Label = Key | tuple[Key, ...]
+"""A group's key (a tuple for several levels), or the name of a statistic."""
+
+Keys = tuple[tuple[Key, ...], ...]
+"""Keys of groups, each with one value for each level."""
+
+Within = Number | Mapping[Any, Number]
+"""The half-width of all groups, or those of single groups or statistics."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """The target of a release, with the options of its intervals."""
+
+    kind: TargetKind
+    amount: Fraction | None  # as written; None for a ``within=`` with labels
+    confidence: Fraction  # of the intervals
+    amounts: tuple[tuple[Label, Fraction], ...] = ()  # half-widths of single groups or statistics in ``within=``
+    simultaneous: bool = False  # all intervals hold at once with that confidence
+    final: bool = False  # the first observation is the only one
+    groups: Keys = ()  # keys of the groups to which the target applies; all groups if empty
+
+    @property
+    def alpha(self) -> Fraction:
+        """Probability that an interval does not contain the exact answer."""
+        return 1 - self.confidence
+
+    @property
+    def words(self) -> str:
+        """The target as it was written, for example ``mu=0.3``."""
+        if self.amount is None:
+            return f"{self.kind}={{{', '.join(f'{label!r}: {float(amount):.6g}' for label, amount in self.amounts)}}}"
+        return f"{self.kind}={float(self.amount):.6g}"
+
+    def to_json(self, view: AnyView) -> str:
+        """The arguments as written, with the view; part of the identity of a request."""
+        amount = (
+            [[label, to_text(part)] for label, part in self.amounts] if self.amount is None else to_text(self.amount)
+        )
+        content: dict[str, Any] = {self.kind: amount, "confidence": to_text(self.confidence)}
+        content["view"] = json.loads(view_to_json(view))
+        for name in ("simultaneous", "final", "groups"):
+            if getattr(self, name):
+                content[name] = getattr(self, name)
+        return json.dumps(content)
+
+
+@dataclass(frozen=True)
+class StoredRequest:
+    """The arguments of a request, as stored in the ledger."""
+
+    confidence: Fraction
+    view: AnyView
+    simultaneous: bool
+    groups: Keys
+    final: bool = False
+    kind: str = ""  # of the target
+    amount: str | None = None  # as written; None for a ``within=`` with labels
+
+    @staticmethod
+    def from_json(text: str) -> StoredRequest:
+        """Read what `Target.to_json` wrote."""
+        return _request_of(text)
+
+    def to_arguments(self) -> dict[str, Any]:
+        """The arguments of `dpnb.Query.release` that make this request, without those that are the defaults."""
+        return {
+            self.kind: from_text(self.amount or "0"),
+            **({} if self.confidence == DEFAULT_CONFIDENCE else {"confidence": self.confidence}),
+            **({"simultaneous": True} if self.simultaneous else {}),
+            **({"final": True} if self.final else {}),
+            **({"groups": list(self.groups)} if self.groups else {}),
+        }
+
+
+@lru_cache(maxsize=256)  # many queries have the same arguments
+def _request_of(text: str) -> StoredRequest:
+    content = json.loads(text)
+    kind = next((kind for kind in KINDS if kind in content), "")
+    amount = content.get(kind)
+    return StoredRequest(
+        from_text(content["confidence"]),
+        view_from_json(json.dumps(content["view"])),
+        content.get("simultaneous", False),
+        tuple(tuple(key) for key in content.get("groups", ())),
+        content.get("final", False),
+        kind,
+        amount if isinstance(amount, str) else None,
+    )
+
+
+def target_from(
+    mu: Number | None = None,
+    rho: Number | None = None,
+    epsilon: Number | None = None,
+    share: Number | None = None,
+    within: Within | None = None,
+    confidence: Number = 0.95,
+    simultaneous: bool = False,
+    final: bool = False,
+    groups: Keys = (),
+) -> Target:
+    """Check the arguments of a preview or release: exactly one target, and numbers in their ranges."""
+    amounts = zip(KINDS, (mu, rho, epsilon, share, within), strict=True)
+    given = {kind: value for kind, value in amounts if value is not None}
+    if len(given) != 1:
+        refuse_kinds(given)
+    ((kind, value),) = given.items()
+    return target_of(kind, value, confidence, simultaneous, final, groups)
+
+
+def refuse_kinds(given: Mapping[TargetKind, Within]) -> NoReturn:
+    """Refuse no target, and several kinds of them."""
+    got = ", ".join(f"{kind}={shown(value)}" for kind, value in given.items()) or "none"
+    raise RequestError(f"target: give exactly one of mu=, rho=, epsilon=, share=, within=; got {got}")
+
+
+def target_of(
+    kind: TargetKind,
+    value: Within,
+    confidence: Number = 0.95,
+    simultaneous: bool = False,
+    final: bool = False,
+    groups: Keys = (),
+) -> Target:
+    """As `target_from`, of a given kind."""
+    level = exact(confidence, name="confidence")
+    if not 0 < level < 1:
+        raise RequestError(
+            f"confidence: must lie between 0 and 1, both excluded; got {shown(confidence)}; 0.95 is usual"
+        )
+    if 1 - level < MIN_ALPHA:
+        raise RequestError(f"confidence: must be at most 1 - 1e-100; got {shown(confidence)}; 0.95 is usual")
+    for name, flag in (("simultaneous", simultaneous), ("final", final)):
+        if not isinstance(flag, bool | np.bool_):
+            raise RequestError(f"{name}: must be True or False; got {flag!r}")
+    amounts: tuple[tuple[Label, Fraction], ...] = ()
+    amount = None
+    if hasattr(value, "to_dict"):  # a pandas Series by group
+        value = value.to_dict()
+    if isinstance(value, Mapping):
+        if kind != "within" or not value:
+            raise RequestError(f"{kind}: only within= may be a mapping, with at least one entry; got {value!r}")
+        amounts = tuple((_label(label), checked_amount(width, f"within[{label!r}]")) for label, width in value.items())
+    else:
+        amount = checked_amount(value, kind) if kind == "within" else checked_loss(value, kind)
+        if kind == "share" and amount > 1:
+            raise RequestError(f"share: must be at most 1, the whole remaining budget; got {shown(value)}")
+    return Target(kind, amount, level, amounts, bool(simultaneous), bool(final), groups)
+
+
+def _label(label: object) -> Label:
+    if isinstance(label, tuple):
+        return tuple(constant(part, "within") for part in label)
+    return constant(label, "within")

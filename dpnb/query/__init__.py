@@ -1,0 +1,1 @@
+"""What an analyst previews and releases: a query, several queries together, and a selection of the largest groups."""
