@@ -7,8 +7,8 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from dpnb.errors import InvalidValueError
-from dpnb.remote.deciding import change, decide, history, plans, requests
-from dpnb.wire.acts import Components, End, Freeze, Level, MoveCap, Restore, Resume, Revoke, Unfreeze
+from dpnb.remote.deciding import budget_text, change, decide, history, plans, requests, requests_text
+from dpnb.wire.acts import AnyAct, Components, End, Freeze, Level, MoveCap, Restore, Resume, Revoke, Unfreeze
 from dpnb.wire.amounts import moment_from_text
 
 TOKEN = "in DPNB_TOKEN or at the prompt."  # noqa: S105  (words)
@@ -130,15 +130,15 @@ def _history(options: argparse.Namespace) -> tuple[str, int]:
 
 
 def _freeze(options: argparse.Namespace) -> tuple[str, int]:
-    return change(options.address, options.table, Freeze(options.why)), 0
+    return budget_text(change(options.address, options.table, Freeze(options.why))), 0
 
 
 def _unfreeze(options: argparse.Namespace) -> tuple[str, int]:
-    return change(options.address, options.table, Unfreeze()), 0
+    return budget_text(change(options.address, options.table, Unfreeze())), 0
 
 
 def _requests(options: argparse.Namespace) -> tuple[str, int]:
-    return requests(options.address, options.table), 0
+    return requests_text(requests(options.address, options.table)), 0
 
 
 def _approve(options: argparse.Namespace) -> tuple[str, int]:
@@ -193,6 +193,5 @@ def _resume(options: argparse.Namespace) -> tuple[str, int]:
     return _changed(options, Resume(options.number))
 
 
-def _changed(options: argparse.Namespace, act: MoveCap | Revoke | Restore | End | Resume) -> tuple[str, int]:
-    change(options.address, options.table, act)
-    return requests(options.address, options.table), 0
+def _changed(options: argparse.Namespace, act: AnyAct) -> tuple[str, int]:
+    return requests_text(change(options.address, options.table, act)), 0

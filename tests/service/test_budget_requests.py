@@ -120,16 +120,16 @@ def test_an_approved_request_raises_the_cap_by_what_it_costs(mode: Mode, tmp_pat
         (one,) = await requests(curator)
         assert (one["analyst"], one["status"], one["why"]) == ("ana", "pending", "for the report")
         (query,) = one["queries"]
-        assert (query["words"], query["target"], query["cost"]) == ("count of rows", "mu=0.25", "mu=0.25")
+        assert (query["words"], query["target"], query["cost"]["mu"]) == ("count of rows", "mu=0.25", "0.25")
         assert query["error"].startswith("±")
-        assert one["amount"] == {"mu": "0.25"}
+        assert one["total"] == {"words": "mu 0.25", "mu": "0.25", "discovery_delta": None, "pure_epsilon": None}
         assert content(await ana.post(ana.count("c", mu="1/4")))["error"] == "BudgetExceeded"  # not decided yet
         assert (await act(curator, Approve(one["number"], one["digest"], why="fine"))).status_code == 200
         (one,) = await requests(curator)
-        assert (one["status"], one["decided_by"], one["granted"], one["reason"]) == (
+        assert (one["status"], one["decided_by"], one["granted"]["mu"], one["reason"]) == (
             "approved",
             "carl",
-            "mu=0.25",
+            "0.25",
             "fine",
         )
         assert (await ana.post(ana.count("d", mu="1/4"))).status_code == 200
@@ -147,7 +147,7 @@ def test_a_part_of_it_raises_the_cap_by_less(tmp_path: Path) -> None:
             assert content(reply)["error"] == "InvalidValueError", amount
         assert (await act(curator, Approve(one["number"], one["digest"], Components(share="1/2")))).status_code == 200
         (one,) = await requests(curator)
-        assert (one["status"], one["granted"]) == ("approved in part", "mu=0.25")
+        assert (one["status"], one["granted"]["words"]) == ("approved in part", "mu 0.25")
         assert (await ana.post(ana.count("b", mu="1/4"))).status_code == 200
 
     run(tmp_path, scenario)
@@ -169,7 +169,7 @@ def test_an_approval_that_lapses_is_decided_by_the_time_of_the_charge(tmp_path: 
         assert content(await ana.post(ana.count("c", mu="2/9")))["error"] == "BudgetExceeded"
         assert (await ana.post(ana.count("b2", mu="1/5"))).status_code == 200  # what was charged stays
         (part,) = [part for part in content(await curator.get(STATE))["parts"] if part["name"] == "ana"]
-        assert part["cap"] == "mu=0.07071067811865475"
+        assert part["cap"]["mu"] == "0.07071067811865475"
 
     run(tmp_path, scenario)
     session = open_people(tmp_path / "people.dpnb", budget=dpnb.Budget.gdp(1), not_private_test_seed=26)
@@ -319,7 +319,7 @@ def test_requests_are_limited(tmp_path: Path) -> None:
         assert ana.charges == rows
         bob = ana.of("bob")
         assert (await bob.post(bob.body("bob", wants(bob)))).status_code == 200
-        assert content(await curator.get(STATE))["pending"] == 11
+        assert [one["status"] for one in await requests(curator)] == ["pending"] * 11
 
     run(tmp_path, scenario)
 
