@@ -35,8 +35,8 @@ from service.served import Served, content, open_people, run_served
 
 HALF, ALL = AmountSettings(Fraction(1, 2)), AmountSettings(Fraction(1))
 SMALL = AmountSettings(Fraction(1, 100))
-STATE = "/v1/tables/people/state"
-ACTS = "/v1/tables/people/acts"
+STATE = "/v2/tables/people/state"
+ACTS = "/v2/tables/people/acts"
 
 
 def division(mode: Mode, cap: AmountSettings = SMALL) -> DivisionSettings:
@@ -416,7 +416,7 @@ def test_a_curator_moves_caps_and_revokes(mode: Mode, tmp_path: Path) -> None:
             assert "revoked" in content(await ana.post(call))["message"]
         assert (await act(curator, Restore("analyst", "ana"))).status_code == 200
         assert (await ana.post(ana.count("d", mu="2/7"))).status_code == 200
-        page = content(await curator.get("/v1/tables/people/audit"))
+        page = content(await curator.get("/v2/tables/people/audit"))
         acts = [(row["actor"], row["words"]) for row in page["rows"] if row["kind"] == "act" and row["actor"] == "carl"]
         assert [words for _, words in acts] == [
             "analyst ana: cap moved to mu 0.3",
@@ -530,7 +530,7 @@ def received_by_ana(folder: Path, is_bob_busy: bool, mode: Mode = "reserved") ->
         for reply in (
             await ana.post(ana.count("c", mu="1/5")),
             await ana.post(ana.count("d", mu="1/3")),
-            await ana.get("/v1/tables/people/rows?after=0&pending="),
+            await ana.get("/v2/tables/people/rows?after=0&pending="),
         ):
             received.append((reply.status_code, reply.content))
 
@@ -567,7 +567,7 @@ def test_controls_in_which_they_are_seen(tmp_path: Path, monkeypatch: pytest.Mon
 def test_in_pooled_mode_they_are_rows_like_others(tmp_path: Path) -> None:
     async def scenario(ana: Served, curator: Served) -> None:
         await ana.post(ana.body("a", wants(ana)))
-        rows = content(await ana.of("bob").get("/v1/tables/people/rows?after=0&pending="))["rows"]
+        rows = content(await ana.of("bob").get("/v2/tables/people/rows?after=0&pending="))["rows"]
         assert [row["values"].get("actor") for row in rows if row["values"]["kind"] == "budget_request"] == ["ana"]
 
     run(tmp_path, scenario, "pooled")
@@ -631,7 +631,7 @@ def test_the_time_of_an_approval_does_not_depend_on_others(tmp_path: Path, clock
         assert (await bob.post(bob.count("b", mu="1/1000"))).status_code == 200
         clock.moment -= timedelta(hours=12)
         assert (await ana.post(ana.count("large", mu="1/5"))).status_code == 200
-        rows = content(await ana.get("/v1/tables/people/rows?after=0&pending="))["rows"]
+        rows = content(await ana.get("/v2/tables/people/rows?after=0&pending="))["rows"]
         assert max(row["values"]["time"] for row in rows) == "2026-11-24T12:00:00.000Z"
 
     run(tmp_path, scenario)

@@ -328,13 +328,13 @@ def test_page_and_terminal_read_the_same_of_a_table(tmp_path: Path) -> None:
         await requested(opened, browser, "b")
         curator = opened.served.of("carl", "curator")
         (table,) = (await browser.state())["tables"]
-        assert (await curator.get("/v1/tables/people/state")).json() == table
+        assert (await curator.get("/v2/tables/people/state")).json() == table
         assert table["parts"]
         assert table["requests"]
         assert table["moments"]
         body = b'{"act":"freeze","why":"an audit"}'
         headers = {**curator.headers, "Content-Type": "application/json"}
-        act = await curator.client.post("/v1/tables/people/acts", content=body, headers=headers)
+        act = await curator.client.post("/v2/tables/people/acts", content=body, headers=headers)
         (table,) = (await browser.state())["tables"]
         assert act.json() == table
         assert table["frozen"] == "an audit"
@@ -453,11 +453,11 @@ def test_a_new_token_replaces_the_old_one(tmp_path: Path) -> None:
     async def scenario(opened: Opened) -> None:
         browser = await opened.logged_in()
         served = opened.served
-        assert (await served.get("/v1/tables/people")).status_code == 200
+        assert (await served.get("/v2/tables/people")).status_code == 200
         reply = await browser.post("/api/tokens", {"name": "ana"})
-        assert (await served.get("/v1/tables/people")).status_code == 401
+        assert (await served.get("/v2/tables/people")).status_code == 401
         served.token = reply.json()["token"]
-        assert (await served.get("/v1/tables/people")).status_code == 200
+        assert (await served.get("/v2/tables/people")).status_code == 200
         assert served.token not in (await browser.get("/api/state")).text
         assert (await browser.post("/api/tokens", {"name": "nobody"})).status_code == 404
 

@@ -61,8 +61,8 @@ LIES: dict[str, AnyCall] = {
     "partition": LaunchMechanism("partition", "by city", {"parts": PARTS}),
     "noise-reduction": LaunchMechanism("noise_reduction", "count of rows by city", REDUCTION),
 }
-AUDIT = "/v1/tables/people/audit"
-PLAN = "/v1/tables/people/plan?row="
+AUDIT = "/v2/tables/people/audit"
+PLAN = "/v2/tables/people/plan?row="
 
 
 def session(folder: Path, **changes: Any) -> dpnb.Session:
