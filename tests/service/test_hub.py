@@ -15,9 +15,9 @@ import pytest
 
 from dpnb.errors import AccessDenied, ServiceUnavailable
 from dpnb.service.access import identities as module
-from dpnb.service.access.hub_settings import HubSettings
 from dpnb.service.access.identities import CACHE_SECONDS, MAX_WAITING, PAUSE_SECONDS, HubIdentities, Identities
 from dpnb.service.access.tokens import Identity, TokenStore, new_token, revoke_tokens
+from dpnb.service.configuration.settings import HubSettings
 from service.served import Served, content, run_in_loop, run_served
 from waiting import LIMIT
 

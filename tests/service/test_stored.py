@@ -14,7 +14,6 @@ import pytest
 
 import dpnb
 from dpnb.interactive.partition import partition_request
-from dpnb.service.configuration.parts import AmountSettings, DivisionSettings, PartSettings
 from dpnb.service.configuration.settings import Limits
 from dpnb.service.limits import CHARGED, MB, NOT_CHARGED, StoredRows
 from dpnb.service.served import Rules
@@ -36,12 +35,6 @@ def launch(served: Served, number: int) -> bytes:
     """A free partition of many parts."""
     request = partition_request(served.session._core, "k", f"n{number}", "", 1)
     return served.body(f"l{number}", LaunchMechanism("partition", f"n{number}", dict(request.stored_arguments)))
-
-
-def reserved(*names: str) -> DivisionSettings:
-    return DivisionSettings(
-        "reserved", {}, {name: PartSettings(ceiling=AmountSettings(share=None, mu="1/10")) for name in names}
-    )
 
 
 def rules(**limits: Any) -> Rules:
