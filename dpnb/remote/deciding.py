@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from contextlib import closing
-from datetime import datetime
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -17,7 +17,7 @@ from dpnb.remote.hub import hub_token
 from dpnb.remote.origin import origin_of
 from dpnb.remote.tokens import ask_for_token, find_token
 from dpnb.render.numbers import format_percent_down
-from dpnb.wire.acts import AnyAct, Approve, Components, Decline
+from dpnb.wire.acts import AnyAct, Approve, Decline
 from dpnb.wire.limits import MAX_NAME
 
 if TYPE_CHECKING:
@@ -87,38 +87,26 @@ def decide(
     address: str,
     table: str,
     number: int,
+    decision: Callable[[RequestState], Approve | Decline],
     *,
-    is_approved: bool,
-    amount: Components | None = None,
-    until: datetime | None = None,
-    why: str = "",
     is_confirmed: bool = False,
 ) -> str:
     """Show a request and decide it, after a confirmation on the terminal unless `is_confirmed`.
 
-    For the roles ``curator`` and ``owner``; `amount`, `until` and `why` are as for `dpnb.wire.acts.Approve`.
+    For the roles ``curator`` and ``owner``.
     """
     with closing(channel_to(address)) as channel:
-        state = _state(channel, table)
-        pending = {one.number: one for one in state.requests if one.status == PENDING}
+        pending = {one.number: one for one in _state(channel, table).requests if one.status == PENDING}
         if number not in pending:
             known = ", ".join(map(str, pending)) or "there are none"
             raise InvalidValueError(f"number: must be that of a pending request; got {number}; pending: {known}")
         one = pending[number]
-        act = _act(one, is_approved, amount, until, why)
+        act = decision(one)
         _say(_text([*_request_lines(one), *_effect(one, act)]))
         if not is_confirmed:
-            _confirm("Approve it?" if is_approved else "Decline it?")
+            _confirm("Approve it?" if isinstance(act, Approve) else "Decline it?")
         after = next((one for one in send_act(channel, table, act).requests if one.number == number), one)
     return _text([_decided_line(after)])
-
-
-def _act(
-    one: RequestState, is_approved: bool, amount: Components | None, until: datetime | None, why: str
-) -> Approve | Decline:
-    if not is_approved:
-        return Decline(one.number, one.digest, why)
-    return Approve(one.number, one.digest, amount, None if until is None else until.isoformat(), why)
 
 
 def _confirm(question: str) -> None:
