@@ -30,7 +30,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from dpnb.copying import NotCopyable
 from dpnb.errors import AccessDenied, DpnbError, InvalidValueError, LedgerReplaced, ServiceUnavailable
 from dpnb.service.access.identities import HubIdentities, Identities, Valid
-from dpnb.service.access.tokens import LONGEST_TOKEN, ROLES, Identity, Role, TokenStore
+from dpnb.service.access.tokens import AUDITORS, CURATORS, LONGEST_TOKEN, ROLES, Identity, Role, TokenStore
 from dpnb.service.curation.acts import act
 from dpnb.service.curation.state import audit_page, plan_page, table_state
 from dpnb.service.limits import (
@@ -71,8 +71,6 @@ NO_ROUTE = "Not Found"
 
 Answering = Callable[[HttpRequest, Identity, Valid], Awaitable[Response]]
 ANALYSTS: tuple[Role, ...] = ("analyst",)
-AUDITORS: tuple[Role, ...] = ("auditor", "curator", "owner")
-CURATORS: tuple[Role, ...] = ("curator", "owner")
 NO_ACT = (
     "act: must be one of freeze, unfreeze, approve, decline, move_cap, revoke, restore, end and resume, with its "
     "fields only"

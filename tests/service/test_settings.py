@@ -286,7 +286,7 @@ CONTRADICTIONS = {
         "[tables.people.analysts.ana]\ncap = { share = 0.5, mu = 0.1 }", "ana.cap", "must be a share, or components"
     ),
     "nothing": ("[tables.people.analysts.ana]\ncap = {}", "ana.cap", "must be a share, or components"),
-    "more than all": ("[tables.people.analysts.ana]\ncap = { share = 1.5 }", "ana.cap.share", "must be above 0"),
+    "more than all": ("[tables.people.analysts.ana]\ncap = { share = 1.5 }", "ana.cap", "must have a share above 0"),
     "less than nothing": ("[tables.people.analysts.ana]\ncap = { mu = -1 }", "ana.cap.mu", "must be a number of at"),
     "a name": ('[tables.people.analysts."a b"]\ncap = { mu = 1 }', "a b", "must be named with"),
     "an unknown key of an amount": (

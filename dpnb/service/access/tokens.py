@@ -79,6 +79,9 @@ BYTES = 32
 LONGEST_TOKEN = 200
 
 Role = Literal["owner", "curator", "auditor", "analyst"]
+AUDITORS: tuple[Role, ...] = ("auditor", "curator", "owner")
+CURATORS: tuple[Role, ...] = ("curator", "owner")
+"""Who may read about a table, and who may act."""
 ROLES: tuple[Role, ...] = get_args(Role)
 
 

@@ -25,10 +25,10 @@ from dpnb._protocol.curation import TableState
 from dpnb.copying import NotCopyable
 from dpnb.errors import DpnbError
 from dpnb.ledger import node_of
-from dpnb.service.access.tokens import Identity, Role, StoredToken
-from dpnb.service.app import CURATORS, Service
+from dpnb.service.access.tokens import AUDITORS, CURATORS, Identity, Role, StoredToken
+from dpnb.service.app import Service
 from dpnb.service.cockpit.page import DOCUMENT, Live, read_static
-from dpnb.service.cockpit.protections import LIFETIME, READERS, Logins, NewLogin, Origins, Protected
+from dpnb.service.cockpit.protections import LIFETIME, Logins, NewLogin, Origins, Protected
 from dpnb.service.curation.acts import act
 from dpnb.service.curation.state import audit_page, described, plan_page, table_state
 from dpnb.service.limits import RequestRate
@@ -108,12 +108,12 @@ class Cockpit(NotCopyable):
         routes = [Route(path, self._file, methods=["GET"]) for path in self._files]
         routes += [
             Route("/login", self._login, methods=["POST"]),
-            Route("/api/logout", self._logged_in(self._logout, READERS), methods=["POST"]),
-            Route("/api/state", self._logged_in(self._state, READERS), methods=["GET"]),
-            Route("/api/events", self._logged_in(self._events, READERS), methods=["GET"]),
-            Route("/api/tables/{table}/log", self._logged_in(self._log, READERS), methods=["GET"]),
-            Route("/api/tables/{table}/plan", self._logged_in(self._plan, READERS), methods=["GET"]),
-            Route("/api/tables/{table}/statement", self._logged_in(self._statement, READERS), methods=["GET"]),
+            Route("/api/logout", self._logged_in(self._logout, AUDITORS), methods=["POST"]),
+            Route("/api/state", self._logged_in(self._state, AUDITORS), methods=["GET"]),
+            Route("/api/events", self._logged_in(self._events, AUDITORS), methods=["GET"]),
+            Route("/api/tables/{table}/log", self._logged_in(self._log, AUDITORS), methods=["GET"]),
+            Route("/api/tables/{table}/plan", self._logged_in(self._plan, AUDITORS), methods=["GET"]),
+            Route("/api/tables/{table}/statement", self._logged_in(self._statement, AUDITORS), methods=["GET"]),
             Route("/api/tables/{table}/acts", self._logged_in(self._act, CURATORS), methods=["POST"]),
             Route("/api/tokens", self._logged_in(self._rotate, CURATORS), methods=["POST"]),
         ]
@@ -144,7 +144,7 @@ class Cockpit(NotCopyable):
             return self._refuse_login(request)
         if not isinstance(begun, NewLogin):
             log_login("role_refused", actor=begun.name, role=begun.role, client=client_of(request), page="cockpit")
-            return _refusal(403, f"The token has the role {begun.role}; this page is for {' and '.join(READERS)}.")
+            return _refusal(403, f"The token has the role {begun.role}; this page is for {' and '.join(AUDITORS)}.")
         person = begun.person
         log_login("login", actor=person.name, role=person.role, client=client_of(request), page="cockpit")
         self._logins.end(request.cookies.get(self._cookie, ""))

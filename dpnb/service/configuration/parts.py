@@ -37,13 +37,6 @@ NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._@-]{{,{MAX_ACTOR - 1}}}", re.ASCII)
 EXAMPLE = "for example { share = 0.25 } or { mu = 0.1, discovery_delta = 1e-8, pure_epsilon = 0.05 }"
 
 
-def _share(value: Any, folder: Path) -> Fraction:
-    share = _component(value, folder)
-    if 0 < share <= 1:
-        return share
-    raise SettingError("must be above 0 and at most 1", EXAMPLE)
-
-
 def _component(value: Any, folder: Path) -> Fraction:
     try:
         number = exact(value)
@@ -58,21 +51,24 @@ def _component(value: Any, folder: Path) -> Fraction:
 class AmountSettings:
     """A part of a budget: a share of each component of what the part is taken from, or the components."""
 
-    share: Annotated[Fraction | None, _share] = None
+    share: Annotated[Fraction | None, _component] = None
     mu: Annotated[Fraction | None, _component] = None
     discovery_delta: Annotated[Fraction | None, _component] = None
     pure_epsilon: Annotated[Fraction | None, _component] = None
 
     @property
-    def components(self) -> tuple[Fraction | None, ...]:
-        """Epsilon, mu and delta, as `PureGDP` takes them."""
-        return self.pure_epsilon, self.mu, self.discovery_delta
+    def problem(self) -> str:
+        """Which rule it breaks; empty for none."""
+        parts = (self.mu, self.discovery_delta, self.pure_epsilon)
+        if (self.share is None) == (parts == (None,) * 3):
+            return "must be a share, or components without a share"
+        return "" if self.share is None or 0 < self.share <= 1 else "must have a share above 0 and at most 1"
 
     def of(self, outer: PureGDP) -> PureGDP:
         """The amount, taken from another one."""
         if self.share is not None:
             return share_of(outer, self.share)
-        return PureGDP(*(part or Fraction(0) for part in self.components))
+        return PureGDP(self.pure_epsilon or 0, self.mu or 0, self.discovery_delta or 0)
 
 
 @dataclass(frozen=True)
@@ -154,10 +150,8 @@ def _read_part(
         )
         raise fault(file, (*at, "cap"), entry["cap"], SettingError(rule, "give the analysts caps"))
     for key, amount in (("ceiling", part.ceiling), ("cap", part.cap)):
-        if amount is not None and (amount.share is None) == (amount.components == (None,) * 3):
-            raise fault(
-                file, (*at, key), entry[key], SettingError("must be a share, or components without a share", EXAMPLE)
-            )
+        if amount is not None and amount.problem:
+            raise fault(file, (*at, key), entry[key], SettingError(amount.problem, EXAMPLE))
     return part
 
 

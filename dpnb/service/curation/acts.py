@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from datetime import datetime
-from fractions import Fraction
+
+from msgspec.structs import asdict
 
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.deciding import approve, decline
@@ -13,7 +14,6 @@ from dpnb._core.accountant.granting import (
     move_cap,
     restore,
     revoke,
-    share_of,
     unfreeze,
     whole_of,
     write_act,
@@ -23,6 +23,7 @@ from dpnb.accounting.losses import PureGDP
 from dpnb.errors import InvalidValueError, printable
 from dpnb.ledger import ROOT, node_of
 from dpnb.ledger.origin import RequestOrigin, requested_by
+from dpnb.service.configuration.parts import AmountSettings
 from dpnb.service.opening import OpenTable
 from dpnb.service.running import RunningRequest, checked_running
 from dpnb.wire.acts import (
@@ -155,17 +156,11 @@ def _outer(account: Accountant, part: Grant) -> PureGDP:
 
 
 def _amount(components: Components, outer: PureGDP | None) -> PureGDP:
-    parts = (components.pure_epsilon, components.mu, components.discovery_delta)
-    if components.share is not None:
-        share = decimal_from_text(components.share, "share")
-        if any(part is not None for part in parts) or not 0 < share <= 1:
-            raise InvalidValueError("share: must be above 0 and at most 1, without components; got another amount")
-        return share_of(outer or NOTHING, share)
-    names = ("pure_epsilon", "mu", "discovery_delta")
-    epsilon, mu, delta = (
-        Fraction(0) if part is None else decimal_from_text(part, name) for name, part in zip(names, parts, strict=True)
-    )
-    return PureGDP(epsilon, mu, delta)
+    texts = {name: text for name, text in asdict(components).items() if text is not None}
+    amount = AmountSettings(**{name: decimal_from_text(text, name) for name, text in texts.items()})
+    if amount.problem:
+        raise InvalidValueError(f"amount: {amount.problem}; got another; correct it")
+    return amount.of(outer or NOTHING)
 
 
 def _time(text: str | None) -> datetime | None:
