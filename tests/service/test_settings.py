@@ -269,7 +269,7 @@ def test_a_value_out_of_range_is_refused(file: Path, case: str) -> None:
 CONTRADICTIONS = {
     "a ceiling in pooled mode": (PART.format(mode="pooled"), "ana.ceiling", "is only for mode = 'reserved'"),
     "no ceiling in reserved mode": (
-        'mode = "reserved"\n[tables.people.analysts]\nana = { cap = { share = 0.5 } }', "ana", "must be given"
+        'mode = "reserved"\n[tables.people.analysts]\nana = { cap = { share = 0.5 } }', "ana", "must have a ceiling"
     ),
     "a cap of a project": (
         PART.format(mode="reserved")
@@ -288,7 +288,7 @@ CONTRADICTIONS = {
     "nothing": ("[tables.people.analysts.ana]\ncap = {}", "ana.cap", "must be a share, or components"),
     "more than all": ("[tables.people.analysts.ana]\ncap = { share = 1.5 }", "ana.cap", "must have a share above 0"),
     "less than nothing": ("[tables.people.analysts.ana]\ncap = { mu = -1 }", "ana.cap.mu", "must be a number of at"),
-    "a name": ('[tables.people.analysts."a b"]\ncap = { mu = 1 }', "a b", "must be named with"),
+    "a name": ('[tables.people.analysts."a b"]\ncap = { mu = 1 }', "a b", "must have a name of"),
     "an unknown key of an amount": (
         "[tables.people.analysts.ana]\ncap = { sahre = 0.5 }", "sahre", "did you mean 'share'"
     ),

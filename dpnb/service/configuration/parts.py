@@ -103,55 +103,45 @@ def read_division(file: TomlFile, entry: Mapping[str, Any], at: KeyPath) -> Divi
     """Read the keys ``mode``, ``projects`` and ``analysts`` of a table of the settings."""
     own = {key: value for key, value in entry.items() if key in DIVISION_KEYS}
     division = read_struct(file, DivisionSettings, own, at, others=DIVISION_KEYS)
-    projects = _read_parts(file, own, "project", at, division.mode, ())
-    analysts = _read_parts(file, own, "analyst", at, division.mode, tuple(one.name for one in projects))
-    if (projects or division.mode == "reserved") and not analysts:
+    levels: tuple[Level, ...] = ("project", "analyst")
+    for level in levels:
+        above = (*at, f"{level}s")
+        entries = own.get(f"{level}s", {})
+        if not isinstance(entries, dict):
+            remedy = f"write a line [{'.'.join(above)}.<name>] for each"
+            raise fault(file, above, entries, f"must be a table for each {level}", remedy)
+        parts = [_read_part(file, one, level, (*above, name), division) for name, one in entries.items()]
+        division = replace(division, parts=(*division.parts, *parts))
+    if (division.parts or division.mode == "reserved") and not division.analysts:
         key = ".".join((*at, "analysts"))
         rule = "must be given where a budget is reserved or has projects"
         message = f"{key}: {rule}; got none; add for example [{key}.ana]"
         raise file.fault(InvalidValueError, (*at, "mode" if "mode" in own else "projects"), message)
-    return replace(division, parts=(*projects, *analysts))
+    return division
 
 
-def _read_parts(
-    file: TomlFile, entry: Mapping[str, Any], level: Level, above: KeyPath, mode: Mode, projects: tuple[str, ...]
-) -> tuple[PartSettings, ...]:
-    at = (*above, f"{level}s")
-    entries = entry.get(f"{level}s", {})
-    if not isinstance(entries, dict):
-        example = f"write a line [{'.'.join(at)}.<name>] for each"
-        raise fault(file, at, entries, SettingError(f"must be a table for each {level}", example))
-    return tuple(_read_part(file, one, level, (*at, name), mode, projects) for name, one in entries.items())
-
-
-def _read_part(
-    file: TomlFile, entry: Any, level: Level, at: KeyPath, mode: Mode, projects: tuple[str, ...]
-) -> PartSettings:
-    name, is_reserved = at[-1], mode == "reserved"
+def _read_part(file: TomlFile, entry: Any, level: Level, at: KeyPath, known: DivisionSettings) -> PartSettings:
+    """Read a part; the projects of an analyst are those that are known."""
+    name, is_reserved = at[-1], known.mode == "reserved"
     if not NAME.fullmatch(name):
-        rule = (
-            f"must be named with at most {MAX_ACTOR} letters, digits, '.', '_', '@' and '-', from a letter or digit on"
-        )
-        raise fault(file, at, name, SettingError(rule, "rename it"))
+        rule = f"must have a name of at most {MAX_ACTOR} letters, digits, '.', '_', '@' and '-'"
+        raise fault(file, at, name, rule, "rename it; it begins with a letter or digit")
     given: dict[str, Any] = {"project": None} if level == "project" else {}  # a project is in no other
     part = read_struct(file, PartSettings, entry, at, level=level, name=name, **given)
+    projects = [one.name for one in known.parts]
     if part.project is not None and part.project not in projects:
         rule = f"must be one of the table's projects, {', '.join(map(repr, projects)) or 'of which there are none'}"
-        raise fault(file, (*at, "project"), part.project, SettingError(rule, "correct it, or add the project"))
-    if is_reserved != (part.ceiling is not None):
-        rule = "must be given in reserved mode" if is_reserved else "is only for mode = 'reserved'"
-        remedy = "for example { share = 0.25 }" if is_reserved else "give cap"
-        got = "none" if is_reserved else None
-        raise fault(file, (*at, "ceiling"), entry.get("ceiling"), SettingError(rule, remedy, got=got))
+        raise fault(file, (*at, "project"), part.project, rule, "correct it, or add the project")
+    if is_reserved and part.ceiling is None:
+        raise fault(file, at, None, "must have a ceiling in reserved mode", f"add ceiling, {EXAMPLE}", got="none")
+    if not is_reserved and part.ceiling is not None:
+        raise fault(file, (*at, "ceiling"), entry["ceiling"], "is only for mode = 'reserved'", "give cap")
     if is_reserved and level == "project" and part.cap is not None:
-        rule = (
-            "is not for a project in reserved mode, since what one analyst could be charged would depend on what the "
-            "others were charged"
-        )
-        raise fault(file, (*at, "cap"), entry["cap"], SettingError(rule, "give the analysts caps"))
+        rule = "is not for a project in reserved mode, since an analyst's limit would depend on what others are charged"
+        raise fault(file, (*at, "cap"), entry["cap"], rule, "give the analysts caps")
     for key, amount in (("ceiling", part.ceiling), ("cap", part.cap)):
         if amount is not None and amount.problem:
-            raise fault(file, (*at, key), entry[key], SettingError(amount.problem, EXAMPLE))
+            raise fault(file, (*at, key), entry[key], amount.problem, EXAMPLE)
     return part
 
 

@@ -129,7 +129,7 @@ def read_address(file: TomlFile) -> SocketAddress | PortAddress:
         if key in file.content:
             rule = "is only for a Unix socket, not for a host" if is_port else "is used only with host"
             remedy = "remove one of them" if is_port else f"add host, or remove {key}"
-            raise fault(file, (key,), file.content[key], SettingError(rule, remedy))
+            raise fault(file, (key,), file.content[key], rule, remedy)
     kind = PortAddress if is_port else SocketAddress
     entry = {key: value for key, value in file.content.items() if key in keys_of(kind)}
     if is_port:
@@ -144,10 +144,8 @@ def read_cockpit(file: TomlFile, own: SocketAddress | PortAddress) -> PortAddres
         entry = {"host": "127.0.0.1", "port": 8444, **entry}
     address = read_port(file, at, entry, prefix="")
     if isinstance(own, PortAddress) and address.port and own.port == address.port:
-        error = SettingError(
-            "must not be the service's own port, so that the page has an origin of its own", "change one"
-        )
-        raise fault(file, (*at, "port"), address.port, error)
+        rule = "must not be the service's own port, so that the page has an origin of its own"
+        raise fault(file, (*at, "port"), address.port, rule, "change one of them")
     return address
 
 
@@ -158,5 +156,5 @@ def read_port(file: TomlFile, at: KeyPath, entry: object, **given: str) -> PortA
         table, elsewhere = ".".join((*at, "tls")), "" if at else " or on a Unix socket"
         rule = "without TLS must be an address of this machine alone"
         remedy = f"add a table [{table}] with certificate and key, or listen on '127.0.0.1'{elsewhere}"
-        raise fault(file, (*at, "host"), address.host, SettingError(rule, remedy))
+        raise fault(file, (*at, "host"), address.host, rule, remedy)
     return address

@@ -32,11 +32,10 @@ class SettingError(ValueError):
         self.rule, self.remedy, self.got, self.key = rule, remedy, got, key
 
 
-def fault(file: TomlFile, at: KeyPath, value: object, error: SettingError) -> DpnbError:
-    """The error about a value of a file, to be raised: file, line, rule, value and remedy."""
-    at = (*at, error.key) if error.key else at
-    got = repr(value) if error.got is None else error.got
-    return file.fault(InvalidValueError, at, f"{'.'.join(at)}: {error.rule}; got {got}; {error.remedy}")
+def fault(file: TomlFile, at: KeyPath, value: object, rule: str, remedy: str, *, got: str | None = None) -> DpnbError:
+    """The error about a value of a file, to be raised: file, line, key, rule, value and remedy."""
+    shown = repr(value) if got is None else got
+    return file.fault(InvalidValueError, at, f"{'.'.join(at)}: {rule}; got {shown}; {remedy}")
 
 
 def read_struct(
@@ -44,21 +43,19 @@ def read_struct(
 ) -> T:
     """Read the table `entry` of a file, whose key is `at`; `others` are keys in it that the caller reads."""
     if not isinstance(entry, dict):
-        raise fault(
-            file, at, entry, SettingError("must be a table", f"write a line [{'.'.join(at)}] and its keys below it")
-        )
+        raise fault(file, at, entry, "must be a table", f"write a line [{'.'.join(at)}] and its keys below it")
     readers = {name: reader for name, reader in _readers(kind).items() if name not in given}
     required = {one.name for one in fields(kind) if one.default is MISSING and one.default_factory is MISSING}  # type: ignore[arg-type]
     file.refuse_keys(entry, {name: name in required for name in readers} | dict.fromkeys(others, False), at)
     if any(one.name == "place" for one in fields(kind)):  # type: ignore[arg-type]
         given.setdefault("place", file.locate(*at))
     values = {
-        name: read_value(file, readers[name], value, (*at, name)) for name, value in entry.items() if name in readers
+        name: _read_value(file, readers[name], value, (*at, name)) for name, value in entry.items() if name in readers
     }
     return kind(**given, **values)
 
 
-def read_value(file: TomlFile, reader: ValueReader | type, value: object, at: KeyPath) -> Any:
+def _read_value(file: TomlFile, reader: ValueReader | type, value: object, at: KeyPath) -> Any:
     """Read one value, whose key is `at`."""
     if isinstance(reader, type):
         return read_struct(file, reader, value, at)
@@ -66,7 +63,8 @@ def read_value(file: TomlFile, reader: ValueReader | type, value: object, at: Ke
         return reader(value, Path(file.path).absolute().parent)
     except SettingError as error:
         refused = error
-    raise fault(file, at, value, refused)
+    at = (*at, refused.key) if refused.key else at
+    raise fault(file, at, value, refused.rule, refused.remedy, got=refused.got)
 
 
 def keys_of(*kinds: type) -> dict[str, bool]:

@@ -224,7 +224,7 @@ def _read_tables(file: TomlFile) -> dict[str, TableSettings]:
     entries = file.content.get("tables")
     if not isinstance(entries, dict) or not entries:
         example = 'write a line [tables.visits] and below it declaration = "visits.toml" and data = "visits.csv"'
-        raise fault(file, ("tables",), entries, SettingError("must name at least one table", example))
+        raise fault(file, ("tables",), entries, "must name at least one table", example)
     tables: dict[str, TableSettings] = {}
     declared: dict[Path, str] = {}
     for name, entry in entries.items():
@@ -232,11 +232,9 @@ def _read_tables(file: TomlFile) -> dict[str, TableSettings]:
         tables[name] = table = _read_table(file, name, entry, at)
         first = name if table.declaration is None else declared.setdefault(table.declaration.resolve(), name)
         if first != name:
-            error = SettingError(
-                f"must be a file of this table only, since it names the ledger, and not that of tables.{first}",
-                "remove one of the tables, or give it a declaration of its own",
-            )
-            raise fault(file, (*at, "declaration"), entry["declaration"], error)
+            rule = f"must be a file of this table only, since it names the ledger, and not that of tables.{first}"
+            remedy = "remove one of the tables, or give it a declaration of its own"
+            raise fault(file, (*at, "declaration"), entry["declaration"], rule, remedy)
     return tables
 
 
@@ -252,7 +250,7 @@ def _read_table(file: TomlFile, name: str, entry: Any, at: KeyPath) -> TableSett
     given = [key for key in ("session", "declaration", "data") if isinstance(entry, dict) and key in entry]
     if given[:1] == ["session"] and len(given) > 1:
         rule = "cannot be given with session, which builds the whole session"
-        raise fault(file, (*at, given[1]), entry[given[1]], SettingError(rule, "remove one of them"))
+        raise fault(file, (*at, given[1]), entry[given[1]], rule, "remove one of them")
     table = read_struct(file, TableSettings, entry, at, others=TABLE_KEYS, name=name, division=DivisionSettings())
     for key in ("declaration", "data"):
         if key not in given and table.session is None:
