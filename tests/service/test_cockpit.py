@@ -14,6 +14,7 @@ import httpx
 import pytest
 
 import dpnb
+from dpnb._core.accountant.grant import Mode
 from dpnb.curator.audit import audit
 from dpnb.curator.disclosure import verify
 from dpnb.ledger import Ledger
@@ -621,6 +622,24 @@ def test_the_page_is_told_of_the_end_of_an_approval(
         assert (await part_of(browser, "ana") != shown) == (until is not None)
 
     run_cockpit(tmp_path, scenario, division=PARTS)
+
+
+@pytest.mark.parametrize("mode", ["reserved", "pooled"])
+def test_each_project_is_followed_by_its_analysts(mode: Mode, tmp_path: Path) -> None:
+    limit: dict[str, Any] = {"ceiling" if mode == "reserved" else "cap": AmountSettings(Fraction(1, 8))}
+    named = (("project", "flu", None), ("project", "age", None), ("analyst", "ana", None))
+    named += (("analyst", "bob", "age"), ("analyst", "cleo", "flu"), ("analyst", "dan", "age"))
+    parts = tuple(PartSettings(level, name, project, **limit) for level, name, project in named)
+
+    async def scenario(opened: Opened) -> None:
+        browser = await opened.logged_in()
+        (table,) = (await browser.state())["tables"]
+        shown = [(one["name"], one["project"]) for one in table["parts"]]
+        in_age = [("bob", "age"), ("dan", "age")]
+        assert shown == [("flu", None), ("cleo", "flu"), ("age", None), *in_age, ("ana", None)]
+        assert {one["has_cap"] for one in table["parts"] if one["level"] == "project"} == {mode == "pooled"}
+
+    run_cockpit(tmp_path, scenario, division=DivisionSettings(mode, parts))
 
 
 def test_parts_are_shown_and_moved_revoked_and_restored(tmp_path: Path) -> None:

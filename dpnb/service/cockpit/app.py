@@ -1,7 +1,7 @@
 """The routes of the cockpit.
 
 The document, its script and its style say nothing about the service and need no login.  Everything else is below
-``/api/`` and needs the cookie of a login and the second value; see `logins`.
+``/api/`` and needs the cookie of a login and the second value; see `protections`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The settings of a service: the file ``curator.toml``.
 
 The curator writes once where the service listens and which tables it has; each table names its declaration, which is
-the file that `Session.from_toml` and ``python -m dpnb check`` use.  An error begins with the file and the line.
-Relative paths are resolved against the file's folder.
+the file that `Session.from_toml` and ``python -m dpnb check`` use, or a function that returns its session.  An error
+begins with the file and the line.  Relative paths are resolved against the file's folder.
 """
 
 from __future__ import annotations

@@ -231,7 +231,7 @@ MAX_ROWS = 200
 """Rows of a page."""
 
 HAVE_PLANS = frozenset((RELEASE, SELECTION, COMPARISON, LAUNCH, BUDGET_REQUEST))
-"""Kinds of rows that an analyst requested."""
+"""Kinds of rows that have plans, or may have: those that an analyst requested."""
 
 
 def audit_page(table: OpenTable, after: int, pages: int = 1) -> AuditPage:
