@@ -19,7 +19,7 @@ import msgspec
 from msgspec import inspect as shapes
 
 FOLDER = Path(__file__).parents[1] / "labextension" / "src" / "protocol"
-MODULES = ("glossary", "timeline", "connection", "snapshot", "picker", "messages", "cockpit")
+MODULES = ("glossary", "timeline", "connection", "snapshot", "picker", "messages", "curation", "cockpit")
 WIDTH = 120
 FIELD = re.compile(r"^((?:    # .*\n)*)    (\w+): [^#\n]+(?:# (.*))?$", re.MULTILINE)
 """A field with the comment above it or after it, which the interface has too."""
@@ -134,7 +134,7 @@ def _type(kind: shapes.Type) -> str:
             return " | ".join(map(_literal, _values(kind)))
         case shapes.StructType():
             return _name(kind.cls)
-        case shapes.ListType():
+        case shapes.ListType() | shapes.VarTupleType():
             item = _type(kind.item_type)
             return f"({item})[]" if " " in item else f"{item}[]"
         case shapes.DictType():
@@ -161,7 +161,7 @@ def _check(kind: shapes.Type) -> str:
             return f"oneOf({', '.join(map(_literal, _values(kind)))})"
         case shapes.StructType():
             return f"is{kind.cls.__name__}"
-        case shapes.ListType():
+        case shapes.ListType() | shapes.VarTupleType():
             return f"listOf({_check(kind.item_type)})"
         case shapes.DictType():
             return f"mapOf({_check(kind.value_type)})"

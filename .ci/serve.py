@@ -18,7 +18,8 @@ from pathlib import Path
 from dpnb.__main__ import main as command
 from dpnb.errors import DpnbError
 from dpnb.service.access.tokens import Role, new_token, read_tokens, revoke_tokens
-from dpnb.service.configuration.settings import LONGEST_PATH, read_settings
+from dpnb.service.configuration.ports import LONGEST_PATH
+from dpnb.service.configuration.settings import read_settings
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / ".dpnb-service"

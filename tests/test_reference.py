@@ -218,12 +218,14 @@ def test_tables_are_made_of_what_the_code_reads() -> None:
 
 
 def test_the_page_of_the_service_has_every_key_and_limit() -> None:
-    from dpnb.service.access.hub_settings import HUB_KEYS
-    from dpnb.service.configuration.ports import TLS_KEYS
-    from dpnb.service.configuration.settings import COCKPIT_KEYS, SERVICE_KEYS, TABLE_KEYS
+    from dpnb.service.configuration.parts import PartSettings
+    from dpnb.service.configuration.ports import Certificate, PortAddress
+    from dpnb.service.configuration.reading import keys_of
+    from dpnb.service.configuration.settings import SERVICE_KEYS, TABLE_KEYS, HubSettings, Limits
     from dpnb.wire import limits
 
-    keys = (*SERVICE_KEYS, *TABLE_KEYS, *TLS_KEYS, *HUB_KEYS, *COCKPIT_KEYS)
+    structs = (Certificate, PortAddress, HubSettings, Limits, PartSettings)
+    keys = (*SERVICE_KEYS, *TABLE_KEYS, *keys_of(*structs))
     text = (REFERENCE / "service.md").read_text(encoding="utf-8")
     assert [key for key in keys if f"`{key}`" not in text] == []
     for limit in (limits.MAX_BODY, limits.MAX_DEPTH, limits.MAX_VALUES, limits.MAX_LIST, limits.MAX_TEXT):

@@ -3,7 +3,8 @@
 ``snapshot``   every session of a kernel process, for the gauges, the panel and the badges
 ``timeline``   the part of it that shows the budget over time
 ``picker``     the state of one budget picker
-``cockpit``    the state of a service, for the curator's page
+``curation``   the state of a table of a service, for the curator's page and commands
+``cockpit``    what the page receives beside it
 ``messages``   the messages that carry them, and what the browser requests
 ``glossary``   the terms that are explained on the screen
 

@@ -6,9 +6,23 @@ import argparse
 from collections.abc import Callable
 from datetime import UTC, datetime
 
+from dpnb._protocol.curation import RequestState
 from dpnb.errors import InvalidValueError
-from dpnb.remote.deciding import change, decide, history, plans, requests
-from dpnb.wire.acts import Components, End, Freeze, Level, MoveCap, Restore, Resume, Revoke, Unfreeze
+from dpnb.remote.deciding import budget_text, change, decide, history, plans, requests, requests_text
+from dpnb.wire.acts import (
+    AnyAct,
+    Approve,
+    Components,
+    Decline,
+    End,
+    Freeze,
+    Level,
+    MoveCap,
+    Restore,
+    Resume,
+    Revoke,
+    Unfreeze,
+)
 from dpnb.wire.amounts import moment_from_text
 
 TOKEN = "in DPNB_TOKEN or at the prompt."  # noqa: S105  (words)
@@ -69,6 +83,8 @@ def add_commands(command: Command) -> None:
 
     `command` adds one with its function, its exit code after a refusal, its description and a short one.
     """
+    revoke = _act(lambda given: Revoke(*_whose(given)))
+    restore = _act(lambda given: Restore(*_whose(given)))
     for name, run, about, short in (
         ("history", _history, ABOUT_HISTORY, "show who requested what of a service, without answers"),
         ("freeze", _freeze, ABOUT_FREEZE, "refuse all further charges of a table of a service"),
@@ -76,11 +92,16 @@ def add_commands(command: Command) -> None:
         ("requests", _requests, ABOUT_REQUESTS, "show the requests for budget of a table of a service"),
         ("approve", _approve, ABOUT_DECIDE, "approve a request for budget, or a part of it"),
         ("decline", _decline, ABOUT_DECIDE, "decline a request for budget"),
-        ("grant", _grant, ABOUT_GRANT, "move the cap of an analyst or a project"),
-        ("revoke", _revoke, ABOUT_REVOKE, "refuse all further charges of an analyst or a project"),
-        ("restore", _restore, ABOUT_REVOKE, "accept charges of an analyst or a project again"),
-        ("end", _end, ABOUT_END, "end the request that a service executes"),
-        ("resume", _resume, ABOUT_RESUME, "let a charge without an answer be answered"),
+        ("grant", _act(_moved_cap), ABOUT_GRANT, "move the cap of an analyst or a project"),
+        ("revoke", revoke, ABOUT_REVOKE, "refuse all further charges of an analyst or a project"),
+        ("restore", restore, ABOUT_REVOKE, "accept charges of an analyst or a project again"),
+        ("end", _act(lambda given: End(given.number)), ABOUT_END, "end the request that a service executes"),
+        (
+            "resume",
+            _act(lambda given: Resume(given.number)),
+            ABOUT_RESUME,
+            "let a charge without an answer be answered",
+        ),
     ):
         one = command(name, run, 2, about, short)
         one.add_argument("address", metavar="ADDRESS", help="the address of the service, as for dpnb.connect")
@@ -130,69 +151,41 @@ def _history(options: argparse.Namespace) -> tuple[str, int]:
 
 
 def _freeze(options: argparse.Namespace) -> tuple[str, int]:
-    return change(options.address, options.table, Freeze(options.why)), 0
+    return budget_text(change(options.address, options.table, Freeze(options.why))), 0
 
 
 def _unfreeze(options: argparse.Namespace) -> tuple[str, int]:
-    return change(options.address, options.table, Unfreeze()), 0
+    return budget_text(change(options.address, options.table, Unfreeze())), 0
 
 
 def _requests(options: argparse.Namespace) -> tuple[str, int]:
-    return requests(options.address, options.table), 0
+    return requests_text(requests(options.address, options.table)), 0
 
 
 def _approve(options: argparse.Namespace) -> tuple[str, int]:
-    until = None if options.until is None else moment_from_text(options.until, "--until", datetime.now(UTC))
-    return _decided(options, is_approved=True, amount=_amount(options), until=until)
+    until = None if options.until is None else moment_from_text(options.until, "--until", datetime.now(UTC)).isoformat()
+    return _decided(options, lambda one: Approve(one.number, one.digest, _amount(options), until, options.why))
 
 
 def _decline(options: argparse.Namespace) -> tuple[str, int]:
-    return _decided(options, is_approved=False, amount=None, until=None)
+    return _decided(options, lambda one: Decline(one.number, one.digest, options.why))
 
 
-def _decided(
-    options: argparse.Namespace, *, is_approved: bool, amount: Components | None, until: datetime | None
-) -> tuple[str, int]:
-    text = decide(
-        options.address,
-        options.table,
-        options.number,
-        is_approved=is_approved,
-        amount=amount,
-        until=until,
-        why=options.why,
-        is_confirmed=options.yes,
-    )
-    return text, 0
+def _decided(options: argparse.Namespace, decision: Callable[[RequestState], Approve | Decline]) -> tuple[str, int]:
+    return decide(options.address, options.table, options.number, decision, is_confirmed=options.yes), 0
 
 
 def _whose(options: argparse.Namespace) -> tuple[Level, str]:
     return ("analyst", options.analyst) if options.project is None else ("project", options.project)
 
 
-def _grant(options: argparse.Namespace) -> tuple[str, int]:
+def _moved_cap(options: argparse.Namespace) -> MoveCap:
     amount = _amount(options)
     if (amount is None) != options.no_cap:
         raise InvalidValueError("grant: give a cap, as in --share 0.2 or --mu 0.1, or --no-cap; got both or neither")
-    return _changed(options, MoveCap(*_whose(options), amount))
+    return MoveCap(*_whose(options), amount)
 
 
-def _revoke(options: argparse.Namespace) -> tuple[str, int]:
-    return _changed(options, Revoke(*_whose(options)))
-
-
-def _restore(options: argparse.Namespace) -> tuple[str, int]:
-    return _changed(options, Restore(*_whose(options)))
-
-
-def _end(options: argparse.Namespace) -> tuple[str, int]:
-    return _changed(options, End(options.number))
-
-
-def _resume(options: argparse.Namespace) -> tuple[str, int]:
-    return _changed(options, Resume(options.number))
-
-
-def _changed(options: argparse.Namespace, act: MoveCap | Revoke | Restore | End | Resume) -> tuple[str, int]:
-    change(options.address, options.table, act)
-    return requests(options.address, options.table), 0
+def _act(make: Callable[[argparse.Namespace], AnyAct]) -> Callable[[argparse.Namespace], tuple[str, int]]:
+    """A command that does an act and shows the requests and parts after it."""
+    return lambda options: (requests_text(change(options.address, options.table, make(options))), 0)

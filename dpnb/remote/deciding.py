@@ -3,31 +3,21 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from contextlib import closing
-from datetime import datetime
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from dpnb._protocol.curation import Amount, AuditPage, AuditRow, PlanPage, RequestState, TableState
 from dpnb.errors import InvalidValueError, printable
 from dpnb.ledger.charge import ABOUT_BUDGET
 from dpnb.remote.connect import checked_table, open_channel
 from dpnb.remote.hub import hub_token
 from dpnb.remote.origin import origin_of
 from dpnb.remote.tokens import ask_for_token, find_token
-from dpnb.wire.acts import (
-    AnyAct,
-    Approve,
-    AuditPage,
-    AuditRow,
-    Components,
-    Decline,
-    HeldState,
-    PartState,
-    PlanPage,
-    RequestState,
-    TableState,
-)
+from dpnb.render.numbers import format_percent_down
+from dpnb.wire.acts import AnyAct, Approve, Decline
 from dpnb.wire.limits import MAX_NAME
 
 if TYPE_CHECKING:
@@ -49,7 +39,7 @@ def history(address: str, table: str) -> str:
             page = channel.get(f"tables/{checked_table(table)}/audit", AuditPage, after=after)
             lines += map(_line, page.rows)
             after = page.rows[-1].id if page.rows else after
-    return "\n".join([*lines, *_state_lines(page)])
+        return "\n".join([*lines, budget_text(_state(channel, table))])
 
 
 def plans(address: str, table: str, row: int) -> str:
@@ -62,13 +52,16 @@ def plans(address: str, table: str, row: int) -> str:
     return "\n\n".join("\n".join(map(printable, text.split("\n"))) for text in page.plans)
 
 
-def change(address: str, table: str, act: AnyAct) -> str:
-    """Do an act about a table, such as freezing it, and return its state in words.
-
-    For the roles ``curator`` and ``owner``.
-    """
+def requests(address: str, table: str) -> TableState:
+    """The state of a table, for the roles of `history`."""
     with closing(channel_to(address)) as channel:
-        return "\n".join(_state_lines(send_act(channel, table, act)))
+        return _state(channel, table)
+
+
+def change(address: str, table: str, act: AnyAct) -> TableState:
+    """Do an act about a table, such as freezing it, and return its state; for the roles ``curator`` and ``owner``."""
+    with closing(channel_to(address)) as channel:
+        return send_act(channel, table, act)
 
 
 def channel_to(address: str) -> Channel:
@@ -78,132 +71,42 @@ def channel_to(address: str) -> Channel:
     return open_channel(origin, find_token(origin) or hub_token(origin, curates=True) or ask_for_token(origin))
 
 
-def _line(row: AuditRow) -> str:
-    outcome = "" if row.kind in ABOUT_BUDGET else f"; {row.cost}; {row.status}"  # such rows have no cost
-    return printable(f"{row.id:>6}  {row.time[:19]}Z  {row.actor or 'local'}: {row.words}{outcome}")
-
-
-def _state_lines(page: AuditPage) -> list[str]:
-    frozen = "not frozen" if page.frozen is None else f"frozen: {page.frozen}"
-    return [printable(page.spent), printable(frozen)]
-
-
-# --- decisions of curators --------------------------------------------------------------------------------------------
-
-
-def requests(address: str, table: str) -> str:
-    """The requests for budget of a table, the parts of its budget, and what runs or waits for the curator, in words.
-
-    For the roles ``auditor``, ``curator`` and ``owner``; `address` and `table` are as for `dpnb.connect`.
-    """
-    with closing(channel_to(address)) as channel:
-        state = _state(channel, table)
-    pending, decided = state.requests[: state.pending], state.requests[state.pending :]
-    lines = [*map(_part_line, state.parts), ""] if state.parts else []
-    lines += [text for one in pending for text in (*_lines(one), "")]
-    lines.append(f"{state.pending} request{'s' if state.pending != 1 else ''} to decide")
-    lines += [_decided_line(one) for one in decided]
-    lines += [*map(_held_line, state.held), *_running_lines(state)]
-    return "\n".join(map(_shown, lines))
-
-
-def decide(
-    address: str,
-    table: str,
-    number: int,
-    *,
-    is_approved: bool,
-    amount: Components | None = None,
-    until: datetime | None = None,
-    why: str = "",
-    is_confirmed: bool = False,
-) -> str:
-    """Show a request and decide it, after a confirmation on the terminal unless `is_confirmed`.
-
-    For the roles ``curator`` and ``owner``; `amount`, `until` and `why` are as for `dpnb.wire.acts.Approve`.
-    """
-    with closing(channel_to(address)) as channel:
-        state = _state(channel, table)
-        pending = {one.number: one for one in state.requests[: state.pending]}
-        if number not in pending:
-            known = ", ".join(map(str, pending)) or "there are none"
-            raise InvalidValueError(f"number: must be that of a pending request; got {number}; pending: {known}")
-        one = pending[number]
-        act = _act(one, is_approved, amount, until, why)
-        _say("\n".join(map(_shown, [*_lines(one), *_effect(one, act)])))
-        if not is_confirmed:
-            _confirm("Approve it?" if is_approved else "Decline it?")
-        send_act(channel, table, act)
-        after = next((one for one in _state(channel, table).requests if one.number == number), one)
-    return _shown(_decided_line(after))
-
-
-def send_act(channel: Channel, table: str, act: AnyAct) -> AuditPage:
+def send_act(channel: Channel, table: str, act: AnyAct) -> TableState:
     """Do an act of a curator."""
-    return channel.send(f"tables/{checked_table(table)}/acts", msgspec.json.encode(act), AuditPage)
-
-
-def _act(
-    one: RequestState, is_approved: bool, amount: Components | None, until: datetime | None, why: str
-) -> Approve | Decline:
-    if not is_approved:
-        return Decline(one.number, one.digest, why)
-    return Approve(one.number, one.digest, amount, None if until is None else until.isoformat(), why)
+    return channel.send(f"tables/{checked_table(table)}/acts", msgspec.json.encode(act), TableState)
 
 
 def _state(channel: Channel, table: str) -> TableState:
     return channel.get(f"tables/{checked_table(table)}/state", TableState)
 
 
-def _lines(one: RequestState) -> list[str]:
-    return [
-        f"request {one.number} of {one.analyst}, {one.time[:19]}Z: {one.why}",
-        *(f"    {query.words} at {query.target}: {query.cost}, {query.error}" for query in one.queries),
-        f"    together {one.total}; the cap is {one.cap or 'none'}, and would be {one.cap_after or 'none'}",
-    ]
+# --- decisions of curators --------------------------------------------------------------------------------------------
 
 
-def _effect(one: RequestState, act: Approve | Decline) -> list[str]:
-    if isinstance(act, Decline):
-        return []
-    amount = f"all of it, {one.total}" if act.amount is None else f"a part of it: {_words(act.amount)}"
-    return [f"    to approve: {amount}{'' if act.until is None else f', until {act.until}'}"]
+def decide(
+    address: str,
+    table: str,
+    number: int,
+    decision: Callable[[RequestState], Approve | Decline],
+    *,
+    is_confirmed: bool = False,
+) -> str:
+    """Show a request and decide it, after a confirmation on the terminal unless `is_confirmed`.
 
-
-def _words(amount: Components) -> str:
-    return ", ".join(f"{name} {value}" for name, value in msgspec.structs.asdict(amount).items() if value is not None)
-
-
-def _decided_line(one: RequestState) -> str:
-    granted = "" if one.granted is None else f", {one.granted} added to the cap"
-    until = "" if one.until is None else f" until {one.until}"
-    reason = f": {one.reason}" if one.reason else ""
-    by = "" if one.decided_by is None else f" by {one.decided_by}"
-    return f"request {one.number} of {one.analyst}: {one.status}{by}{granted}{until}{reason}"
-
-
-def _held_line(one: HeldState) -> str:
-    return (
-        f"row {one.row} of {one.analyst}, {one.time[:19]}Z: {one.words}; {one.cost}; {one.why}; resume it or leave it"
-    )
-
-
-def _running_lines(state: TableState) -> list[str]:
-    one = state.running
-    if one is None:
-        return []
-    return [f"number {one.number} of {one.analyst} runs: {one.call}, {one.seconds} s; {state.waiting} wait"]
-
-
-def _part_line(one: PartState) -> str:
-    limits = [f"{name} {words}" for name, words in (("ceiling", one.ceiling), ("cap", one.cap)) if words is not None]
-    revoked = ", revoked" if one.is_revoked else ""
-    return f"{one.level} {one.name}: spent {one.spent}; {', '.join(limits) or 'no cap'}{revoked}"
-
-
-def _shown(line: str) -> str:
-    """A line of a service, without what could control a terminal."""
-    return printable(line[: 10 * MAX_NAME])
+    For the roles ``curator`` and ``owner``.
+    """
+    with closing(channel_to(address)) as channel:
+        pending = {one.number: one for one in _state(channel, table).requests if one.status == PENDING}
+        if number not in pending:
+            known = ", ".join(map(str, pending)) or "there are none"
+            raise InvalidValueError(f"number: must be that of a pending request; got {number}; pending: {known}")
+        one = pending[number]
+        act = decision(one)
+        _say(_text([*_request_lines(one), *_effect(one, act)]))
+        if not is_confirmed:
+            _confirm("Approve it?" if isinstance(act, Approve) else "Decline it?")
+        after = next((one for one in send_act(channel, table, act).requests if one.number == number), one)
+    return _text([_decided_line(after)])
 
 
 def _confirm(question: str) -> None:
@@ -220,3 +123,81 @@ def _confirm(question: str) -> None:
 def _say(text: str) -> None:
     encoding = sys.stdout.encoding or "utf-8"
     sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+
+
+# --- a table in words -------------------------------------------------------------------------------------------------
+
+
+PENDING = "pending"
+
+
+def budget_text(state: TableState) -> str:
+    """What is left of the budget, and whether the table is frozen."""
+    left = state.spent if state.headroom is None else f"{format_percent_down(state.headroom)} of the budget is left"
+    return _text([left, "not frozen" if state.frozen is None else f"frozen: {state.frozen}"])
+
+
+def requests_text(state: TableState) -> str:
+    """The parts of the budget, the requests for more, and what runs or waits for the curator."""
+    pending = [one for one in state.requests if one.status == PENDING]
+    lines = []
+    for part in state.parts:
+        limits = [
+            f"{name} {_exact(one)}" for name, one in (("ceiling", part.ceiling), ("cap", part.cap)) if one is not None
+        ]
+        revoked = ", revoked" if part.is_revoked else ""
+        lines.append(f"{part.level} {part.name}: spent {_exact(part.spent)}; {', '.join(limits) or 'no cap'}{revoked}")
+    lines += [""] if lines else []
+    lines += [line for one in pending for line in (*_request_lines(one), "")]
+    lines.append(f"{len(pending)} request{'s' if len(pending) != 1 else ''} to decide")
+    lines += [_decided_line(one) for one in state.requests if one.status != PENDING]
+    lines += [
+        f"row {one.row} of {one.analyst}, {one.time[:19]}Z: {one.words}; {one.cost}; {one.why}; resume it or leave it"
+        for one in state.held
+    ]
+    if one := state.running:
+        lines.append(f"number {one.number} of {one.analyst} runs: {one.call}, {one.seconds} s; {state.waiting} wait")
+    return _text(lines)
+
+
+def _line(row: AuditRow) -> str:
+    outcome = "" if row.kind in ABOUT_BUDGET else f"; {row.cost}; {row.status}"  # such rows have no cost
+    return printable(f"{row.id:>6}  {row.time[:19]}Z  {row.actor or 'local'}: {row.words}{outcome}")
+
+
+def _request_lines(one: RequestState) -> list[str]:
+    return [
+        f"request {one.number} of {one.analyst}, {one.time[:19]}Z: {one.why}",
+        *(f"    {query.words} at {query.target}: {_exact(query.cost)}, {query.error}" for query in one.queries),
+        f"    together {_exact(one.total)}; the cap is {_exact(one.cap)}, and would be {_exact(one.cap_after)}",
+    ]
+
+
+def _effect(one: RequestState, act: Approve | Decline) -> list[str]:
+    if isinstance(act, Decline):
+        return []
+    named = {} if act.amount is None else msgspec.structs.asdict(act.amount)
+    part = ", ".join(f"{name} {value}" for name, value in named.items() if value is not None)
+    amount = f"a part of it: {part}" if named else f"all of it, {_exact(one.total)}"
+    return [f"    to approve: {amount}{'' if act.until is None else f', until {act.until}'}"]
+
+
+def _decided_line(one: RequestState) -> str:
+    granted = "" if one.granted is None else f", {_exact(one.granted)} added to the cap"
+    until = "" if one.until is None else f" until {one.until}"
+    reason = f": {one.reason}" if one.reason else ""
+    by = "" if one.decided_by is None else f" by {one.decided_by}"
+    return f"request {one.number} of {one.analyst}: {one.status}{by}{granted}{until}{reason}"
+
+
+def _exact(amount: Amount | None) -> str:
+    """All digits of an amount, as the options of the commands take them."""
+    if amount is None:
+        return "none"
+    parts = ("mu", amount.mu or "0.0"), ("delta", amount.discovery_delta), ("epsilon", amount.pure_epsilon)
+    return " and ".join(f"{name}={value}" for name, value in parts if value is not None)
+
+
+def _text(lines: list[str]) -> str:
+    """Lines of a service, without what could control a terminal."""
+    return "\n".join(printable(line[: 10 * MAX_NAME]) for line in lines)

@@ -103,7 +103,7 @@ class RemoteSession(BaseSession):
     channel : Channel
         The service.
     path : str
-        Path of the table below ``/v1``.
+        Path of the table below ``/v2``.
     table : Table
         The table as the service describes it.
 

@@ -1,6 +1,6 @@
 """The curator's service: table, ledger and noise in the curator's process, for analysts who connect to it.
 
-``configuration/``  the curator's file, ``curator.toml``: settings, parts of budgets, ports and sockets
+``configuration/``  the curator's file, ``curator.toml``: typed settings, parts of budgets, ports and sockets
 ``access/``         tokens, of which only hashes are stored, users of JupyterHub, and the clock by which tokens expire
 ``network/``        connections, and when replies leave; tells connected sessions that rows were added or answered
 ``app``             the routes, with authentication

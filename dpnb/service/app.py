@@ -31,9 +31,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from dpnb.copying import NotCopyable
 from dpnb.errors import AccessDenied, DpnbError, InvalidValueError, LedgerReplaced, ServiceUnavailable
 from dpnb.service.access.identities import HubIdentities, Identities, Valid
-from dpnb.service.access.tokens import LONGEST_TOKEN, ROLES, Identity, Role, TokenStore
-from dpnb.service.curation.acts import act, audit_page
-from dpnb.service.curation.state import plan_page, table_state
+from dpnb.service.access.tokens import AUDITORS, CURATORS, LONGEST_TOKEN, ROLES, Identity, Role, TokenStore
+from dpnb.service.curation.acts import act
+from dpnb.service.curation.state import audit_page, plan_page, table_state
 from dpnb.service.limits import (
     FAILED_TOO_OFTEN,
     TOO_MANY_OPEN,
@@ -72,8 +72,6 @@ NO_ROUTE = "Not Found"
 
 Answering = Callable[[HttpRequest, Identity, Valid], Awaitable[Response]]
 ANALYSTS: tuple[Role, ...] = ("analyst",)
-AUDITORS: tuple[Role, ...] = ("auditor", "curator", "owner")
-CURATORS: tuple[Role, ...] = ("curator", "owner")
 NO_ACT = (
     "act: must be one of freeze, unfreeze, approve, decline, move_cap, revoke, restore, end and resume, with its "
     "fields only"
@@ -316,7 +314,7 @@ class Service(NotCopyable):
             return _reply(503, Refused("ServiceUnavailable", str(error)))
         kind = str(type(one).__struct_config__.tag)
         log("act", actor=person.name, role=person.role, table=table.name, act=kind)
-        return _reply(200, await asyncio.to_thread(audit_page, table, table.session.ledger.count))
+        return _reply(200, await asyncio.to_thread(table_state, table))
 
 
 class _Held:

@@ -264,7 +264,7 @@ def _known_of(ledger: Ledger, part: Grant | None) -> tuple[dict[str, str], dict[
 
 def open_table(settings: TableSettings, heads: Path | None = None, *, restored: bool = False) -> OpenTable:
     """Open a table; `heads` and `restored` are as for `OpenTable`."""
-    session = _built(settings) if settings.builder is not None else _declared(settings)
+    session = _built(settings) if settings.session is not None else _declared(settings)
     try:
         return OpenTable(settings, session, heads, restored=restored)
     except BaseException:
@@ -332,7 +332,7 @@ def _refuse_undivided(settings: TableSettings, tree: BudgetTree) -> None:
 
 def _built(settings: TableSettings) -> Session:
     """The session that the curator's function returns."""
-    file, function = settings.builder or ("", "")
+    file, function = settings.session or ("", "")
     fault: dict[str, Any] = {}
     session: object = None
     try:

@@ -98,7 +98,7 @@ AnyCall = (
 
 
 class Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """One request, the body of ``POST /v1/tables/<table>/requests``.
+    """One request, the body of ``POST /v2/tables/<table>/requests``.
 
     A repeated request with the same id and body takes up the same charge.  The service compares `head` with the hash of
     its own row: see `dpnb.ledger.shared_rows`.

@@ -57,13 +57,13 @@ class SmallService:
         self._ended = threading.Event()
         self.app = Starlette(
             routes=[
-                Route("/v1/tables", self._tables),
-                Route("/v1/tables/{table}", self._table),
-                Route("/v1/tables/{table}/rows", self._rows),
-                Route("/v1/tables/{table}/requests", self._requests, methods=["POST"]),
-                Route("/v1/tables/{table}/events", self._events),
+                Route("/v2/tables", self._tables),
+                Route("/v2/tables/{table}", self._table),
+                Route("/v2/tables/{table}/rows", self._rows),
+                Route("/v2/tables/{table}/requests", self._requests, methods=["POST"]),
+                Route("/v2/tables/{table}/events", self._events),
                 Route(
-                    "/v1/moved", lambda request: Response(status_code=307, headers={"Location": "http://127.0.0.1:9"})
+                    "/v2/moved", lambda request: Response(status_code=307, headers={"Location": "http://127.0.0.1:9"})
                 ),
             ]
         )

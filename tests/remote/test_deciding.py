@@ -114,7 +114,7 @@ def test_what_was_shown_is_what_is_decided(terminal: Terminal, monkeypatch: pyte
         shown = state(channel, table)
         one, two = shown.requests[:2]
         other = msgspec.structs.replace(two, number=one.number)
-        return msgspec.structs.replace(shown, requests=(other,), pending=1)
+        return msgspec.structs.replace(shown, requests=(other,))
 
     monkeypatch.setattr(deciding, "_state", swapped)
     assert "digest: must be that of request" in terminal.run("approve", first, "--yes", code=2)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from contextlib import closing
 
+from dpnb._protocol.curation import HeldState, TableState
 from dpnb.remote.connect import open_channel
 from dpnb.remote.deciding import send_act
 from dpnb.remote.origin import origin_of
 from dpnb.remote.tokens import Token
-from dpnb.wire.acts import HeldState, Resume, TableState
+from dpnb.wire.acts import Resume
 
 
 def resume_held(address: str, token: str, table: str) -> list[HeldState]:

@@ -43,7 +43,7 @@ class OpenPage:
     @property
     def rows(self) -> int:
         """The number of rows of the only table's ledger, as the page shows it."""
-        return 0 if self.last is None else int(self.last["tables"][0]["n_rows"])
+        return 0 if self.last is None else int(self.last["tables"][0]["rows"])
 
     def _follow(self) -> None:
         while not self._ended.is_set():

@@ -26,7 +26,7 @@ T = TypeVar("T")
 SECRET = "XAVIER-7Q"
 """A text in a row, which no reply and no line of the log may contain."""
 
-REQUESTS = "/v1/tables/people/requests"
+REQUESTS = "/v2/tables/people/requests"
 
 
 def people() -> pd.DataFrame:

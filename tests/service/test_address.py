@@ -10,7 +10,7 @@ import pytest
 
 from dpnb.errors import InvalidValueError
 from dpnb.service.configuration.address import listen
-from dpnb.service.configuration.settings import SocketAddress
+from dpnb.service.configuration.ports import SocketAddress
 
 
 @pytest.fixture

@@ -14,17 +14,18 @@ import httpx
 import pytest
 
 import dpnb
+from dpnb._core.accountant.grant import Mode
 from dpnb.curator.audit import audit
 from dpnb.curator.disclosure import verify
 from dpnb.ledger import Ledger
 from dpnb.service.access import tokens
 from dpnb.service.access.tokens import Role, new_token, revoke_tokens
-from dpnb.service.cockpit import app, protections, views
+from dpnb.service.cockpit import app, protections
 from dpnb.service.cockpit import protections as logins
 from dpnb.service.cockpit.app import Cockpit
 from dpnb.service.cockpit.protections import POLICY, Logins, Origins
 from dpnb.service.configuration.parts import AmountSettings, DivisionSettings, PartSettings
-from dpnb.service.curation import acts
+from dpnb.service.curation import state
 from dpnb.service.limits import FAILURES_PER_MINUTE
 from dpnb.wire.calls import RequestBudget, TargetArguments
 from service.cockpits import ACTS, FREEZE, LOG, ORIGIN, Browser, Opened, built, run_cockpit
@@ -310,13 +311,36 @@ def test_the_page_shows_no_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         assert table["gauges"][0]["value"] == session._core.account.filter.headroom
         assert table["moments"][-1]["spent"] >= 1 - table["gauges"][0]["value"]
         assert (await browser.state())["tokens"] == []
-        described = acts.words_of
+        described = state.words_of
         monkeypatch.setattr(
-            acts, "words_of", lambda account, charge: f"{described(account, charge)} {charge.measurement}"
+            state, "words_of", lambda account, charge: f"{described(account, charge)} {charge.measurement}"
         )
         assert noisy in (await browser.get(LOG)).text  # the control
 
     run_cockpit(tmp_path, scenario)
+
+
+def test_page_and_terminal_read_the_same_of_a_table(tmp_path: Path) -> None:
+    """The terminal reads the second route, and the reply to an act."""
+
+    async def scenario(opened: Opened) -> None:
+        browser = await opened.logged_in()
+        await opened.served.post(opened.served.count("a", mu="1/50"))
+        await requested(opened, browser, "b")
+        curator = opened.served.of("carl", "curator")
+        (table,) = (await browser.state())["tables"]
+        assert (await curator.get("/v2/tables/people/state")).json() == table
+        assert table["parts"]
+        assert table["requests"]
+        assert table["moments"]
+        body = b'{"act":"freeze","why":"an audit"}'
+        headers = {**curator.headers, "Content-Type": "application/json"}
+        act = await curator.client.post("/v2/tables/people/acts", content=body, headers=headers)
+        (table,) = (await browser.state())["tables"]
+        assert act.json() == table
+        assert table["frozen"] == "an audit"
+
+    run_cockpit(tmp_path, scenario, division=PARTS)
 
 
 @pytest.mark.parametrize(
@@ -411,8 +435,8 @@ def test_a_token_revoked_while_the_body_is_sent_does_nothing(
 
 
 def test_the_log_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(acts, "MAX_ROWS", 2)
-    monkeypatch.setattr(views, "PAGES", 2)
+    monkeypatch.setattr(state, "MAX_ROWS", 2)
+    monkeypatch.setattr(app, "PAGES", 2)
 
     async def scenario(opened: Opened) -> None:
         browser = await opened.logged_in()
@@ -430,11 +454,11 @@ def test_a_new_token_replaces_the_old_one(tmp_path: Path) -> None:
     async def scenario(opened: Opened) -> None:
         browser = await opened.logged_in()
         served = opened.served
-        assert (await served.get("/v1/tables/people")).status_code == 200
+        assert (await served.get("/v2/tables/people")).status_code == 200
         reply = await browser.post("/api/tokens", {"name": "ana"})
-        assert (await served.get("/v1/tables/people")).status_code == 401
+        assert (await served.get("/v2/tables/people")).status_code == 401
         served.token = reply.json()["token"]
-        assert (await served.get("/v1/tables/people")).status_code == 200
+        assert (await served.get("/v2/tables/people")).status_code == 200
         assert served.token not in (await browser.get("/api/state")).text
         assert (await browser.post("/api/tokens", {"name": "nobody"})).status_code == 404
 
@@ -526,6 +550,11 @@ async def the_statement_is_true(browser: Browser, folder: Path) -> None:
     assert (await browser.get(f"{STATEMENT}?format=exe")).status_code == 400
 
 
+def components(amount: dict[str, Any]) -> dict[str, Any]:
+    """An amount as the page sends it."""
+    return {name: value for name, value in amount.items() if name != "words"}
+
+
 async def part_of(browser: Browser, name: str) -> Any:
     (table,) = (await browser.state())["tables"]
     return next(part for part in table["parts"] if part["name"] == name)
@@ -535,12 +564,18 @@ def test_a_request_is_approved_in_part_and_another_declined(tmp_path: Path) -> N
     async def scenario(opened: Opened) -> None:
         browser = await opened.logged_in()
         asked = await requested(opened, browser, "a")
-        assert (asked["analyst"], asked["why"], asked["state"]) == ("ana", "a paper", "pending")
+        assert (asked["analyst"], asked["why"], asked["status"]) == ("ana", "a paper", "pending")
         assert asked["queries"][0]["words"] == "count of rows"
-        assert asked["after"].startswith("Spent so far: ")
+        assert asked["spent"]["words"] == "nothing"
         cap = (await part_of(browser, "ana"))["cap"]
         half = {"mu": "0.05", "discovery_delta": None, "pure_epsilon": None}
-        approval = {"act": "approve", "request": asked["id"], "digest": asked["digest"], "amount": half, "why": "ok"}
+        approval = {
+            "act": "approve",
+            "request": asked["number"],
+            "digest": asked["digest"],
+            "amount": half,
+            "why": "ok",
+        }
         wrong = {**approval, "digest": "0" * 64}
         assert (await browser.post(ACTS, wrong)).status_code == 422
         assert (await part_of(browser, "ana"))["cap"] == cap
@@ -549,14 +584,19 @@ def test_a_request_is_approved_in_part_and_another_declined(tmp_path: Path) -> N
         assert (await browser.post(ACTS, approval)).status_code == 422  # it is decided
         await the_statement_is_true(browser, tmp_path)
         other = await requested(opened, browser, "b", mu="1/11")
-        whole = {**approval, "request": other["id"], "digest": other["digest"], "amount": other["amount"]}
+        whole = {
+            **approval,
+            "request": other["number"],
+            "digest": other["digest"],
+            "amount": components(other["largest"]),
+        }
         assert (await browser.post(ACTS, whole)).status_code == 200  # what the dialog is filled with
         other = await requested(opened, browser, "c", mu="1/6")
-        decline = {"act": "decline", "request": other["id"], "digest": other["digest"], "why": "too much"}
+        decline = {"act": "decline", "request": other["number"], "digest": other["digest"], "why": "too much"}
         table = (await browser.post(ACTS, decline)).json()
-        shown = [(one["state"], one["decision"].partition(" by eve")[1]) for one in table["requests"]]
-        assert shown == [("declined", " by eve"), ("approved in part", " by eve"), ("approved in part", " by eve")]
-        assert {one["after"] for one in table["requests"]} == {None}
+        shown = [(one["status"], one["decided_by"]) for one in table["requests"]]
+        assert shown == [("declined", "eve"), ("approved in part", "eve"), ("approved in part", "eve")]
+        assert {one["cap_after"] for one in table["requests"]} == {None}
         await the_statement_is_true(browser, tmp_path)
 
     run_cockpit(tmp_path, scenario, division=PARTS)
@@ -572,16 +612,34 @@ def test_the_page_is_told_of_the_end_of_an_approval(
     async def scenario(opened: Opened) -> None:
         browser = await opened.logged_in()
         asked = await requested(opened, browser, "a")
-        approval = {"act": "approve", "request": asked["id"], "digest": asked["digest"], "until": until}
+        approval = {"act": "approve", "request": asked["number"], "digest": asked["digest"], "until": until}
         assert (await browser.post(ACTS, approval)).status_code == 200
         served = opened.served.service.tables["people"]
-        before, shown = views.version_of(served), await part_of(browser, "ana")
-        assert views.version_of(served) == before
+        before, shown = app.version_of(served), await part_of(browser, "ana")
+        assert app.version_of(served) == before
         monkeypatch.setattr(Ledger, "time", "2999-01-01T00:00:00.000Z")
-        assert (views.version_of(served) != before) == (until is not None)
+        assert (app.version_of(served) != before) == (until is not None)
         assert (await part_of(browser, "ana") != shown) == (until is not None)
 
     run_cockpit(tmp_path, scenario, division=PARTS)
+
+
+@pytest.mark.parametrize("mode", ["reserved", "pooled"])
+def test_each_project_is_followed_by_its_analysts(mode: Mode, tmp_path: Path) -> None:
+    limit: dict[str, Any] = {"ceiling" if mode == "reserved" else "cap": AmountSettings(Fraction(1, 8))}
+    named = (("project", "flu", None), ("project", "age", None), ("analyst", "ana", None))
+    named += (("analyst", "bob", "age"), ("analyst", "cleo", "flu"), ("analyst", "dan", "age"))
+    parts = tuple(PartSettings(level, name, project, **limit) for level, name, project in named)
+
+    async def scenario(opened: Opened) -> None:
+        browser = await opened.logged_in()
+        (table,) = (await browser.state())["tables"]
+        shown = [(one["name"], one["project"]) for one in table["parts"]]
+        in_age = [("bob", "age"), ("dan", "age")]
+        assert shown == [("flu", None), ("cleo", "flu"), ("age", None), *in_age, ("ana", None)]
+        assert {one["has_cap"] for one in table["parts"] if one["level"] == "project"} == {mode == "pooled"}
+
+    run_cockpit(tmp_path, scenario, division=DivisionSettings(mode, parts))
 
 
 def test_parts_are_shown_and_moved_revoked_and_restored(tmp_path: Path) -> None:
@@ -608,7 +666,7 @@ def test_parts_are_shown_and_moved_revoked_and_restored(tmp_path: Path) -> None:
         unchanged = {"act": "move_cap", **who, "cap": None}
         assert (await browser.post(ACTS, unchanged)).status_code == 200
         ceiling = (await part_of(browser, "ana"))["limit"]  # what the dialog is filled with
-        assert (await browser.post(ACTS, {**unchanged, "cap": ceiling})).status_code == 200
+        assert (await browser.post(ACTS, {**unchanged, "cap": components(ceiling)})).status_code == 200
         assert (await browser.post(ACTS, {"act": "revoke", **who})).status_code == 200
         assert (await part_of(browser, "ana"))["is_revoked"]
         assert (await opened.served.post(opened.served.count("b", mu="1/20"))).status_code != 200

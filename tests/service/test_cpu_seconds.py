@@ -98,7 +98,7 @@ def test_free_work_is_counted_and_refused_beyond_the_limit(
     async def scenario(served: Served) -> None:
         bob = served.of("bob")
         assert (await served.post(served.count("first"))).status_code == 200
-        await served.get("/v1/tables/people")
+        await served.get("/v2/tables/people")
         assert not served.service._work.spent("ana").wait()
         burning: dict[str, tuple[Any, str]] = {
             "malformed": (turns, "decode_request"),
@@ -112,7 +112,7 @@ def test_free_work_is_counted_and_refused_beyond_the_limit(
         else:
             owner, name = burning[kind]
             monkeypatch.setattr(owner, name, slow(getattr(owner, name), 1.1))
-        path, expected = "/v1/tables/people", 200
+        path, expected = "/v2/tables/people", 200
         if kind == "malformed":
             reply, expected = await served.post(b"[]"), 400
         elif kind == "refused":

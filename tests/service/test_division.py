@@ -83,8 +83,8 @@ async def asks(one: Served, prefix: str) -> list[tuple[int, bytes]]:
 
     mean, by_age = df["age"].mean(), df.groupby("age", keys=[20, 30]).size()
     mean_call = Release(mean.plan, mean.view, TargetArguments("mu", "1/100"))
-    await get("/v1/tables")
-    await get("/v1/tables/people")
+    await get("/v2/tables")
+    await get("/v2/tables/people")
     await post("1", Release(mean.plan, mean.view, TargetArguments("share", "1/10")))
     await post("1", Release(mean.plan, mean.view, TargetArguments("share", "1/5")))  # the id of another call
     await post("2", Release(mean.plan, mean.view, TargetArguments("share", "1/5")), after=1)  # a refinement
@@ -106,8 +106,8 @@ async def asks(one: Served, prefix: str) -> list[tuple[int, bytes]]:
     batch = ReleaseBatch(tuple((one.plan, one.view) for one in (by_age, counts)), (TargetArguments("mu", "1/100"),) * 2)
     await post("b1", batch)
     await post("b2", batch, node="7")
-    await get("/v1/tables/people/rows?after=0&pending=1,2,3")
-    await get("/v1/tables/people/rows?after=3&pending=")
+    await get("/v2/tables/people/rows?after=0&pending=1,2,3")
+    await get("/v2/tables/people/rows?after=3&pending=")
     return replies
 
 
@@ -147,7 +147,7 @@ def received_by_ana(
         await asyncio.gather(*flood)
         if is_bob_busy:
             await bob.post(bob.count("again", mu="1/8"))
-        reply = await served.get("/v1/tables/people/rows?after=0&pending=")
+        reply = await served.get("/v2/tables/people/rows?after=0&pending=")
         received.append((reply.status_code, reply.content))
 
     folder.mkdir()
@@ -163,7 +163,7 @@ def floods(bob: Served) -> list[Any]:
         *(bob.post(malformed) for _ in range(30)),
         *(bob.post(bob.count(f"refused {number}", mu="1000")) for number in range(30)),
         *(bob.post(bob.count("more", mu="1/9")) for _ in range(10)),
-        *(bob.get("/v1/tables/people/rows?after=0&pending=") for _ in range(10)),
+        *(bob.get("/v2/tables/people/rows?after=0&pending=") for _ in range(10)),
     ]
 
 
@@ -332,7 +332,7 @@ def test_in_pooled_mode_charges_are_seen_and_answers_shared(tmp_path: Path) -> N
             "ana"
         ]
         await bob.post(bob.count("c", mu="1/5"))
-        rows = content(await served.get("/v1/tables/people/rows?after=0&pending="))["rows"]
+        rows = content(await served.get("/v2/tables/people/rows?after=0&pending="))["rows"]
         assert [row["values"]["actor"] for row in rows if row["values"]["kind"] == "release"] == ["ana", "bob"]
 
     run_served(tmp_path, scenario, seeded(tmp_path / "people.dpnb"), division("pooled", ALL, ALL))
@@ -416,10 +416,10 @@ def test_an_analyst_who_is_taken_out_of_the_settings_is_revoked_until_they_are_b
         without = DivisionSettings(mode, tuple(one for one in whole.parts if one.name != "ana"))
         await asyncio.to_thread(table.divide, TableSettings("people", "here", division=without))
         assert (await served.post(served.count("b", mu="1/40"))).status_code == 404
-        assert content(await served.get("/v1/tables")) == []
+        assert content(await served.get("/v2/tables")) == []
         await asyncio.to_thread(table.divide, TableSettings("people", "here", division=whole))
         assert (await served.post(served.count("c", mu="1/30"))).status_code == 200
-        rows = content(await served.of("eve", "auditor").get("/v1/tables/people/audit"))["rows"]
+        rows = content(await served.of("eve", "auditor").get("/v2/tables/people/audit"))["rows"]
         words = [row["words"] for row in rows if row["kind"] == "act"]
         assert words == ["analyst ana: part of the budget revoked", "analyst ana: part of the budget restored"]
 
@@ -431,7 +431,7 @@ def test_an_analyst_who_is_taken_out_of_the_settings_is_revoked_until_they_are_b
 
 def test_a_table_without_a_division_is_pooled_among_all(tmp_path: Path) -> None:
     async def scenario(served: Served) -> None:
-        table = content(await served.get("/v1/tables/people"))
+        table = content(await served.get("/v2/tables/people"))
         assert (table["analyst"], table.get("mode", "pooled")) == ("ana", "pooled")
         bob = served.of("bob")
         assert content(await served.post(served.count("a")))["ids"] == content(await bob.post(bob.count("b")))["ids"]

@@ -39,12 +39,12 @@ class Curator:
 
     async def act(self, one: AnyAct) -> tuple[int, Any]:
         headers = {**self._served.headers, "Content-Type": "application/json"}
-        path = "/v1/tables/people/acts"
+        path = "/v2/tables/people/acts"
         reply = await self._served.client.post(path, content=msgspec.json.encode(one), headers=headers)
         return reply.status_code, content(reply)
 
     async def state(self) -> Any:
-        return content(await self._served.get("/v1/tables/people/state"))
+        return content(await self._served.get("/v2/tables/people/state"))
 
     async def held(self) -> list[int]:
         return [one["row"] for one in (await self.state())["held"]]
@@ -93,7 +93,7 @@ def test_a_charged_request_that_the_curator_ends_stays_charged_and_the_next_one_
     async def scenario(served: Served) -> None:
         bob, curator, call = served.of("bob"), Curator(served), calls_of(served.session)[kind]
         for one in (served, bob):
-            await one.get("/v1/tables/people")
+            await one.get("/v2/tables/people")
         own = asyncio.create_task(served.post(served.body("a", call)))
         number = await curator.running()
         other = asyncio.create_task(bob.post(bob.count("b", mu="1/9")))
@@ -137,7 +137,7 @@ async def sees_own_acts_only(served: Served, bob: Served, mode: str) -> None:
     """In reserved mode, the acts are among the rows of the analyst whom they are about, with that analyst's numbers."""
     acts = []
     for one in (served, bob):
-        rows = content(await one.get("/v1/tables/people/rows?after=0&pending="))["rows"]
+        rows = content(await one.get("/v2/tables/people/rows?after=0&pending="))["rows"]
         values = [row["values"] for row in rows]
         acts.append([msgspec.json.decode(row["details"]) for row in values if row["kind"] == "act"])
         assert all(values[act["row"] - 1]["kind"] in ("release", "selection") for act in acts[-1])

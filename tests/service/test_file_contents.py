@@ -21,7 +21,7 @@ from dpnb.curator.disclosure import report_of
 from dpnb.errors import InvalidValueError, SchemaError
 from dpnb.ledger.charge import TABLE_FILES
 from dpnb.service.configuration.settings import TableSettings
-from dpnb.service.curation.acts import audit_page
+from dpnb.service.curation.state import audit_page
 from dpnb.service.opening import OpenTable, check_table, open_table
 from dpnb.session import table_files
 from dpnb.session import table_files as file_contents

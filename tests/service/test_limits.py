@@ -124,7 +124,7 @@ def test_the_service_holds_replies_and_events_to_the_grid(tmp_path: Path) -> Non
             assert (await served.post(body)).status_code == status
             assert loop.time() - start >= POINT / 2  # at least to the first point after the slot
         start = loop.time()
-        assert (await served.get("/v1/tables/people/rows?after=0&pending=")).status_code == 200
+        assert (await served.get("/v2/tables/people/rows?after=0&pending=")).status_code == 200
         feed = served.service.tables["people"].analyst("ana").feed
         stream = feed.stream(lambda: True)
         assert b"data" in await anext(stream)
@@ -166,7 +166,7 @@ def test_what_few_people_have_sent_is_not_forgotten(tmp_path: Path, monkeypatch:
 def test_an_analyst_beyond_a_limit_does_not_hinder_another(tmp_path: Path) -> None:
     async def scenario(served: Served) -> None:
         bob = served.of("bob")
-        assert [(await served.get("/v1/tables")).status_code for _ in range(4)] == [200, 200, 200, 429]
+        assert [(await served.get("/v2/tables")).status_code for _ in range(4)] == [200, 200, 200, 429]
         refused = await served.post(served.count("a"))
         assert (refused.status_code, served.charges) == (429, 0)
         assert int(refused.headers["Retry-After"]) >= 1
@@ -238,9 +238,9 @@ def test_figures_are_for_the_curator_alone(tmp_path_factory: pytest.TempPathFact
     async def scenario(served: Served) -> None:
         assert (await served.post(served.count("a"))).status_code == 200
         assert (await served.post(served.count("b", mu="1000"))).status_code == 422
-        assert (await served.client.get("/v1/tables")).status_code == 401
+        assert (await served.client.get("/v2/tables")).status_code == 401
         assert (await served.get("/metrics")).status_code == 404
-        assert content(await served.get("/v1/tables")) == ["people"]
+        assert content(await served.get("/v2/tables")) == ["people"]
         text = await asyncio.to_thread(figures, folder / "s")
         assert 'dpnb_requests_total{call="release",outcome="200",table="people"} 1.0' in text
         assert 'dpnb_requests_total{call="release",outcome="422",table="people"} 1.0' in text

@@ -84,7 +84,7 @@ def uncharged_bytes(folder: Path, n_rows: int) -> bytes:
     )
 
     async def scenario(served: Served) -> None:
-        for path in ("/v1/tables", "/v1/tables/people", "/v1/tables/people/rows?after=0"):
+        for path in ("/v2/tables", "/v2/tables/people", "/v2/tables/people/rows?after=0"):
             received.append((await served.get(path)).content)
         query = served.session.frame.count()
         for number, (mu, limit) in enumerate((("3", None), ("1/10", "1/1000"), ("0", None))):

@@ -87,7 +87,7 @@ class Curator:
 
     def post(self, body: bytes) -> Any:
         with self.client() as client:
-            reply = client.post("/v1/tables/people/requests", content=body)
+            reply = client.post("/v2/tables/people/requests", content=body)
             return msgspec.json.decode(reply.content)
 
     def resume(self) -> list[int]:
@@ -99,7 +99,7 @@ class Curator:
 
     def tables(self) -> list[str]:
         with self.client() as client:
-            return list(client.get("/v1/tables").json())
+            return list(client.get("/v2/tables").json())
 
     def log(self) -> list[dict[str, Any]]:
         return [msgspec.json.decode(line) for line in (self.folder / "service.log").read_bytes().splitlines()]
@@ -188,7 +188,7 @@ def test_a_restart_ends_open_scans_which_stay_charged(curator: Curator) -> None:
     with curator.served():
         reply = curator.post(launch)
         with curator.client() as client:
-            rows = client.get("/v1/tables/people/rows?after=0").json()["rows"]
+            rows = client.get("/v2/tables/people/rows?after=0").json()["rows"]
     kinds = [row["values"]["kind"] for row in rows]
     assert kinds == ["launch", "close"], reply
     assert "scan_closed" in curator.events()
@@ -198,7 +198,7 @@ def test_a_restart_ends_open_scans_which_stay_charged(curator: Curator) -> None:
 def test_a_signal_stops_it_after_its_streams_have_ended(curator: Curator, ending: signal.Signals) -> None:
     with curator.served() as process, curator.client() as client:
         assert curator.post(count())["ids"] == [1]
-        with client.stream("GET", "/v1/tables/people/events") as stream:
+        with client.stream("GET", "/v2/tables/people/events") as stream:
             lines = stream.iter_lines()
             assert next(lines) == 'data: {"rows":1,"answered":1}'
             process.send_signal(ending)
@@ -315,8 +315,8 @@ def test_plain_http_on_the_loopback_checks_the_host(curator: Curator) -> None:
             assert process.stdout is not None
             url = process.stdout.readline().split()[3].rstrip(";")
             assert url.startswith("http://127.0.0.1:")
-            assert httpx.get(f"{url}/v1/health", timeout=LIMIT).status_code == 200
-            assert httpx.get(f"{url}/v1/health", headers={"Host": "evil.example"}, timeout=LIMIT).status_code == 400
+            assert httpx.get(f"{url}/v2/health", timeout=LIMIT).status_code == 200
+            assert httpx.get(f"{url}/v2/health", headers={"Host": "evil.example"}, timeout=LIMIT).status_code == 400
             assert "plain_http" in curator.events()
         finally:
             process.terminate()
@@ -373,10 +373,10 @@ def test_tls_with_a_certificate_that_the_analyst_trusts(curator: Curator, monkey
             wait_until(lambda: session._core.connection.text == "up to date", "the stream of events")
             session.close()
             trusted = ssl.create_default_context(cafile=certificate)
-            other = httpx.get(f"{url}/v1/health", headers={"Host": "evil.example"}, verify=trusted)
+            other = httpx.get(f"{url}/v2/health", headers={"Host": "evil.example"}, verify=trusted)
             assert other.status_code == 400
             with pytest.raises(httpx.TransportError):
-                httpx.get(url.replace("https", "http") + "/v1/health")
+                httpx.get(url.replace("https", "http") + "/v2/health")
         finally:
             process.terminate()
             assert process.wait(LIMIT) == 0

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
 from dpnb.__main__ import main
+from dpnb.accounting.losses import PureGDP
 from dpnb.errors import InvalidValueError
-from dpnb.service.access.hub_settings import HubSettings
-from dpnb.service.configuration.ports import PortAddress
-from dpnb.service.configuration.settings import SocketAddress, read_settings
+from dpnb.service.configuration.parts import AmountSettings, DivisionSettings, PartSettings
+from dpnb.service.configuration.ports import Certificate, PortAddress, SocketAddress
+from dpnb.service.configuration.reading import keys_of
+from dpnb.service.configuration.settings import SERVICE_KEYS, TABLE_KEYS, HubSettings, Limits, read_settings
 from dpnb.service.server import check_service
 
 ROOT = Path(__file__).parents[2]
@@ -187,3 +190,153 @@ def test_the_cockpit_is_on_the_loopback_by_default(file: Path) -> None:
     file.write_text(GOOD.replace("[tables", "[cockpit]\n[tables"), "utf-8")
     assert read_settings(file).cockpit == PortAddress("127.0.0.1", 8444)
     assert "the curator's page at http://127.0.0.1:8444" in check_service(file)
+
+
+# --- every key ------------------------------------------------------------------------------------------------------
+
+PART = 'mode = "{mode}"\n[tables.people.analysts.ana]\nceiling = {{ share = 0.5 }}\n'
+SECTIONS: dict[str, tuple[str, type | None]] = {
+    "tls": ('host = "127.0.0.1"\n[tls]\n{0}\n', Certificate),
+    "limits": ("[limits]\n{0}\n", Limits),
+    "jupyterhub": ("[jupyterhub]\n{0}\n", HubSettings),
+    "cockpit": ("[cockpit]\n{0}\n", PortAddress),
+}
+"""Sections of the file before that of the table, with the struct that is read from each."""
+
+
+def refused(file: Path, text: str, key: str) -> str:
+    """The error about the first line with a key, which states file, line, key, rule, value and remedy."""
+    file.write_text(text, "utf-8")
+    with pytest.raises(InvalidValueError) as refused:
+        read_settings(file)
+    message = str(refused.value)
+    name = key.rpartition(".")[2]
+    line = next(number for number, one in enumerate(text.split("\n"), 1) if one.startswith(name))
+    start = f"{file}, line {line}: {key}: "
+    assert message.startswith(start), message
+    rule, got, remedy = message.removeprefix(start).split("; ", 2)
+    assert got.startswith("got "), message
+    assert all(len(one) > 5 for one in (rule, remedy)), message
+    return message
+
+
+@pytest.mark.parametrize("wrong", ["1979-05-27", "[[]]", "nan"])
+def test_every_key_refuses_a_value_of_another_type(file: Path, wrong: str) -> None:
+    on_port = keys_of(PortAddress)
+    for key in SERVICE_KEYS.keys() - {"tables"}:
+        text = f"{key} = {wrong}\n" + ('host = "127.0.0.1"\n' if key in on_port and key != "host" else "")
+        refused(file, text + GOOD.partition("\n")[2], key)
+    for section, (text, struct) in SECTIONS.items():
+        assert struct is not None
+        for key in keys_of(struct).keys() - ({"prefix"} if section == "cockpit" else set()):
+            others = {"certificate": 'key = "people.csv"', "key": 'certificate = "people.csv"'}.get(key, "")
+            others = 'api_url = "https://hub/api"' if key == "service" else others
+            before = text.format(f"{others}\n{key} = {wrong}")
+            refused(file, before + GOOD.partition("\n")[2], f"{section}.{key}")
+    for key in TABLE_KEYS:
+        text = "\n".join(line for line in GOOD.split("\n") if not line.startswith(("socket", key)))
+        if key == "session":
+            text = "[tables.people]\n"
+        refused(file, f"{text}{key} = {wrong}\n", f"tables.people.{key}")
+    for key in ("ceiling", "cap", "project"):
+        part = PART.format(mode="reserved").replace("ceiling", "cap" if key == "ceiling" else "ceiling")
+        refused(file, f"{GOOD}{part}{key} = {wrong}\n", f"tables.people.analysts.ana.{key}")
+    for key in keys_of(AmountSettings):
+        part = f'mode = "pooled"\n[tables.people.analysts.ana.cap]\n{key} = {wrong}\n'
+        refused(file, GOOD + part, f"tables.people.analysts.ana.cap.{key}")
+
+
+OUT_OF_RANGE = {
+    "port": ('host = "::1"\nport = -1', "port"),
+    "a large limit": ("[limits]\nrunning = 1000001", "limits.running"),
+    "no limit": ("[limits]\nstreams = 0", "limits.streams"),
+    "a limit that is no integer": ("[limits]\nstreams = 2.0", "limits.streams"),
+    "a long prefix": (f'host = "::1"\nprefix = "/{"a" * 200}"', "prefix"),
+    "no host": ('host = ""', "host"),
+    "no path": ('tokens = ""', "tokens"),
+    "a long name of a service": (
+        f'[jupyterhub]\napi_url = "https://hub/api"\nservice = "{"a" * 65}"', "jupyterhub.service"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", OUT_OF_RANGE)
+def test_a_value_out_of_range_is_refused(file: Path, case: str) -> None:
+    before, key = OUT_OF_RANGE[case]
+    assert "must" in refused(file, before + "\n" + GOOD.partition("\n")[2], key)
+
+
+CONTRADICTIONS = {
+    "a ceiling in pooled mode": (PART.format(mode="pooled"), "ana.ceiling", "is only for mode = 'reserved'"),
+    "no ceiling in reserved mode": (
+        'mode = "reserved"\n[tables.people.analysts]\nana = { cap = { share = 0.5 } }', "ana", "must have a ceiling"
+    ),
+    "a cap of a project": (
+        PART.format(mode="reserved")
+        + "[tables.people.projects.flu]\nceiling = { share = 1 }\ncap = { share = 0.5 }",
+        "projects.flu.cap", "is not for a project"
+    ),
+    "a project without analysts": (
+        "[tables.people.projects.flu]\ncap = { share = 0.5 }", "analysts", "must be given where a budget"
+    ),
+    "an unknown project": (
+        PART.format(mode="reserved") + 'project = "fly"', "ana.project", "must be one of the table's projects"
+    ),
+    "a share and a component": (
+        "[tables.people.analysts.ana]\ncap = { share = 0.5, mu = 0.1 }", "ana.cap", "must be a share, or components"
+    ),
+    "nothing": ("[tables.people.analysts.ana]\ncap = {}", "ana.cap", "must be a share, or components"),
+    "more than all": ("[tables.people.analysts.ana]\ncap = { share = 1.5 }", "ana.cap", "must have a share above 0"),
+    "less than nothing": ("[tables.people.analysts.ana]\ncap = { mu = -1 }", "ana.cap.mu", "must be a number of at"),
+    "a name": ('[tables.people.analysts."a b"]\ncap = { mu = 1 }', "a b", "must have a name of"),
+    "an unknown key of an amount": (
+        "[tables.people.analysts.ana]\ncap = { sahre = 0.5 }", "sahre", "did you mean 'share'"
+    ),
+    "an unknown key of a part": ("[tables.people.analysts.ana]\ncop = { share = 1 }", "cop", "did you mean 'cap'"),
+    "a project in a project": (
+        "[tables.people.projects.flu]\nproject = 'flu'", "project", "is not a key in tables.people.projects.flu"
+    ),
+    "an unknown mode": ('mode = "shared"', "mode", "must be 'reserved' or 'pooled'"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CONTRADICTIONS)
+def test_a_division_that_contradicts_itself_is_refused(file: Path, case: str) -> None:
+    more, key, rule = CONTRADICTIONS[case]
+    file.write_text(GOOD + more, "utf-8")
+    with pytest.raises(InvalidValueError) as refused:
+        read_settings(file)
+    message = str(refused.value)
+    place, _, told = message.partition(": ")
+    assert place.startswith(f"{file}, line ")
+    assert key in told
+    assert rule in told
+    assert int(place.rpartition(" ")[2]) > GOOD.count("\n")
+
+
+def test_the_password_in_an_address_is_not_repeated(file: Path) -> None:
+    file.write_text(GOOD + '[jupyterhub]\napi_url = "https://a:secret@hub/api"\n', "utf-8")
+    with pytest.raises(InvalidValueError, match="it has a user name") as refused:
+        read_settings(file)
+    assert "secret" not in str(refused.value)
+
+
+def test_every_limit_and_part_is_read(file: Path) -> None:
+    more = (
+        'mode = "reserved"\n[tables.people.projects.flu]\nceiling = { share = 0.5 }\n[tables.people.analysts.ana]\n'
+        'project = "flu"\nceiling = { mu = 0.1, pure_epsilon = "1/3" }\ncap = { share = 1 }\n[limits]\n'
+    )
+    given = {name: number for number, name in enumerate(keys_of(Limits), 1)}
+    file.write_text(GOOD + more + "".join(f"{name} = {value}\n" for name, value in given.items()), "utf-8")
+    settings = read_settings(file)
+    assert settings.limits == Limits(**given)
+    ceiling = AmountSettings(mu=Fraction(1, 10), pure_epsilon=Fraction(1, 3))
+    assert settings.tables["people"].division == DivisionSettings(
+        "reserved",
+        (
+            PartSettings("project", "flu", ceiling=AmountSettings(Fraction(1, 2))),
+            PartSettings("analyst", "ana", "flu", ceiling, AmountSettings(Fraction(1))),
+        ),
+    )
+    assert ceiling.of(PureGDP(0, 1)) == PureGDP(Fraction(1, 3), Fraction(1, 10))
+    assert settings.tables["people"].division.parts[1].place == f"{file}, line 9"

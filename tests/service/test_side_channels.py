@@ -35,7 +35,7 @@ from waiting import LIMIT
 
 async def kinds_seen_by_eve(served: Served, kinds: list[str]) -> None:
     eve = served.of("eve")
-    rows = content(await eve.get("/v1/tables/people/rows?after=0&pending="))["rows"]
+    rows = content(await eve.get("/v2/tables/people/rows?after=0&pending="))["rows"]
     kinds += [row["values"]["kind"] for row in rows]
 
 
@@ -92,7 +92,7 @@ def test_the_time_of_a_row_tells_nothing_of_the_requests_before_it(
         async def scenario(served: Served) -> None:
             for body in (served.count("a"), served.body("b", LAUNCHES["scan"])):
                 assert (await served.post(body)).status_code == 200
-            rows = content(await served.get("/v1/tables/people/rows?after=0&pending="))["rows"]
+            rows = content(await served.get("/v2/tables/people/rows?after=0&pending="))["rows"]
             seen.update(row["values"]["time"][11:13] for row in rows)
 
         (tmp_path / name).mkdir()
@@ -143,7 +143,7 @@ def test_a_freeze_does_not_wait_behind_requests(tmp_path: Path, monkeypatch: pyt
             await asyncio.sleep(0.01)
         body = {"content": b'{"act":"freeze","why":"an audit"}', "headers": {**kim.headers, **JSON}}
         async with asyncio.timeout(LIMIT):
-            assert (await served.client.post("/v1/tables/people/acts", **body)).status_code == 200
+            assert (await served.client.post("/v2/tables/people/acts", **body)).status_code == 200
         leave.set()
         for task in tasks:
             assert "frozen it (an audit)" in content(await task)["message"]
@@ -270,7 +270,7 @@ def test_a_division_that_is_made_while_the_service_runs_holds_for_everybody(
         assert "changed how its budget is divided" in getattr(late[1], "message", "")
         refused = await served.post(served.count("d", mu="1/10"))
         assert content(refused)["error"] == "BudgetExceeded"
-        rows = content(await served.get("/v1/tables/people/rows?after=0&pending=")).get("rows", [])
+        rows = content(await served.get("/v2/tables/people/rows?after=0&pending=")).get("rows", [])
         assert len(rows) == (0 if mode == "reserved" else 4)  # two grants, and a release of each
         if mode == "pooled":
             monkeypatch.setattr(OpenTable, "refuse_ended", lambda self, one: None)  # the control: past every cap

@@ -14,7 +14,6 @@ import pytest
 
 import dpnb
 from dpnb.interactive.partition import partition_request
-from dpnb.service.configuration.parts import AmountSettings, DivisionSettings, PartSettings
 from dpnb.service.configuration.settings import Limits
 from dpnb.service.limits import CHARGED, MB, NOT_CHARGED, StoredRows
 from dpnb.service.served import Rules
@@ -36,12 +35,6 @@ def launch(served: Served, number: int) -> bytes:
     """A free partition of many parts."""
     request = partition_request(served.session._core, "k", f"n{number}", "", 1)
     return served.body(f"l{number}", LaunchMechanism("partition", f"n{number}", dict(request.stored_arguments)))
-
-
-def reserved(*names: str) -> DivisionSettings:
-    return DivisionSettings(
-        "reserved", {}, {name: PartSettings(ceiling=AmountSettings(share=None, mu="1/10")) for name in names}
-    )
 
 
 def rules(**limits: Any) -> Rules:
@@ -201,10 +194,10 @@ def test_unread_replies_take_little_memory(tmp_path_factory: pytest.TempPathFact
         session.partition("k", max_parts_per_unit=1, name=f"n{number}")
     session.ledger.close()
     authorization = f"Authorization: Bearer {service.token}\r\n\r\n"
-    request = "GET /v1/tables/people/rows?after=0 HTTP/1.1\r\nHost: localhost\r\n" + authorization
+    request = "GET /v2/tables/people/rows?after=0 HTTP/1.1\r\nHost: localhost\r\n" + authorization
     with service.served("--restored", "WRITE_SECONDS=20") as process, ExitStack() as stack:
         with service.client() as client:
-            rows = client.get("/v1/tables/people/rows?after=0").json()["rows"]
+            rows = client.get("/v2/tables/people/rows?after=0").json()["rows"]
             assert 0 < len(rows) < 60  # as many as fit
         memory = psutil.Process(process.pid).memory_info
         before = memory().rss

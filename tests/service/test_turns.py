@@ -210,7 +210,7 @@ def test_replies_are_made_in_turns(tmp_path: Path) -> None:
         bob, runner = served.of("bob"), served.service.tables["people"].analyst("ana").runner
         rows = runner.rows
         runner.rows = lambda *a: (held.work("ana"), rows(*a))[1]  # type: ignore[method-assign, func-returns-value]
-        pages = [asyncio.create_task(served.get("/v1/tables/people/rows?after=0&pending=")) for _ in range(10)]
+        pages = [asyncio.create_task(served.get("/v2/tables/people/rows?after=0&pending=")) for _ in range(10)]
         await until(lambda: held.began)
         assert (await bob.post(bob.count("b"))).status_code == 200
         assert held.began == ["ana"]
@@ -242,7 +242,7 @@ def test_what_waits_of_a_revoked_analyst_is_refused_at_once(
         elif how == "part":
             act = b'{"act":"revoke","level":"analyst","name":"ana"}'
             headers = {**eve.headers, "Content-Type": "application/json"}
-            acted = await served.client.post("/v1/tables/people/acts", content=act, headers=headers)
+            acted = await served.client.post("/v2/tables/people/acts", content=act, headers=headers)
             assert acted.status_code == 200
             charges += 1
         else:
@@ -285,8 +285,8 @@ def test_the_curator_sees_how_old_the_queue_is(
         await until(lambda: figure("dpnb_queue_seconds") > 0 and figure("dpnb_executing_seconds") > 0)
         await until(lambda: {one["actor"] for one in slow()} == {"ana", "bob"})
         assert {one["running"] for one in slow()} == {1}
-        health = await served.client.get("/v1/health")
-        assert content(health) == {"status": "ok", "version": 1}
+        health = await served.client.get("/v2/health")
+        assert content(health) == {"status": "ok", "version": 2}
         began.append("go")
         await first
         await waiting

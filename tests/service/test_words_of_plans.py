@@ -61,8 +61,8 @@ LIES: dict[str, AnyCall] = {
     "partition": LaunchMechanism("partition", "by city", {"parts": PARTS}),
     "noise-reduction": LaunchMechanism("noise_reduction", "count of rows by city", REDUCTION),
 }
-AUDIT = "/v1/tables/people/audit"
-PLAN = "/v1/tables/people/plan?row="
+AUDIT = "/v2/tables/people/audit"
+PLAN = "/v2/tables/people/plan?row="
 
 
 def session(folder: Path, **changes: Any) -> dpnb.Session:
@@ -121,7 +121,7 @@ def test_a_request_for_budget_is_shown_with_its_plan_which_a_decision_names(tmp_
             assert "note" in query["words"]
             assert len(query["words"]) <= 1000
         assert request["queries"][1]["words"].endswith("...; reads note, city")
-        shown = (await eve.get(f"/api/tables/people/plan?row={request['id']}")).json()["plans"]
+        shown = (await eve.get(f"/api/tables/people/plan?row={request['number']}")).json()["plans"]
         for text, (plan, _, _) in zip(shown, queries, strict=True):
             read = json.loads(text)
             assert read["reads"][0] == "note"
@@ -142,7 +142,7 @@ def test_a_plan_of_another_digest_is_not_shown(tmp_path: Path, monkeypatch: pyte
         body = RequestBudget(((FILTERED, PlainView(), TARGET),), "the cities")
         assert content(await served.post(served.body("a", body)))["reply"] == "done"
         (request,) = (await eve.state())["tables"][0]["requests"]
-        path = f"/api/tables/people/plan?row={request['id']}"
+        path = f"/api/tables/people/plan?row={request['number']}"
         assert (await eve.get(path)).status_code == 200
         monkeypatch.setattr(budget_request, "query_digest", lambda *parts: "another")
         assert (await eve.get(path)).status_code == 422

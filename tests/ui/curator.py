@@ -117,7 +117,7 @@ class Service:
         headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
         with httpx.Client(transport=transport, base_url="http://localhost", timeout=LIMIT) as client:
             body = encode_request(Request(secrets.token_hex(8), call))
-            reply = client.post(f"/v1/tables/{table}/requests", content=body, headers=headers)
+            reply = client.post(f"/v2/tables/{table}/requests", content=body, headers=headers)
             assert reply.status_code == 200, reply.text
 
 

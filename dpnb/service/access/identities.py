@@ -28,8 +28,9 @@ import msgspec
 
 from dpnb.copying import NotCopyable
 from dpnb.errors import AccessDenied, ServiceUnavailable
-from dpnb.service.access.hub_settings import HubSettings
-from dpnb.service.access.tokens import MAX_NAME, NAME, PREFIX, Identity, TokenStore
+from dpnb.service.access.tokens import PREFIX, Identity, TokenStore
+from dpnb.service.configuration.parts import NAME
+from dpnb.service.configuration.settings import HubSettings
 
 # --- users of JupyterHub ----------------------------------------------------------------------------------------------
 
@@ -203,7 +204,7 @@ class HubIdentities(NotCopyable):
                 refusal=f"token: must have the scope {scope!r} of JupyterHub; it does not; ask the administrator of "
                 "JupyterHub for a role with this scope, and connect again",
             )
-        if NAME.fullmatch(user.name) is None or len(user.name) > MAX_NAME:
+        if NAME.fullmatch(user.name) is None:
             return _KnownToken(
                 time,
                 refusal="name: that of the user of JupyterHub must be letters, digits, '.', '_', '@' and '-', and "

@@ -13,7 +13,6 @@ import hashlib
 import hmac
 import os
 import pwd
-import re
 import secrets
 import stat
 from collections.abc import Iterator
@@ -28,8 +27,8 @@ import msgspec
 
 from dpnb.copying import NotCopyable
 from dpnb.errors import InvalidValueError
-from dpnb.ledger.origin import MAX_ACTOR
 from dpnb.service.access.clock import Clock
+from dpnb.service.configuration.parts import NAME
 from dpnb.wire.amounts import moment_from_text
 
 # --- owners of files --------------------------------------------------------------------------------------------------
@@ -80,10 +79,11 @@ PREFIX = "dpnb_"
 
 BYTES = 32
 LONGEST_TOKEN = 200
-MAX_NAME = MAX_ACTOR
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]*", re.ASCII)
 
 Role = Literal["owner", "curator", "auditor", "analyst"]
+AUDITORS: tuple[Role, ...] = ("auditor", "curator", "owner")
+CURATORS: tuple[Role, ...] = ("curator", "owner")
+"""Who may read about a table, and who may act."""
 ROLES: tuple[Role, ...] = get_args(Role)
 
 
@@ -172,7 +172,7 @@ def new_token(path: Path, name: str, expires: str | None = None, role: Role = "a
     The ledger records `name` with every charge.  All tokens of a person have the same role.  The token expires at a
     date, or after a period such as ``12h``, ``30d`` or ``8w``; by default never.
     """
-    if not NAME.fullmatch(name) or len(name) > MAX_ACTOR:
+    if not NAME.fullmatch(name):
         raise InvalidValueError(
             f"name: must be letters, digits, '.', '_', '@' and '-', and begin with a letter or digit; got {name!r}; "
             "for example 'ana'"

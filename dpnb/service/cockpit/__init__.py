@@ -4,6 +4,5 @@
                  that tell it of changes
 ``protections``  which requests are accepted, the headers of every response, and the logins: a token of a curator, owner
                  or auditor is exchanged for a cookie
-``views``        what the page shows, without answers
 ``app``          the routes
 """

@@ -20,19 +20,21 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from dpnb._protocol.cockpit import Login, NewToken, RowPlans, ServiceState
+from dpnb._protocol.cockpit import Login, NewToken, ServiceState, TokenHolder
+from dpnb._protocol.curation import TableState
 from dpnb.copying import NotCopyable
 from dpnb.errors import DpnbError
-from dpnb.service.access.tokens import Identity, Role
-from dpnb.service.app import CURATORS, Service
+from dpnb.ledger import node_of
+from dpnb.service.access.tokens import AUDITORS, CURATORS, Identity, Role, StoredToken
+from dpnb.service.app import Service
 from dpnb.service.cockpit.page import DOCUMENT, Live, read_static
-from dpnb.service.cockpit.protections import LIFETIME, READERS, Logins, NewLogin, Origins, Protected
-from dpnb.service.cockpit.views import holder_view, log_view, may_rotate, table_view, version_of
+from dpnb.service.cockpit.protections import LIFETIME, Logins, NewLogin, Origins, Protected
 from dpnb.service.curation.acts import act
-from dpnb.service.curation.state import plan_page
+from dpnb.service.curation.state import audit_page, described, plan_page, table_state
 from dpnb.service.limits import RequestRate
 from dpnb.service.monitoring.log import log, log_login
 from dpnb.service.network.http import client_of, keep_connection, read_body
+from dpnb.service.opening import OpenTable
 from dpnb.service.served import ServedTable
 from dpnb.session.disclosure.building import report_of_ledger
 from dpnb.wire.acts import ACTS
@@ -49,6 +51,12 @@ FORMATS = ("html", "json")
 
 REQUESTS_PER_MINUTE = 600
 """Of one person, over all pages."""
+
+LONG_SECONDS = 5
+"""Time after which the page shows a running request; a short one would only flicker."""
+
+PAGES = 5
+"""Pages of an audit in one reply."""
 
 WRONG_TOKEN = "The token is unknown, expired or revoked."  # noqa: S105  (a message)
 NO_LOGIN = "The login has ended. Log in again."
@@ -100,12 +108,12 @@ class Cockpit(NotCopyable):
         routes = [Route(path, self._file, methods=["GET"]) for path in self._files]
         routes += [
             Route("/login", self._login, methods=["POST"]),
-            Route("/api/logout", self._logged_in(self._logout, READERS), methods=["POST"]),
-            Route("/api/state", self._logged_in(self._state, READERS), methods=["GET"]),
-            Route("/api/events", self._logged_in(self._events, READERS), methods=["GET"]),
-            Route("/api/tables/{table}/log", self._logged_in(self._log, READERS), methods=["GET"]),
-            Route("/api/tables/{table}/plan", self._logged_in(self._plan, READERS), methods=["GET"]),
-            Route("/api/tables/{table}/statement", self._logged_in(self._statement, READERS), methods=["GET"]),
+            Route("/api/logout", self._logged_in(self._logout, AUDITORS), methods=["POST"]),
+            Route("/api/state", self._logged_in(self._state, AUDITORS), methods=["GET"]),
+            Route("/api/events", self._logged_in(self._events, AUDITORS), methods=["GET"]),
+            Route("/api/tables/{table}/log", self._logged_in(self._log, AUDITORS), methods=["GET"]),
+            Route("/api/tables/{table}/plan", self._logged_in(self._plan, AUDITORS), methods=["GET"]),
+            Route("/api/tables/{table}/statement", self._logged_in(self._statement, AUDITORS), methods=["GET"]),
             Route("/api/tables/{table}/acts", self._logged_in(self._act, CURATORS), methods=["POST"]),
             Route("/api/tokens", self._logged_in(self._rotate, CURATORS), methods=["POST"]),
         ]
@@ -136,7 +144,7 @@ class Cockpit(NotCopyable):
             return self._refuse_login(request)
         if not isinstance(begun, NewLogin):
             log_login("role_refused", actor=begun.name, role=begun.role, client=client_of(request), page="cockpit")
-            return _refusal(403, f"The token has the role {begun.role}; this page is for {' and '.join(READERS)}.")
+            return _refusal(403, f"The token has the role {begun.role}; this page is for {' and '.join(AUDITORS)}.")
         person = begun.person
         log_login("login", actor=person.name, role=person.role, client=client_of(request), page="cockpit")
         self._logins.end(request.cookies.get(self._cookie, ""))
@@ -213,16 +221,16 @@ class Cockpit(NotCopyable):
                 role=person.role,
                 may_act=may_act,
                 tables=views,
-                tokens=[holder_view(person, one) for one in holders],
+                tokens=[_holder(person, one) for one in holders],
             )
         )
 
     async def _log(self, request: HttpRequest, sender: Sender) -> Response:
-        return _json(await asyncio.to_thread(log_view, self._served(request).table, _row_number(request, "after")))
+        table, after = self._served(request).table, _row_number(request, "after")
+        return _json(await asyncio.to_thread(audit_page, table, after, PAGES))
 
     async def _plan(self, request: HttpRequest, sender: Sender) -> Response:
-        page = await asyncio.to_thread(plan_page, self._served(request).table, _row_number(request, "row"))
-        return _json(RowPlans(list(page.plans)))
+        return _json(await asyncio.to_thread(plan_page, self._served(request).table, _row_number(request, "row")))
 
     async def _statement(self, request: HttpRequest, sender: Sender) -> Response:
         """The disclosure statement; as a text, so that no browser shows it as a page of this origin."""
@@ -263,12 +271,56 @@ class Cockpit(NotCopyable):
         holder = next((one for one in self._service.tokens.holders() if one.name == name), None)
         if holder is None:
             raise HTTPException(404, "There is nobody with a valid token of this name.")
-        if not may_rotate(person, holder.role, name):
+        if not _may_rotate(person, holder.role, name):
             log_login("role_refused", actor=person.name, role=person.role, client=client_of(request), page="cockpit")
             raise HTTPException(403, f"Only the owner can replace the token of a person with the role {holder.role}.")
         token = await asyncio.to_thread(self._service.tokens.rotate, name)
         log("token_rotated", actor=person.name, role=person.role, name=name, page="cockpit")
         return _json(NewToken(name, token))
+
+
+# --- what the page shows ----------------------------------------------------------------------------------------------
+
+
+def table_view(table: OpenTable) -> TableState:
+    """The state of a table; with nothing but a fault if its ledger cannot be read."""
+    try:
+        state = table_state(table)
+    except DpnbError as error:
+        return described(table, str(error))
+    is_long = state.running is not None and state.running.seconds >= LONG_SECONDS
+    return state if is_long else msgspec.structs.replace(state, running=None)
+
+
+def version_of(served: ServedTable) -> str:
+    """A text that changes with anything that the page shows of a table."""
+    try:
+        ledger, tree = served.table.session.ledger, served.table.session._core.account.tree
+        nodes = map(node_of, tree.grants())
+        lapsed = sum(tree.cap_with_raises(node).lapsed(ledger.time_in(node)) for node in nodes)
+        one = served.table.running
+        running = 0 if one is None or one.seconds < LONG_SECONDS else one.number
+        return f"{served.table.name} {served.version} {ledger.count} {ledger.foreign_changes()} {lapsed} {running}"
+    except DpnbError as error:
+        return f"{served.table.name} {error}"
+
+
+def _may_rotate(person: Identity, role: str, name: str) -> bool:
+    """Whether a person may replace a token: an owner's or another curator's only if they are the owner.
+
+    Who replaces a token has it, so a curator would otherwise become the owner.
+    """
+    if person.role == "owner" or person.name == name:
+        return person.role != "auditor"
+    return person.role == "curator" and role in ("analyst", "auditor")
+
+
+def _holder(person: Identity, one: StoredToken) -> TokenHolder:
+    """A person with a valid token, without its hash."""
+    return TokenHolder(one.name, one.role, one.created, one.expires, _may_rotate(person, one.role, one.name))
+
+
+# --- requests and replies ---------------------------------------------------------------------------------------------
 
 
 def _row_number(request: HttpRequest, name: str) -> int:

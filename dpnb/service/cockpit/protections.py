@@ -23,7 +23,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dpnb.copying import NotCopyable
-from dpnb.service.access.tokens import LONGEST_TOKEN, Identity, Role, TokenStore, hash_of
+from dpnb.service.access.tokens import AUDITORS, LONGEST_TOKEN, Identity, TokenStore, hash_of
 
 # --- logins of the cockpit --------------------------------------------------------------------------------------------
 
@@ -31,7 +31,6 @@ from dpnb.service.access.tokens import LONGEST_TOKEN, Identity, Role, TokenStore
 LIFETIME = timedelta(hours=4)
 """After which a token must be given again."""
 
-READERS: tuple[Role, ...] = ("auditor", "curator", "owner")
 BYTES = 32
 MOST_LOGINS = 200
 """At once; a further one ends the oldest."""
@@ -70,7 +69,7 @@ class Logins(NotCopyable):
         """
         hashed = hash_of(token[:LONGEST_TOKEN])
         person = self._store.identity_of_hash(hashed)
-        if person is None or person.role not in READERS:
+        if person is None or person.role not in AUDITORS:
             return person
         cookie, csrf = secrets.token_urlsafe(BYTES), secrets.token_urlsafe(BYTES)
         now = self._store.clock.now()
@@ -88,7 +87,7 @@ class Logins(NotCopyable):
         if login is None or not hmac.compare_digest(login.csrf, hash_of(csrf)):
             return None
         person = self._store.identity_of_hash(login.token)
-        if self._store.clock.now() >= login.ends or person is None or person.role not in READERS:
+        if self._store.clock.now() >= login.ends or person is None or person.role not in AUDITORS:
             self._logins.pop(number, None)
             return None
         return person

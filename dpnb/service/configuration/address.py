@@ -15,8 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dpnb.errors import InvalidValueError
-from dpnb.service.configuration.ports import PortAddress
-from dpnb.service.configuration.settings import SocketAddress
+from dpnb.service.configuration.ports import PortAddress, SocketAddress
 
 BACKLOG = 128
 
@@ -34,8 +33,8 @@ class Listening:
         self.socket.close()
         if isinstance(address, SocketAddress):
             with suppress(OSError):
-                if os.stat(address.path).st_ino == self.inode:
-                    address.path.unlink()
+                if os.stat(address.socket).st_ino == self.inode:
+                    address.socket.unlink()
 
 
 def listen(address: SocketAddress | PortAddress) -> Listening:
@@ -44,7 +43,7 @@ def listen(address: SocketAddress | PortAddress) -> Listening:
 
 
 def _listen_on_socket(address: SocketAddress) -> Listening:
-    path = address.path
+    path = address.socket
     group = address.group
     _make_folder(path.parent, group)
     _remove_stale(path)

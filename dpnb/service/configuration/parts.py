@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
-from typing import Any, TypeVar, get_args
+from pathlib import Path
+from typing import Annotated, Any, TypeVar, get_args
 
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.grant import SETTINGS_ACTOR, Grant, Mode
@@ -23,30 +25,50 @@ from dpnb._core.accountant.limit import left_of
 from dpnb.accounting.exact import exact
 from dpnb.accounting.losses import PureGDP
 from dpnb.errors import DpnbError, InvalidValueError
-from dpnb.ledger.origin import RequestOrigin, requested_by
-from dpnb.service.access.tokens import MAX_NAME, NAME
+from dpnb.ledger.origin import MAX_ACTOR, RequestOrigin, requested_by
+from dpnb.service.configuration.reading import SettingError, choice, fault, keys_of, matching, read_struct
 from dpnb.session.toml_file import KeyPath, TomlFile
 from dpnb.wire.acts import Level
 
 T = TypeVar("T")
+NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._@-]{{,{MAX_ACTOR - 1}}}", re.ASCII)
+"""The name of a person or a project."""
 
-COMPONENTS = ("mu", "discovery_delta", "pure_epsilon")
-PART_KEYS = {"project": dict.fromkeys(("ceiling", "cap"), False)}
-PART_KEYS["analyst"] = {"project": False, **PART_KEYS["project"]}
+EXAMPLE = "for example { share = 0.25 } or { mu = 0.1, discovery_delta = 1e-8, pure_epsilon = 0.05 }"
+
+
+def _component(value: Any, folder: Path) -> Fraction:
+    try:
+        number = exact(value)
+    except DpnbError:
+        number = Fraction(-1)
+    if number >= 0:
+        return number
+    raise SettingError("must be a number of at least 0", EXAMPLE)
 
 
 @dataclass(frozen=True)
 class AmountSettings:
-    """A part of a budget, as the settings state it."""
+    """A part of a budget: a share of each component of what the part is taken from, or the components."""
 
-    share: Fraction | None = None  # of each component of what the part is taken from
-    amount: PureGDP | None = None  # instead, the components
+    share: Annotated[Fraction | None, _component] = None
+    mu: Annotated[Fraction | None, _component] = None
+    discovery_delta: Annotated[Fraction | None, _component] = None
+    pure_epsilon: Annotated[Fraction | None, _component] = None
+
+    @property
+    def problem(self) -> str:
+        """Which rule it breaks; empty for none."""
+        parts = (self.mu, self.discovery_delta, self.pure_epsilon)
+        if (self.share is None) == (parts == (None,) * 3):
+            return "must be a share, or components without a share"
+        return "" if self.share is None or 0 < self.share <= 1 else "must have a share above 0 and at most 1"
 
     def of(self, outer: PureGDP) -> PureGDP:
         """The amount, taken from another one."""
-        if self.amount is not None:
-            return self.amount
-        return share_of(outer, self.share or Fraction(0))
+        if self.share is not None:
+            return share_of(outer, self.share)
+        return PureGDP(self.pure_epsilon or 0, self.mu or 0, self.discovery_delta or 0)
 
 
 @dataclass(frozen=True)
@@ -55,9 +77,9 @@ class PartSettings:
 
     level: Level
     name: str
-    project: str | None = None  # of an analyst
-    ceiling: AmountSettings | None = None  # in reserved mode
-    cap: AmountSettings | None = None
+    project: Annotated[str | None, matching(NAME, "the name of a project", "flu")] = None  # of an analyst
+    ceiling: Annotated[AmountSettings | None, AmountSettings] = None  # in reserved mode
+    cap: Annotated[AmountSettings | None, AmountSettings] = None
     place: str = field(default="", compare=False)  # file and line in the settings, for errors
 
 
@@ -65,7 +87,7 @@ class PartSettings:
 class DivisionSettings:
     """How a budget is divided; without parts, in pooled mode, every analyst may use the whole budget."""
 
-    mode: Mode = "pooled"
+    mode: Annotated[Mode, choice(*get_args(Mode))] = "pooled"
     parts: tuple[PartSettings, ...] = ()  # projects, and then analysts
 
     @property
@@ -74,81 +96,53 @@ class DivisionSettings:
         return tuple(one.name for one in self.parts if one.level == "analyst")
 
 
-def read_division(file: TomlFile, entry: dict[str, Any], at: KeyPath) -> DivisionSettings:
+DIVISION_KEYS = keys_of(DivisionSettings) | {"projects": False, "analysts": False}
+
+
+def read_division(file: TomlFile, entry: Mapping[str, Any], at: KeyPath) -> DivisionSettings:
     """Read the keys ``mode``, ``projects`` and ``analysts`` of a table of the settings."""
-    return _DivisionReader(file, at).division(entry)
+    own = {key: value for key, value in entry.items() if key in DIVISION_KEYS}
+    division = read_struct(file, DivisionSettings, own, at, others=DIVISION_KEYS)
+    levels: tuple[Level, ...] = ("project", "analyst")
+    for level in levels:
+        above = (*at, f"{level}s")
+        entries = own.get(f"{level}s", {})
+        if not isinstance(entries, dict):
+            remedy = f"write a line [{'.'.join(above)}.<name>] for each"
+            raise fault(file, above, entries, f"must be a table for each {level}", remedy)
+        parts = [_read_part(file, one, level, (*above, name), division) for name, one in entries.items()]
+        division = replace(division, parts=(*division.parts, *parts))
+    if (division.parts or division.mode == "reserved") and not division.analysts:
+        key = ".".join((*at, "analysts"))
+        rule = "must be given where a budget is reserved or has projects"
+        message = f"{key}: {rule}; got none; add for example [{key}.ana]"
+        raise file.fault(InvalidValueError, (*at, "mode" if "mode" in own else "projects"), message)
+    return division
 
 
-class _DivisionReader:
-    def __init__(self, file: TomlFile, at: KeyPath) -> None:
-        self._file, self._at = file, at
-
-    def division(self, entry: dict[str, Any]) -> DivisionSettings:
-        mode = entry.get("mode", "pooled")
-        if mode not in get_args(Mode):
-            raise self._fault(("mode",), f"mode: must be 'reserved' or 'pooled'; got {mode!r}")
-        projects = self._parts(entry, "projects", "project", mode, ())
-        analysts = self._parts(entry, "analysts", "analyst", mode, tuple(one.name for one in projects))
-        if (projects or mode == "reserved") and not analysts:
-            raise self._fault(
-                ("mode",) if "mode" in entry else ("projects",),
-                "analysts: must be given where a budget is reserved or has projects; got none; add for example "
-                f"[{'.'.join(self._at)}.analysts.ana]",
-            )
-        return DivisionSettings(mode, (*projects, *analysts))
-
-    def _parts(
-        self, entry: dict[str, Any], key: str, level: Level, mode: Mode, projects: tuple[str, ...]
-    ) -> tuple[PartSettings, ...]:
-        entries = entry.get(key, {})
-        if not isinstance(entries, dict) or not all(isinstance(one, dict) for one in entries.values()):
-            raise self._fault((key,), f"{key}: must be a table for each {level}; got {entries!r}")
-        return tuple(self._part(level, name, one, (key, name), mode, projects) for name, one in entries.items())
-
-    def _part(
-        self, level: Level, name: str, entry: dict[str, Any], at: KeyPath, mode: Mode, projects: tuple[str, ...]
-    ) -> PartSettings:
-        if not NAME.fullmatch(name) or len(name) > MAX_NAME:
-            raise self._fault(at, f"{level}: must have a name of letters, digits, '.', '_', '@' and '-'; got {name!r}")
-        self._file.refuse_keys(entry, PART_KEYS[level], (*self._at, *at))
-        project = entry.get("project")
-        if project is not None and project not in projects:
-            known = ", ".join(map(repr, projects)) or "there are none"
-            raise self._fault(
-                (*at, "project"), f"project: must be one of the table's projects; got {project!r}; {known}"
-            )
-        if (mode == "reserved") != ("ceiling" in entry):
-            needs = (
-                "must be given in reserved mode" if mode == "reserved" else "is only for mode = 'reserved'; give cap"
-            )
-            raise self._fault(at, f"ceiling: {needs}; for example {{ share = 0.25 }}")
-        if mode == "reserved" and level == "project" and "cap" in entry:
-            raise self._fault(
-                (*at, "cap"),
-                "cap: a project has none in reserved mode, since what one analyst could be charged would depend on "
-                "what the others were charged; give the analysts caps",
-            )
-        ceiling, cap = (self._amount(entry[key], (*at, key)) if key in entry else None for key in ("ceiling", "cap"))
-        return PartSettings(level, name, project, ceiling, cap, self._file.locate(*self._at, *at))
-
-    def _amount(self, entry: Any, at: KeyPath) -> AmountSettings:
-        example = "{ share = 0.25 } or { mu = 0.1, discovery_delta = 1e-8, pure_epsilon = 0.05 }"
-        if not isinstance(entry, dict) or not entry or not (entry.keys() == {"share"} or "share" not in entry):
-            raise self._fault(at, f"{at[-1]}: must be a share or amounts; got {entry!r}; for example {example}")
-        self._file.refuse_keys(entry, dict.fromkeys(("share", *COMPONENTS), False), (*self._at, *at))
-        try:
-            numbers = {key: exact(value, name=key) for key, value in entry.items()}
-            if not all(number >= 0 for number in numbers.values()) or not 0 < numbers.get("share", 1) <= 1:
-                raise InvalidValueError(f"{at[-1]}: must have amounts of at least 0, and a share of at most 1")
-            amount = PureGDP(*(numbers.get(key, Fraction(0)) for key in ("pure_epsilon", "mu", "discovery_delta")))
-        except DpnbError as error:
-            message = str(error)
-        else:
-            return AmountSettings(numbers["share"]) if "share" in numbers else AmountSettings(amount=amount)
-        raise self._fault(at, f"{message}; for example {example}")
-
-    def _fault(self, at: KeyPath, message: str) -> DpnbError:
-        return self._file.fault(InvalidValueError, (*self._at, *at), message)
+def _read_part(file: TomlFile, entry: Any, level: Level, at: KeyPath, known: DivisionSettings) -> PartSettings:
+    """Read a part; the projects of an analyst are those that are known."""
+    name, is_reserved = at[-1], known.mode == "reserved"
+    if not NAME.fullmatch(name):
+        rule = f"must have a name of at most {MAX_ACTOR} letters, digits, '.', '_', '@' and '-'"
+        raise fault(file, at, name, rule, "rename it; it begins with a letter or digit")
+    given: dict[str, Any] = {"project": None} if level == "project" else {}  # a project is in no other
+    part = read_struct(file, PartSettings, entry, at, level=level, name=name, **given)
+    projects = [one.name for one in known.parts]
+    if part.project is not None and part.project not in projects:
+        rule = f"must be one of the table's projects, {', '.join(map(repr, projects)) or 'of which there are none'}"
+        raise fault(file, (*at, "project"), part.project, rule, "correct it, or add the project")
+    if is_reserved and part.ceiling is None:
+        raise fault(file, at, None, "must have a ceiling in reserved mode", f"add ceiling, {EXAMPLE}", got="none")
+    if not is_reserved and part.ceiling is not None:
+        raise fault(file, (*at, "ceiling"), entry["ceiling"], "is only for mode = 'reserved'", "give cap")
+    if is_reserved and level == "project" and part.cap is not None:
+        rule = "is not for a project in reserved mode, since an analyst's limit would depend on what others are charged"
+        raise fault(file, (*at, "cap"), entry["cap"], rule, "give the analysts caps")
+    for key, amount in (("ceiling", part.ceiling), ("cap", part.cap)):
+        if amount is not None and amount.problem:
+            raise fault(file, (*at, key), entry[key], amount.problem, EXAMPLE)
+    return part
 
 
 def apply_division(account: Accountant, division: DivisionSettings, version: str) -> dict[str, Grant]:

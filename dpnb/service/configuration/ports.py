@@ -1,28 +1,94 @@
-"""A port on which a service listens: read from the settings and checked."""
+"""The socket or the port on which a service listens, as the settings name it."""
 
 from __future__ import annotations
 
+import grp
+import ipaddress
+import os
 import re
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from dpnb.errors import DpnbError, InvalidValueError
-from dpnb.service.access.hub_settings import is_loopback
+from dpnb.service.configuration.reading import (
+    SettingError,
+    existing_file,
+    fault,
+    file_path,
+    keys_of,
+    matching,
+    read_struct,
+    whole,
+)
 from dpnb.session.toml_file import KeyPath, TomlFile
 
-TLS_KEYS = dict.fromkeys(("certificate", "key"), True)
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]", "::1")
-LARGEST_PORT = 65535
+LONGEST_PATH = 100
+"""Bytes of a Unix socket's path; the operating system allows little more."""
+
 HOST_NAME = re.compile(r"[A-Za-z0-9._-]+|[0-9A-Fa-f:.]+|\[[0-9A-Fa-f:.]+\]", re.ASCII)
+PREFIX = re.compile(r"(?=.{,200}$)(?:/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+", re.ASCII)
+TEXT = re.compile(r".+", re.DOTALL)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address can be reached from this machine only."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+# --- values -----------------------------------------------------------------------------------------------------------
+
+
+def _socket_path(value: Any, folder: Path) -> Path:
+    found = file_path(value, folder)
+    if len(os.fsencode(found)) <= LONGEST_PATH:
+        return found
+    raise SettingError(f"must have a path of at most {LONGEST_PATH} bytes", "shorten it", got=repr(str(found)))
+
+
+def _group(value: Any, folder: Path) -> int:
+    """The number of a group of users."""
+    with suppress(KeyError, TypeError, ValueError):
+        return grp.getgrnam(value).gr_gid
+    raise SettingError(
+        "must be the name of a group of users of this machine", "correct it, or make the group with groupadd"
+    )
+
+
+def _host_names(value: Any, folder: Path) -> tuple[str, ...]:
+    if isinstance(value, list) and all(isinstance(name, str) and HOST_NAME.fullmatch(name) for name in value):
+        return tuple(value)
+    raise SettingError("must be a list of host names, without a port", "for example ['dp.local']")
+
+
+# --- addresses --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SocketAddress:
+    """A Unix socket, for analysts on the same machine."""
+
+    socket: Annotated[Path, _socket_path]  # in a folder of the curator's
+    group: Annotated[int | None, _group] = None  # whose members may connect; else only the curator's own user
+
+    @property
+    def url(self) -> str:
+        """What an analyst passes to `dpnb.connect`."""
+        return f"unix://{self.socket}"
 
 
 @dataclass(frozen=True)
 class Certificate:
     """The files of a TLS certificate and its key."""
 
-    certificate: Path
-    key: Path
+    certificate: Annotated[Path, existing_file]
+    key: Annotated[Path, existing_file]
     place: str = field(default="tls", compare=False)  # file and line in the settings, for errors
 
 
@@ -30,11 +96,18 @@ class Certificate:
 class PortAddress:
     """A port: with TLS, or on the loopback without."""
 
-    host: str  # that the service listens on
-    port: int  # 0 for a free one
-    names: tuple[str, ...] = ()  # by which analysts address the service; requests to other names are refused
-    tls: Certificate | None = None  # None for plain HTTP, on the loopback only
-    prefix: str = ""  # path below which all routes are, for a proxy that forwards requests under it
+    host: Annotated[str, matching(TEXT, "a name or an address", "127.0.0.1")]  # that the service listens on
+    port: Annotated[int, whole(0, 65535, 8443)]  # 0 for a free one
+    names: Annotated[tuple[str, ...], _host_names] = ()  # by which it is addressed; requests to others are refused
+    tls: Annotated[Certificate | None, Certificate] = None  # None for plain HTTP, on the loopback only
+    prefix: Annotated[
+        str,
+        matching(
+            PREFIX,
+            "the path under which a proxy forwards requests, with a slash at the beginning and none at the end",
+            "/services/dpnb",
+        ),
+    ] = ""  # path below which all routes are
 
     @property
     def url(self) -> str:
@@ -49,62 +122,39 @@ class PortAddress:
         return (*self.names, *(LOOPBACK_NAMES if is_loopback(self.host) else (self.host,)))
 
 
-def read_port(file: TomlFile, at: KeyPath, entry: dict[str, Any], host: Any, port: int) -> PortAddress:
-    """Read the keys ``host``, ``port``, ``names`` and ``tls`` of the table `entry`, whose key in the file is `at`.
+def read_address(file: TomlFile) -> SocketAddress | PortAddress:
+    """Read where the service listens: on a port if the file has a host, and else on a socket."""
+    is_port = "host" in file.content
+    for key in keys_of(SocketAddress if is_port else PortAddress):
+        if key in file.content:
+            rule = "is only for a Unix socket, not for a host" if is_port else "is used only with host"
+            remedy = "remove one of them" if is_port else f"add host, or remove {key}"
+            raise fault(file, (key,), file.content[key], rule, remedy)
+    kind = PortAddress if is_port else SocketAddress
+    entry = {key: value for key, value in file.content.items() if key in keys_of(kind)}
+    if is_port:
+        return read_port(file, (), {"port": 8443, **entry})
+    return read_struct(file, SocketAddress, {"socket": "run/dpnb.sock", **entry}, ())
 
-    `host` is the one that the table states, or the default; `port` is the default only.
-    """
-    return _AddressReader(file, at).address(entry, host, port)
+
+def read_cockpit(file: TomlFile, own: SocketAddress | PortAddress) -> PortAddress:
+    """Read where the curator's page is served, which has an origin of its own."""
+    at, entry = ("cockpit",), file.content["cockpit"]
+    if isinstance(entry, dict):
+        entry = {"host": "127.0.0.1", "port": 8444, **entry}
+    address = read_port(file, at, entry, prefix="")
+    if isinstance(own, PortAddress) and address.port and own.port == address.port:
+        rule = "must not be the service's own port, so that the page has an origin of its own"
+        raise fault(file, (*at, "port"), address.port, rule, "change one of them")
+    return address
 
 
-class _AddressReader:
-    def __init__(self, file: TomlFile, at: KeyPath) -> None:
-        self._file, self._at = file, at
-
-    def address(self, entry: dict[str, Any], host: Any, default_port: int) -> PortAddress:
-        if not isinstance(host, str) or not host:
-            raise self._fault("host", f"must be a name or an address; got {host!r}; for example '127.0.0.1'")
-        port = entry.get("port", default_port)
-        if type(port) is not int or not 0 <= port <= LARGEST_PORT:
-            raise self._fault(
-                "port", f"must be a whole number up to {LARGEST_PORT}; got {port!r}; for example {default_port}"
-            )
-        names = entry.get("names", [])
-        if not isinstance(names, list) or not all(
-            isinstance(name, str) and HOST_NAME.fullmatch(name) for name in names
-        ):
-            raise self._fault(
-                "names", f"must be a list of host names, without a port; got {names!r}; for example ['dp.local']"
-            )
-        tls = self._tls(entry["tls"]) if "tls" in entry else None
-        if tls is None and not is_loopback(host):
-            table = ".".join((*self._at, "tls"))
-            elsewhere = " or on a Unix socket" if not self._at else ""
-            raise self._fault(
-                "host",
-                f"without TLS must be an address of this machine alone; got {host!r}; add a table [{table}] with "
-                f"certificate and key, or listen on '127.0.0.1'{elsewhere}",
-            )
-        return PortAddress(host, port, tuple(names), tls)
-
-    def _tls(self, entry: Any) -> Certificate:
-        if not isinstance(entry, dict):
-            raise self._fault("tls", f"must be a table with certificate and key; got {entry!r}")
-        self._file.refuse_keys(entry, TLS_KEYS, (*self._at, "tls"))
-        certificate, key = (self._existing(entry[name], name) for name in TLS_KEYS)
-        return Certificate(certificate, key, self._file.locate(*self._at, "tls"))
-
-    def _existing(self, value: Any, name: str) -> Path:
-        keys = (*self._at, "tls", name)
-        what = ".".join(keys)
-        fault = "must be the path of a file; got {!r}; write it in quotes"
-        if isinstance(value, str) and value:
-            path = Path(self._file.path).absolute().parent / value
-            if path.exists():
-                return path
-            fault = f"must be an existing file; got {{!r}}, which is {str(path)!r}; correct the path"
-        raise self._file.fault(InvalidValueError, keys, f"{what}: {fault.format(value)}")
-
-    def _fault(self, key: str, message: str) -> DpnbError:
-        keys = (*self._at, key)
-        return self._file.fault(InvalidValueError, keys, f"{'.'.join(keys)}: {message}")
+def read_port(file: TomlFile, at: KeyPath, entry: object, **given: str) -> PortAddress:
+    """Read the keys of a port in a table of the file, whose key is `at`."""
+    address = read_struct(file, PortAddress, entry, at, **given)
+    if address.tls is None and not is_loopback(address.host):
+        table, elsewhere = ".".join((*at, "tls")), "" if at else " or on a Unix socket"
+        rule = "without TLS must be an address of this machine alone"
+        remedy = f"add a table [{table}] with certificate and key, or listen on '127.0.0.1'{elsewhere}"
+        raise fault(file, (*at, "host"), address.host, rule, remedy)
+    return address

@@ -1,9 +1,10 @@
-"""What curators and auditors do: reading who asked what, without answers, and the curator's acts."""
+"""The acts of a curator."""
 
 from __future__ import annotations
 
 from datetime import datetime
-from fractions import Fraction
+
+from msgspec.structs import asdict
 
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.deciding import approve, decline
@@ -13,29 +14,21 @@ from dpnb._core.accountant.granting import (
     move_cap,
     restore,
     revoke,
-    share_of,
     unfreeze,
     whole_of,
     write_act,
 )
 from dpnb._core.accountant.limit import NOTHING
-from dpnb._core.history import launch_text
-from dpnb._core.pricing.query_state import plan_of, request_of
-from dpnb._plan.measurements import PlainView
-from dpnb._plan.plan import describe_plan, shortened_words
 from dpnb.accounting.losses import PureGDP
 from dpnb.errors import InvalidValueError, printable
-from dpnb.ledger import ROOT, Charge, node_of
-from dpnb.ledger.charge import ACT, COMPARISON, RELEASE, SELECTION, TABLE_FILES
+from dpnb.ledger import ROOT, node_of
 from dpnb.ledger.origin import RequestOrigin, requested_by
-from dpnb.render.numbers import format_percent_down
+from dpnb.service.configuration.parts import AmountSettings
 from dpnb.service.opening import OpenTable
 from dpnb.service.running import RunningRequest, checked_running
 from dpnb.wire.acts import (
     AnyAct,
     Approve,
-    AuditPage,
-    AuditRow,
     Components,
     Decline,
     End,
@@ -48,9 +41,6 @@ from dpnb.wire.acts import (
 )
 from dpnb.wire.amounts import decimal_from_text
 from dpnb.wire.limits import MAX_SHOWN
-
-MAX_ROWS = 200
-"""Rows of a page."""
 
 
 def act(table: OpenTable, actor: str, one: AnyAct) -> None:
@@ -166,17 +156,11 @@ def _outer(account: Accountant, part: Grant) -> PureGDP:
 
 
 def _amount(components: Components, outer: PureGDP | None) -> PureGDP:
-    parts = (components.pure_epsilon, components.mu, components.discovery_delta)
-    if components.share is not None:
-        share = decimal_from_text(components.share, "share")
-        if any(part is not None for part in parts) or not 0 < share <= 1:
-            raise InvalidValueError("share: must be above 0 and at most 1, without components; got another amount")
-        return share_of(outer or NOTHING, share)
-    names = ("pure_epsilon", "mu", "discovery_delta")
-    epsilon, mu, delta = (
-        Fraction(0) if part is None else decimal_from_text(part, name) for name, part in zip(names, parts, strict=True)
-    )
-    return PureGDP(epsilon, mu, delta)
+    texts = {name: text for name, text in asdict(components).items() if text is not None}
+    amount = AmountSettings(**{name: decimal_from_text(text, name) for name, text in texts.items()})
+    if amount.problem:
+        raise InvalidValueError(f"amount: {amount.problem}; got another; correct it")
+    return amount.of(outer or NOTHING)
 
 
 def _time(text: str | None) -> datetime | None:
@@ -188,53 +172,3 @@ def _time(text: str | None) -> datetime | None:
         raise InvalidValueError(
             "until: must be a date and time as in 2027-01-31T12:00:00Z; got another text; correct it"
         ) from None
-
-
-def audit_page(table: OpenTable, after: int) -> AuditPage:
-    """The rows after a number, without answers.
-
-    What they say is a function of plans and costs.  Analysts choose these after seeing answers, so what an auditor sees
-    is within the guarantee of the table, and is not free of data.
-    """
-    account = table.session._core.account
-    ids = [one.id for one in account.ledger.summaries(after=after)]
-    page = ids[:MAX_ROWS]
-    hashes = {stored["id"]: str(stored["hash"]) for stored in account.ledger.stored(page)}
-    return AuditPage(
-        tuple(_row(account, charge, hashes[charge.id]) for charge in account.ledger.by_id(tuple(page))),
-        more=len(ids) > MAX_ROWS,
-        spent=f"{format_percent_down(account.filter.headroom)} of the budget is left",
-        frozen=account.tree.frozen,
-    )
-
-
-def _row(account: Accountant, charge: Charge, chained: str) -> AuditRow:
-    return AuditRow(
-        charge.id,
-        charge.time,
-        charge.kind,
-        charge.node,
-        charge.status,
-        printable(words_of(account, charge)),
-        charge.loss.words if charge.loss else "free",
-        chained,
-        None if charge.origin is None else charge.origin.actor,
-    )
-
-
-def words_of(account: Accountant, charge: Charge) -> str:
-    """What was requested, or whose part of the budget was changed: never what came of it."""
-    if charge.kind == ACT:
-        part = account.tree.grant_of(charge.node)
-        return f"{'' if part is None else f'{part.level} {part.name}: '}{launch_text.of(charge)}"
-    if charge.kind == RELEASE:
-        plan = plan_of(charge)
-        return shortened_words(describe_plan(plan, request_of(charge).view), plan)
-    if charge.kind == COMPARISON:
-        plan = plan_of(charge)
-        return f"comparison of the {shortened_words(describe_plan(plan, PlainView()), plan)}"
-    if charge.kind == SELECTION:
-        return shortened_words(launch_text.of(charge), plan_of(charge))
-    if charge.kind == TABLE_FILES:
-        return "files of the table"
-    return launch_text.of(charge)

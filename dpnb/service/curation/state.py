@@ -1,4 +1,8 @@
-"""What curators and auditors see of a table: parts of its budget, requests for more, and the whole plan of a row."""
+"""What curators and auditors see of a table: its state, its rows and the whole plan of a row, and never an answer.
+
+It is a function of declaration, plans and costs.  Analysts choose plans and costs after seeing answers, so what an
+auditor sees is within the guarantee of the table, and is not free of data.
+"""
 
 from __future__ import annotations
 
@@ -7,27 +11,24 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
+
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.budget_request import BudgetRequest, plan_is_bound, requested_queries
 from dpnb._core.accountant.grant import Grant
 from dpnb._core.accountant.granting import whole_of
 from dpnb._core.accountant.limit import left_of
-from dpnb._plan.plan import Plan, columns_read
-from dpnb.accounting.exact import decimal_up
-from dpnb.accounting.filters import GDPFilter
-from dpnb.accounting.losses import PureGDP
-from dpnb.errors import InvalidValueError, PlanError, printable
-from dpnb.ledger import Charge, node_of, refuse_unreadable
-from dpnb.ledger.charge import BUDGET_REQUEST, COMPARISON, LAUNCH, RELEASE, SELECTION
-from dpnb.render.numbers import format_percent_down
-from dpnb.service.curation.acts import words_of
-from dpnb.service.opening import OpenTable
-from dpnb.service.running import RunningRequest
-from dpnb.wire.acts import (
-    MAX_DECIDED,
-    MAX_HELD,
-    Components,
+from dpnb._core.accountant.tree import BudgetTree
+from dpnb._core.history import launch_text
+from dpnb._core.pricing.query_state import plan_of, request_of
+from dpnb._plan.measurements import PlainView
+from dpnb._plan.plan import Plan, columns_read, describe_plan, shortened_words
+from dpnb._protocol.curation import (
+    Amount,
+    AuditPage,
+    AuditRow,
     HeldState,
+    Moment,
     PartState,
     PlanPage,
     RequestedQueryState,
@@ -35,6 +36,250 @@ from dpnb.wire.acts import (
     RunningState,
     TableState,
 )
+from dpnb.accounting.exact import decimal_down, decimal_sqrt_down, decimal_up
+from dpnb.accounting.filters import GDPFilter
+from dpnb.accounting.losses import PureGDP
+from dpnb.errors import InvalidValueError, PlanError, printable
+from dpnb.ledger import Charge, node_of, refuse_unreadable
+from dpnb.ledger.charge import ACT, BUDGET_REQUEST, COMPARISON, LAUNCH, RELEASE, SELECTION, TABLE_FILES
+from dpnb.render.numbers import limit_words, spent_words
+from dpnb.service.opening import OpenTable
+from dpnb.service.running import RunningRequest
+from dpnb.session.gauges import describe_spent, headroom_gauge, percent_spent, reserve_gauge
+from dpnb.session.snapshot import NO_LIMIT
+
+MAX_HELD = 100
+"""Charges in a `TableState` that wait for a curator."""
+
+MAX_DECIDED = 100
+"""Decided requests in a `TableState`."""
+
+MOMENTS = 120
+"""Points of the timeline."""
+
+# --- the state of a table ---------------------------------------------------------------------------------------------
+
+
+def table_state(table: OpenTable) -> TableState:
+    """The state of a table; raises `DpnbError` if its ledger cannot be read."""
+    core = table.session._core
+    account, tree = core.account, core.account.tree
+    has_budget = account.guarantee.has_budget
+    moments = _moments(table)
+    with account.ledger.lock.checked():
+        filter_ = account.filter
+        requests = sorted(tree.budget_requests().values(), key=lambda one: one.id)
+        pending = [one for one in requests if one.decision is None]
+        decided = [one for one in reversed(requests) if one.decision is not None][:MAX_DECIDED]
+        reserve = reserve_gauge(filter_)
+        return msgspec.structs.replace(
+            described(table),
+            mode=next((grant.mode for grant in tree.grants().values()), None),
+            frozen=tree.frozen,
+            gauges=(headroom_gauge(account, filter_), *(() if reserve is None else (reserve,))),
+            headroom=filter_.headroom if has_budget else None,
+            spent=percent_spent(filter_),
+            spent_loss=describe_spent(filter_, account.budget) if has_budget else NO_LIMIT,
+            rows=account.ledger.count,
+            head=account.ledger.head,
+            moments=tuple(moments),
+            parts=tuple(_part(table, account, grant) for grant in _by_project(tree)),
+            requests=tuple(_request(table, account, one) for one in (*pending, *decided)),
+            running=_running(table.running),
+            waiting=table.worker.waiting,
+            held=tuple(_held(table, one) for one in table.held.charges()[:MAX_HELD]),
+        )
+
+
+def described(table: OpenTable, fault: str | None = None) -> TableState:
+    """What does not follow from the ledger; all that is known of a table whose ledger cannot be read."""
+    core = table.session._core
+    return TableState(table.name, core.tables.words, core.guarantee, core.notice, core.version, fault=fault)
+
+
+def _moments(table: OpenTable) -> list[Moment]:
+    """The share of the budget spent at the times of rows; thinned."""
+    account = table.session._core.account
+    points = account.timeline().thinned(MOMENTS)
+    charges = {one.id: one for one in account.ledger.by_id(tuple(point.id for point in points if point.id))}
+    first = min((one.time for one in charges.values()), default="")
+    moments = []
+    for point in points:
+        charge = charges.get(point.id)
+        spent = None if point.spent is None or math.isnan(point.spent) else point.spent
+        if charge is None:
+            moments.append(Moment(0, first, spent, "before the first request"))
+        else:
+            actor = "" if charge.origin is None else f"{printable(charge.origin.actor)}: "
+            text = f"{charge.id}. {actor}{printable(words_of(account, charge))} ({_cost(charge)})"
+            moments.append(Moment(charge.id, charge.time, spent, text))
+    return moments
+
+
+def _running(running: RunningRequest | None) -> RunningState | None:
+    if running is None:
+        return None
+    return RunningState(running.number, running.analyst, running.call, int(running.seconds))
+
+
+def _held(table: OpenTable, charge: Charge) -> HeldState:
+    return HeldState(
+        charge.id,
+        "local" if charge.origin is None else printable(charge.origin.actor),
+        charge.time,
+        printable(words_of(table.session._core.account, charge)),
+        charge.loss.words,
+        "a curator ended it" if table.held.was_ended(charge.id) else "the service ended before it was answered",
+    )
+
+
+def _by_project(tree: BudgetTree) -> list[Grant]:
+    """The parts as they were granted, but each project followed by its analysts, and last the others."""
+
+    def place(grant: Grant) -> tuple[float, bool]:
+        project = grant if grant.level == "project" else tree.grant_of(grant.node)
+        return math.inf if project is None else project.id, grant.level == "analyst"
+
+    return sorted(tree.grants().values(), key=place)
+
+
+def _part(table: OpenTable, account: Accountant, grant: Grant) -> PartState:
+    tree, spent = account.tree, table.limit(grant).spent
+    cap, project = tree.cap(node_of(grant.id)), tree.grant_of(grant.node)
+    of = grant.ceiling or cap or whole_of(account)
+    whole = GDPFilter.from_loss(PureGDP.of(*map(max, of.parts, spent.parts)))
+    left = whole.step(spent).headroom
+    if cap is not None and grant.ceiling is not None:
+        rest = left_of(PureGDP.of(*map(max, cap.parts, spent.parts)), spent)
+        gone = PureGDP.of(*(total - part for total, part in zip(whole.budget.parts, rest.parts, strict=True)))
+        left = min(left, whole.step(gone).headroom)
+    return PartState(
+        level=grant.level,
+        name=grant.name,
+        project=None if project is None else project.name,
+        ceiling=_limit_or_none(grant.ceiling),
+        cap=_limit_or_none(cap),
+        limit=_limit(cap or of),
+        spent=_spent(spent),
+        share=min(whole.budget_fraction(spent), 1.0),
+        headroom=left,
+        is_revoked=grant.is_revoked,
+        has_cap=(grant.mode, grant.level) != ("reserved", "project"),
+    )
+
+
+def _request(table: OpenTable, account: Accountant, one: BudgetRequest) -> RequestState:
+    decision, tree, now = one.decision, account.tree, account.ledger.time_in(one.node)
+    more: dict[str, Any] = {}
+    if decision is not None:
+        more = {
+            "decided_by": printable(decision.actor),
+            "decided": decision.time,
+            "until": decision.until,
+            "granted": _limit_or_none(decision.amount),
+            "reason": printable(decision.why),
+        }
+    elif one.part is not None:
+        cap = tree.cap_with_raises(node_of(one.part))
+        more = {
+            "spent": _spent(table.limit(tree.grants()[one.part]).spent),
+            "cap": _limit_or_none(cap.at(now)),
+            "cap_after": _limit_or_none(cap.raised(one.total, None).at(now)),
+        }
+    return RequestState(
+        number=one.id,
+        analyst=printable(one.analyst),
+        time=one.time,
+        why=printable(one.why),
+        queries=tuple(
+            RequestedQueryState(
+                printable(query.words), printable(query.target), _spent(query.cost), printable(query.error)
+            )
+            for query in one.queries
+        ),
+        total=_spent(one.total),
+        largest=_limit(one.total),
+        digest=one.digest,
+        status=one.status(now),
+        **more,
+    )
+
+
+def _spent(amount: PureGDP) -> Amount:
+    """A cost, rounded up."""
+    return _amount(spent_words(amount), amount.mu, decimal_up(amount.delta), decimal_up(amount.epsilon))
+
+
+def _limit(amount: PureGDP) -> Amount:
+    """A limit, rounded down, so that it is accepted where the amount is the limit."""
+    mu = decimal_sqrt_down(amount.mu_squared)
+    return _amount(limit_words(amount) or "", mu, decimal_down(amount.delta), decimal_down(amount.epsilon))
+
+
+def _limit_or_none(amount: PureGDP | None) -> Amount | None:
+    return None if amount is None else _limit(amount)
+
+
+def _amount(words: str, *parts: float) -> Amount:
+    return Amount(words, *(repr(part) if part else None for part in parts))
+
+
+# --- the rows ---------------------------------------------------------------------------------------------------------
+
+
+MAX_ROWS = 200
+"""Rows of a page."""
+
+HAVE_PLANS = frozenset((RELEASE, SELECTION, COMPARISON, LAUNCH, BUDGET_REQUEST))
+"""Kinds of rows that have plans, or may have: those that an analyst requested."""
+
+
+def audit_page(table: OpenTable, after: int, pages: int = 1) -> AuditPage:
+    """The rows after a number: at most that many pages in one reply."""
+    account = table.session._core.account
+    ids = [one.id for one in account.ledger.summaries(after=after)]
+    page, more = ids[: pages * MAX_ROWS], len(ids) > pages * MAX_ROWS
+    hashes = {stored["id"]: str(stored["hash"]) for stored in account.ledger.stored(page)}
+    rows = tuple(_row(account, charge, hashes[charge.id]) for charge in account.ledger.by_id(tuple(page)))
+    return AuditPage(rows, more)
+
+
+def _row(account: Accountant, charge: Charge, chained: str) -> AuditRow:
+    return AuditRow(
+        id=charge.id,
+        time=charge.time,
+        kind=charge.kind,
+        node=charge.node,
+        status=charge.status,
+        words=printable(words_of(account, charge)),
+        cost=_cost(charge),
+        hash=chained,
+        actor=None if charge.origin is None else printable(charge.origin.actor),
+        has_plan=charge.kind in HAVE_PLANS,
+    )
+
+
+def _cost(charge: Charge) -> str:
+    return charge.loss.words if charge.loss else "free"
+
+
+def words_of(account: Accountant, charge: Charge) -> str:
+    """What was requested, or whose part of the budget was changed: never what came of it."""
+    if charge.kind == ACT:
+        part = account.tree.grant_of(charge.node)
+        return f"{'' if part is None else f'{part.level} {part.name}: '}{launch_text.of(charge)}"
+    if charge.kind == RELEASE:
+        plan = plan_of(charge)
+        return shortened_words(describe_plan(plan, request_of(charge).view), plan)
+    if charge.kind == COMPARISON:
+        plan = plan_of(charge)
+        return f"comparison of the {shortened_words(describe_plan(plan, PlainView()), plan)}"
+    if charge.kind == SELECTION:
+        return shortened_words(launch_text.of(charge), plan_of(charge))
+    if charge.kind == TABLE_FILES:
+        return "files of the table"
+    return launch_text.of(charge)
+
 
 # --- the whole plan of a row ------------------------------------------------------------------------------------------
 
@@ -44,9 +289,6 @@ MAX_CHARACTERS = 200_000
 
 WIDTH = 100
 """Characters of a list or an object that is written on one line."""
-
-HAVE_PLANS = frozenset((RELEASE, SELECTION, COMPARISON, LAUNCH, BUDGET_REQUEST))
-"""Kinds of rows that have plans, or may have: those that an analyst requested."""
 
 NOT_RECORDED = "This request was recorded by a version of dpnb that did not record plans."
 
@@ -135,120 +377,3 @@ def _filled(texts: list[str], indent: str) -> list[str]:
 def _bounded(text: str, limit: int) -> str:
     """A text of limited length: its beginning, which names the columns, and what is missing."""
     return text if len(text) <= limit else f"{text[:limit]}\n... and {len(text) - limit:,} more characters"
-
-
-# --- the state of a table as curators and auditors see it -------------------------------------------------------------
-
-
-def table_state(table: OpenTable) -> TableState:
-    """The state of a table; a function of the ledger, without answers."""
-    core = table.session._core
-    account, tree = core.account, core.account.tree
-    with account.ledger.lock.checked():
-        grants = tree.grants()
-        requests = sorted(tree.budget_requests().values(), key=lambda one: one.id)
-        pending = [one for one in requests if one.decision is None]
-        decided = [one for one in reversed(requests) if one.decision is not None][:MAX_DECIDED]
-        modes = sorted({grant.mode for grant in grants.values()})
-        headroom = account.filter.headroom
-        return TableState(
-            table=table.name,
-            version=core.version,
-            guarantee=core.guarantee,
-            headroom=0.0 if math.isnan(headroom) else headroom,
-            spent=f"{format_percent_down(headroom)} of the budget is left",
-            frozen=tree.frozen,
-            mode=modes[0] if modes else None,
-            parts=tuple(_part(table, account, grant) for grant in grants.values()),
-            requests=tuple(_request(account, one) for one in (*pending, *decided)),
-            rows=account.ledger.count,
-            pending=len(pending),
-            head=account.ledger.head,
-            running=_running(table.running),
-            waiting=table.worker.waiting,
-            held=tuple(_held(table, one) for one in table.held.charges()[:MAX_HELD]),
-        )
-
-
-def _running(running: RunningRequest | None) -> RunningState | None:
-    if running is None:
-        return None
-    return RunningState(running.number, running.analyst, running.call, int(running.seconds))
-
-
-def _held(table: OpenTable, charge: Charge) -> HeldState:
-    return HeldState(
-        charge.id,
-        "local" if charge.origin is None else printable(charge.origin.actor),
-        charge.time,
-        printable(words_of(table.session._core.account, charge)),
-        charge.loss.words,
-        "a curator ended it" if table.held.was_ended(charge.id) else "the service ended before it was answered",
-    )
-
-
-def _part(table: OpenTable, account: Accountant, grant: Grant) -> PartState:
-    tree, spent = account.tree, table.limit(grant).spent
-    cap, project = tree.cap(node_of(grant.id)), tree.grant_of(grant.node)
-    of = grant.ceiling or cap or whole_of(account)
-    whole = GDPFilter.from_loss(PureGDP.of(*map(max, of.parts, spent.parts)))
-    used = whole.step(spent)
-    left = used.headroom
-    if cap is not None and grant.ceiling is not None:
-        rest = left_of(PureGDP.of(*map(max, cap.parts, spent.parts)), spent)
-        gone = PureGDP.of(*(total - part for total, part in zip(whole.budget.parts, rest.parts, strict=True)))
-        left = min(left, whole.step(gone).headroom)
-    return PartState(
-        level=grant.level,
-        name=grant.name,
-        project=None if project is None else project.name,
-        ceiling=_words(grant.ceiling),
-        cap=_words(cap),
-        spent=spent.format(up=True),
-        share_spent=min(whole.budget_fraction(spent), 1.0),
-        headroom=left,
-        is_revoked=grant.is_revoked,
-    )
-
-
-def _request(account: Accountant, one: BudgetRequest) -> RequestState:
-    decision, part, now = one.decision, one.part, account.ledger.time_in(one.node)
-    decided: dict[str, Any] = {}
-    if decision is not None:
-        decided = {
-            "decided_by": printable(decision.actor),
-            "decided": decision.time,
-            "until": decision.until,
-            "granted": _words(decision.amount),
-            "reason": printable(decision.why),
-        }
-    elif part is not None:
-        cap = account.tree.cap_with_raises(node_of(part))
-        decided = {"cap": _words(cap.at(now)), "cap_after": _words(cap.raised(one.total, None).at(now))}
-    return RequestState(
-        number=one.id,
-        analyst=printable(one.analyst),
-        time=one.time,
-        why=printable(one.why),
-        queries=tuple(
-            RequestedQueryState(
-                printable(query.words), printable(query.target), query.cost.format(up=True), printable(query.error)
-            )
-            for query in one.queries
-        ),
-        total=one.total.format(up=True),
-        amount=_components(one.total),
-        digest=one.digest,
-        status=one.status(now),
-        **decided,
-    )
-
-
-def _components(amount: PureGDP) -> Components:
-    """The amount as decimals; a component that is 0 is left out."""
-    mu, delta, epsilon = amount.mu, decimal_up(amount.delta), decimal_up(amount.epsilon)
-    return Components(*(repr(part) if part else None for part in (mu, delta, epsilon)))
-
-
-def _words(amount: PureGDP | None) -> str | None:
-    return None if amount is None else amount.format(up=False)

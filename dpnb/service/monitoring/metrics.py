@@ -17,7 +17,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Proc
 
 from dpnb.copying import NotCopyable
 from dpnb.service.configuration.address import listen
-from dpnb.service.configuration.settings import SocketAddress
+from dpnb.service.configuration.ports import SocketAddress
 
 FOLLOWED = {
     "running": "Requests that run or wait",

@@ -1,6 +1,9 @@
 import type { IField } from './dialog';
-import type { IAmount } from '../protocol/cockpit';
+import type { IAmount } from '../protocol/curation';
 import { trans } from '../translation';
+
+/** An amount as an act names it: the components, without words. */
+export type Components = Omit<IAmount, 'words'>;
 
 /**
  * The fields of a dialog for an amount of budget.
@@ -27,7 +30,7 @@ export function amountFields(amount: IAmount, isPart = false): IField[] {
 }
 
 /** The amount that a reader has written; the service checks it. */
-export function amountOf(values: Record<string, string>): IAmount {
+export function amountOf(values: Record<string, string>): Components {
   const read = (name: string): string | null => (values[name] ?? '') || null;
   return { mu: read('mu'), discovery_delta: read('discovery_delta'), pure_epsilon: read('pure_epsilon') };
 }

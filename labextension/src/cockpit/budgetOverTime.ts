@@ -1,6 +1,6 @@
 import { moment } from './tableParts';
 import { percent } from '../dom/format';
-import type { IMoment } from '../protocol/cockpit';
+import type { IMoment } from '../protocol/curation';
 import type { ITimelineChart } from '../protocol/timeline';
 import { BUDGET_OVER_TIME, type IContents } from '../timeline/contents';
 import { trans } from '../translation';

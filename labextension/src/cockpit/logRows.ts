@@ -1,10 +1,10 @@
-import type { ILoggedRow } from '../protocol/cockpit';
+import type { IAuditRow } from '../protocol/curation';
 import { csvText } from '../log/csv';
 
 const COLUMNS = ['id', 'time', 'actor', 'kind', 'status', 'words', 'cost'] as const;
 
 /** A log as comma-separated values, oldest first; safe to open in a spreadsheet. */
-export function logCsv(rows: readonly ILoggedRow[]): string {
+export function logCsv(rows: readonly IAuditRow[]): string {
   const lines = [...rows].sort((a, b) => a.id - b.id).map(row => COLUMNS.map(column => row[column]));
   return csvText([COLUMNS, ...lines.map(fields => fields.map(cell))]);
 }
@@ -20,7 +20,7 @@ export function cell(field: string | number | null): string | number | null {
 }
 
 /** Whether each word of a search occurs in a row; "#3" is the row with this number. */
-export function isFound(row: ILoggedRow, search: string): boolean {
+export function isFound(row: IAuditRow, search: string): boolean {
   const text = [row.actor ?? '', row.kind, row.status, row.words, row.cost, row.time].join('\n').toLowerCase();
   return search
     .toLowerCase()
@@ -33,10 +33,10 @@ const READ_AGAIN = 100;
 
 /** The known rows of a ledger, and from which number on they must be read again. */
 export class LogRows {
-  private readonly _rows = new Map<number, ILoggedRow>();
+  private readonly _rows = new Map<number, IAuditRow>();
 
   /** Newest first. */
-  get all(): ILoggedRow[] {
+  get all(): IAuditRow[] {
     return [...this._rows.values()].sort((a, b) => b.id - a.id);
   }
 
@@ -44,7 +44,7 @@ export class LogRows {
     return this._rows.size;
   }
 
-  add(rows: readonly ILoggedRow[]): void {
+  add(rows: readonly IAuditRow[]): void {
     rows.forEach(row => this._rows.set(row.id, row));
   }
 

@@ -4,14 +4,14 @@ import type { Service } from './service';
 import { heading, moment } from './tableParts';
 import { arrange, button, element, type IView, setText, setTime } from '../dom/dom';
 import { csvName, download } from '../log/csv';
-import type { ICockpitTable, ILoggedRow } from '../protocol/cockpit';
+import type { ITableState, IAuditRow } from '../protocol/curation';
 import { trans } from '../translation';
 
 /** Number of rows that are drawn at first, and more with each request for more. */
 export const DRAWN = 50;
 
 /** Who asked what when, at which cost; the answers are not here. */
-export class LogView implements IView<ICockpitTable> {
+export class LogView implements IView<ITableState> {
   readonly node: HTMLElement;
   private readonly _search = element('input', 'dpnb-input');
   private readonly _found = element('p', 'dpnb-log-found');
@@ -19,7 +19,7 @@ export class LogView implements IView<ICockpitTable> {
   private readonly _table: HTMLTableElement;
   private readonly _empty = element('p', 'dpnb-quiet');
   private readonly _more = button('dpnb-button', trans.__('Show more'), () => this._onMore());
-  private readonly _views = new Map<number, IView<ILoggedRow>>();
+  private readonly _views = new Map<number, IView<IAuditRow>>();
   private readonly _rows = new LogRows();
   private _name = '';
   private _drawn = DRAWN;
@@ -48,7 +48,7 @@ export class LogView implements IView<ICockpitTable> {
     this.node.append(bar, this._found, this._table, this._empty, this._more);
   }
 
-  update(table: ICockpitTable): void {
+  update(table: ITableState): void {
     this._name = table.name;
     this._draw();
     void this.read();
@@ -116,7 +116,7 @@ export class LogView implements IView<ICockpitTable> {
     void this.read().then(() => download(csvName(this._name), logCsv(this._rows.all)));
   }
 
-  private _rowView(): IView<ILoggedRow> {
+  private _rowView(): IView<IAuditRow> {
     const id = element('th', 'dpnb-log-id');
     id.scope = 'row';
     const time = element('time', '');

@@ -5,7 +5,8 @@ import { TableView } from './tableView';
 import { TokensView } from './tokensView';
 import { arrange, button, element, setText } from '../dom/dom';
 import { clock } from '../dom/format';
-import type { ICockpitTable, IServiceState } from '../protocol/cockpit';
+import type { IServiceState } from '../protocol/cockpit';
+import type { ITableState } from '../protocol/curation';
 import { trans } from '../translation';
 
 /** The page after a login. */
@@ -114,7 +115,7 @@ export class PageView {
     this._drawLive();
   }
 
-  private _viewOf(table: ICockpitTable, mayAct: boolean): HTMLElement {
+  private _viewOf(table: ITableState, mayAct: boolean): HTMLElement {
     const view = this._views.get(table.name) ?? new TableView(this._service, mayAct ? this._actions : null, this._fail);
     this._views.set(table.name, view);
     view.update(table);

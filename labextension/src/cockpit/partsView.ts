@@ -4,14 +4,14 @@ import { cellFor, heading } from './tableParts';
 import { button, element, type IView, setText, Views } from '../dom/dom';
 import { percent } from '../dom/format';
 import { levelOf } from '../panel/gauge';
-import type { IBudgetPart, ICockpitTable } from '../protocol/cockpit';
+import type { IPartState, ITableState } from '../protocol/curation';
 import { trans } from '../translation';
 
 /** The projects and analysts of a table with what they may spend and have spent. */
-export class PartsView implements IView<ICockpitTable> {
+export class PartsView implements IView<ITableState> {
   readonly node: HTMLElement;
   private readonly _body = element('tbody', '');
-  private readonly _rows: Views<IBudgetPart>;
+  private readonly _rows: Views<IPartState>;
   private readonly _table: HTMLTableElement;
   private readonly _empty = element(
     'p',
@@ -32,7 +32,7 @@ export class PartsView implements IView<ICockpitTable> {
     this.node.setAttribute('aria-labelledby', title.id);
   }
 
-  update({ name, parts }: ICockpitTable): void {
+  update({ name, parts }: ITableState): void {
     this._name = name;
     this._rows.update(parts);
     this._table.hidden = parts.length === 0;
@@ -40,8 +40,8 @@ export class PartsView implements IView<ICockpitTable> {
   }
 }
 
-function partRow(actions: Actions | null, table: () => string): IView<IBudgetPart> {
-  let part: IBudgetPart | null = null;
+function partRow(actions: Actions | null, table: () => string): IView<IPartState> {
+  let part: IPartState | null = null;
   const name = element('span', 'dpnb-part-name dpnb-foreign');
   const level = element('span', 'dpnb-quiet');
   const who = element('th', 'dpnb-part-who', name, ' ', level);
@@ -70,11 +70,11 @@ function partRow(actions: Actions | null, table: () => string): IView<IBudgetPar
       const kind = part.level === 'project' ? trans.__('project') : project === null ? '' : trans.__('in %1', project);
       setText(level, [kind, isRevoked ? trans.__('revoked') : ''].filter(text => text !== '').join(' · '));
       const limits = [
-        part.cap === null ? '' : trans.__('cap %1', part.cap),
-        part.ceiling === null ? '' : trans.__('ceiling %1', part.ceiling)
+        part.cap === null ? '' : trans.__('cap %1', part.cap.words),
+        part.ceiling === null ? '' : trans.__('ceiling %1', part.ceiling.words)
       ].filter(text => text !== '');
       setText(may, limits.join('; ') || trans.__('up to the whole budget'));
-      setText(spent, trans.__('%1 (%2)', percent(part.share), part.spent));
+      setText(spent, trans.__('%1 (%2)', percent(part.share), part.spent.words));
       setText(left, trans.__('%1 left', percentDown(headroom)));
       move.hidden = !part.has_cap;
       move.setAttribute('aria-label', trans.__('Move the cap of %1', part.name));
@@ -89,8 +89,8 @@ function partRow(actions: Actions | null, table: () => string): IView<IBudgetPar
 const percentDown = (share: number): string =>
   `${(Math.floor(Number((1000 * share).toPrecision(12))) / 10).toFixed(1)}%`;
 
-function moveCap(actions: Actions, table: string, { level, name, limit, ceiling }: IBudgetPart): void {
-  const within = ceiling === null ? trans.__('the budget') : trans.__('the ceiling %1', ceiling);
+function moveCap(actions: Actions, table: string, { level, name, limit, ceiling }: IPartState): void {
+  const within = ceiling === null ? trans.__('the budget') : trans.__('the ceiling %1', ceiling.words);
   void actions.table(table, {
     title: trans.__('Move the cap of %1', name),
     what: [
@@ -108,7 +108,7 @@ function moveCap(actions: Actions, table: string, { level, name, limit, ceiling 
   });
 }
 
-function revokeOrRestore(actions: Actions, table: string, part: IBudgetPart): void {
+function revokeOrRestore(actions: Actions, table: string, part: IPartState): void {
   const { level, name, is_revoked: isRevoked } = part;
   const what = isRevoked
     ? trans.__('%1 can be charged again, within the cap and what is left.', name)

@@ -6,15 +6,15 @@ import type { Service } from './service';
 import { cellFor, heading, moment } from './tableParts';
 import { button, element, type IView, setText, Views } from '../dom/dom';
 import { Fold } from '../dom/fold';
-import type { IAskedBudget, IAskedQuery, ICockpitTable } from '../protocol/cockpit';
+import type { IRequestState, IRequestedQueryState, ITableState } from '../protocol/curation';
 import { trans } from '../translation';
 
 /** What analysts want: the pending requests, and folded below them those that are decided. */
-export class RequestsView implements IView<ICockpitTable> {
+export class RequestsView implements IView<ITableState> {
   readonly node: HTMLElement;
   private readonly _title = element('h2', 'dpnb-title');
-  private readonly _pending: Views<IAskedBudget>;
-  private readonly _decided: Views<IAskedBudget>;
+  private readonly _pending: Views<IRequestState>;
+  private readonly _decided: Views<IRequestState>;
   private readonly _fold = new Fold('dpnb-decided', '');
   private readonly _empty = element('p', 'dpnb-quiet', trans.__('No request is pending.'));
   private _name = '';
@@ -22,17 +22,17 @@ export class RequestsView implements IView<ICockpitTable> {
   constructor(service: Service, actions: Actions | null, fail: (error: unknown) => void) {
     this._title.id = 'dpnb-requests-title';
     const list = element('div', 'dpnb-requests');
-    const make = (): IView<IAskedBudget> => requestView(actions, () => this._name, new PlanView(service, fail));
+    const make = (): IView<IRequestState> => requestView(actions, () => this._name, new PlanView(service, fail));
     this._pending = new Views(list, make);
     this._decided = new Views(this._fold.body, make);
     this.node = element('section', 'dpnb-block', this._title, this._empty, list, this._fold.node);
     this.node.setAttribute('aria-labelledby', this._title.id);
   }
 
-  update({ name, requests }: ICockpitTable): void {
+  update({ name, requests }: ITableState): void {
     this._name = name;
-    const pending = requests.filter(one => one.state === 'pending');
-    const decided = requests.filter(one => one.state !== 'pending');
+    const pending = requests.filter(one => one.status === 'pending');
+    const decided = requests.filter(one => one.status !== 'pending');
     setText(this._title, pending.length > 0 ? trans.__('Requests (%1)', pending.length) : trans.__('Requests'));
     this._pending.update(pending);
     this._decided.update(decided);
@@ -42,8 +42,8 @@ export class RequestsView implements IView<ICockpitTable> {
   }
 }
 
-function requestView(actions: Actions | null, table: () => string, plan: PlanView): IView<IAskedBudget> {
-  let request: IAskedBudget | null = null;
+function requestView(actions: Actions | null, table: () => string, plan: PlanView): IView<IRequestState> {
+  let request: IRequestState | null = null;
   const who = element('h3', 'dpnb-request-who dpnb-foreign');
   const when = element('p', 'dpnb-quiet');
   const why = element('blockquote', 'dpnb-request-why dpnb-foreign');
@@ -56,7 +56,7 @@ function requestView(actions: Actions | null, table: () => string, plan: PlanVie
   const total = element('p', 'dpnb-request-total');
   const after = element('p', 'dpnb-quiet');
   const decision = element('p', 'dpnb-request-decision');
-  const withRequest = (act: (actions: Actions, table: string, request: IAskedBudget) => void) => (): void => {
+  const withRequest = (act: (actions: Actions, table: string, request: IRequestState) => void) => (): void => {
     if (request && actions) {
       act(actions, table(), request);
     }
@@ -73,24 +73,24 @@ function requestView(actions: Actions | null, table: () => string, plan: PlanVie
     node,
     update: (new_): void => {
       request = new_;
-      node.dataset.request = String(request.id);
-      node.dataset.state = request.state;
+      node.dataset.request = String(request.number);
+      node.dataset.state = request.status;
       setText(who, request.analyst);
-      setText(when, trans.__('request %1 of %2', request.id, moment(request.time)));
+      setText(when, trans.__('request %1 of %2', request.number, moment(request.time)));
       setText(why, request.why);
       queries.update(request.queries);
-      plan.update({ table: table(), row: request.id });
-      setText(total, trans.__('Together: %1', request.total));
-      setText(after, request.after ?? '');
-      after.hidden = request.after === null;
-      setText(decision, request.decision ?? '');
-      decision.hidden = request.decision === null;
-      buttons.hidden = actions === null || request.state !== 'pending';
+      plan.update({ table: table(), row: request.number });
+      setText(total, trans.__('Together: %1', request.total.words));
+      setText(after, afterwards(request));
+      after.hidden = request.spent === null;
+      setText(decision, decisionOf(request));
+      decision.hidden = request.decided_by === null;
+      buttons.hidden = actions === null || request.status !== 'pending';
     }
   };
 }
 
-function queryRow(): IView<IAskedQuery> {
+function queryRow(): IView<IRequestedQueryState> {
   const words = element('th', 'dpnb-foreign');
   words.scope = 'row';
   const target = cellFor(trans.__('Wanted'));
@@ -101,7 +101,7 @@ function queryRow(): IView<IAskedQuery> {
     update: (query): void => {
       setText(words, query.words);
       setText(target, query.target);
-      setText(cost, query.cost);
+      setText(cost, query.cost.words);
       setText(error, query.error || '–');
     }
   };
@@ -122,29 +122,46 @@ const reason = (isRequired: boolean): IField => ({
 });
 
 /** What an approval does, in words; the analyst's own text is quoted as a text. */
-const consequences = ({ analyst, total, after }: IAskedBudget): string[] => [
+const consequences = (request: IRequestState): string[] => [
   trans.__(
     'The cap of %1 is raised by the amount, up to the ceiling if there is one. It is written into the ledger with your name.',
-    analyst
+    request.analyst
   ),
-  trans.__('The request is for %1.', total),
-  ...(after === null ? [] : [after])
+  trans.__('The request is for %1.', request.total.words),
+  ...(request.spent === null ? [] : [afterwards(request)])
 ];
+
+/** What an approval of all that is requested makes of the analyst's part. */
+const afterwards = ({ spent, cap, cap_after: raised }: IRequestState): string =>
+  trans.__(
+    'Spent so far: %1. Cap now: %2; after an approval: %3.',
+    spent?.words ?? '',
+    cap?.words ?? trans.__('none'),
+    raised?.words ?? trans.__('none')
+  );
+
+/** Who decided what, and when. */
+function decisionOf({ status, decided_by: curator, decided, granted, until: end, reason: why }: IRequestState): string {
+  const by = trans.__('%1 by %2, %3', status, curator ?? '', moment(decided ?? ''));
+  const amount = granted === null ? '' : `: ${granted.words}`;
+  const lapses = end === null ? '' : ` ${trans.__('until %1', moment(end))}`;
+  return `${by}${amount}${lapses}${why === '' ? '' : ` (${why})`}`;
+}
 
 /** The instant that a field of local time names, in UTC; null if it is empty. */
 export function instant(local: string): string | null {
   return local === '' ? null : new Date(local).toISOString().replace(/\.\d+Z$/, 'Z');
 }
 
-function approve(actions: Actions, table: string, request: IAskedBudget): void {
+function approve(actions: Actions, table: string, request: IRequestState): void {
   void actions.table(table, {
     title: trans.__('Approve the request of %1', request.analyst),
     what: consequences(request),
     fields: [until(), reason(false)],
-    confirm: trans.__('Approve %1', request.total),
+    confirm: trans.__('Approve %1', request.total.words),
     act: values => ({
       act: 'approve',
-      request: request.id,
+      request: request.number,
       digest: request.digest,
       amount: null,
       until: instant(values.until ?? ''),
@@ -154,15 +171,15 @@ function approve(actions: Actions, table: string, request: IAskedBudget): void {
   });
 }
 
-function approveInPart(actions: Actions, table: string, request: IAskedBudget): void {
+function approveInPart(actions: Actions, table: string, request: IRequestState): void {
   void actions.table(table, {
     title: trans.__('Approve the request of %1 in part', request.analyst),
     what: consequences(request),
-    fields: [...amountFields(request.amount, true), until(), reason(false)],
+    fields: [...amountFields(request.largest, true), until(), reason(false)],
     confirm: trans.__('Approve this amount'),
     act: values => ({
       act: 'approve',
-      request: request.id,
+      request: request.number,
       digest: request.digest,
       amount: amountOf(values),
       until: instant(values.until ?? ''),
@@ -172,14 +189,14 @@ function approveInPart(actions: Actions, table: string, request: IAskedBudget): 
   });
 }
 
-function decline(actions: Actions, table: string, request: IAskedBudget): void {
+function decline(actions: Actions, table: string, request: IRequestState): void {
   void actions.table(table, {
     title: trans.__('Decline the request of %1', request.analyst),
     what: [trans.__('The cap of %1 stays as it is. It is written into the ledger with your name.', request.analyst)],
     fields: [reason(true)],
     confirm: trans.__('Decline'),
     isSevere: true,
-    act: values => ({ act: 'decline', request: request.id, digest: request.digest, why: values.why ?? '' }),
+    act: values => ({ act: 'decline', request: request.number, digest: request.digest, why: values.why ?? '' }),
     done: trans.__('The request of %1 is declined.', request.analyst)
   });
 }

@@ -1,19 +1,21 @@
 import type { Act } from './acts';
 import { isFields, isText } from '../protocol/guards';
 import {
-  type ICockpitTable,
   type ILogin,
-  type ILogPage,
   type INewToken,
-  type IRowPlans,
   type IServiceState,
-  isCockpitTable,
   isLogin,
-  isLogPage,
   isNewToken,
-  isRowPlans,
   isServiceState
 } from '../protocol/cockpit';
+import {
+  type IAuditPage,
+  type IPlanPage,
+  isAuditPage,
+  isPlanPage,
+  isTableState,
+  type ITableState
+} from '../protocol/curation';
 import { trans } from '../translation';
 
 /** Where the second value of a login is kept: other pages cannot read it, and it ends with the tab. */
@@ -61,12 +63,12 @@ export class Service {
     return this._read('/api/state', isServiceState);
   }
 
-  async log(table: string, after: number): Promise<ILogPage> {
-    return this._read(`${tablePath(table)}/log?after=${after}`, isLogPage);
+  async log(table: string, after: number): Promise<IAuditPage> {
+    return this._read(`${tablePath(table)}/log?after=${after}`, isAuditPage);
   }
 
-  async plans(table: string, row: number): Promise<IRowPlans> {
-    return this._read(`${tablePath(table)}/plan?row=${row}`, isRowPlans);
+  async plans(table: string, row: number): Promise<IPlanPage> {
+    return this._read(`${tablePath(table)}/plan?row=${row}`, isPlanPage);
   }
 
   /** The disclosure statement of a table, as a file. */
@@ -74,8 +76,8 @@ export class Service {
     return (await this._request(`${tablePath(table)}/statement?format=${format}`, {})).text();
   }
 
-  async act(table: string, act: Act): Promise<ICockpitTable> {
-    return this._post(`${tablePath(table)}/acts`, act, isCockpitTable);
+  async act(table: string, act: Act): Promise<ITableState> {
+    return this._post(`${tablePath(table)}/acts`, act, isTableState);
   }
 
   async rotate(name: string): Promise<INewToken> {

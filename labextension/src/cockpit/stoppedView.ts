@@ -1,16 +1,16 @@
 import type { Actions } from './actions';
 import { moment } from './tableParts';
 import { button, element, type IView, setText, Views } from '../dom/dom';
-import type { ICockpitTable, IHeldCharge } from '../protocol/cockpit';
+import type { ITableState, IHeldState } from '../protocol/curation';
 import { trans } from '../translation';
 
 /** What runs for some time, which a curator can end, and charges that run again only if a curator allows it. */
-export class StoppedView implements IView<ICockpitTable> {
+export class StoppedView implements IView<ITableState> {
   readonly node: HTMLElement;
   private readonly _running = element('p', 'dpnb-executed dpnb-foreign');
   private readonly _end: HTMLButtonElement;
-  private readonly _held: Views<IHeldCharge>;
-  private _table: ICockpitTable | null = null;
+  private readonly _held: Views<IHeldState>;
+  private _table: ITableState | null = null;
 
   constructor(private readonly _actions: Actions | null) {
     const title = element('h2', 'dpnb-title', trans.__('Running and stopped'));
@@ -22,7 +22,7 @@ export class StoppedView implements IView<ICockpitTable> {
     this.node.setAttribute('aria-labelledby', title.id);
   }
 
-  update(table: ICockpitTable): void {
+  update(table: ITableState): void {
     this._table = table;
     const { running, waiting, held } = table;
     this.node.hidden = running === null && held.length === 0;
@@ -55,8 +55,8 @@ export class StoppedView implements IView<ICockpitTable> {
   }
 }
 
-function heldView(actions: Actions | null, table: () => string): IView<IHeldCharge> {
-  let held: IHeldCharge | null = null;
+function heldView(actions: Actions | null, table: () => string): IView<IHeldState> {
+  let held: IHeldState | null = null;
   const who = element('h3', 'dpnb-request-who dpnb-foreign');
   const when = element('p', 'dpnb-quiet');
   const words = element('p', 'dpnb-foreign');
@@ -79,7 +79,7 @@ function heldView(actions: Actions | null, table: () => string): IView<IHeldChar
   };
 }
 
-function askToResume(actions: Actions, table: string, { row, analyst, words }: IHeldCharge): void {
+function askToResume(actions: Actions, table: string, { row, analyst, words }: IHeldState): void {
   void actions.table(table, {
     title: trans.__('Resume row %1 of %2', row, analyst),
     what: [

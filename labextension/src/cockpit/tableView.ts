@@ -9,7 +9,7 @@ import { button, element, type IView, setText, Views } from '../dom/dom';
 import { setTextWithTerms } from '../dom/terms';
 import { download, fileName } from '../log/csv';
 import { GaugeView } from '../panel/gauge';
-import type { ICockpitTable } from '../protocol/cockpit';
+import type { ITableState } from '../protocol/curation';
 import type { IGauge } from '../protocol/snapshot';
 import { TimelineView } from '../timeline/timeline';
 import { trans } from '../translation';
@@ -17,7 +17,7 @@ import { trans } from '../translation';
 const TYPES = { html: 'text/html', json: 'application/json' };
 
 /** One table: its budget, the requests, the parts and the log. */
-export class TableView implements IView<ICockpitTable> {
+export class TableView implements IView<ITableState> {
   readonly node: HTMLElement;
   private readonly _name = element('h1', 'dpnb-table-name dpnb-foreign');
   private readonly _facts = element('p', 'dpnb-quiet');
@@ -29,8 +29,8 @@ export class TableView implements IView<ICockpitTable> {
   private readonly _guarantee = element('p', 'dpnb-guarantee');
   private readonly _timeline = new TimelineView(SPENT_OVER_TIME);
   private readonly _freeze = button('dpnb-button', '', () => this._onFreeze());
-  private readonly _blocks: IView<ICockpitTable>[];
-  private _table: ICockpitTable | null = null;
+  private readonly _blocks: IView<ITableState>[];
+  private _table: ITableState | null = null;
 
   constructor(
     service: Service,
@@ -63,7 +63,7 @@ export class TableView implements IView<ICockpitTable> {
     this.node = element('div', 'dpnb-session dpnb-table', top, ...this._blocks.map(({ node }) => node));
   }
 
-  update(table: ICockpitTable): void {
+  update(table: ITableState): void {
     this._table = table;
     setText(this._name, table.name);
     const mode = table.mode === null ? [] : [trans.__('%1 mode', table.mode)];

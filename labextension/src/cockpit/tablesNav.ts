@@ -1,11 +1,11 @@
 import { element, type IView, setText, Views } from '../dom/dom';
-import type { ICockpitTable } from '../protocol/cockpit';
+import type { ITableState } from '../protocol/curation';
 import { trans } from '../translation';
 
 /** A link to each table, with what needs attention; the address names the table that is shown. */
-export class TablesNav implements IView<ICockpitTable[]> {
+export class TablesNav implements IView<ITableState[]> {
   readonly node = element('nav', 'dpnb-nav');
-  private readonly _links: Views<ICockpitTable>;
+  private readonly _links: Views<ITableState>;
 
   constructor() {
     const list = element('ul', '');
@@ -14,7 +14,7 @@ export class TablesNav implements IView<ICockpitTable[]> {
     this.node.append(list);
   }
 
-  update(tables: ICockpitTable[]): void {
+  update(tables: ITableState[]): void {
     this._links.update(tables);
     this.node.hidden = tables.length < 2;
   }
@@ -23,7 +23,7 @@ export class TablesNav implements IView<ICockpitTable[]> {
 /** The address of a table within the page. */
 export const hashOf = (table: string): string => `#${encodeURIComponent(table)}`;
 
-function link(): IView<ICockpitTable> {
+function link(): IView<ITableState> {
   const name = element('span', 'dpnb-foreign');
   const facts = element('span', 'dpnb-quiet');
   const anchor = element('a', 'dpnb-nav-link', name, facts);
@@ -36,7 +36,7 @@ function link(): IView<ICockpitTable> {
       } else {
         anchor.removeAttribute('aria-current');
       }
-      const pending = table.requests.filter(one => one.state === 'pending').length;
+      const pending = table.requests.filter(one => one.status === 'pending').length;
       const words = [
         table.gauges[0]?.text ?? '',
         table.frozen === null ? '' : trans.__('frozen'),

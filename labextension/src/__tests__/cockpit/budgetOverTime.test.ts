@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 
 import { timelineOf } from '../../cockpit/budgetOverTime';
-import type { IMoment } from '../../protocol/cockpit';
+import type { IMoment } from '../../protocol/curation';
 
 const moment = (time: string, spent: number | null): IMoment => ({ id: 1, time, spent, text: 'a question' });
 

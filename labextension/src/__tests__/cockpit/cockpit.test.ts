@@ -4,7 +4,7 @@ import { Cockpit } from '../../cockpit/cockpit';
 import { SILENCE_MS } from '../../cockpit/follow';
 import type { IServiceState } from '../../protocol/cockpit';
 import { FakeService } from './fakeService';
-import { asked, NONE, part, row, state, table } from './state';
+import { amount, asked, NONE, part, row, state, table } from './state';
 
 let host: HTMLElement;
 let service: FakeService;
@@ -155,6 +155,22 @@ describe('the page', () => {
     expect(document.querySelector('h1 i')).toBeNull();
   });
 
+  it('says who decided a request, what was granted and until when', async () => {
+    const decided = asked(2, {
+      status: 'approved in part',
+      decided_by: 'eve',
+      decided: '2026-11-21T02:20:00.000Z',
+      until: '2026-12-21T02:20:00.000Z',
+      granted: amount('mu 0.1'),
+      reason: 'a start',
+      spent: null
+    });
+    await open(state({ tables: [table({ requests: [decided] })] }));
+    expect(find('.dpnb-request-decision').textContent).toMatch(
+      /^approved in part by eve, .*2026.*: mu 0\.1 until .*2026.* \(a start\)$/
+    );
+  });
+
   it('has no act for an auditor', async () => {
     await open(state({ role: 'auditor', may_act: false, tokens: [], tables: [table({ requests: [asked(3)] })] }));
     const buttons = [...document.querySelectorAll('button')].filter(one => one.closest('[hidden]') === null);
@@ -171,10 +187,18 @@ describe('the page', () => {
     const request = asked(3, {
       why: hostile,
       analyst: hostile,
-      queries: [{ words: hostile, target: hostile, cost: hostile, error: hostile }],
-      after: hostile
+      queries: [{ words: hostile, target: hostile, cost: amount(hostile), error: hostile }],
+      cap_after: amount(hostile)
     });
-    const decided = asked(2, { state: 'declined', decision: hostile, after: null });
+    const decided = asked(2, {
+      status: 'declined',
+      decided_by: hostile,
+      decided: hostile,
+      until: hostile,
+      granted: amount(hostile),
+      reason: hostile,
+      spent: null
+    });
     const hostileTable = table({
       requests: [request, decided],
       parts: [part(hostile, { project: hostile })],

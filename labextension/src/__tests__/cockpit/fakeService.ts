@@ -1,6 +1,7 @@
 import { vi } from 'vitest';
 
-import type { IServiceState, ILoggedRow } from '../../protocol/cockpit';
+import type { IServiceState } from '../../protocol/cockpit';
+import type { IAuditRow } from '../../protocol/curation';
 
 /** A request that the page has sent. */
 export interface ISent {
@@ -15,7 +16,7 @@ export class FakeService {
   readonly sent: ISent[] = [];
   /** Statuses with which the next requests to a path are refused. */
   readonly refusals = new Map<string, [status: number, message: string]>();
-  rows: ILoggedRow[] = [];
+  rows: IAuditRow[] = [];
   plans: string[] = [];
   private _told: ((text: string) => void) | null = null;
   private _end: (() => void) | null = null;
@@ -69,7 +70,7 @@ export class FakeService {
       return { rows: rows.slice(0, 2), more: rows.length > 2 };
     }
     if (path.includes('/plan?')) {
-      return { plans: this.plans };
+      return { row: Number(path.split('row=')[1]), plans: this.plans };
     }
     return this.state.tables[0];
   }

@@ -1,0 +1,293 @@
+// Generated from dpnb/_protocol/curation.py by .ci/protocol.py: edit that file.
+
+import { isBoolean, isCount, isFields, isProportion, isText, listOf, orNull } from './guards';
+import { type IGauge, isGauge } from './snapshot';
+
+/** An amount of budget; all its fields are rounded up where it is a cost, and down where it is a limit. */
+export interface IAmount {
+  /** To a few digits. */
+  words: string;
+  /** An exact decimal; null where the component is zero. */
+  mu: string | null;
+  discovery_delta: string | null;
+  pure_epsilon: string | null;
+}
+
+/** The state of a budget after a row of the ledger. */
+export interface IMoment {
+  /** Number of the row. */
+  id: number;
+  time: string;
+  /** Fraction of the budget that was spent, rounded up; null without a budget. */
+  spent: number | null;
+  /** The row in words. */
+  text: string;
+}
+
+/** The part of the budget of a project or an analyst. */
+export interface IPartState {
+  /** "project" or "analyst". */
+  level: string;
+  name: string;
+  /** The project of an analyst. */
+  project: string | null;
+  ceiling: IAmount | null;
+  cap: IAmount | null;
+  /** The cap as it is now, or the ceiling or budget where there is no cap. */
+  limit: IAmount;
+  spent: IAmount;
+  /** Fraction of the ceiling that is spent, in pooled mode of the cap or the budget; rounded up. */
+  share: number;
+  /** Fraction of the same that is left within all limits of the part itself; rounded down. */
+  headroom: number;
+  /** Whether it can no longer be charged. */
+  is_revoked: boolean;
+  /** Whether its cap can be moved. */
+  has_cap: boolean;
+}
+
+/** A query of a request for budget. */
+export interface IRequestedQueryState {
+  /** The plan in words. */
+  words: string;
+  /** What the analyst wants, in words. */
+  target: string;
+  cost: IAmount;
+  /** The expected error in words; empty where none is known. */
+  error: string;
+}
+
+/** A request for budget, and what was decided. */
+export interface IRequestState {
+  /** Of its row in the ledger. */
+  number: number;
+  analyst: string;
+  time: string;
+  /** The reason of the analyst. */
+  why: string;
+  queries: IRequestedQueryState[];
+  /** The sum of the costs. */
+  total: IAmount;
+  /** The largest decimals that an approval can grant: the sum, rounded down. */
+  largest: IAmount;
+  /** Identifies the content: a decision names it. */
+  digest: string;
+  /** "pending", "approved", "approved in part", "declined" or "lapsed". */
+  status: string;
+  /** Of the analyst's part; null once it is decided, like the next two. */
+  spent: IAmount | null;
+  /** Of the analyst now; null also for none. */
+  cap: IAmount | null;
+  /** After an approval of all that was requested. */
+  cap_after: IAmount | null;
+  decided_by: string | null;
+  decided: string | null;
+  /** When the approval lapses. */
+  until: string | null;
+  /** What the approval added to the cap. */
+  granted: IAmount | null;
+  /** The curator's. */
+  reason: string;
+}
+
+/** The request that a table executes. */
+export interface IRunningState {
+  /** Since the service started; the act that ends it names it. */
+  number: number;
+  analyst: string;
+  /** The kind of call. */
+  call: string;
+  /** For how long it has been executed. */
+  seconds: number;
+}
+
+/** A charge that is not answered again before a curator allows it. */
+export interface IHeldState {
+  /** Number of its row in the ledger, which the act names. */
+  row: number;
+  analyst: string;
+  time: string;
+  /** What was requested. */
+  words: string;
+  cost: string;
+  /** Why it waits. */
+  why: string;
+}
+
+/** A table of the service. */
+export interface ITableState {
+  name: string;
+  /** In words. */
+  privacy_unit: string;
+  /** In words. */
+  guarantee: string;
+  /** Warning that the answers are not real or not private, or that there is no budget. */
+  notice: string | null;
+  /** Of the table. */
+  version: string;
+  /** "reserved" or "pooled"; null where every analyst may use the whole budget. */
+  mode: string | null;
+  /** Why it is frozen. */
+  frozen: string | null;
+  gauges: IGauge[];
+  /** Fraction of the budget that is left, rounded down; null without a budget. */
+  headroom: number | null;
+  /** In words. */
+  spent: string;
+  /** In words. */
+  spent_loss: string;
+  /** Number of rows of the ledger. */
+  rows: number;
+  /** Hash of the last row. */
+  head: string;
+  /** Oldest first; thinned. */
+  moments: IMoment[];
+  /** Each project is followed by its analysts. */
+  parts: IPartState[];
+  /** Pending, oldest first; then at most 100 decided, newest first. */
+  requests: IRequestState[];
+  running: IRunningState | null;
+  /** Number of requests that wait for their turn. */
+  waiting: number;
+  /** Oldest first, at most 100. */
+  held: IHeldState[];
+  /** Why the ledger cannot be read; then the fields with defaults are left at these. */
+  fault: string | null;
+}
+
+/** A row of the ledger, without its answer. */
+export interface IAuditRow {
+  /** Number of the row. */
+  id: number;
+  time: string;
+  kind: string;
+  node: string;
+  status: string;
+  /** What was requested. */
+  words: string;
+  /** In words. */
+  cost: string;
+  /** Chained to the row before. */
+  hash: string;
+  /** Who requested it; null in a local session. */
+  actor: string | null;
+  /** Whether it has plans, which are sent on request. */
+  has_plan: boolean;
+}
+
+/** Rows of a ledger. */
+export interface IAuditPage {
+  /** In order. */
+  rows: IAuditRow[];
+  /** Whether there are further rows. */
+  more: boolean;
+}
+
+/** The whole plans of a row. */
+export interface IPlanPage {
+  /** Number of the row. */
+  row: number;
+  /** Each with its arguments, as indented JSON; several for a request for budget. */
+  plans: string[];
+}
+
+export const isAmount = (value: unknown): value is IAmount =>
+  isFields(value) &&
+  isText(value.words) &&
+  orNull(isText)(value.mu) &&
+  orNull(isText)(value.discovery_delta) &&
+  orNull(isText)(value.pure_epsilon);
+
+export const isMoment = (value: unknown): value is IMoment =>
+  isFields(value) && isCount(value.id) && isText(value.time) && orNull(isProportion)(value.spent) && isText(value.text);
+
+export const isPartState = (value: unknown): value is IPartState =>
+  isFields(value) &&
+  isText(value.level) &&
+  isText(value.name) &&
+  orNull(isText)(value.project) &&
+  orNull(isAmount)(value.ceiling) &&
+  orNull(isAmount)(value.cap) &&
+  isAmount(value.limit) &&
+  isAmount(value.spent) &&
+  isProportion(value.share) &&
+  isProportion(value.headroom) &&
+  isBoolean(value.is_revoked) &&
+  isBoolean(value.has_cap);
+
+export const isRequestedQueryState = (value: unknown): value is IRequestedQueryState =>
+  isFields(value) && isText(value.words) && isText(value.target) && isAmount(value.cost) && isText(value.error);
+
+export const isRequestState = (value: unknown): value is IRequestState =>
+  isFields(value) &&
+  isCount(value.number) &&
+  isText(value.analyst) &&
+  isText(value.time) &&
+  isText(value.why) &&
+  listOf(isRequestedQueryState)(value.queries) &&
+  isAmount(value.total) &&
+  isAmount(value.largest) &&
+  isText(value.digest) &&
+  isText(value.status) &&
+  orNull(isAmount)(value.spent) &&
+  orNull(isAmount)(value.cap) &&
+  orNull(isAmount)(value.cap_after) &&
+  orNull(isText)(value.decided_by) &&
+  orNull(isText)(value.decided) &&
+  orNull(isText)(value.until) &&
+  orNull(isAmount)(value.granted) &&
+  isText(value.reason);
+
+export const isRunningState = (value: unknown): value is IRunningState =>
+  isFields(value) && isCount(value.number) && isText(value.analyst) && isText(value.call) && isCount(value.seconds);
+
+export const isHeldState = (value: unknown): value is IHeldState =>
+  isFields(value) &&
+  isCount(value.row) &&
+  isText(value.analyst) &&
+  isText(value.time) &&
+  isText(value.words) &&
+  isText(value.cost) &&
+  isText(value.why);
+
+export const isTableState = (value: unknown): value is ITableState =>
+  isFields(value) &&
+  isText(value.name) &&
+  isText(value.privacy_unit) &&
+  isText(value.guarantee) &&
+  orNull(isText)(value.notice) &&
+  isText(value.version) &&
+  orNull(isText)(value.mode) &&
+  orNull(isText)(value.frozen) &&
+  listOf(isGauge)(value.gauges) &&
+  orNull(isProportion)(value.headroom) &&
+  isText(value.spent) &&
+  isText(value.spent_loss) &&
+  isCount(value.rows) &&
+  isText(value.head) &&
+  listOf(isMoment)(value.moments) &&
+  listOf(isPartState)(value.parts) &&
+  listOf(isRequestState)(value.requests) &&
+  orNull(isRunningState)(value.running) &&
+  isCount(value.waiting) &&
+  listOf(isHeldState)(value.held) &&
+  orNull(isText)(value.fault);
+
+export const isAuditRow = (value: unknown): value is IAuditRow =>
+  isFields(value) &&
+  isCount(value.id) &&
+  isText(value.time) &&
+  isText(value.kind) &&
+  isText(value.node) &&
+  isText(value.status) &&
+  isText(value.words) &&
+  isText(value.cost) &&
+  isText(value.hash) &&
+  orNull(isText)(value.actor) &&
+  isBoolean(value.has_plan);
+
+export const isAuditPage = (value: unknown): value is IAuditPage =>
+  isFields(value) && listOf(isAuditRow)(value.rows) && isBoolean(value.more);
+
+export const isPlanPage = (value: unknown): value is IPlanPage =>
+  isFields(value) && isCount(value.row) && listOf(isText)(value.plans);
