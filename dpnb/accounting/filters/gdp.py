@@ -202,18 +202,6 @@ class GDPFilter(SumFilter[GaussianLoss]):
         return amount if len(self.budget.parts) == len(amount.parts) else GDP.of(*amount.parts[:2])
 
     def step(self, loss: Loss) -> Self:
-        """The filter after `loss`; see :meth:`SumFilter.step`.
-
-        Parameters
-        ----------
-        loss : Loss
-            The loss of one release, or of a mechanism.
-
-        Examples
-        --------
-        >>> GDPFilter(mu=1).step(GDP(0.6)).spent
-        GDP(mu=0.6)
-        """
         after = super().step(loss)
         if isinstance(loss, GDP) or len(self.budget.parts) > 2 or not _unconverted(loss).epsilon:
             return after  # with a reserve the sum allows no statement for other budgets anyhow

@@ -108,31 +108,73 @@ class Filter(Frozen):
         ----------
         loss : Loss
             The loss of one release.
+
+        Raises
+        ------
+        ConversionError
+            The loss cannot be converted to the kind that the filter counts.
+
+        Examples
+        --------
+        >>> from dpnb.accounting import GDP, GDPFilter
+        >>> GDPFilter(mu=1).admits(GDP(0.6))
+        True
         """
         raise NotImplementedError
 
     def step(self, loss: Loss) -> Self:
-        """The filter after the loss; raises `dpnb.errors.BudgetExceeded` if the loss does not fit.
+        """The filter after the loss.
 
         Parameters
         ----------
         loss : Loss
             The loss of one release.
+
+        Raises
+        ------
+        BudgetExceeded
+            The budget does not cover the loss; this filter is unchanged.
+        ConversionError
+            The loss cannot be converted to the kind that the filter counts.
+
+        Examples
+        --------
+        >>> from dpnb.accounting import GDP, GDPFilter
+        >>> GDPFilter(mu=1).step(GDP(0.6)).spent
+        GDP(mu=0.6)
         """
         raise NotImplementedError
 
     def budget_fraction(self, loss: Loss) -> float:
-        """The share of the whole budget that the loss takes, whether it fits or not; rounded up.
+        """The share of the whole budget that the loss takes, rounded up; above 1 or infinite for one that never fits.
 
         Parameters
         ----------
         loss : Loss
             The loss of one release.
+
+        Raises
+        ------
+        ConversionError
+            The loss cannot be converted to the kind that the filter counts.
+
+        Examples
+        --------
+        >>> from dpnb.accounting import GDP, GDPFilter
+        >>> GDPFilter(mu=1).budget_fraction(GDP("0.5"))
+        0.25
         """
         raise NotImplementedError
 
     def affordable(self) -> Loss | None:
-        """The largest single loss that is still admitted."""
+        """The largest single loss that is still admitted.
+
+        Examples
+        --------
+        >>> from dpnb.accounting import GDP, GDPFilter
+        >>> GDPFilter(mu=1).step(GDP("0.6")).affordable()
+        GDP(mu=0.8)
+        """
         raise NotImplementedError
 
     def max_repetitions(self, loss: Loss) -> int | None:
@@ -142,6 +184,17 @@ class Filter(Frozen):
         ----------
         loss : Loss
             The loss of one release.
+
+        Raises
+        ------
+        ConversionError
+            The loss cannot be converted to the kind that the filter counts.
+
+        Examples
+        --------
+        >>> from dpnb.accounting import GDP, GDPFilter
+        >>> GDPFilter(mu=1).max_repetitions(GDP("0.1"))
+        100
         """
         raise NotImplementedError
 
@@ -157,6 +210,12 @@ class Filter(Frozen):
         ------
         InvalidValueError
             delta is outside [0, 1).
+
+        Examples
+        --------
+        >>> from dpnb.accounting import RogersFilter
+        >>> RogersFilter(1, 1e-6).guaranteed_epsilon(delta=1e-6)
+        1.0
         """
         raise NotImplementedError
 
@@ -167,16 +226,34 @@ class Filter(Frozen):
         ----------
         loss : Loss
             The loss of one release.
+
+        Raises
+        ------
+        ConversionError
+            No theorem allows the conversion.
         """
         raise NotImplementedError
 
     def with_budget(self, budget: Loss) -> Self:
-        """A new filter with the same rule and another budget of the same kind; refused if that is not possible.
+        """A new filter with the same rule and another budget of the same kind.
 
         Parameters
         ----------
         budget : Loss
             A loss of the same kind.
+
+        Raises
+        ------
+        ConversionError
+            The budget is of another kind, or the rule has no other budget.
+        InvalidValueError
+            Its delta is above 1.
+
+        Examples
+        --------
+        >>> from dpnb.accounting import GDP, GDPFilter
+        >>> GDPFilter(mu=1).with_budget(GDP(mu=2))
+        GDPFilter(budget=GDP(mu=2.0), spent=GDP(mu=0.0))
         """
         if budget != self.budget:
             raise ConversionError(f"budget: must be {self.budget!r}, got {budget!r}; make a new filter instead")

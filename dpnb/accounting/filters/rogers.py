@@ -173,24 +173,6 @@ class RogersFilter(Filter):
         return self.terms.k(Fraction(n) * Fraction(epsilon) ** 2, means) <= float(self.terms.epsilon)
 
     def admits(self, loss: Loss) -> bool:
-        """Whether `step` would accept the loss.
-
-        Parameters
-        ----------
-        loss : Loss
-            The loss of one release.
-
-        Raises
-        ------
-        ConversionError
-            `loss` has no epsilon: it is a GDP, ZCDP or RDP.
-
-        Examples
-        --------
-        >>> from dpnb.accounting import PureDP, RogersFilter
-        >>> RogersFilter(1, 1e-6).admits(PureDP(2))
-        False
-        """
         return self.terms.fits(*self._sums(loss))
 
     def step(self, loss: Loss, times: int = 1) -> RogersFilter:
@@ -278,24 +260,6 @@ class RogersFilter(Filter):
         return ApproxDP(low, left)
 
     def max_repetitions(self, loss: Loss) -> int | None:
-        """How many more losses like `loss` are admitted; None if its cost is 0.
-
-        Parameters
-        ----------
-        loss : Loss
-            The loss of one release.
-
-        Raises
-        ------
-        ConversionError
-            `loss` has no epsilon: it is a GDP, ZCDP or RDP.
-
-        Examples
-        --------
-        >>> from dpnb.accounting import PureDP, RogersFilter
-        >>> RogersFilter(1, 1e-6).max_repetitions(PureDP("0.1"))
-        1
-        """
         once = ApproxDP.of(*own_epsilon_delta(loss))
         if not once:
             return None
@@ -314,24 +278,6 @@ class RogersFilter(Filter):
         return low
 
     def guaranteed_epsilon(self, delta: Number) -> float:
-        """The epsilon for which all releases together are (epsilon, `delta`)-DP; infinite below the budget's delta.
-
-        Parameters
-        ----------
-        delta : Number
-            In [0, 1).
-
-        Raises
-        ------
-        InvalidValueError
-            delta is outside [0, 1).
-
-        Examples
-        --------
-        >>> from dpnb.accounting import RogersFilter
-        >>> RogersFilter(1, 1e-6).guaranteed_epsilon(delta=1e-6)
-        1.0
-        """
         return decimal_up(self.terms.epsilon) if checked_delta(delta) >= self.terms.delta else math.inf
 
     @safe_repr

@@ -37,11 +37,6 @@ class Accumulator(Odometer):
         return "accumulator"
 
     @property
-    def bound(self) -> float:
-        """The current bound, rounded up."""
-        raise NotImplementedError
-
-    @property
     def budget(self) -> str:
         """The kind of budget that the bound is compared with, in words."""
         raise NotImplementedError
@@ -49,7 +44,10 @@ class Accumulator(Odometer):
     def truncated_guarantee(self, threshold: Fraction) -> Loss:
         """The loss of a view that is cut where the bound would exceed a threshold: see :class:`TruncatedView`.
 
-        The threshold must be fixed beforehand.
+        Parameters
+        ----------
+        threshold : Fraction
+            Fixed beforehand, at least 0.
         """
         raise NotImplementedError
 
@@ -124,28 +122,9 @@ class ApproxDPAccumulator(Accumulator):
         return f"(epsilon, delta)-DP with delta = {decimal_up(self.delta)!r}"
 
     def truncated_guarantee(self, threshold: Fraction) -> ApproxDP:
-        """The loss of a view that is cut where the bound would exceed a threshold: (threshold, delta)-DP.
-
-        Parameters
-        ----------
-        threshold : Fraction
-            Fixed beforehand, at least 0.
-        """
         return ApproxDP.of(threshold, self.delta)
 
     def step(self, loss: Loss) -> ApproxDPAccumulator:
-        """The accumulator after `loss`.
-
-        Parameters
-        ----------
-        loss : Loss
-            The loss of one release.
-
-        Raises
-        ------
-        ConversionError
-            An RDP loss, which is not supported, or GDP or zCDP with a delta, whose concurrent composition is open.
-        """
         square, delta = intrinsic_time(loss)
         if delta and isinstance(loss, GDP | ZCDP | PureGDP):
             raise _has_delta(loss)
@@ -184,34 +163,9 @@ class ZCDPAccumulator(Accumulator):
         return "rho-zCDP"
 
     def truncated_guarantee(self, threshold: Fraction) -> ZCDP:
-        """The loss of a view that is cut where the bound would exceed a threshold: zCDP.
-
-        Parameters
-        ----------
-        threshold : Fraction
-            Fixed beforehand, at least 0.
-        """
         return ZCDP.of(threshold, _ZERO)
 
     def step(self, loss: Loss) -> ZCDPAccumulator:
-        """The accumulator after `loss`.
-
-        Parameters
-        ----------
-        loss : Loss
-            The loss of one release.
-
-        Raises
-        ------
-        ConversionError
-            The loss does not imply zCDP, or has a delta.
-
-        Examples
-        --------
-        >>> from dpnb.accounting import ZCDP, ZCDPAccumulator
-        >>> ZCDPAccumulator().step(ZCDP(rho="0.5")).bound
-        0.5
-        """
         counted = convert(loss, ZCDP)
         if counted.delta:
             raise _has_delta(loss)
@@ -261,13 +215,6 @@ class RDPAccumulator(Accumulator):
         return f"Renyi DP of order {order_text(self.order)}"
 
     def truncated_guarantee(self, threshold: Fraction) -> RDP:
-        """The loss of a view that is cut where the bound would exceed a threshold: Renyi DP of the order.
-
-        Parameters
-        ----------
-        threshold : Fraction
-            Fixed beforehand, at least 0.
-        """
         return RDP({self.order: threshold})
 
     def statement(self) -> str:
@@ -275,18 +222,6 @@ class RDPAccumulator(Accumulator):
         return accumulator_statement(self.bound, self.budget, "rho")
 
     def step(self, loss: Loss) -> RDPAccumulator:
-        """The accumulator after `loss`.
-
-        Parameters
-        ----------
-        loss : Loss
-            The loss of one release.
-
-        Raises
-        ------
-        ConversionError
-            The loss has a delta, or does not bound this order.
-        """
         return self._changed(rho=self.rho + renyi_loss(loss, self.order))
 
 
@@ -322,34 +257,9 @@ class GDPAccumulator(Accumulator):
         return "mu-GDP"
 
     def truncated_guarantee(self, threshold: Fraction) -> GDP:
-        """The loss of a view that is cut where the bound would exceed a threshold: GDP.
-
-        Parameters
-        ----------
-        threshold : Fraction
-            Fixed beforehand, at least 0.
-        """
         return GDP(threshold)
 
     def step(self, loss: Loss) -> GDPAccumulator:
-        """The accumulator after `loss`.
-
-        Parameters
-        ----------
-        loss : Loss
-            The loss of one release.
-
-        Raises
-        ------
-        ConversionError
-            The loss does not imply GDP, or has a delta.
-
-        Examples
-        --------
-        >>> from dpnb.accounting import GDP, GDPAccumulator
-        >>> GDPAccumulator().step(GDP(mu="0.5")).bound
-        0.5
-        """
         counted = convert(loss, GDP)
         if counted.delta:
             raise _has_delta(loss)

@@ -79,13 +79,6 @@ class RenyiTracker(Accumulator):
         return f"Renyi DP of order {order_text(self.order)}"
 
     def truncated_guarantee(self, threshold: Fraction) -> RDP:
-        """The loss of a view that is cut where the bound would exceed a threshold: Renyi DP of the order.
-
-        Parameters
-        ----------
-        threshold : Fraction
-            Fixed beforehand, at least 0.
-        """
         return RDP({self.order: threshold})
 
     def statement(self) -> str:
@@ -93,18 +86,6 @@ class RenyiTracker(Accumulator):
         return accumulator_statement(self.bound, self.budget, "rho")
 
     def step(self, loss: Loss) -> RenyiTracker:
-        """The tracker after `loss`.
-
-        Parameters
-        ----------
-        loss : Loss
-            The loss of one release.
-
-        Raises
-        ------
-        ConversionError
-            The loss has a delta, or does not bound this order.
-        """
         rho = renyi_loss(loss, self.order)
         if self.block + rho <= self.increment:
             return self._changed(block=self.block + rho)
