@@ -17,9 +17,9 @@ from dpnb.accounting.exact import (
     decimal_up,
     display_up,
     non_negative,
+    of_budget,
     shown,
 )
-from dpnb.accounting.filters.protocol import of_budget
 from dpnb.accounting.filters.sum_filter import SumFilter
 from dpnb.accounting.losses import ZCDP, ApproxDP, EpsilonLoss, Loss
 from dpnb.copying import safe_repr

@@ -42,8 +42,8 @@ from dpnb.accounting.exact import (
     display_down,
     display_up,
     non_negative,
+    of_budget,
 )
-from dpnb.accounting.filters.protocol import of_budget
 from dpnb.accounting.filters.sum_filter import SumFilter, share_of, times_within
 from dpnb.accounting.losses import GDP, EpsilonLoss, GaussianLoss, Loss, PureDP, PureGDP
 from dpnb.accounting.losses.amounts import as_amount

@@ -30,12 +30,12 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from dpnb.accounting.budget import Budget
-from dpnb.accounting.exact import Number, display_down, display_up
+from dpnb.accounting.exact import Number
 from dpnb.accounting.frozen import Frozen
 from dpnb.accounting.losses import Loss, PureGDP
 from dpnb.errors import ConversionError, InvalidValueError, LedgerError
 
-__all__ = ["Filter", "of_budget"]
+__all__ = ["Filter"]
 
 
 class Filter(Frozen):
@@ -52,19 +52,19 @@ class Filter(Frozen):
         The sum of the losses admitted so far, in the same kind, rounded up.
     name : str
         What ``filter=`` of a session accepts.
-    label : str
-        The name in gauges and reports.
-    theorem : str
-        The theorem and the rule, in words.
 
     Examples
     --------
     >>> from dpnb.accounting import Filter, GDP, GDPFilter
     >>> isinstance(GDPFilter(mu=1), Filter)
     True
-    >>> filter_ = GDPFilter(mu=1).step(GDP(0.6))
+    >>> filter_ = GDPFilter(mu=1).step(GDP("0.6"))
+    >>> filter_.spent, filter_.affordable(), filter_.admits(GDP(0.9))
+    (GDP(mu=0.6), GDP(mu=0.8), False)
     >>> filter_.budget_fraction(GDP(0.4)), filter_.max_repetitions(GDP(0.1))
     (0.16, 64)
+    >>> GDPFilter(mu=1).with_budget(GDP(mu=2))
+    GDPFilter(budget=GDP(mu=2.0), spent=GDP(mu=0.0))
     """
 
     name: ClassVar[str]
@@ -113,12 +113,6 @@ class Filter(Frozen):
         ------
         ConversionError
             The loss cannot be converted to the kind that the filter counts.
-
-        Examples
-        --------
-        >>> from dpnb.accounting import GDP, GDPFilter
-        >>> GDPFilter(mu=1).admits(GDP(0.6))
-        True
         """
         raise NotImplementedError
 
@@ -136,12 +130,6 @@ class Filter(Frozen):
             The budget does not cover the loss; this filter is unchanged.
         ConversionError
             The loss cannot be converted to the kind that the filter counts.
-
-        Examples
-        --------
-        >>> from dpnb.accounting import GDP, GDPFilter
-        >>> GDPFilter(mu=1).step(GDP(0.6)).spent
-        GDP(mu=0.6)
         """
         raise NotImplementedError
 
@@ -152,29 +140,11 @@ class Filter(Frozen):
         ----------
         loss : Loss
             The loss of one release.
-
-        Raises
-        ------
-        ConversionError
-            The loss cannot be converted to the kind that the filter counts.
-
-        Examples
-        --------
-        >>> from dpnb.accounting import GDP, GDPFilter
-        >>> GDPFilter(mu=1).budget_fraction(GDP("0.5"))
-        0.25
         """
         raise NotImplementedError
 
     def affordable(self) -> Loss | None:
-        """The largest single loss that is still admitted.
-
-        Examples
-        --------
-        >>> from dpnb.accounting import GDP, GDPFilter
-        >>> GDPFilter(mu=1).step(GDP("0.6")).affordable()
-        GDP(mu=0.8)
-        """
+        """The largest single loss that is still admitted."""
         raise NotImplementedError
 
     def max_repetitions(self, loss: Loss) -> int | None:
@@ -184,17 +154,6 @@ class Filter(Frozen):
         ----------
         loss : Loss
             The loss of one release.
-
-        Raises
-        ------
-        ConversionError
-            The loss cannot be converted to the kind that the filter counts.
-
-        Examples
-        --------
-        >>> from dpnb.accounting import GDP, GDPFilter
-        >>> GDPFilter(mu=1).max_repetitions(GDP("0.1"))
-        100
         """
         raise NotImplementedError
 
@@ -210,12 +169,6 @@ class Filter(Frozen):
         ------
         InvalidValueError
             delta is outside [0, 1).
-
-        Examples
-        --------
-        >>> from dpnb.accounting import RogersFilter
-        >>> RogersFilter(1, 1e-6).guaranteed_epsilon(delta=1e-6)
-        1.0
         """
         raise NotImplementedError
 
@@ -248,12 +201,6 @@ class Filter(Frozen):
             The budget is of another kind, or the rule has no other budget.
         InvalidValueError
             Its delta is above 1.
-
-        Examples
-        --------
-        >>> from dpnb.accounting import GDP, GDPFilter
-        >>> GDPFilter(mu=1).with_budget(GDP(mu=2))
-        GDPFilter(budget=GDP(mu=2.0), spent=GDP(mu=0.0))
         """
         if budget != self.budget:
             raise ConversionError(f"budget: must be {self.budget!r}, got {budget!r}; make a new filter instead")
@@ -275,17 +222,12 @@ class Filter(Frozen):
 
     @classmethod
     def from_budget(cls, budget: Budget) -> Self:
-        """The filter that enforces a declared budget, before the first release.
+        """The filter that enforces a declared budget, before the first release; refuses one that it cannot enforce.
 
         Parameters
         ----------
         budget : Budget
             The declared budget.
-
-        Raises
-        ------
-        InvalidValueError
-            It cannot enforce such a budget.
         """
         raise NotImplementedError
 
@@ -384,12 +326,7 @@ class Filter(Frozen):
         loss : Loss
             The loss of the row.
         charged : PureGDP or None
-            What the row says that it was charged.
-
-        Raises
-        ------
-        LedgerError
-            The row says that something was charged, and this filter does not record charges.
+            What the row says that it was charged; refused if this filter does not record charges.
         """
         if charged is not None:
             raise LedgerError(f"filter={self.name!r} charges no {charged!r} for {loss!r}; was the ledger edited?")
@@ -461,16 +398,3 @@ class Filter(Frozen):
     def unit_budget(self) -> Fraction:
         """The total loss of each unit, as mu squared."""
         return self.mu_squared(self.budget)
-
-
-def of_budget(name: str, spent: float, budget: float) -> str:
-    """The loss spent, rounded up, and the budget, rounded down, with enough digits that it does not exceed the budget.
-
-    If six digits are not enough, all of the budget is spent but for less than a millionth; the loss is still rounded
-    up.
-    """
-    for digits in range(4, 7):
-        used, whole = display_up(spent, digits), display_down(budget, digits)
-        if float(used) <= float(whole):
-            return f"{name} {used} of {whole}"
-    return f"{name} {display_up(spent)}, all of it"

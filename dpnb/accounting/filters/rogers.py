@@ -13,8 +13,8 @@ from dpnb.accounting.conversions.directed import checked_delta
 from dpnb.accounting.convert import own_epsilon_delta
 from dpnb.accounting.delta_split import split_loss
 from dpnb.accounting.doubles import MARGIN
-from dpnb.accounting.exact import Number, decimal_down, decimal_up, display_up, exact
-from dpnb.accounting.filters.protocol import Filter, of_budget
+from dpnb.accounting.exact import Number, decimal_down, decimal_up, display_up, exact, of_budget
+from dpnb.accounting.filters.protocol import Filter
 from dpnb.accounting.filters.rogers_bound import MAX_DELTA, RogersConstants, in_smallest, mean_loss, terms_of
 from dpnb.accounting.filters.sum_filter import refusal
 from dpnb.accounting.losses import ApproxDP, Loss

@@ -16,8 +16,8 @@ from typing import Generic, Self, TypeVar
 
 from dpnb.accounting.conversions.directed import checked_delta
 from dpnb.accounting.convert import good_delta
-from dpnb.accounting.exact import Number, decimal_down, decimal_up, percent_down
-from dpnb.accounting.filters.protocol import Filter, of_budget
+from dpnb.accounting.exact import Number, decimal_down, decimal_up, of_budget, percent_down
+from dpnb.accounting.filters.protocol import Filter
 from dpnb.accounting.losses import Loss
 from dpnb.copying import safe_repr
 from dpnb.errors import BudgetExceeded, ConversionError, InvalidValueError
