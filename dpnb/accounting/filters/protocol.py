@@ -59,12 +59,10 @@ class Filter(Frozen):
     >>> isinstance(GDPFilter(mu=1), Filter)
     True
     >>> filter_ = GDPFilter(mu=1).step(GDP("0.6"))
-    >>> filter_.spent, filter_.affordable(), filter_.admits(GDP(0.9))
-    (GDP(mu=0.6), GDP(mu=0.8), False)
+    >>> filter_.affordable(), filter_.admits(GDP(0.9))
+    (GDP(mu=0.8), False)
     >>> filter_.budget_fraction(GDP(0.4)), filter_.max_repetitions(GDP(0.1))
     (0.16, 64)
-    >>> GDPFilter(mu=1).with_budget(GDP(mu=2))
-    GDPFilter(budget=GDP(mu=2.0), spent=GDP(mu=0.0))
     """
 
     name: ClassVar[str]
@@ -130,6 +128,12 @@ class Filter(Frozen):
             The budget does not cover the loss; this filter is unchanged.
         ConversionError
             The loss cannot be converted to the kind that the filter counts.
+
+        Examples
+        --------
+        >>> from dpnb.accounting import GDP, GDPFilter
+        >>> GDPFilter(mu=1).step(GDP(0.6)).spent
+        GDP(mu=0.6)
         """
         raise NotImplementedError
 
@@ -163,12 +167,7 @@ class Filter(Frozen):
         Parameters
         ----------
         delta : Number
-            In [0, 1).
-
-        Raises
-        ------
-        InvalidValueError
-            delta is outside [0, 1).
+            In [0, 1); another one is refused.
         """
         raise NotImplementedError
 
