@@ -137,7 +137,6 @@ class ApproxDPFilter(SumFilter[ZCDP]):
 
     @property
     def rule(self) -> str:
-        """The rule that the filter enforces, in words."""
         return (
             f"sqrt(2 V log(1/{decimal_up(self.conversion_delta)!r})) + V/2, V the sum of epsilon^2 or mu^2, must stay "
             f"within {decimal_down(self.epsilon)!r}{self._delta_rule}"

@@ -102,7 +102,6 @@ class BasicFilter(SumFilter[ApproxDP]):
 
     @property
     def rule(self) -> str:
-        """The rule that the filter enforces, in words."""
         return f"the sums of epsilon and delta must stay within {self.budget.format(up=False, with_delta=True)}"
 
     def guaranteed_epsilon(self, delta: Number) -> float:

@@ -209,7 +209,6 @@ class GDPFilter(SumFilter[GaussianLoss]):
 
     @property
     def rule(self) -> str:
-        """The rule that the filter enforces, in words."""
         reserve, mu = decimal_down(self.budget.epsilon), decimal_sqrt_down(self.budget.mu_squared)
         if self._is_pure:
             return f"the sum of the epsilons must stay within {reserve!r}"
@@ -257,7 +256,6 @@ class GDPFilter(SumFilter[GaussianLoss]):
 
     @property
     def reserve_headroom(self) -> float:
-        """The share of the reserve that remains, 0 to 1, rounded down; 0 if there is none."""
         whole = self.budget.epsilon
         return decimal_down(1 - self.spent.epsilon / whole) if whole else 0.0
 
@@ -350,12 +348,10 @@ class GDPFilter(SumFilter[GaussianLoss]):
 
     @property
     def label(self) -> str:
-        """The name in gauges and reports."""
         return "pure DP" if self._is_pure else "GDP"
 
     @property
     def theorem(self) -> str:
-        """The theorem and the rule, in words."""
         if self._is_pure:
             return "Rogers et al. 2016, Theorem 3.3: the sum of the epsilons"
         beside = ", and the sum of the epsilons of scans and selections against the reserve" if self.reserve else ""

@@ -133,24 +133,15 @@ class RogersFilter(Filter):
 
     @property
     def rule(self) -> str:
-        """The rule that the filter enforces, in words."""
         return (
             f"K must stay within {decimal_down(self.terms.epsilon)!r}, and the sum of the losses' deltas within "
             f"{decimal_down(self.terms.deltas)!r}"
         )
 
     def to_filter_loss(self, loss: Loss) -> ApproxDP:
-        """The loss as (epsilon, delta)-DP; a GDP, ZCDP or RDP must be converted first.
-
-        Parameters
-        ----------
-        loss : Loss
-            The loss of one release.
-        """
         return ApproxDP.of(*own_epsilon_delta(loss))
 
     def after_repeated(self, loss: Loss, count: int) -> RogersFilter:
-        """The filter after `count` equal losses; refused like `step`."""
         return self.step(loss, count)
 
     def loss_of_release(self, loss: Loss) -> Loss:

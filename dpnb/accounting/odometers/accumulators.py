@@ -22,7 +22,14 @@ from dpnb.accounting.odometers.protocol import Odometer, OdometerKind
 from dpnb.accounting.odometers.statements import accumulator_statement, order_text
 from dpnb.errors import ConversionError
 
-__all__ = ["Accumulator", "ApproxDPAccumulator", "GDPAccumulator", "RDPAccumulator", "ZCDPAccumulator"]
+__all__ = [
+    "Accumulator",
+    "ApproxDPAccumulator",
+    "GDPAccumulator",
+    "RDPAccumulator",
+    "RenyiAccumulator",
+    "ZCDPAccumulator",
+]
 
 _ZERO = Fraction(0)
 
@@ -173,7 +180,27 @@ class ZCDPAccumulator(Accumulator):
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class RDPAccumulator(Accumulator):
+class RenyiAccumulator(Accumulator):
+    """Base class of the accumulators at one Renyi order, fixed beforehand."""
+
+    measure: ClassVar[str] = "rdp"
+    order: Fraction
+
+    @property
+    def budget(self) -> str:
+        """Renyi DP of the order."""
+        return f"Renyi DP of order {order_text(self.order)}"
+
+    def truncated_guarantee(self, threshold: Fraction) -> RDP:
+        return RDP({self.order: threshold})
+
+    def statement(self) -> str:
+        """The reading in words; all numbers are rounded in the safe direction."""
+        return accumulator_statement(self.bound, self.budget, "rho")
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class RDPAccumulator(RenyiAccumulator):
     """The sum of the Renyi losses of one order, fixed beforehand (Haney et al. 2023, Theorem 4.9).
 
     Parameters
@@ -197,8 +224,6 @@ class RDPAccumulator(Accumulator):
     1.25
     """
 
-    measure: ClassVar[str] = "rdp"
-    order: Fraction
     rho: Fraction
 
     def __init__(self, order: Number) -> None:
@@ -208,18 +233,6 @@ class RDPAccumulator(Accumulator):
     def bound(self) -> float:
         """The sum, rounded up."""
         return decimal_up(self.rho)
-
-    @property
-    def budget(self) -> str:
-        """Renyi DP of the order."""
-        return f"Renyi DP of order {order_text(self.order)}"
-
-    def truncated_guarantee(self, threshold: Fraction) -> RDP:
-        return RDP({self.order: threshold})
-
-    def statement(self) -> str:
-        """The reading in words; all numbers are rounded in the safe direction."""
-        return accumulator_statement(self.bound, self.budget, "rho")
 
     def step(self, loss: Loss) -> RDPAccumulator:
         return self._changed(rho=self.rho + renyi_loss(loss, self.order))
