@@ -144,6 +144,8 @@ class CombinedObservations:
 
     def radius(self, alpha: Fraction) -> Floats:
         """Half-widths of the intervals of one sum, missed with probability at most `alpha` overall; shape (cells,)."""
+        if not self.differs_by_cell:
+            return np.full(self.count, self._radius([*map(_sigma, self.observations)], alpha))
         radii = np.empty(self.count)
         for observations, at in self._by_pattern(None):
             radii[at] = self._radius([*map(_sigma, observations)], alpha)
