@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import dpnb
 from dpnb.__main__ import main
 from dpnb.accounting.filters import FILTERS
 from dpnb.errors import InvalidValueError
@@ -15,6 +17,8 @@ from dpnb.service.configuration.settings import SocketAddress, TableSettings, re
 from dpnb.service.opening import open_table
 from dpnb.service.server import check_service
 from dpnb.session import Session
+from dpnb.wire.calls import LaunchMechanism
+from service.served import Served, open_people, run_served
 
 ROOT = Path(__file__).parents[2]
 GOOD = """\
@@ -194,6 +198,22 @@ def test_the_session_of_a_python_file_has_a_filter_that_is_served(tmp_path: Path
     for _ in range(2):  # the ledger of a refused session is closed
         with pytest.raises(InvalidValueError, match=f"here: {UNSERVED}; got 'basic'"):
             open_table(settings)
+
+
+def test_a_sub_session_has_a_filter_that_is_served(tmp_path: Path) -> None:
+    kind: dict[str, Any] = {"budget": dpnb.Budget(1, 1e-6), "filter": "zcdp"}
+    part = dpnb.Budget("1/10", 1e-8)
+    assert open_people(":memory:", **kind).delegate(part, name="local", filter="approx-dp").filter.name == "approx-dp"
+
+    async def scenario(ana: Served) -> None:
+        for name, status in (("approx-dp", 422), ("zcdp", 200)):
+            launch = LaunchMechanism("sub_session", name, {"budget": part.to_json(), "filter": name})
+            reply = await ana.post(ana.body(name, launch))
+            assert reply.status_code == status, reply.text
+            assert ("does not enforce filter='approx-dp'" in reply.text) == (status == 422)
+        assert ana.charges == 1
+
+    run_served(tmp_path, scenario, open_people(tmp_path / "people.dpnb", **kind))
 
 
 def test_a_check_refuses_what_is_no_certificate(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
