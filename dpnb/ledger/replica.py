@@ -22,7 +22,7 @@ from dpnb.ledger.queries import MAX_STORED
 from dpnb.ledger.shared_rows import SHARED_COLUMNS
 
 
-class LedgerCopy(Ledger):
+class ReadOnlyLedger(Ledger):
     """A ledger in memory with the rows of another one, on which nothing can be charged."""
 
     _writing = "must be charged by its session; this is a copy; nothing was charged"
@@ -36,7 +36,7 @@ class LedgerCopy(Ledger):
         """Where the ledger is."""
         return self.path
 
-    def reserve(self, **columns: Any) -> NoReturn:
+    def reserve(self, **columns: object) -> NoReturn:
         """Refuse: this is a copy."""
         raise LedgerError(f"ledger {self.path!r}: {self._writing}")
 
@@ -47,7 +47,7 @@ class LedgerCopy(Ledger):
 # --- a copy in memory of the first rows of a ledger -------------------------------------------------------------------
 
 
-class RowsCopy(LedgerCopy):
+class RowsCopy(ReadOnlyLedger):
     """A copy in memory of the first rows of a ledger (by default of all), with the same hashes.
 
     Later charges are not in it, and nothing can be charged on it.  An answer that is given while the rows are copied
@@ -85,7 +85,7 @@ _RANK = {"reserved": 0, "failed": 1, "released": 2}
 """A row changes only to a status of higher rank; a message that arrives late has no effect."""
 
 
-class ReplicaLedger(LedgerCopy):
+class ReplicaLedger(ReadOnlyLedger):
     """A copy in memory of an analyst's rows of a service's ledger, with that ledger's metadata and parameters.
 
     `address` says in words where the ledger is, for the repr and for errors.  It is also the `path`, so two copies of

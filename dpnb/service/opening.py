@@ -45,6 +45,8 @@ from dpnb.wire.replies import Table
 LOCK_SUFFIX = "-service"
 """Of the file beside a ledger that is locked while a service uses the ledger."""
 
+IN_MEMORY = "ledger: must be a file, since a restart of the service would forget the charges; got ':memory:'"
+
 
 class OpenTable(NotCopyable):
     """A table of the service, whose ledger is a file that no other service uses.
@@ -309,9 +311,6 @@ def _read_declaration(path: Path) -> Declaration:
     if isinstance(filter_, str) and filter_ in FILTERS:
         _refuse_unserved(FILTERS[filter_], declared.locate("filter"))
     return declared
-
-
-IN_MEMORY = "ledger: must be a file, since a restart of the service would forget the charges; got ':memory:'"
 
 
 def _refuse_unserved(filter_: Filter | type[Filter], place: str) -> None:
