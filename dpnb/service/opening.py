@@ -313,14 +313,6 @@ def _read_declaration(path: Path) -> Declaration:
     return declared
 
 
-def _refuse_unserved(filter_: Filter | type[Filter], place: str) -> None:
-    if not filter_.is_served:
-        served = ", ".join(repr(name) for name, each in FILTERS.items() if each.is_served)
-        raise InvalidValueError(
-            f"{place}: filter: a service enforces one of {served}; got {filter_.name!r}, which only a session enforces"
-        )
-
-
 def _refuse_other_files(settings: TableSettings, declared: set[str]) -> None:
     given = {name for name, _ in settings.data}
     if given != declared:
@@ -332,6 +324,14 @@ def _refuse_other_files(settings: TableSettings, declared: set[str]) -> None:
         shown = ", ".join(sorted(declared))
         raise InvalidValueError(
             f"{settings.place}: data: must have a file for each table of the declaration, which has {shown}; correct it"
+        )
+
+
+def _refuse_unserved(filter_: Filter | type[Filter], place: str) -> None:
+    if not filter_.is_served:
+        served = ", ".join(repr(name) for name, each in FILTERS.items() if each.is_served)
+        raise InvalidValueError(
+            f"{place}: filter: a service enforces one of {served}; got {filter_.name!r}, which only a session enforces"
         )
 
 
