@@ -90,7 +90,7 @@ def members(cls: type) -> dict[str, Any]:
                 continue
             member = _function(value)
             is_described = isinstance(member, property | cached_property) or inspect.isroutine(member)
-            if is_described and getattr(member, "__doc__", None):
+            if is_described and (getattr(member, "__doc__", None) or name in found):  # or that of a base class
                 found[name] = member
             else:
                 found.pop(name, None)

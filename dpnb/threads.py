@@ -50,15 +50,7 @@ def end_if_asked() -> None:
 class ThreadTask(Generic[T]):
     """A callable run in a separate thread, which does not keep the interpreter from exiting.
 
-    Parameters
-    ----------
-    work : callable
-        Called without arguments.
-
-    Attributes
-    ----------
-    has_begun, has_ended : bool
-        Whether the call has begun, and whether it has ended, by a return or an exception.
+    `has_begun` and `has_ended` say whether the call has begun, and whether it has ended, also by an exception.
     """
 
     def __init__(self, work: Callable[[], T]) -> None:
@@ -70,13 +62,7 @@ class ThreadTask(Generic[T]):
         self._running.acquire()
 
     def start(self) -> None:
-        """Start the thread.
-
-        Raises
-        ------
-        RuntimeError
-            The system cannot start another thread.
-        """
+        """Start the thread; a `RuntimeError` if the system cannot start another one."""
         _thread.start_new_thread(self._run, ())
 
     def start_or_run(self) -> None:

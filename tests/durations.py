@@ -24,7 +24,7 @@ Row = tuple[str, str, float]
 """File, kind and seconds of one test."""
 
 
-@dataclass
+@dataclass(eq=False)
 class Durations:
     """The seconds that each test of a run took with its fixtures, whichever process ran it."""
 

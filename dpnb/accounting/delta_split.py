@@ -55,21 +55,10 @@ def split_loss(loss: Loss, start: CountsEpsilons, slack: Fraction) -> Loss:
 
 @lru_cache(maxsize=4096)
 def equivalent_epsilon_delta(mu_squared: Fraction, start: CountsEpsilons, slack: Fraction) -> ApproxDP:
-    """The loss of a Gaussian release as epsilon and delta.
+    """The loss of a Gaussian release as epsilon and delta, under a filter that is `start` before the first release.
 
-    Parameters
-    ----------
-    mu_squared : Fraction
-        mu squared of the release, greater than 0.
-    start : filter
-        The filter before the first release.
-    slack : Fraction
-        The sum of the deltas that the filter may spend on all releases.
-
-    Returns
-    -------
-    ApproxDP
-        A point of the release's curve; or, if not even a tiny part of such a release fits, a loss that is refused.
+    A point of the release's curve; or, if not even a tiny part of such a release fits, a loss that is refused.
+    `mu_squared` is above 0, and `slack` is the sum of the deltas that the filter may spend on all releases.
     """
 
     def fits(steps: int) -> bool:

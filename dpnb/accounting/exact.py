@@ -46,6 +46,7 @@ __all__ = [
     "exact_sqrt",
     "from_text",
     "non_negative",
+    "of_budget",
     "percent_down",
     "percent_up",
     "positive",
@@ -289,3 +290,16 @@ def _integer_text(n: int) -> str:
 
 def _integer_of(text: str) -> int:
     return int(text, 16) if text.startswith("0x") else int(text)
+
+
+def of_budget(name: str, spent: float, budget: float) -> str:
+    """The loss spent, rounded up, and the budget, rounded down, with enough digits that it does not exceed the budget.
+
+    If six digits are not enough, all of the budget is spent but for less than a millionth; the loss is still rounded
+    up.
+    """
+    for digits in range(4, 7):
+        used, whole = display_up(spent, digits), display_down(budget, digits)
+        if float(used) <= float(whole):
+            return f"{name} {used} of {whole}"
+    return f"{name} {display_up(spent)}, all of it"

@@ -184,22 +184,10 @@ def display_bound(bound: Fraction) -> str:
 
 
 def make_guarantee(name: str, budget: Budget | NoBudget, *, individual: bool = False) -> PrivacyGuarantee:
-    """The guarantee of `budget`, enforced by the named filter.
+    """The guarantee of `budget`, enforced by the filter of this name; refused if it cannot enforce such a budget.
 
-    Parameters
-    ----------
-    name : str
-        One of `FILTERS`.
-    budget : Budget
-        In epsilon and delta; for ``"gdp"`` also ``Budget.gdp``.  A `NoBudget` has the name `NO_FILTER`.
-    individual : bool, default False
-        Whether each unit has the whole budget for itself (:mod:`dpnb.accounting.individual`); the filter then is the
-        public worst case.
-
-    Raises
-    ------
-    InvalidValueError
-        An unknown name, or a filter that cannot enforce such a budget.
+    A `NoBudget` has the name `NO_FILTER`.  If `individual`, each unit has the whole budget for itself
+    (:mod:`dpnb.accounting.individual`), and the filter is the public worst case.
     """
     limit = budget.limit
     if limit is None and name != NO_FILTER:

@@ -6,8 +6,15 @@ import textwrap
 from fractions import Fraction
 
 from dpnb._core.explain import describe_guarantee
-from dpnb.accounting.exact import decimal_down, decimal_sqrt_down, decimal_sqrt_up, decimal_up, display_down, display_up
-from dpnb.accounting.filters.protocol import of_budget
+from dpnb.accounting.exact import (
+    decimal_down,
+    decimal_sqrt_down,
+    decimal_sqrt_up,
+    decimal_up,
+    display_down,
+    display_up,
+    of_budget,
+)
 from dpnb.accounting.individual import OnExhausted
 from dpnb.curator.statement import Statement, StatementEntry
 from dpnb.errors import printable

@@ -86,72 +86,32 @@ CREATE UNIQUE INDEX events_by_request ON events (node, request_id) WHERE request
 
 @dataclass(frozen=True)
 class Charge:
-    """One row of the ledger; `id` counts them from 1, in order.
-
-    Parameters
-    ----------
-    time : str
-        Time of the reservation; UTC, ISO 8601.
-    kind : str
-        ``release``, ``comparison``, ``selection``, ``launch``, ``close``, ``grant``, ``act``, ``budget_request`` or
-        ``table_files``.
-    request_key : str
-        Identity of the request: table version, plan and arguments.
-    node : str
-        The session, sub-session, part or other mechanism of the request: see :mod:`dpnb.ledger.node`.
-    query_key : str
-        What is measured, equal for equal queries however they were written; for a launch, its name.
-    plan, arguments : str
-        As written; JSON, or empty for a launch.
-    total_loss : GDP
-        Total loss of the query with this answer, including earlier observations.
-    loss : Loss
-        What this row costs its node; GDP for everything that is measured with Gaussian noise.
-    sigma : float or None
-        Scale of the fresh noise, in grid units; None if nothing was measured.
-    tau : float or None
-        Parameter of the confidence sequence, fixed by the query's first observation.
-    observations : tuple of int
-        Ids of the rows whose measurements the answer combines, including this one.
-    status : str
-        ``reserved``, ``released`` or ``failed``.
-    measurement, result : Measurement or None, mapping or None
-        What was released: values, or something that is not a measurement.
-    group_keys : tuple of tuple, or None
-        Keys of the released values, for partition selection.
-    cell_id : str or None
-        Id of the notebook cell that first made the request; None outside a notebook.
-    launch : mapping or None
-        Details of an event other than a query; None for a query.
-    charged : PureGDP or None
-        What a GDP filter was charged, if that is not the loss: for a pure-DP launch, in the columns `CHARGED_COLUMNS`.
-        It depends on the budget that was left, so it is never computed again.
-    origin : RequestOrigin or None
-        Who made the request at a service; None in a local session.
-    """
+    """One row of the ledger; `id` counts them from 1, in order."""
 
     id: int
-    time: str
-    kind: str
-    request_key: str
-    node: str
+    time: str  # of the reservation; UTC, ISO 8601
+    kind: str  # release, comparison, selection, launch, close, grant, act, budget_request or table_files
+    request_key: str  # identity of the request: table version, plan and arguments
+    node: str  # session, sub-session, part or other mechanism of the request: see `dpnb.ledger.node`
     table_version: str
-    query_key: str
-    plan: str
+    query_key: str  # what is measured, equal for equal queries however they were written; for a launch, its name
+    plan: str  # as written, like `arguments`; JSON, or empty for a launch
     arguments: str
-    total_loss: GDP
-    loss: Loss
-    sigma: float | None
-    tau: float | None
-    observations: tuple[int, ...]
-    status: str
-    measurement: Measurement | None
-    group_keys: tuple[tuple[Any, ...], ...] | None = None
-    cell_id: str | None = None
-    launch: Mapping[str, Any] | None = None
+    total_loss: GDP  # of the query with this answer, including earlier observations
+    loss: Loss  # what this row costs its node; GDP for everything that is measured with Gaussian noise
+    sigma: float | None  # scale of the fresh noise, in grid units; None if nothing was measured
+    tau: float | None  # parameter of the confidence sequence, fixed by the query's first observation
+    observations: tuple[int, ...]  # ids of the rows whose measurements the answer combines, including this one
+    status: str  # reserved, released or failed
+    measurement: Measurement | None  # what was released, if it is a measurement; otherwise `result`
+    group_keys: tuple[tuple[Any, ...], ...] | None = None  # of the released values, for partition selection
+    cell_id: str | None = None  # the notebook cell that first made the request; None outside a notebook
+    launch: Mapping[str, Any] | None = None  # details of an event other than a query; None for a query
     result: Mapping[str, Any] | None = None
     charged: PureGDP | None = None
-    origin: RequestOrigin | None = None
+    """What a GDP filter was charged, if that is not the loss: for a pure-DP launch, in the columns `CHARGED_COLUMNS`.
+    It depends on the budget that was left, so it is never computed again."""
+    origin: RequestOrigin | None = None  # who made the request at a service; None in a local session
 
     @property
     def gdp(self) -> GDP:

@@ -23,10 +23,33 @@ from dpnb.ledger.node import parent_launch
 from dpnb.ledger.queries import MAX_STORED
 from dpnb.ledger.shared_rows import SHARED_COLUMNS
 
+
+class ReadOnlyLedger(Ledger):
+    """A ledger in memory with the rows of another one, on which nothing can be charged."""
+
+    _writing = "must be charged by its session; this is a copy; nothing was charged"
+
+    def __init__(self, path: str, metadata: Mapping[str, str], parameters: Mapping[str, str]) -> None:
+        super().__init__(MEMORY, metadata, parameters)
+        self.path = path
+
+    @property
+    def short_name(self) -> str:
+        """Where the ledger is."""
+        return self.path
+
+    def reserve(self, **columns: object) -> NoReturn:
+        """Refuse: this is a copy."""
+        raise LedgerError(f"ledger {self.path!r}: {self._writing}")
+
+    def _finish(self, charge: Charge, status: str, result: str | None, words: str | None = None) -> NoReturn:
+        self.reserve()
+
+
 # --- a copy in memory of the first rows of a ledger -------------------------------------------------------------------
 
 
-class RowsCopy(Ledger):
+class RowsCopy(ReadOnlyLedger):
     """A copy in memory of the first rows of a ledger (by default of all), with the same hashes.
 
     Later charges are not in it, and nothing can be charged on it.  An answer that is given while the rows are copied
@@ -36,8 +59,7 @@ class RowsCopy(Ledger):
     _not_copied = "it is a copy of a ledger for one purpose; make another one"
 
     def __init__(self, ledger: Ledger, rows: int | None = None) -> None:
-        super().__init__(MEMORY, ledger.metadata, ledger.parameters)
-        self.path = ledger.path
+        super().__init__(ledger.path, ledger.metadata, ledger.parameters)
         with ledger.lock.checked():
             count = ledger.count if rows is None else rows
             if not 0 <= count <= ledger.count:
@@ -47,27 +69,12 @@ class RowsCopy(Ledger):
         with self.transaction():  # verifies the chain
             pass
 
-    @property
-    def short_name(self) -> str:
-        """Where the ledger is."""
-        return self.path
-
     def _append(self, rows: list[dict[str, Any]]) -> None:
         with self._file.transaction():
             for stored in rows:
                 self._file.run(INSERT, *(stored[name] for name in row.COLUMNS))
             head = ChainHead(rows[-1]["id"], rows[-1]["hash"])
             self._file.run("UPDATE head SET id = ?, hash = ?", *head)
-
-    def reserve(self, **columns: object) -> Charge:
-        """Refuse: this is a copy."""
-        self._refuse_writing()
-
-    def _finish(self, charge: Charge, status: str, result: str | None, words: str | None = None) -> NoReturn:
-        self._refuse_writing()
-
-    def _refuse_writing(self) -> NoReturn:
-        raise LedgerError(f"ledger {self.path!r}: must be charged by its session; this is a copy; nothing was charged")
 
 
 # --- a copy in memory of the rows of a ledger that one analyst may see ------------------------------------------------
@@ -80,7 +87,7 @@ _RANK = {"reserved": 0, "failed": 1, "released": 2}
 """A row changes only to a status of higher rank; a message that arrives late has no effect."""
 
 
-class ReplicaLedger(Ledger):
+class ReplicaLedger(ReadOnlyLedger):
     """A copy in memory of an analyst's rows of a service's ledger, with that ledger's metadata and parameters.
 
     `address` says in words where the ledger is, for the repr and for errors.  It is also the `path`, so two copies of
@@ -88,21 +95,16 @@ class ReplicaLedger(Ledger):
     """
 
     _not_copied = "it follows the ledger of a service; connect again"
+    _writing = "must be charged by its service; this is a copy; nothing was charged; use the methods of the session"
 
     def __init__(self, address: str, metadata: Mapping[str, str], parameters: Mapping[str, str]) -> None:
-        super().__init__(MEMORY, metadata, parameters)
-        self.path = address
+        super().__init__(address, metadata, parameters)
         self._pending: set[int] = set()
         self._launches: set[int] = set()
 
     @safe_repr
     def __repr__(self) -> str:
         return f"<ReplicaLedger of {self.path!r}>"
-
-    @property
-    def short_name(self) -> str:
-        """Where the ledger is."""
-        return self.path
 
     @property
     def pending(self) -> tuple[int, ...]:
@@ -216,19 +218,4 @@ class ReplicaLedger(Ledger):
         raise LedgerError(
             f"ledger {self.path!r}: must send the rows of a ledger of dpnb, in order; {problem}; nothing was added; "
             "connect again"
-        )
-
-    # --- what a copy cannot do ----------------------------------------------------------------------------------
-
-    def reserve(self, **columns: object) -> Charge:
-        """Refuse: only the service charges."""
-        self._refuse_writing()
-
-    def _finish(self, charge: Charge, status: str, result: str | None, words: str | None = None) -> NoReturn:
-        self._refuse_writing()
-
-    def _refuse_writing(self) -> NoReturn:
-        raise LedgerError(
-            f"ledger {self.path!r}: must be charged by its service; this is a copy; nothing was charged; use the "
-            "methods of the session"
         )

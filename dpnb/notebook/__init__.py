@@ -8,7 +8,7 @@
 ``plots``          figures of answers, drawn with plotly
 ``cell_context``   which cell makes a request, also where the server runs it
 ``ledger_watch``   follows other processes that charge the same ledgers
-``column_completion``  what Tab offers; ``partial_code`` the code before the cursor
+``column_completion``  what Tab offers
 ``magics``         ``%dpnb`` and ``%%dpnb``
 ``extension``      ``%load_ext dpnb``, and short tracebacks
 """

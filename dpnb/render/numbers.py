@@ -96,13 +96,12 @@ def format_number(value: float, error: float, rounding: str = ROUND_HALF_EVEN) -
     return f"{Decimal(float.__repr__(float(value))).quantize(Decimal(1).scaleb(-digits), rounding, EXACT):z,f}"
 
 
-def format_decimals(value: float, decimals: int, rounding: str = ROUND_HALF_EVEN) -> str:
+def format_decimals(value: float, decimals: int) -> str:
     """A number with a fixed number of decimals."""
     if not math.isfinite(value):
         return format_number(value, math.nan)
-    return (
-        f"{Decimal(float.__repr__(float(value))).quantize(Decimal(1).scaleb(-max(decimals, 0)), rounding, EXACT):z,f}"
-    )
+    unit = Decimal(1).scaleb(-max(decimals, 0))
+    return f"{Decimal(float.__repr__(float(value))).quantize(unit, ROUND_HALF_EVEN, EXACT):z,f}"
 
 
 def number_with_interval(value: float, low: float, high: float, unclipped: float | None = None) -> tuple[str, str]:
@@ -154,13 +153,13 @@ def format_percent_first(cost: Loss, share: float) -> str:
     return f"{format_percent_up(share)} ({cost.words})"
 
 
-def cost_html(cost: Loss, share: float, of: str = "the budget") -> str:
+def cost_html(cost: Loss, share: float) -> str:
     """`format_cost` as HTML: the loss is explained on hover and focus."""
     if not cost:
         return escape(FREE)
     if math.isnan(share):
         return term_html(cost.words)
-    return f"{escape(f'{format_percent_up(share)} of {of}')} ({term_html(cost.words)})"
+    return f"{escape(format_percent_up(share))} of the budget ({term_html(cost.words)})"
 
 
 def format_percent_up(share: float) -> str:

@@ -118,11 +118,6 @@ class CombinedObservations:
         least = min(sum((one.information for one in observations), Fraction(0)) for observations in by_cell)
         return GDP.from_mu_squared(least * sensitivity_squared)
 
-    def missing_loss(self, target: GDP, sensitivity_squared: int, cells: Sequence[int] | None = None) -> GDP:
-        """The loss of a further observation after which some cells are known at least as well as by one at `target`."""
-        known = self.known_loss(sensitivity_squared, cells)
-        return GDP.from_mu_squared(max(target.mu_squared - known.mu_squared, Fraction(0)))
-
     def combined(self) -> tuple[Floats, Floats]:
         """Inverse-variance means of the observations, shape (cells, slots), and their noise scales, shape (cells,)."""
         return self._combined
@@ -147,24 +142,13 @@ class CombinedObservations:
             values[at] = mean
         return values, scales
 
-    def radius(self, alpha: Fraction, further: float | None = None, cells: Sequence[int] | None = None) -> Floats:
-        """Half-widths of the intervals of one sum, missed with probability at most `alpha` overall; shape (cells,).
-
-        `further` is the noise scale of one further observation that is about to be made, of `cells`, by default all.
-        """
-        if not self.differs_by_cell and cells is None:
-            sigmas = [*map(_sigma, self.observations), *([] if further is None else [further])]
-            return np.full(self.count, self._radius(sigmas, alpha))
+    def radius(self, alpha: Fraction) -> Floats:
+        """Half-widths of the intervals of one sum, missed with probability at most `alpha` overall; shape (cells,)."""
+        if not self.differs_by_cell:
+            return np.full(self.count, self._radius([*map(_sigma, self.observations)], alpha))
         radii = np.empty(self.count)
-        touched = np.zeros(self.count, np.bool_)
-        touched[slice(None) if cells is None else list(cells)] = further is not None
         for observations, at in self._by_pattern(None):
-            for more in (False, True):
-                here = at[touched[at] == more]
-                if len(here):
-                    sigmas = [_sigma(one) for one in observations]
-                    extra = [further] if more and further is not None else []
-                    radii[here] = self._radius([*sigmas, *extra], alpha)
+            radii[at] = self._radius([*map(_sigma, observations)], alpha)
         return radii
 
     def _radius(self, sigmas: list[float], alpha: Fraction) -> float:

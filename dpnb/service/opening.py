@@ -22,6 +22,7 @@ from dpnb._core.accountant.grant import Grant
 from dpnb._core.accountant.limit import Limit
 from dpnb._core.accountant.tree import ABOVE_THRESHOLD, BudgetTree
 from dpnb._core.tables import PrivateTables
+from dpnb.accounting.filters import FILTERS, Filter
 from dpnb.copying import NotCopyable
 from dpnb.errors import ChargesStopped, DpnbError, InvalidValueError, LedgerError, RequestError
 from dpnb.interactive.mechanism import close_launch
@@ -35,7 +36,7 @@ from dpnb.service.monitoring.log import described, log
 from dpnb.service.running import HeldRows, RunningRequest
 from dpnb.service.turns import Turns
 from dpnb.session.base import BaseSession
-from dpnb.session.declaration import read_declaration
+from dpnb.session.declaration import Declaration, read_declaration
 from dpnb.session.session import Session
 from dpnb.session.table_files import read_tables, refuse_other_contents
 from dpnb.wire.calls import AnyCall, CloseMechanism, CompareWithThreshold, LaunchMechanism, Release
@@ -266,6 +267,7 @@ def open_table(settings: TableSettings, heads: Path | None = None, *, restored: 
     """Open a table; `heads` and `restored` are as for `OpenTable`."""
     session = _built(settings) if settings.session is not None else _declared(settings)
     try:
+        _refuse_unserved(session.filter, settings.place)
         return OpenTable(settings, session, heads, restored=restored)
     except BaseException:
         session.ledger.close()
@@ -280,15 +282,14 @@ def check_table(settings: TableSettings) -> None:
     if settings.declaration is not None:
         declared = Session.from_toml(settings.declaration, rehearse=True)
         _refuse_other_files(settings, set(declared._core.tables.schemas))
-        _refuse_in_memory(settings)
+        _read_declaration(settings.declaration)
 
 
 def _declared(settings: TableSettings) -> Session:
     declaration = settings.declaration
     if declaration is None:
         raise InvalidValueError(f"{settings.place}: declaration: must be given; got None; add it")
-    _refuse_in_memory(settings)
-    stated = read_declaration(str(declaration), Session)
+    stated = _read_declaration(declaration)
     declared = stated.located(lambda: PrivateTables.of_arguments(stated.arguments(), several=stated.several))
     digests: dict[str, str] = {}
     tables = read_tables(dict(settings.data), f"{settings.place}: data", declared, digests)
@@ -301,10 +302,15 @@ def _declared(settings: TableSettings) -> Session:
     return session
 
 
-def _refuse_in_memory(settings: TableSettings) -> None:
-    declared = read_declaration(str(settings.declaration), Session)
+def _read_declaration(path: Path) -> Declaration:
+    """The declaration of a table; refuses what a session may have, and a service may not."""
+    declared = read_declaration(path, Session)
     if declared.content.get("ledger") == MEMORY:
         raise InvalidValueError(f"{declared.locate('ledger')}: {IN_MEMORY}")
+    filter_ = declared.content.get("filter", "gdp")
+    if isinstance(filter_, str) and filter_ in FILTERS:
+        _refuse_unserved(FILTERS[filter_], declared.locate("filter"))
+    return declared
 
 
 def _refuse_other_files(settings: TableSettings, declared: set[str]) -> None:
@@ -318,6 +324,14 @@ def _refuse_other_files(settings: TableSettings, declared: set[str]) -> None:
         shown = ", ".join(sorted(declared))
         raise InvalidValueError(
             f"{settings.place}: data: must have a file for each table of the declaration, which has {shown}; correct it"
+        )
+
+
+def _refuse_unserved(filter_: Filter | type[Filter], place: str) -> None:
+    if not filter_.is_served:
+        served = ", ".join(repr(name) for name, each in FILTERS.items() if each.is_served)
+        raise InvalidValueError(
+            f"{place}: filter: a service enforces one of {served}; got {filter_.name!r}, which only a session enforces"
         )
 
 

@@ -11,9 +11,8 @@ from dpnb._core.accountant.accountant import Accountant
 from dpnb._protocol.snapshot import Gauge
 from dpnb.accounting.budget import Budget
 from dpnb.accounting.convert import convert
-from dpnb.accounting.exact import decimal_down, decimal_sqrt_up, decimal_up, display_down, display_up, exact
+from dpnb.accounting.exact import decimal_down, decimal_sqrt_up, decimal_up, display_down, display_up, exact, of_budget
 from dpnb.accounting.filters import Filter
-from dpnb.accounting.filters.protocol import of_budget
 from dpnb.accounting.guarantee import PrivacyGuarantee
 from dpnb.accounting.losses import ZCDP, PureDP
 from dpnb.accounting.no_budget import NoBudget

@@ -135,14 +135,14 @@ def _bits(amount: Fraction) -> int:
     return max(amount.numerator.bit_length(), amount.denominator.bit_length())
 
 
-def decimal_from_text(text: str, field: str, allowed: AmountRange = PART) -> Fraction:
+def decimal_from_text(text: str, field: str) -> Fraction:
     """The amount that a person wrote: a decimal such as ``0.1`` or ``1e-8``, or an exact amount such as ``1/3``.
 
     >>> decimal_from_text("1e-8", "discovery_delta")
     Fraction(1, 100000000)
     """
     if len(text) <= 80 and _DECIMAL.fullmatch(text):
-        return _checked(Fraction(text), field, allowed)
+        return _checked(Fraction(text), field, PART)
     if "/" in text:
-        return amount_from_text(text, field, allowed)
+        return amount_from_text(text, field, PART)
     raise WireError(f"{field}: must be a decimal such as 0.1 or 1e-8, or a fraction such as 1/3; got another text")

@@ -29,12 +29,10 @@ def look(
 
 
 @pytest.mark.parametrize("sensitivity_squared", [1, 49])
-def test_a_refinement_pays_exactly_the_difference(sensitivity_squared: int) -> None:
+def test_one_observation_is_known_at_its_loss(sensitivity_squared: int) -> None:
     first = look([0.0], 2.0, "9/100", sensitivity_squared=sensitivity_squared)
     known = CombinedObservations((first,), 1.0)
     assert known.known_loss(sensitivity_squared) == GDP("0.3")
-    assert known.missing_loss(GDP("0.5"), sensitivity_squared) == GDP("0.4")
-    assert known.missing_loss(GDP("0.2"), sensitivity_squared) == GDP(0)
 
 
 def test_looks_are_combined_by_their_information() -> None:
@@ -59,8 +57,7 @@ def test_what_is_known_of_groups_is_what_is_known_of_the_worst_of_them() -> None
     known = CombinedObservations((first, second), first_tau(2.0, ALPHA), 2)
     assert known.known_loss(1) == known.known_loss(1, (0,)) == GDP("0.5")
     assert known.known_loss(1, (1,)).mu_squared == Fraction(5, 4)
-    assert known.missing_loss(GDP(1), 1, (0, 1)).mu_squared == Fraction(3, 4)
-    assert not known.missing_loss(GDP(1), 1, (1,)).mu_squared
+    assert known.known_loss(1, (0, 1)) == GDP("0.5")
 
 
 def test_a_look_at_groups_that_one_unit_changes_less_is_worth_more() -> None:
@@ -78,10 +75,8 @@ def test_groups_have_the_interval_of_their_own_looks() -> None:
     untouched, refined = known.radius(ALPHA)
     assert untouched == fixed_radius([2.0], alpha=FIRST_OBSERVATION_ALPHA * ALPHA)
     assert refined == confidence_sequence_radius([2.0, 1.0], tau=tau, alpha=LATER)
-    assert known.radius(ALPHA, 0.5, (0,)).tolist() == [
-        confidence_sequence_radius([2.0, 0.5], tau=tau, alpha=LATER),
-        refined,
-    ]
+    both = CombinedObservations((*known.observations, look([0.0], 0.5, 1, (0,))), tau, 2)
+    assert both.radius(ALPHA).tolist() == [confidence_sequence_radius([2.0, 0.5], tau=tau, alpha=LATER), refined]
 
 
 def test_the_error_is_split_between_the_first_look_and_all_others() -> None:
@@ -106,7 +101,8 @@ def test_the_half_width_at_a_scale_is_the_one_that_comes(further: float) -> None
     )
     known = CombinedObservations((look([0.0], 3.0),), first_tau(3.0, ALPHA))
     scale = (3.0**-2 + further**-2) ** -0.5
-    assert known.radius_at(scale, ALPHA) == pytest.approx(known.radius(ALPHA, further)[0], rel=1e-12)
+    then = CombinedObservations((*known.observations, look([0.0], further)), known.tau)
+    assert known.radius_at(scale, ALPHA) == pytest.approx(then.radius(ALPHA)[0], rel=1e-12)
 
 
 def test_a_half_width_grows_with_the_scale() -> None:

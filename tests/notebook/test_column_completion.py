@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +17,7 @@ from jupyter_client.manager import start_new_kernel
 import dpnb
 from dpnb._backends.memory import execute
 from dpnb.notebook import column_completion
-from dpnb.notebook.partial_code import OpenAttribute, OpenString, at_cursor
+from dpnb.notebook.column_completion import at_cursor
 from shells import terminal_shell
 from waiting import LIMIT
 
@@ -76,6 +77,8 @@ def offered(shell: InteractiveShell, line: str) -> set[str]:
         'df[(df["wage"] > limit) & (df["town"] == "Bergen")]["',
         'df[~(df["wage"] > 2)]["',
         'df[df["',
+        'df[df["wage"].between(1, 2)]["',
+        '%time df["',
         'df.agg(mean=("',
         'several.table("visits")["',
         'session.schema["',
@@ -156,9 +159,9 @@ def test_completion_calls_nothing_of_the_analyst(shell: InteractiveShell) -> Non
     class At:
         full_text, cursor_line, cursor_position = "", 0, 0
 
-    for line in ('other.frame["', 'other["x"]["', 'other.groupby("x")["', 'df[other["x"]]["', 'print(df)["'):
+    for line in ('other.frame["', 'other["x"]["', 'other.groupby("x")["', 'df[other["x"]]["', 'print(df)["', 'df == "'):
         At.full_text, At.cursor_position = line, len(line)
-        assert complete(At) == {"completions": []}
+        assert complete(At)["completions"] == []
     assert not called
 
 
@@ -193,25 +196,34 @@ def test_loading_twice_and_unloading_leave_one_matcher_and_none(shell: Interacti
 @pytest.mark.parametrize(
     ("code", "expected"),
     [
-        ('df["wa', OpenString("wa", '"', "", "df", "[")),
-        ("a.b(1)[2]['", OpenString("", "'", "", "a.b(1)[2]", "[")),
-        ('f(x, [("', OpenString("", '"', "", "f", "(")),
-        ('x = {"', OpenString("", '"', "", "", "")),
-        ('df["a"] != "b', OpenString("b", '"', 'df["a"]', "", "")),
-        ('(df["a"]) == "', OpenString("", '"', '(df["a"])', "", "")),
-        ("df[\"it's", OpenString("it's", '"', "", "df", "[")),
-        ('r"a" + b["', OpenString("", '"', "", "b", "[")),
+        ('df["wa', ("wa", "[", "df")),
+        ("a.b(1)[2]['", ("", "[", "a.b(1)[2]")),
+        ('f(x, a.b([("', ("", "b", "a")),
+        ('f(x, [("', None),
+        ('x = {"', None),
+        ('df["a"] != "b', ("b", "==", "df['a']")),
+        ('(df["a"]) == "', ("", "==", "df['a']")),
+        ("df[\"it's", ("it's", "[", "df")),
+        ('r"a" + b["', ("", "[", "b")),
+        ('df["""a\nb', ("a\nb", "[", "df")),
+        ('%time x = df["', ("", "[", "df")),
+        ("for x in df.groupby(by='", ("", "groupby", "df")),
+        ('a = "(\nb["', ("", "[", "b")),  # a string that was not closed
         ('df[f"', None),
         ('x + "', None),
-        ("df.wa", OpenAttribute("df", "wa")),
-        ("f(df[1].", OpenAttribute("df[1]", "")),
+        ('df["a" + "', None),
+        ("# df.", None),
+        ("df.wa", ("wa", ".", "df")),
+        ("f(df[1].", ("", ".", "df[1]")),
         ("1.", None),
-        ("df .", OpenAttribute("df", "")),
+        ("df .", ("", ".", "df")),
         ("wa", None),
+        (f"x = [{'1, ' * 1000}df['", None),  # too long a statement
     ],
 )
-def test_code_before_the_cursor(code: str, expected: OpenString | OpenAttribute | None) -> None:
-    assert at_cursor(code) == expected
+def test_code_before_the_cursor(code: str, expected: tuple[str, str, str] | None) -> None:
+    typed = at_cursor(code)
+    assert (typed and (typed.text, typed.place, ast.unparse(typed.owner))) == expected
 
 
 # --- a real kernel ---------------------------------------------------------------------------------------------------

@@ -4,17 +4,31 @@ from __future__ import annotations
 
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import dpnb
 from dpnb.__main__ import main
+from dpnb.accounting.filters import FILTERS
 from dpnb.accounting.losses import PureGDP
 from dpnb.errors import InvalidValueError
 from dpnb.service.configuration.parts import AmountSettings, DivisionSettings, PartSettings
 from dpnb.service.configuration.ports import Certificate, PortAddress, SocketAddress
 from dpnb.service.configuration.reading import keys_of
-from dpnb.service.configuration.settings import SERVICE_KEYS, TABLE_KEYS, HubSettings, Limits, read_settings
+from dpnb.service.configuration.settings import (
+    SERVICE_KEYS,
+    TABLE_KEYS,
+    HubSettings,
+    Limits,
+    TableSettings,
+    read_settings,
+)
+from dpnb.service.opening import open_table
 from dpnb.service.server import check_service
+from dpnb.session import Session
+from dpnb.wire.calls import LaunchMechanism
+from service.served import Served, open_people, run_served
 
 ROOT = Path(__file__).parents[2]
 GOOD = """\
@@ -24,6 +38,8 @@ socket = "run/dpnb.sock"
 declaration = "people.toml"
 data = "people.csv"
 """
+EPSILON = "{ epsilon = 1, delta = 1e-6 }"
+UNSERVED = "filter: a service enforces one of 'gdp', 'zcdp', 'rdp'"
 DECLARATION = 'name = "people"\nbudget = { mu = 1 }\n[schema]\nage = { type = "bounded", low = 0, high = 9 }\n'
 
 HUB = '[jupyterhub]\napi_url = "http://127.0.0.1:8081/hub/api"\n'
@@ -159,11 +175,55 @@ def test_a_check_reads_settings_and_declarations_and_writes_nothing(
     for old, new, text in (
         ("low = 0", "low = 20", "people.toml, line 4: schema.age: Bounded: low must be below high"),
         ("name =", 'ledger = ":memory:"\nname =', "people.toml, line 1: ledger: must be a file"),
-    ):
+        *(("{ mu = 1 }", f"{EPSILON}\nfilter = '{name}'", f"people.toml, line 3: {UNSERVED}; got {name!r}")
+          for name in ("rogers", "basic", "approx-dp")),
+    ):  # fmt: skip
         (file.parent / "people.toml").write_text(DECLARATION.replace(old, new), "utf-8")
         assert main(["serve", str(file), "--check"]) == 2
         assert text in capsys.readouterr().err
     assert sorted(file.parent.iterdir()) == before
+
+
+@pytest.mark.parametrize("name", FILTERS)
+def test_a_service_enforces_the_filters_that_are_served(file: Path, name: str) -> None:
+    declaration, table = file.parent / "people.toml", read_settings(file).tables["people"]
+    declaration.write_text(DECLARATION.replace("{ mu = 1 }", f"{EPSILON}\nfilter = '{name}'"), "utf-8")
+    if name in ("rogers", "basic", "approx-dp"):
+        with pytest.raises(InvalidValueError, match=UNSERVED):
+            open_table(table)
+        assert not (file.parent / "people.dpnb").exists()  # refused before the ledger is made
+        Session.from_toml(declaration, rehearse=True).frame.count().release(share=0.1)  # a session enforces each
+    else:
+        open_table(table).close()
+
+
+def test_the_session_of_a_python_file_has_a_filter_that_is_served(tmp_path: Path) -> None:
+    (tmp_path / "x.py").write_text(
+        "import dpnb, pandas as pd\n"
+        f"def f(): return dpnb.Session(pd.DataFrame({{'a': [1]}}), name='x', ledger={str(tmp_path / 'x.dpnb')!r},\n"
+        "    filter='basic', schema={'a': dpnb.Bounded(0, 1)}, budget=dpnb.Budget(1, 1e-6))\n",
+        "utf-8",
+    )
+    settings = TableSettings("people", "here", builder=(tmp_path / "x.py", "f"))
+    for _ in range(2):  # the ledger of a refused session is closed
+        with pytest.raises(InvalidValueError, match=f"here: {UNSERVED}; got 'basic'"):
+            open_table(settings)
+
+
+def test_a_sub_session_has_a_filter_that_is_served(tmp_path: Path) -> None:
+    kind: dict[str, Any] = {"budget": dpnb.Budget(1, 1e-6), "filter": "zcdp"}
+    part = dpnb.Budget("1/10", 1e-8)
+    assert open_people(":memory:", **kind).delegate(part, name="local", filter="approx-dp").filter.name == "approx-dp"
+
+    async def scenario(ana: Served) -> None:
+        for name, status in (("approx-dp", 422), ("zcdp", 200)):
+            launch = LaunchMechanism("sub_session", name, {"budget": part.to_json(), "filter": name})
+            reply = await ana.post(ana.body(name, launch))
+            assert reply.status_code == status, reply.text
+            assert ("does not enforce filter='approx-dp'" in reply.text) == (status == 422)
+        assert ana.charges == 1
+
+    run_served(tmp_path, scenario, open_people(tmp_path / "people.dpnb", **kind))
 
 
 def test_a_check_refuses_what_is_no_certificate(file: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,9 +17,9 @@ from dpnb.accounting.exact import (
     decimal_up,
     display_up,
     non_negative,
+    of_budget,
     shown,
 )
-from dpnb.accounting.filters.protocol import of_budget
 from dpnb.accounting.filters.sum_filter import SumFilter
 from dpnb.accounting.losses import ZCDP, ApproxDP, EpsilonLoss, Loss
 from dpnb.copying import safe_repr
@@ -73,6 +73,7 @@ class ApproxDPFilter(SumFilter[ZCDP]):
     theorem = (
         "Whitehouse et al. 2023, Theorem 8: the sum V of mu^2, so that sqrt(2 V log(1/delta)) + V/2 is within epsilon"
     )
+    is_served = False
     concurrent_without_delta = "zCDP"  # Haney et al. 2023, Theorem 4.10
     counted_filters = ("approx-dp", "zcdp", "gdp")
     epsilon: Fraction
@@ -136,7 +137,6 @@ class ApproxDPFilter(SumFilter[ZCDP]):
 
     @property
     def rule(self) -> str:
-        """The rule that the filter enforces, in words."""
         return (
             f"sqrt(2 V log(1/{decimal_up(self.conversion_delta)!r})) + V/2, V the sum of epsilon^2 or mu^2, must stay "
             f"within {decimal_down(self.epsilon)!r}{self._delta_rule}"

@@ -50,6 +50,7 @@ class BasicFilter(SumFilter[ApproxDP]):
     theorem = "Rogers et al. 2016, Theorem 3.3: the sums of each answer's own epsilon and delta"
     guarantee = "sums of epsilon and delta"
     mu_squared_left = None
+    is_served = False
     interleaving_obstacle = None
     counted_filters = ("basic", "rogers", "gdp", "zcdp", "rdp", "approx-dp")
 
@@ -101,7 +102,6 @@ class BasicFilter(SumFilter[ApproxDP]):
 
     @property
     def rule(self) -> str:
-        """The rule that the filter enforces, in words."""
         return f"the sums of epsilon and delta must stay within {self.budget.format(up=False, with_delta=True)}"
 
     def guaranteed_epsilon(self, delta: Number) -> float:

@@ -42,8 +42,8 @@ from dpnb.accounting.exact import (
     display_down,
     display_up,
     non_negative,
+    of_budget,
 )
-from dpnb.accounting.filters.protocol import of_budget
 from dpnb.accounting.filters.sum_filter import SumFilter, share_of, times_within
 from dpnb.accounting.losses import GDP, EpsilonLoss, GaussianLoss, Loss, PureDP, PureGDP
 from dpnb.accounting.losses.amounts import as_amount
@@ -202,18 +202,6 @@ class GDPFilter(SumFilter[GaussianLoss]):
         return amount if len(self.budget.parts) == len(amount.parts) else GDP.of(*amount.parts[:2])
 
     def step(self, loss: Loss) -> Self:
-        """The filter after `loss`; see :meth:`SumFilter.step`.
-
-        Parameters
-        ----------
-        loss : Loss
-            The loss of one release, or of a mechanism.
-
-        Examples
-        --------
-        >>> GDPFilter(mu=1).step(GDP(0.6)).spent
-        GDP(mu=0.6)
-        """
         after = super().step(loss)
         if isinstance(loss, GDP) or len(self.budget.parts) > 2 or not _unconverted(loss).epsilon:
             return after  # with a reserve the sum allows no statement for other budgets anyhow
@@ -221,7 +209,6 @@ class GDPFilter(SumFilter[GaussianLoss]):
 
     @property
     def rule(self) -> str:
-        """The rule that the filter enforces, in words."""
         reserve, mu = decimal_down(self.budget.epsilon), decimal_sqrt_down(self.budget.mu_squared)
         if self._is_pure:
             return f"the sum of the epsilons must stay within {reserve!r}"
@@ -269,7 +256,6 @@ class GDPFilter(SumFilter[GaussianLoss]):
 
     @property
     def reserve_headroom(self) -> float:
-        """The share of the reserve that remains, 0 to 1, rounded down; 0 if there is none."""
         whole = self.budget.epsilon
         return decimal_down(1 - self.spent.epsilon / whole) if whole else 0.0
 
@@ -362,12 +348,10 @@ class GDPFilter(SumFilter[GaussianLoss]):
 
     @property
     def label(self) -> str:
-        """The name in gauges and reports."""
         return "pure DP" if self._is_pure else "GDP"
 
     @property
     def theorem(self) -> str:
-        """The theorem and the rule, in words."""
         if self._is_pure:
             return "Rogers et al. 2016, Theorem 3.3: the sum of the epsilons"
         beside = ", and the sum of the epsilons of scans and selections against the reserve" if self.reserve else ""

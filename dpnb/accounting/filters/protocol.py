@@ -30,12 +30,12 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from dpnb.accounting.budget import Budget
-from dpnb.accounting.exact import Number, display_down, display_up
+from dpnb.accounting.exact import Number
 from dpnb.accounting.frozen import Frozen
 from dpnb.accounting.losses import Loss, PureGDP
 from dpnb.errors import ConversionError, InvalidValueError, LedgerError
 
-__all__ = ["Filter", "of_budget"]
+__all__ = ["Filter"]
 
 
 class Filter(Frozen):
@@ -52,17 +52,15 @@ class Filter(Frozen):
         The sum of the losses admitted so far, in the same kind, rounded up.
     name : str
         What ``filter=`` of a session accepts.
-    label : str
-        The name in gauges and reports.
-    theorem : str
-        The theorem and the rule, in words.
 
     Examples
     --------
     >>> from dpnb.accounting import Filter, GDP, GDPFilter
     >>> isinstance(GDPFilter(mu=1), Filter)
     True
-    >>> filter_ = GDPFilter(mu=1).step(GDP(0.6))
+    >>> filter_ = GDPFilter(mu=1).step(GDP("0.6"))
+    >>> filter_.affordable(), filter_.admits(GDP(0.9))
+    (GDP(mu=0.8), False)
     >>> filter_.budget_fraction(GDP(0.4)), filter_.max_repetitions(GDP(0.1))
     (0.16, 64)
     """
@@ -78,6 +76,8 @@ class Filter(Frozen):
     """The kind of loss, if a theorem allows interleaved interactive mechanisms while its delta is 0."""
     adds_up: ClassVar[bool] = False
     """Whether a sum of Gaussian losses is admitted precisely if each of them is in turn."""
+    is_served: ClassVar[bool] = True
+    """Whether a service enforces it; otherwise only a session does."""
 
     if TYPE_CHECKING:  # at runtime a property of a base class would be the default of a dataclass's field
 
@@ -106,21 +106,39 @@ class Filter(Frozen):
         ----------
         loss : Loss
             The loss of one release.
+
+        Raises
+        ------
+        ConversionError
+            The loss cannot be converted to the kind that the filter counts.
         """
         raise NotImplementedError
 
     def step(self, loss: Loss) -> Self:
-        """The filter after the loss; raises `dpnb.errors.BudgetExceeded` if the loss does not fit.
+        """The filter after the loss.
 
         Parameters
         ----------
         loss : Loss
             The loss of one release.
+
+        Raises
+        ------
+        BudgetExceeded
+            The budget does not cover the loss; this filter is unchanged.
+        ConversionError
+            The loss cannot be converted to the kind that the filter counts.
+
+        Examples
+        --------
+        >>> from dpnb.accounting import GDP, GDPFilter
+        >>> GDPFilter(mu=1).step(GDP(0.6)).spent
+        GDP(mu=0.6)
         """
         raise NotImplementedError
 
     def budget_fraction(self, loss: Loss) -> float:
-        """The share of the whole budget that the loss takes, whether it fits or not; rounded up.
+        """The share of the whole budget that the loss takes, rounded up; above 1 or infinite for one that never fits.
 
         Parameters
         ----------
@@ -149,12 +167,7 @@ class Filter(Frozen):
         Parameters
         ----------
         delta : Number
-            In [0, 1).
-
-        Raises
-        ------
-        InvalidValueError
-            delta is outside [0, 1).
+            In [0, 1); another one is refused.
         """
         raise NotImplementedError
 
@@ -165,16 +178,28 @@ class Filter(Frozen):
         ----------
         loss : Loss
             The loss of one release.
+
+        Raises
+        ------
+        ConversionError
+            No theorem allows the conversion.
         """
         raise NotImplementedError
 
     def with_budget(self, budget: Loss) -> Self:
-        """A new filter with the same rule and another budget of the same kind; refused if that is not possible.
+        """A new filter with the same rule and another budget of the same kind.
 
         Parameters
         ----------
         budget : Loss
             A loss of the same kind.
+
+        Raises
+        ------
+        ConversionError
+            The budget is of another kind, or the rule has no other budget.
+        InvalidValueError
+            Its delta is above 1.
         """
         if budget != self.budget:
             raise ConversionError(f"budget: must be {self.budget!r}, got {budget!r}; make a new filter instead")
@@ -196,17 +221,12 @@ class Filter(Frozen):
 
     @classmethod
     def from_budget(cls, budget: Budget) -> Self:
-        """The filter that enforces a declared budget, before the first release.
+        """The filter that enforces a declared budget, before the first release; refuses one that it cannot enforce.
 
         Parameters
         ----------
         budget : Budget
             The declared budget.
-
-        Raises
-        ------
-        InvalidValueError
-            It cannot enforce such a budget.
         """
         raise NotImplementedError
 
@@ -305,12 +325,7 @@ class Filter(Frozen):
         loss : Loss
             The loss of the row.
         charged : PureGDP or None
-            What the row says that it was charged.
-
-        Raises
-        ------
-        LedgerError
-            The row says that something was charged, and this filter does not record charges.
+            What the row says that it was charged; refused if this filter does not record charges.
         """
         if charged is not None:
             raise LedgerError(f"filter={self.name!r} charges no {charged!r} for {loss!r}; was the ledger edited?")
@@ -382,16 +397,3 @@ class Filter(Frozen):
     def unit_budget(self) -> Fraction:
         """The total loss of each unit, as mu squared."""
         return self.mu_squared(self.budget)
-
-
-def of_budget(name: str, spent: float, budget: float) -> str:
-    """The loss spent, rounded up, and the budget, rounded down, with enough digits that it does not exceed the budget.
-
-    If six digits are not enough, all of the budget is spent but for less than a millionth; the loss is still rounded
-    up.
-    """
-    for digits in range(4, 7):
-        used, whole = display_up(spent, digits), display_down(budget, digits)
-        if float(used) <= float(whole):
-            return f"{name} {used} of {whole}"
-    return f"{name} {display_up(spent)}, all of it"

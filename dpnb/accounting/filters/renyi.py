@@ -125,7 +125,6 @@ class RDPFilter(SumFilter[RDP]):
 
     @property
     def rule(self) -> str:
-        """The rule that the filter enforces, in words."""
         curve = RDP(dict(self.budget.curve)).format(up=False)
         return f"at each order the sum of Renyi losses must stay within {curve}{self._delta_rule}"
 

@@ -13,8 +13,8 @@ from dpnb.accounting.conversions.directed import checked_delta
 from dpnb.accounting.convert import own_epsilon_delta
 from dpnb.accounting.delta_split import split_loss
 from dpnb.accounting.doubles import MARGIN
-from dpnb.accounting.exact import Number, decimal_down, decimal_up, display_up, exact
-from dpnb.accounting.filters.protocol import Filter, of_budget
+from dpnb.accounting.exact import Number, decimal_down, decimal_up, display_up, exact, of_budget
+from dpnb.accounting.filters.protocol import Filter
 from dpnb.accounting.filters.rogers_bound import MAX_DELTA, RogersConstants, in_smallest, mean_loss, terms_of
 from dpnb.accounting.filters.sum_filter import refusal
 from dpnb.accounting.losses import ApproxDP, Loss
@@ -81,6 +81,7 @@ class RogersFilter(Filter):
     theorem = (
         "Rogers et al. 2016, Theorem 5.1: K of each answer's own epsilon; a quarter of epsilon or more from the start"
     )
+    is_served = False
     interleaving_obstacle = None
     partition_obstacle = (
         "the filter of Rogers et al. has no rule for charging the largest part alone, since it bounds no sum; use "
@@ -132,24 +133,15 @@ class RogersFilter(Filter):
 
     @property
     def rule(self) -> str:
-        """The rule that the filter enforces, in words."""
         return (
             f"K must stay within {decimal_down(self.terms.epsilon)!r}, and the sum of the losses' deltas within "
             f"{decimal_down(self.terms.deltas)!r}"
         )
 
     def to_filter_loss(self, loss: Loss) -> ApproxDP:
-        """The loss as (epsilon, delta)-DP; a GDP, ZCDP or RDP must be converted first.
-
-        Parameters
-        ----------
-        loss : Loss
-            The loss of one release.
-        """
         return ApproxDP.of(*own_epsilon_delta(loss))
 
     def after_repeated(self, loss: Loss, count: int) -> RogersFilter:
-        """The filter after `count` equal losses; refused like `step`."""
         return self.step(loss, count)
 
     def loss_of_release(self, loss: Loss) -> Loss:
@@ -172,24 +164,6 @@ class RogersFilter(Filter):
         return self.terms.k(Fraction(n) * Fraction(epsilon) ** 2, means) <= float(self.terms.epsilon)
 
     def admits(self, loss: Loss) -> bool:
-        """Whether `step` would accept the loss.
-
-        Parameters
-        ----------
-        loss : Loss
-            The loss of one release.
-
-        Raises
-        ------
-        ConversionError
-            `loss` has no epsilon: it is a GDP, ZCDP or RDP.
-
-        Examples
-        --------
-        >>> from dpnb.accounting import PureDP, RogersFilter
-        >>> RogersFilter(1, 1e-6).admits(PureDP(2))
-        False
-        """
         return self.terms.fits(*self._sums(loss))
 
     def step(self, loss: Loss, times: int = 1) -> RogersFilter:
@@ -277,24 +251,6 @@ class RogersFilter(Filter):
         return ApproxDP(low, left)
 
     def max_repetitions(self, loss: Loss) -> int | None:
-        """How many more losses like `loss` are admitted; None if its cost is 0.
-
-        Parameters
-        ----------
-        loss : Loss
-            The loss of one release.
-
-        Raises
-        ------
-        ConversionError
-            `loss` has no epsilon: it is a GDP, ZCDP or RDP.
-
-        Examples
-        --------
-        >>> from dpnb.accounting import PureDP, RogersFilter
-        >>> RogersFilter(1, 1e-6).max_repetitions(PureDP("0.1"))
-        1
-        """
         once = ApproxDP.of(*own_epsilon_delta(loss))
         if not once:
             return None
@@ -313,24 +269,6 @@ class RogersFilter(Filter):
         return low
 
     def guaranteed_epsilon(self, delta: Number) -> float:
-        """The epsilon for which all releases together are (epsilon, `delta`)-DP; infinite below the budget's delta.
-
-        Parameters
-        ----------
-        delta : Number
-            In [0, 1).
-
-        Raises
-        ------
-        InvalidValueError
-            delta is outside [0, 1).
-
-        Examples
-        --------
-        >>> from dpnb.accounting import RogersFilter
-        >>> RogersFilter(1, 1e-6).guaranteed_epsilon(delta=1e-6)
-        1.0
-        """
         return decimal_up(self.terms.epsilon) if checked_delta(delta) >= self.terms.delta else math.inf
 
     @safe_repr

@@ -24,28 +24,14 @@ MAX_DELTA = Fraction(36787944, 10**8)
 
 @dataclass(frozen=True, slots=True)
 class RogersConstants:
-    """The bound that was fixed beforehand, with its constants.
-
-    Parameters
-    ----------
-    epsilon, delta : Fraction
-        The guarantee.
-    deltas : Fraction
-        Bound on the sum of the losses' deltas.
-    k_limit : float
-        The double below epsilon: the bound on K.
-    constant : float
-        C; any positive one that is fixed beforehand is valid.
-    log : float
-        log(2/delta), or log(1/delta) for losses without deltas.
-    """
+    """The bound that was fixed beforehand, with its constants."""
 
     epsilon: Fraction
     delta: Fraction
-    deltas: Fraction
-    k_limit: float
-    constant: float
-    log: float
+    deltas: Fraction  # bound on the sum of the losses' deltas
+    k_limit: float  # the double below epsilon: the bound on K
+    constant: float  # C; any positive one that is fixed beforehand is valid
+    log: float  # log(2/delta), or log(1/delta) for losses without deltas
 
     def k(self, squares: Fraction, means: int) -> float:
         """K, rounded up; `means` in units of the smallest double."""

@@ -16,8 +16,8 @@ from typing import Generic, Self, TypeVar
 
 from dpnb.accounting.conversions.directed import checked_delta
 from dpnb.accounting.convert import good_delta
-from dpnb.accounting.exact import Number, decimal_down, decimal_up, percent_down
-from dpnb.accounting.filters.protocol import Filter, of_budget
+from dpnb.accounting.exact import Number, decimal_down, decimal_up, of_budget, percent_down
+from dpnb.accounting.filters.protocol import Filter
 from dpnb.accounting.losses import Loss
 from dpnb.copying import safe_repr
 from dpnb.errors import BudgetExceeded, ConversionError, InvalidValueError
@@ -62,18 +62,6 @@ class SumFilter(Filter, Generic[L]):
     _in_headroom = slice(None)
 
     def to_filter_loss(self, loss: Loss) -> L:
-        """The loss converted to the kind that this filter counts.
-
-        Parameters
-        ----------
-        loss : Loss
-            The loss of one release.
-
-        Raises
-        ------
-        ConversionError
-            No theorem allows the conversion.
-        """
         raise NotImplementedError
 
     @property
@@ -87,47 +75,9 @@ class SumFilter(Filter, Generic[L]):
         return math.inf if good is None else epsilon(good)
 
     def admits(self, loss: Loss) -> bool:
-        """Whether the budget covers `loss` in addition to the losses so far.
-
-        Parameters
-        ----------
-        loss : Loss
-            The loss of one release.
-
-        Raises
-        ------
-        ConversionError
-            `loss` cannot be converted to the kind that the filter counts.
-
-        Examples
-        --------
-        >>> from dpnb.accounting import GDP, GDPFilter
-        >>> GDPFilter(mu=1).admits(GDP(0.6))
-        True
-        """
         return (self.spent + self.to_filter_loss(loss)).within(self.budget)
 
     def step(self, loss: Loss) -> Self:
-        """The filter after `loss`.
-
-        Parameters
-        ----------
-        loss : Loss
-            The loss of one release.
-
-        Raises
-        ------
-        BudgetExceeded
-            The budget does not cover it; this filter is unchanged.
-        ConversionError
-            `loss` cannot be converted to the kind that the filter counts.
-
-        Examples
-        --------
-        >>> from dpnb.accounting import GDP, GDPFilter
-        >>> GDPFilter(mu=1).step(GDP(0.6)).spent
-        GDP(mu=0.6)
-        """
         total = self.spent + self.to_filter_loss(loss)
         if not total.within(self.budget):
             raise BudgetExceeded(self._refusal(loss))
@@ -145,56 +95,12 @@ class SumFilter(Filter, Generic[L]):
         return decimal_down(min(shares))
 
     def budget_fraction(self, loss: Loss) -> float:
-        """The share of the whole budget that `loss` takes, rounded up; above 1 or infinite for one that never fits.
-
-        Parameters
-        ----------
-        loss : Loss
-            The loss of one release.
-
-        Raises
-        ------
-        ConversionError
-            `loss` cannot be converted to the kind that the filter counts.
-
-        Examples
-        --------
-        >>> from dpnb.accounting import GDP, GDPFilter
-        >>> GDPFilter(mu=1).budget_fraction(GDP("0.5"))
-        0.25
-        """
         return share_of(self.to_filter_loss(loss).parts, self.budget.parts)
 
     def affordable(self) -> Loss:
-        """The exact remainder: `step` admits it, and no loss that is larger in any part.
-
-        Examples
-        --------
-        >>> from dpnb.accounting import GDP, GDPFilter
-        >>> GDPFilter(mu=1).step(GDP("0.6")).affordable()
-        GDP(mu=0.8)
-        """
         return self.budget - self.spent
 
     def max_repetitions(self, loss: Loss) -> int | None:
-        """How many more losses like `loss` are admitted; None if its cost is 0.
-
-        Parameters
-        ----------
-        loss : Loss
-            The loss of one release.
-
-        Raises
-        ------
-        ConversionError
-            `loss` cannot be converted to the kind that the filter counts.
-
-        Examples
-        --------
-        >>> from dpnb.accounting import GDP, GDPFilter
-        >>> GDPFilter(mu=1).max_repetitions(GDP("0.1"))
-        100
-        """
         return times_within((self.budget - self.spent).parts, self.to_filter_loss(loss).parts)
 
     @property
@@ -217,26 +123,6 @@ class SumFilter(Filter, Generic[L]):
         return f"{type(self).__name__}(budget={self.budget!r}, spent={self.spent!r})"
 
     def with_budget(self, budget: Loss) -> Self:
-        """A new filter with the same rule and another budget of the same kind.
-
-        Parameters
-        ----------
-        budget : Loss
-            A loss of the same kind.
-
-        Raises
-        ------
-        ConversionError
-            The budget is of another kind.
-        InvalidValueError
-            Its delta is above 1.
-
-        Examples
-        --------
-        >>> from dpnb.accounting import GDP, GDPFilter
-        >>> GDPFilter(mu=1).with_budget(GDP(mu=2))
-        GDPFilter(budget=GDP(mu=2.0), spent=GDP(mu=0.0))
-        """
         if type(budget) is not type(self.budget):
             raise ConversionError(
                 f"budget: must be {type(self.budget).__name__}, got {type(budget).__name__}; give one of the same kind"

@@ -23,10 +23,11 @@ class UnboundedFilter(Filter):
     """Admits every loss that implies GDP, and adds mu squared; it guarantees nothing.
 
     What is relative to a budget does not exist: `budget`, :meth:`affordable` and :meth:`max_repetitions` are None,
-    `headroom` and :meth:`budget_fraction` are NaN.  `spent` is the sum of the losses as GDP, so it is the mu of an
-    accumulator (Smith and Thakurta 2022, Theorem 1): everything so far is within every budget that was fixed beforehand
-    and is at least `spent`, because a filter with that budget would have admitted the same losses.  This says nothing
-    about a moment that is chosen because of the answers; for that there are the time-uniform odometers.
+    `headroom` and :meth:`budget_fraction` are NaN, and :meth:`guaranteed_epsilon` is infinite.  `spent` is the sum of
+    the losses as GDP, so it is the mu of an accumulator (Smith and Thakurta 2022, Theorem 1): everything so far is
+    within every budget that was fixed beforehand and is at least `spent`, because a filter with that budget would have
+    admitted the same losses.  This says nothing about a moment that is chosen because of the answers; for that there
+    are the time-uniform odometers.
 
     Attributes
     ----------
@@ -73,142 +74,26 @@ class UnboundedFilter(Filter):
         return cls()
 
     def to_filter_loss(self, loss: Loss) -> GDP:
-        """The loss converted to GDP.
-
-        Parameters
-        ----------
-        loss : Loss
-            The loss of one release.
-
-        Raises
-        ------
-        ConversionError
-            `loss` does not imply GDP.
-
-        Examples
-        --------
-        >>> from dpnb.accounting import PureDP, UnboundedFilter
-        >>> round(UnboundedFilter().to_filter_loss(PureDP(0.1)).mu, 4)
-        0.1253
-        """
         return convert(loss, GDP)
 
     def admits(self, loss: Loss) -> bool:
-        """True.
-
-        Parameters
-        ----------
-        loss : Loss
-            The loss of one release.
-
-        Raises
-        ------
-        ConversionError
-            `loss` does not imply GDP, so it cannot be counted.
-
-        Examples
-        --------
-        >>> from dpnb.accounting import GDP, UnboundedFilter
-        >>> UnboundedFilter().admits(GDP(1000))
-        True
-        """
         self.to_filter_loss(loss)
         return True
 
     def step(self, loss: Loss) -> Self:
-        """The filter after `loss`.
-
-        Parameters
-        ----------
-        loss : Loss
-            The loss of one release.
-
-        Raises
-        ------
-        ConversionError
-            `loss` does not imply GDP, so it cannot be counted.
-
-        Examples
-        --------
-        >>> from dpnb.accounting import GDP, UnboundedFilter
-        >>> UnboundedFilter().step(GDP(0.6)).spent
-        GDP(mu=0.6)
-        """
         return self._changed(spent=self.spent + self.to_filter_loss(loss))
 
     def budget_fraction(self, loss: Loss) -> float:
-        """NaN: a fraction of no budget is not defined.
-
-        Parameters
-        ----------
-        loss : Loss
-            The loss of one release.
-
-        Raises
-        ------
-        ConversionError
-            `loss` does not imply GDP, so it cannot be counted.
-
-        Examples
-        --------
-        >>> from dpnb.accounting import GDP, UnboundedFilter
-        >>> UnboundedFilter().budget_fraction(GDP(1))
-        nan
-        """
         self.to_filter_loss(loss)
         return math.nan
 
     def affordable(self) -> None:
-        """None: there is no largest loss.
-
-        Examples
-        --------
-        >>> from dpnb.accounting import UnboundedFilter
-        >>> UnboundedFilter().affordable() is None
-        True
-        """
         return
 
     def max_repetitions(self, loss: Loss) -> None:
-        """None: there is no largest number.
-
-        Parameters
-        ----------
-        loss : Loss
-            The loss of one release.
-
-        Raises
-        ------
-        ConversionError
-            `loss` does not imply GDP, so it cannot be counted.
-
-        Examples
-        --------
-        >>> from dpnb.accounting import GDP, UnboundedFilter
-        >>> UnboundedFilter().max_repetitions(GDP(1)) is None
-        True
-        """
         self.to_filter_loss(loss)
 
     def guaranteed_epsilon(self, delta: Number) -> float:
-        """Infinity: nothing is guaranteed.
-
-        Parameters
-        ----------
-        delta : Number
-            In [0, 1).
-
-        Raises
-        ------
-        InvalidValueError
-            delta is outside [0, 1).
-
-        Examples
-        --------
-        >>> from dpnb.accounting import UnboundedFilter
-        >>> UnboundedFilter().guaranteed_epsilon(delta=1e-6)
-        inf
-        """
         checked_delta(delta)
         return math.inf
 

@@ -76,7 +76,6 @@ class ZCDPFilter(SumFilter[ZCDP]):
 
     @property
     def rule(self) -> str:
-        """The rule that the filter enforces, in words."""
         return f"the sum of rho must stay within {decimal_down(self.budget.rho)!r}{self._delta_rule}"
 
     @property

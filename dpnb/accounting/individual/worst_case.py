@@ -48,38 +48,15 @@ class WorstCaseFilter(SumFilter[Any]):
     each: SumFilter[Any]  # the filter of each unit, before its first loss
 
     def admits(self, loss: Loss) -> bool:
-        """Whether the delta fits; a unit whose budget is too small is excluded from the query instead.
-
-        Parameters
-        ----------
-        loss : Loss
-            The loss of one release.
-        """
+        # Only the delta must fit: a unit whose budget is too small is excluded from the query instead.
         return bool((self.spent + self.to_filter_loss(loss)).delta <= self.budget.delta)
 
     def admits_all_units(self, loss: Loss) -> bool:
-        """Whether every unit is certainly active in a query: the sum of all worst cases is within the budget.
-
-        Parameters
-        ----------
-        loss : Loss
-            The loss of one release.
-        """
+        # The sum of all worst cases is within the budget.
         return super().admits(loss)
 
     def step(self, loss: Loss) -> Self:
-        """The state after a query, whichever units took part in it.
-
-        Parameters
-        ----------
-        loss : Loss
-            The loss of one release.
-
-        Raises
-        ------
-        BudgetExceeded
-            The delta of the query does not fit.
-        """
+        # The state after a query, whichever units took part in it.
         total = self.spent + self.to_filter_loss(loss)
         if total.delta > self.budget.delta:
             raise BudgetExceeded(self._refusal(loss))
@@ -97,23 +74,10 @@ class WorstCaseFilter(SumFilter[Any]):
         return f"for each unit separately, {self.each.rule}"
 
     def to_filter_loss(self, loss: Loss) -> Any:
-        """The loss in the kind that the filter of each unit counts, whatever is left.
-
-        Parameters
-        ----------
-        loss : Loss
-            The loss of one release.
-        """
+        # Whatever is left of the budget.
         return convert(loss, type(self.budget))
 
     def with_budget(self, budget: Loss) -> Self:
-        """The worst case under another budget of the same kind.
-
-        Parameters
-        ----------
-        budget : Loss
-            A loss of the same kind.
-        """
         return self._changed(each=self.each.with_budget(budget))._started()
 
     def _started(self) -> Self:
@@ -121,13 +85,6 @@ class WorstCaseFilter(SumFilter[Any]):
         return self
 
     def guaranteed_epsilon(self, delta: Number) -> float:
-        """The epsilon for which all releases are (epsilon, `delta`)-DP for each unit.
-
-        Parameters
-        ----------
-        delta : Number
-            In [0, 1).
-        """
         return self.each.guaranteed_epsilon(delta)
 
     @property

@@ -57,23 +57,6 @@ class GaussianLoss(Loss):
         return self.mu_squared
 
     def format(self, *, up: bool, with_delta: bool = False) -> str:
-        """The loss for a message, with mu itself: see :meth:`Loss.format`.
-
-        Parameters
-        ----------
-        up : bool
-            Whether to round up, as required for a loss; a budget is rounded down.
-        with_delta : bool, default False
-            Whether to show a delta of 0.
-
-        Examples
-        --------
-        >>> from dpnb.accounting import GDP, PureGDP
-        >>> GDP(mu="1/3").format(up=True)
-        'mu=0.33333333333333337'
-        >>> PureGDP(0.1, mu="1/3").format(up=False)
-        'mu=0.3333333333333333 and epsilon=0.1'
-        """
         rounded = decimal_up if up else decimal_down
         texts = [f"mu={self.mu if up else decimal_sqrt_down(self.mu_squared)!r}"]
         if self.delta or with_delta:

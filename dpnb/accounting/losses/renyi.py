@@ -116,15 +116,6 @@ class RDP(Loss):
         return True
 
     def format(self, *, up: bool, with_delta: bool = False) -> str:
-        """The curve, and delta if there is one, as text for a message: see :meth:`Loss.format`.
-
-        Parameters
-        ----------
-        up : bool
-            Whether to round up, as required for a loss; a budget is rounded down.
-        with_delta : bool, default False
-            Whether to show a delta of 0.
-        """
         rounded = decimal_up if up else decimal_down
         curve = f"rho={{{', '.join(f'{_shown(order)}: {rounded(rho)!r}' for order, rho in self.curve)}}}"
         return f"{curve} and delta={rounded(self.delta)!r}" if self.delta or with_delta else curve
@@ -141,13 +132,6 @@ class RDP(Loss):
 
     @classmethod
     def from_json(cls, stored: Mapping[str, str]) -> RDP:
-        """The loss that :meth:`to_json` wrote.
-
-        Parameters
-        ----------
-        stored : mapping of str to str
-            What :meth:`to_json` wrote.
-        """
         curve = {from_text(order): from_text(rho) for order, rho in stored.items() if order not in ("kind", "delta")}
         return cls(curve, from_text(stored.get("delta", "0")))
 

@@ -22,7 +22,14 @@ from dpnb.accounting.odometers.protocol import Odometer, OdometerKind
 from dpnb.accounting.odometers.statements import accumulator_statement, order_text
 from dpnb.errors import ConversionError
 
-__all__ = ["Accumulator", "ApproxDPAccumulator", "GDPAccumulator", "RDPAccumulator", "ZCDPAccumulator"]
+__all__ = [
+    "Accumulator",
+    "ApproxDPAccumulator",
+    "GDPAccumulator",
+    "RDPAccumulator",
+    "RenyiAccumulator",
+    "ZCDPAccumulator",
+]
 
 _ZERO = Fraction(0)
 
@@ -37,11 +44,6 @@ class Accumulator(Odometer):
         return "accumulator"
 
     @property
-    def bound(self) -> float:
-        """The current bound, rounded up."""
-        raise NotImplementedError
-
-    @property
     def budget(self) -> str:
         """The kind of budget that the bound is compared with, in words."""
         raise NotImplementedError
@@ -49,7 +51,10 @@ class Accumulator(Odometer):
     def truncated_guarantee(self, threshold: Fraction) -> Loss:
         """The loss of a view that is cut where the bound would exceed a threshold: see :class:`TruncatedView`.
 
-        The threshold must be fixed beforehand.
+        Parameters
+        ----------
+        threshold : Fraction
+            Fixed beforehand, at least 0.
         """
         raise NotImplementedError
 
@@ -124,28 +129,9 @@ class ApproxDPAccumulator(Accumulator):
         return f"(epsilon, delta)-DP with delta = {decimal_up(self.delta)!r}"
 
     def truncated_guarantee(self, threshold: Fraction) -> ApproxDP:
-        """The loss of a view that is cut where the bound would exceed a threshold: (threshold, delta)-DP.
-
-        Parameters
-        ----------
-        threshold : Fraction
-            Fixed beforehand, at least 0.
-        """
         return ApproxDP.of(threshold, self.delta)
 
     def step(self, loss: Loss) -> ApproxDPAccumulator:
-        """The accumulator after `loss`.
-
-        Parameters
-        ----------
-        loss : Loss
-            The loss of one release.
-
-        Raises
-        ------
-        ConversionError
-            An RDP loss, which is not supported, or GDP or zCDP with a delta, whose concurrent composition is open.
-        """
         square, delta = intrinsic_time(loss)
         if delta and isinstance(loss, GDP | ZCDP | PureGDP):
             raise _has_delta(loss)
@@ -184,34 +170,9 @@ class ZCDPAccumulator(Accumulator):
         return "rho-zCDP"
 
     def truncated_guarantee(self, threshold: Fraction) -> ZCDP:
-        """The loss of a view that is cut where the bound would exceed a threshold: zCDP.
-
-        Parameters
-        ----------
-        threshold : Fraction
-            Fixed beforehand, at least 0.
-        """
         return ZCDP.of(threshold, _ZERO)
 
     def step(self, loss: Loss) -> ZCDPAccumulator:
-        """The accumulator after `loss`.
-
-        Parameters
-        ----------
-        loss : Loss
-            The loss of one release.
-
-        Raises
-        ------
-        ConversionError
-            The loss does not imply zCDP, or has a delta.
-
-        Examples
-        --------
-        >>> from dpnb.accounting import ZCDP, ZCDPAccumulator
-        >>> ZCDPAccumulator().step(ZCDP(rho="0.5")).bound
-        0.5
-        """
         counted = convert(loss, ZCDP)
         if counted.delta:
             raise _has_delta(loss)
@@ -219,7 +180,27 @@ class ZCDPAccumulator(Accumulator):
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class RDPAccumulator(Accumulator):
+class RenyiAccumulator(Accumulator):
+    """Base class of the accumulators at one Renyi order, fixed beforehand."""
+
+    measure: ClassVar[str] = "rdp"
+    order: Fraction
+
+    @property
+    def budget(self) -> str:
+        """Renyi DP of the order."""
+        return f"Renyi DP of order {order_text(self.order)}"
+
+    def truncated_guarantee(self, threshold: Fraction) -> RDP:
+        return RDP({self.order: threshold})
+
+    def statement(self) -> str:
+        """The reading in words; all numbers are rounded in the safe direction."""
+        return accumulator_statement(self.bound, self.budget, "rho")
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class RDPAccumulator(RenyiAccumulator):
     """The sum of the Renyi losses of one order, fixed beforehand (Haney et al. 2023, Theorem 4.9).
 
     Parameters
@@ -243,8 +224,6 @@ class RDPAccumulator(Accumulator):
     1.25
     """
 
-    measure: ClassVar[str] = "rdp"
-    order: Fraction
     rho: Fraction
 
     def __init__(self, order: Number) -> None:
@@ -255,38 +234,7 @@ class RDPAccumulator(Accumulator):
         """The sum, rounded up."""
         return decimal_up(self.rho)
 
-    @property
-    def budget(self) -> str:
-        """Renyi DP of the order."""
-        return f"Renyi DP of order {order_text(self.order)}"
-
-    def truncated_guarantee(self, threshold: Fraction) -> RDP:
-        """The loss of a view that is cut where the bound would exceed a threshold: Renyi DP of the order.
-
-        Parameters
-        ----------
-        threshold : Fraction
-            Fixed beforehand, at least 0.
-        """
-        return RDP({self.order: threshold})
-
-    def statement(self) -> str:
-        """The reading in words; all numbers are rounded in the safe direction."""
-        return accumulator_statement(self.bound, self.budget, "rho")
-
     def step(self, loss: Loss) -> RDPAccumulator:
-        """The accumulator after `loss`.
-
-        Parameters
-        ----------
-        loss : Loss
-            The loss of one release.
-
-        Raises
-        ------
-        ConversionError
-            The loss has a delta, or does not bound this order.
-        """
         return self._changed(rho=self.rho + renyi_loss(loss, self.order))
 
 
@@ -322,34 +270,9 @@ class GDPAccumulator(Accumulator):
         return "mu-GDP"
 
     def truncated_guarantee(self, threshold: Fraction) -> GDP:
-        """The loss of a view that is cut where the bound would exceed a threshold: GDP.
-
-        Parameters
-        ----------
-        threshold : Fraction
-            Fixed beforehand, at least 0.
-        """
         return GDP(threshold)
 
     def step(self, loss: Loss) -> GDPAccumulator:
-        """The accumulator after `loss`.
-
-        Parameters
-        ----------
-        loss : Loss
-            The loss of one release.
-
-        Raises
-        ------
-        ConversionError
-            The loss does not imply GDP, or has a delta.
-
-        Examples
-        --------
-        >>> from dpnb.accounting import GDP, GDPAccumulator
-        >>> GDPAccumulator().step(GDP(mu="0.5")).bound
-        0.5
-        """
         counted = convert(loss, GDP)
         if counted.delta:
             raise _has_delta(loss)

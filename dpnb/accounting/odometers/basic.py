@@ -61,18 +61,6 @@ class BasicOdometer(TimeUniformOdometer):
         return self._boundary() if self.deltas <= self.delta else float("inf")
 
     def step(self, loss: Loss) -> BasicOdometer:
-        """The odometer after `loss`.
-
-        Parameters
-        ----------
-        loss : Loss
-            The loss of one release.
-
-        Raises
-        ------
-        ConversionError
-            `loss` has no epsilon: it is a GDP, ZCDP or RDP.
-        """
         epsilon, delta = own_epsilon_delta(loss)
         return self._with_deltas(loss, delta, epsilon=self.epsilon + epsilon)
 

@@ -51,6 +51,19 @@ class Odometer(Frozen):
         ----------
         loss : Loss
             The loss of one release.
+
+        Raises
+        ------
+        ConversionError
+            The odometer cannot count the loss.
+
+        Examples
+        --------
+        >>> from dpnb.accounting import GDP, GDPAccumulator, MixtureOdometer
+        >>> GDPAccumulator().step(GDP(mu="0.5")).bound
+        0.5
+        >>> round(MixtureOdometer.tuned(v=1, delta=1e-6).step(GDP(mu=1)).bound, 3)
+        6.038
         """
         raise NotImplementedError
 
@@ -67,7 +80,14 @@ class Odometer(Frozen):
         return self.step(loss.with_parts(tuple(count * part for part in loss.parts)))
 
     def statement(self) -> str:
-        """The reading in words, with its numbers."""
+        """The reading in words; all numbers are rounded in the safe direction.
+
+        Examples
+        --------
+        >>> from dpnb.accounting import GDP, MixtureOdometer
+        >>> print(MixtureOdometer.tuned(v=1, delta=1e-6).step(GDP(mu=1)).statement())
+        With confidence 99.9999%, the privacy loss so far is at most 6.038, at whatever moment you look.
+        """
         raise NotImplementedError
 
     @property

@@ -55,18 +55,6 @@ class RenyiOdometer(TimeUniformOdometer):
         self._set(order=number, rho=Fraction(0))
 
     def step(self, loss: Loss) -> RenyiOdometer:
-        """The odometer after `loss`.
-
-        Parameters
-        ----------
-        loss : Loss
-            The loss of one release.
-
-        Raises
-        ------
-        ConversionError
-            The loss has a delta, so no Renyi divergence bounds it, or the loss does not bound this order.
-        """
         return self._changed(rho=self.rho + renyi_loss(loss, self.order))
 
     def _boundary(self) -> float:

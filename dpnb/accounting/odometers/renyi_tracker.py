@@ -5,20 +5,18 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
 
 from dpnb.accounting.doubles import order_in_doubles
 from dpnb.accounting.exact import Number, decimal_up, positive
-from dpnb.accounting.losses import RDP, Loss
-from dpnb.accounting.odometers.accumulators import Accumulator
+from dpnb.accounting.losses import Loss
+from dpnb.accounting.odometers.accumulators import RenyiAccumulator
 from dpnb.accounting.odometers.intrinsic_time import renyi_loss
-from dpnb.accounting.odometers.statements import accumulator_statement, order_text
 
 __all__ = ["RenyiTracker"]
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class RenyiTracker(Accumulator):
+class RenyiTracker(RenyiAccumulator):
     """A bound on the sum of Renyi losses at one order that grows by whole increments, as blocks of losses fill.
 
     Feldman and Zrnic 2021, Algorithm 5.  The bound is one increment from the start (the printed first line overwrites
@@ -58,8 +56,6 @@ class RenyiTracker(Accumulator):
     0.5
     """
 
-    measure: ClassVar[str] = "rdp"
-    order: Fraction
     increment: Fraction
     blocks: int
     block: Fraction
@@ -73,38 +69,7 @@ class RenyiTracker(Accumulator):
         """A whole number of increments, rounded up."""
         return decimal_up(self.blocks * self.increment)
 
-    @property
-    def budget(self) -> str:
-        """Renyi DP of the order."""
-        return f"Renyi DP of order {order_text(self.order)}"
-
-    def truncated_guarantee(self, threshold: Fraction) -> RDP:
-        """The loss of a view that is cut where the bound would exceed a threshold: Renyi DP of the order.
-
-        Parameters
-        ----------
-        threshold : Fraction
-            Fixed beforehand, at least 0.
-        """
-        return RDP({self.order: threshold})
-
-    def statement(self) -> str:
-        """The reading in words; all numbers are rounded in the safe direction."""
-        return accumulator_statement(self.bound, self.budget, "rho")
-
     def step(self, loss: Loss) -> RenyiTracker:
-        """The tracker after `loss`.
-
-        Parameters
-        ----------
-        loss : Loss
-            The loss of one release.
-
-        Raises
-        ------
-        ConversionError
-            The loss has a delta, or does not bound this order.
-        """
         rho = renyi_loss(loss, self.order)
         if self.block + rho <= self.increment:
             return self._changed(block=self.block + rho)

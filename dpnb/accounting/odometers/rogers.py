@@ -115,15 +115,6 @@ class RogersOdometer(TimeUniformOdometer):
         return self._with_deltas(loss, times * delta, squares=squares, means=means)
 
     def after_repeated(self, loss: Loss, count: int) -> RogersOdometer:
-        """The odometer after equal losses.
-
-        Parameters
-        ----------
-        loss : Loss
-            The loss of one release.
-        count : int
-            The number of releases.
-        """
         return self.step(loss, count)
 
     def _boundary(self) -> float:

@@ -57,21 +57,12 @@ class TimeUniformOdometer(Odometer):
 
     @property
     def bound(self) -> float:
-        """The current bound, in nats, rounded up; 0 before the first loss above 0."""
         if self.deltas > self.slack:
             return math.inf
         bound = self._boundary()
         return math.nextafter(bound + binary_up(self.pointwise), math.inf) if self.pointwise else bound
 
     def statement(self) -> str:
-        """The reading in words; all numbers are rounded in the safe direction.
-
-        Examples
-        --------
-        >>> from dpnb.accounting import GDP, MixtureOdometer
-        >>> print(MixtureOdometer.tuned(v=1, delta=1e-6).step(GDP(mu=1)).statement())
-        With confidence 99.9999%, the privacy loss so far is at most 6.038, at whatever moment you look.
-        """
         bound = self.bound
         return time_uniform_statement(
             bound,
@@ -146,25 +137,6 @@ class IntrinsicTimeOdometer(TimeUniformOdometer):
         return self._curve(number) if number else 0.0
 
     def step(self, loss: Loss) -> Self:
-        """The odometer after `loss`.
-
-        Parameters
-        ----------
-        loss : Loss
-            The loss of one release.
-
-        Raises
-        ------
-        ConversionError
-            `loss` is RDP of some orders, or not a known loss.
-
-        Examples
-        --------
-        >>> from dpnb.accounting import GDP, MixtureOdometer
-        >>> odometer = MixtureOdometer.tuned(v=1, delta=1e-6)
-        >>> round(odometer.step(GDP(mu=1)).bound, 3)
-        6.038
-        """
         v, delta = intrinsic_time(loss)
         return self._with_deltas(loss, delta, v=self.v + v)
 

@@ -202,18 +202,18 @@ def revoke_tokens(path: Path, name: str) -> int:
     return len(valid)
 
 
-def rotate_token(path: Path, name: str, expires: str | None = None) -> str:
+def rotate_token(path: Path, name: str) -> str:
     """Replace all valid tokens of a person by a new one with the same role, and return it.
 
-    It expires as for `new_token`; by default after as long as the person's last token, from its making on.
+    It expires after as long as the person's last token, from its making on.
     """
-    until = None if expires is None else _stamp(moment_from_text(expires, "expires", now()))
+    until = None
     token = PREFIX + secrets.token_urlsafe(BYTES)
     with _changed(path) as tokens:
         time = now()
         valid = _valid_of(tokens, name, time)
         last = tokens[valid[-1]]
-        if until is None and last.expires is not None:
+        if last.expires is not None:
             until = _stamp(time + (datetime.fromisoformat(last.expires) - datetime.fromisoformat(last.created)))
         for place in valid:
             tokens[place] = msgspec.structs.replace(tokens[place], revoked=_stamp(time))

@@ -7,9 +7,7 @@ write is in it, and names that a curator chose are escaped, since the registry d
 
 from __future__ import annotations
 
-import json
 import re
-import textwrap
 from typing import Any
 
 from dpnb.session.disclosure.sentences import Facts
@@ -17,13 +15,14 @@ from dpnb.session.disclosure.sentences import Facts
 OPEN = "TO BE COMPLETED BY THE CURATOR"
 WIDTH = 100
 MARKDOWN = re.compile(r"[<>`*\[\]$|]")
-BLOCK = 80
-"""A longer text is written as a block of lines."""
 
 
 def registry_entry(facts: Facts) -> str:
     """The entry as YAML."""
-    return "\n".join(_yaml(_entry(facts))) + "\n"
+    import yaml  # only for a statement
+
+    text: str = yaml.safe_dump(_entry(facts), sort_keys=False, allow_unicode=True, width=WIDTH)
+    return text
 
 
 def _entry(facts: Facts) -> dict[str, Any]:
@@ -143,28 +142,3 @@ def _slug(name: str, date: str) -> str:
 def _escaped(text: str) -> str:
     """A text without Markdown; a backslash of `printable` would look like a formula."""
     return MARKDOWN.sub(lambda found: f"\\{found[0]}", text.replace("\\", "/"))
-
-
-# --- YAML -----------------------------------------------------------------------------------------------------------
-
-
-def _yaml(value: dict[str, Any], indent: str = "") -> list[str]:
-    """Lines of YAML.  A text is in quotation marks, as in JSON, or a block of lines."""
-    lines = []
-    for key, one in value.items():
-        if isinstance(one, dict):
-            lines += [f"{indent}{key}:", *_yaml(one, f"{indent}  ")]
-        elif isinstance(one, list):
-            lines += [f"{indent}{key}:", *(f"{indent}  - {_scalar(item)}" for item in one)]
-        elif isinstance(one, str) and len(one) > BLOCK and "  " not in one:
-            wrapped = textwrap.wrap(one, WIDTH, break_long_words=False, break_on_hyphens=False)
-            lines += [f"{indent}{key}: |", *(f"{indent}  {line}" for line in wrapped)]
-        else:
-            lines.append(f"{indent}{key}: {_scalar(one)}")
-    return lines
-
-
-def _scalar(value: object) -> str:
-    """A text or a number as JSON writes it; in YAML 1.1 a number with an exponent has a point."""
-    text = json.dumps(value, ensure_ascii=False)
-    return re.sub(r"^(\d+)e", r"\1.0e", text) if isinstance(value, float) else text
