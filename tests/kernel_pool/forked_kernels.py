@@ -14,6 +14,7 @@ import signal
 import socket
 import subprocess
 import sys
+import uuid
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -140,6 +141,9 @@ def run_kernel(command: list[str], folder: str, variables: Mapping[str, str], ou
     signal.signal(signal.SIGINT, signal.default_int_handler)
     from ipykernel.kernelapp import IPKernelApp
 
+    from dpnb.notebook.panel import _panel
+
+    _panel._process_id = str(uuid.uuid4())  # by which the page knows that a kernel has restarted
     sys.argv = ["ipykernel_launcher", *command]
     IPKernelApp.launch_instance(argv=[*command, f"--IPKernelApp.parent_handle={os.getppid()}"])
 

@@ -70,6 +70,12 @@ def tab(browser: object) -> Iterator[Tab]:
     tab.close()
 
 
+@pytest.fixture
+def new_tab(tab: Tab) -> None:
+    """A tab in which no page was loaded, for a test of what a page does when it is loaded."""
+    tab.close()
+
+
 @pytest.fixture(scope="session")
 def lab_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where the server keeps its own state (`home`) and what the Lab shows (`root`)."""

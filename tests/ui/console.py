@@ -47,6 +47,11 @@ LET_OFF = (
         "a widget is closed that was opened before this page, or for another one",
     ),
     LetOff(
+        re.compile(r"Cannot read properties of null \(reading 'promise'\)"),
+        LAB,
+        "what follows a document, a little later each time, asks for it when it has just been closed",
+    ),
+    LetOff(
         re.compile(r"Cannot read properties of undefined \(reading 'schema'\)"),
         NOTEBOOK,
         "Notebook 7 looks for settings of plugins that it does not have",

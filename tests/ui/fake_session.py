@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+import uuid
 
 import msgspec
 from IPython.display import display
@@ -59,6 +60,7 @@ class Budget:
 
     def __init__(self, name: str = "fake", notice: str | None = None) -> None:
         self.name = name
+        self.id = uuid.uuid4().hex
         self.notice = notice
         self.left = 1.0
         self.releases: list[dict[str, object]] = []
@@ -73,7 +75,7 @@ class Budget:
         gauge = {"value": self.left, "text": text, "kind": "remaining", "end": None, "note": None}
         used = {"value": 1 - self.left, "text": f"loss so far at most {1 - self.left:.2f}", "kind": "loss", **scale}
         fields = {
-            "id": self.name,
+            "id": self.id,
             "name": self.name,
             "privacy_unit": "one row",
             "engine": "memory",

@@ -80,7 +80,18 @@ class Lab:
     # What the user does
 
     def open(self, path: str) -> None:
-        """Open a notebook in a workspace of its own and wait for its kernel."""
+        """Open a notebook and wait for its kernel: in the page that a test before left, or in a workspace of its own.
+
+        In that page the panel, which has opened by itself once, is opened here.
+        """
+        if self.page.url.startswith(f"{self._url}/lab/"):
+            self.page.evaluate("() => window.jupyterapp.shell.activateById('dpnb:ledger-panel')")
+            self.open_beside(path)
+        else:
+            self.load(path)
+
+    def load(self, path: str) -> None:
+        """Load the page with a notebook in a workspace of its own, and wait for the notebook's kernel."""
         self.page.goto(f"{self._url}/lab/workspaces/{uuid.uuid4().hex}/tree/{self._path(path)}?token={TOKEN}")
         self.wait_until_idle()
 
