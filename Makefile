@@ -48,7 +48,7 @@ layers: set-up-test  ## who may import whom
 typescript: set-up-test  ## lint and unit tests of the Lab extension
 	cd labextension && $(ENV) jlpm lint:check && $(ENV) jlpm test
 
-# A file is not divided among processes; tests/conftest.py says which begin, and CONTRIBUTING.md what the marks mean.
+# A file is not divided among processes; tests/conftest.py says which begin, and tests/README.md what the marks mean.
 PYTEST = $(ENV) $(PY) -m pytest --numprocesses=$(or $(PROCESSES),auto) --maxprocesses=4 --dist=loadfile --no-loadscope-reorder
 QUICK := smoke or not (ui or spark or dask or notebook or statistical or slow)
 LEFT_OUT := hypothesis or not ($(QUICK))

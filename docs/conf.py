@@ -25,7 +25,7 @@ extensions = [
     "sphinx.ext.autosummary",
     "sphinx_copybutton",
 ]
-exclude_patterns = ["_templates"]
+exclude_patterns = ["_templates", "README.md"]  # which says how pages are written
 smartquotes = False  # prose quotes code
 templates_path = ["_templates"]
 

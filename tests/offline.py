@@ -1,7 +1,7 @@
 """No test needs a network: a pytest plugin that refuses whatever leaves this machine, and fails the test that tried.
 
 It sees the processes of pytest alone, through Python's audit events.  What other processes do, such as kernels and
-clusters, is shown by running the tests where there is no network: see CONTRIBUTING.md.
+clusters, is shown by running the tests where there is no network: see `tests/README.md`.
 """
 
 from __future__ import annotations

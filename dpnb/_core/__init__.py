@@ -11,6 +11,8 @@
 ``releases``         releases, and the answers of recorded ones; ``batches`` and ``selections`` likewise
 ``execution/``       the order charge, read, noise, release; or the service that keeps it
 ``history/``         every request in words
+``reconcile``        earlier answers made consistent, at no cost
+``requesting``       requests of analysts for more budget
 ``explain``          the guarantee and the next steps in words
 ``registry``         the sessions of this process, and the listeners to their changes
 """

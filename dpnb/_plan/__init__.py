@@ -9,4 +9,8 @@
 ``regression``    the terms of a regression and their scales
 ``description``   a query in words
 ``identity``      when two plans measure the same linear query
+``checks``        the check of a plan against the schema; ``structure`` of its form alone
+``bounds_grid``   the bins of a bounds finder
+``suggestions``   "did you mean ...?"
+``unreleased``    the error when a query is used as a number
 """

@@ -2,6 +2,7 @@
 
 ``snapshot``   every session of a kernel process, for the gauges, the panel and the badges
 ``timeline``   the part of it that shows the budget over time
+``connection`` the part of it about the service that has the table
 ``picker``     the state of one budget picker
 ``curation``   the state of a table of a service, for the curator's page and commands
 ``cockpit``    what the page receives beside it

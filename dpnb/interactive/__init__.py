@@ -6,7 +6,8 @@ Mathematics, without a table: `protocol`, `stopping`, `only_once`, `descent.step
 With the tables, the filter and the ledger of a session: `mechanism` is the base class; `sub_session`, `partition`,
 `threshold.scan`, `noise_reduction` and `descent.gradient_descent` are the kinds.  Each converts an analyst's arguments
 to a `launch_request` (`threshold.options` and `descent.options` validate the longer lists), `launcher` looks it up,
-previews or charges it, and `launch_verbs` has the session's methods that launch.
+previews or charges it, and `launch_verbs` has the session's methods that launch.  `calls` executes what a remote
+session sends.
 """
 
 from dpnb.interactive.protocol import InteractiveMechanism

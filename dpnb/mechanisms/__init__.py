@@ -6,12 +6,12 @@ This layer handles numbers, never tables.
 `calibration`          the smallest noise scale for a declared loss
 `gaussian`             exactly rounded Gaussian noise added to integer sums, with a slow, exact decision for the few
                        draws that doubles cannot round with certainty
-`bernoulli`            uniform integers and events of probability exp(-g), drawn exactly
 `laplace`              discrete Laplace noise, sampled exactly with integers
 `measurement`          the released result: integers on a power-of-two grid
 `partition_selection`  releases the groups whose noisy number of units reaches a threshold
 `permute_and_flip`     chooses the largest of some counts
-`randomness`           the only source of randomness, and a seeded one for tests only
+`randomness`           the only source of randomness, and a seeded one for tests only; uniform integers and events of
+                       probability exp(-g), drawn exactly
 =====================  ==========================================================================================
 """
 

@@ -1,6 +1,7 @@
 """Sessions: a private table with a privacy budget.
 
 ``base``         the methods that a session, a sub-session and a part share
+``batches``      those about several queries at once; ``budget_requests`` those that ask for more budget
 ``session``      the session of a curator's table
 ``declaration``  a session declared in a TOML file
 ``table_files``  reads a curator's table from a file
