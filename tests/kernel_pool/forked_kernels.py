@@ -7,6 +7,7 @@ which kernels are forked ends with the one that started it, and its kernels then
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import json
 import os
@@ -172,11 +173,8 @@ def fork_kernels(line: socket.socket) -> None:
                 os.close(descriptor)
             asker.send(str(pid).encode())
         while kernels and (ended := os.waitpid(-1, os.WNOHANG))[0]:
-            with kernels.pop(ended[0]) as asker:
-                try:
-                    asker.send(str(os.waitstatus_to_exitcode(ended[1])).encode())
-                except OSError:
-                    pass  # who asked is gone
+            with kernels.pop(ended[0]) as asker, contextlib.suppress(OSError):  # who asked is gone
+                asker.send(str(os.waitstatus_to_exitcode(ended[1])).encode())
 
 
 if __name__ == "__main__":
