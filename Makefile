@@ -9,7 +9,7 @@ ENV := PATH="$(CURDIR)/$(BIN):$$PATH"
 export OLDEST
 
 .DEFAULT_GOAL := help
-.PHONY: help lab serve docs test test-all checks lint layers types typescript pytest pytest-all attacks repeat soak coverage oldest bench format dist \
+.PHONY: help lab serve docs test test-all checks lint layers types typescript pytest pytest-all attacks repeat durations soak coverage oldest bench format dist \
   clean
 
 help:  ## list these targets
@@ -27,7 +27,7 @@ docs: set-up-docs  ## set up, then build the documentation into build/docs/html 
 
 test: checks pytest  ## set up, then run the checks and the tests; six minutes
 
-# AFTER_TEST=yes leaves out what `make test` has run, but for hypothesis, which then chooses 100 examples instead of 25.
+# AFTER_TEST=yes leaves out what `make test` has run, also where that chose 25 examples instead of 100.
 # PART= names one part of the tests below, for machines that share them.
 # All that it needs is set up first, so that one resolve and not two find it.
 test-all: set-up-thorough $(if $(AFTER_TEST),,checks) pytest-all  ## every check and every test; half an hour (AFTER_TEST=, PART=)
@@ -51,7 +51,7 @@ typescript: set-up-test  ## lint and unit tests of the Lab extension
 # A file is not divided among processes; tests/conftest.py says which begin, and tests/README.md what the marks mean.
 PYTEST = $(ENV) $(PY) -m pytest --numprocesses=$(or $(PROCESSES),auto) --maxprocesses=4 --dist=loadfile --no-loadscope-reorder
 QUICK := smoke or not (ui or spark or dask or notebook or statistical or slow)
-LEFT_OUT := hypothesis or not ($(QUICK))
+LEFT_OUT := not ($(QUICK))
 PART_browser := ui
 PART_engines := not ui and (spark or dask or notebook)
 PART_statistical := statistical and not (ui or spark or dask or notebook)
@@ -73,7 +73,8 @@ repeat: set-up-thorough  ## the tests that wait for something, sixty times on bu
 durations:  ## where the minutes of the last `make test` and `make test-all` went, by kind and by file
 	@$(PY) tests/durations.py
 
-soak: set-up-thorough  ## kill, load, fork, interrupt and attack, and print what was done; an hour (SOAK_FLAGS="--minutes 30")
+soak: set-up-thorough  ## properties with 100 examples; kill, load, fork, interrupt and attack; an hour (SOAK_FLAGS="--minutes 30")
+	$(PYTEST) -m "hypothesis and ($(QUICK))"
 	cd tests && $(ENV) "$(CURDIR)/$(PY)" -m soak $(SOAK_FLAGS)
 
 coverage:  ## every test, and which lines of dpnb no test ran; twice as long

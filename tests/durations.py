@@ -17,7 +17,7 @@ import pytest
 
 KEPT = Path(__file__).resolve().parents[1] / "build" / "test-durations"
 KINDS = ("ui", "site", "notebook", "spark", "dask", "statistical", "slow")
-LEAST_TESTS = 1000
+LEAST_TESTS = 2000
 """A run of fewer tests keeps nothing: it would hide what a whole run took."""
 
 Row = tuple[str, str, float]
