@@ -139,8 +139,8 @@ def lab(tab: Tab, lab_url: str, lab_root: Path, kernels: None, request: pytest.F
     lab = request.node.stash[ON_THE_SCREEN] = Lab(tab.take(), lab_url, lab_root.parent, lab_root.name)
     yield lab
     seen = lab.console.on_the_screen(request.node.name) if lab.troubles else ""
-    tab.give_back(is_as_it_was=not (lab.has_changed_the_tab or lab.troubles))
     lab.console.close()
+    tab.give_back(is_as_it_was=not (lab.has_changed_the_tab or lab.troubles))
     request.node.user_properties += [("let off", words) for words in lab.console.let_off]
     assert not lab.troubles, seen
 
