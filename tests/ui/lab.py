@@ -82,7 +82,7 @@ class Lab:
     def open(self, path: str) -> None:
         """Open a notebook and wait for its kernel: in the page that a test before left, or in a workspace of its own.
 
-        In that page the panel, which has opened by itself once, is opened here.
+        In that page the panel opens no second time, so it is opened here.
         """
         if self.page.url.startswith(f"{self._url}/lab/"):
             self.page.evaluate("() => window.jupyterapp.shell.activateById('dpnb:ledger-panel')")

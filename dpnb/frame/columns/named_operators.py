@@ -2,11 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Self
+import functools
+from collections.abc import Callable
+from typing import Any, Self, TypeVar, cast
 
 from dpnb.frame.columns.column_expr import ColumnExpr
 from dpnb.frame.compatibility.options import check_options
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+COMPARED = "number, str, date or column\n    What the column is compared with; a column must have the same rows."
+SECOND = "number or column\n    The second operand; a column must have the same rows."
+FIRST = "number or column\n    The first operand; a column must have the same rows."
+
+DOCSTRING = """{summary}
+
+Parameters
+----------
+other : {other}
+**options
+    Arguments of pandas, with the values that change nothing here.
+
+Examples
+--------
+>>> {example}
+{shown}
+"""
+
+
+def _operator(operand: str, example: str, shown: str) -> Callable[[Method], Method]:
+    """Refuse arguments of pandas that would change the result of an operator, and write the docstring."""
+
+    def decorate(method: Method) -> Method:
+        name = method.__name__
+
+        @functools.wraps(method)
+        def checked(self: NamedOperators, other: object, **options: object) -> object:
+            if options:
+                check_options(name, options, self._examples(), "level", "fill_value", "axis")
+            return method(self, other)
+
+        checked.__doc__ = DOCSTRING.format(summary=method.__doc__, other=operand, example=example, shown=shown)
+        return cast(Method, checked)
+
+    return decorate
 
 
 class NamedOperators(ColumnExpr):
@@ -14,315 +53,89 @@ class NamedOperators(ColumnExpr):
 
     __slots__ = ()
 
-    def _no_effect(self, verb: str, options: Mapping[str, object]) -> None:
-        """Refuse arguments of pandas that would change the result of an operator."""
-        if options:
-            check_options(verb, options, self._examples(), "level", "fill_value", "axis")
-
+    @_operator(COMPARED, 'df["plan"].eq("free")', "<condition: plan == 'free'>")
     def eq(self, other: object, **options: object) -> Self:
-        """``column == other``.
-
-        Parameters
-        ----------
-        other : number, str, date or column
-            What the column is compared with; a column must have the same rows.
-        **options
-            Arguments of pandas, with the values that change nothing here.
-
-        Examples
-        --------
-        >>> df["plan"].eq("free")
-        <condition: plan == 'free'>
-        """
-        self._no_effect("eq", options)
+        """``column == other``."""
         return self == other
 
+    @_operator(COMPARED, 'df["plan"].ne("free")', "<condition: plan != 'free'>")
     def ne(self, other: object, **options: object) -> Self:
-        """``column != other``.
-
-        Parameters
-        ----------
-        other : number, str, date or column
-            What the column is compared with; a column must have the same rows.
-        **options
-            Arguments of pandas, with the values that change nothing here.
-
-        Examples
-        --------
-        >>> df["plan"].ne("free")
-        <condition: plan != 'free'>
-        """
-        self._no_effect("ne", options)
+        """``column != other``."""
         return self != other
 
+    @_operator(COMPARED, 'df["age"].gt(65)', "<condition: age > 65>")
     def gt(self, other: object, **options: object) -> Self:
-        """``column > other``.
-
-        Parameters
-        ----------
-        other : number, str, date or column
-            What the column is compared with; a column must have the same rows.
-        **options
-            Arguments of pandas, with the values that change nothing here.
-
-        Examples
-        --------
-        >>> df["age"].gt(65)
-        <condition: age > 65>
-        """
-        self._no_effect("gt", options)
+        """``column > other``."""
         return self > other
 
+    @_operator(COMPARED, 'df["age"].ge(65)', "<condition: age >= 65>")
     def ge(self, other: object, **options: object) -> Self:
-        """``column >= other``.
-
-        Parameters
-        ----------
-        other : number, str, date or column
-            What the column is compared with; a column must have the same rows.
-        **options
-            Arguments of pandas, with the values that change nothing here.
-
-        Examples
-        --------
-        >>> df["age"].ge(65)
-        <condition: age >= 65>
-        """
-        self._no_effect("ge", options)
+        """``column >= other``."""
         return self >= other
 
+    @_operator(COMPARED, 'df["age"].lt(65)', "<condition: age < 65>")
     def lt(self, other: object, **options: object) -> Self:
-        """``column < other``.
-
-        Parameters
-        ----------
-        other : number, str, date or column
-            What the column is compared with; a column must have the same rows.
-        **options
-            Arguments of pandas, with the values that change nothing here.
-
-        Examples
-        --------
-        >>> df["age"].lt(65)
-        <condition: age < 65>
-        """
-        self._no_effect("lt", options)
+        """``column < other``."""
         return self < other
 
+    @_operator(COMPARED, 'df["age"].le(65)', "<condition: age <= 65>")
     def le(self, other: object, **options: object) -> Self:
-        """``column <= other``.
-
-        Parameters
-        ----------
-        other : number, str, date or column
-            What the column is compared with; a column must have the same rows.
-        **options
-            Arguments of pandas, with the values that change nothing here.
-
-        Examples
-        --------
-        >>> df["age"].le(65)
-        <condition: age <= 65>
-        """
-        self._no_effect("le", options)
+        """``column <= other``."""
         return self <= other
 
+    @_operator(SECOND, 'df["age"].add(1)', "<private column: age + 1>")
     def add(self, other: object, **options: object) -> Self:
-        """``column + other``.
-
-        Parameters
-        ----------
-        other : number or column
-            The second operand; a column must have the same rows.
-        **options
-            Arguments of pandas, with the values that change nothing here.
-
-        Examples
-        --------
-        >>> df["age"].add(1)
-        <private column: age + 1>
-        """
-        self._no_effect("add", options)
+        """``column + other``."""
         return self + other
 
+    @_operator(SECOND, 'df["age"].sub(1)', "<private column: age - 1>")
     def sub(self, other: object, **options: object) -> Self:
-        """``column - other``.
-
-        Parameters
-        ----------
-        other : number or column
-            The second operand; a column must have the same rows.
-        **options
-            Arguments of pandas, with the values that change nothing here.
-
-        Examples
-        --------
-        >>> df["age"].sub(1)
-        <private column: age - 1>
-        """
-        self._no_effect("sub", options)
+        """``column - other``."""
         return self - other
 
+    @_operator(SECOND, 'df["age"].mul(2)', "<private column: age * 2>")
     def mul(self, other: object, **options: object) -> Self:
-        """``column * other``.
-
-        Parameters
-        ----------
-        other : number or column
-            The second operand; a column must have the same rows.
-        **options
-            Arguments of pandas, with the values that change nothing here.
-
-        Examples
-        --------
-        >>> df["age"].mul(2)
-        <private column: age * 2>
-        """
-        self._no_effect("mul", options)
+        """``column * other``."""
         return self * other
 
+    @_operator(SECOND, 'df["age"].div(2)', "<private column: age / 2>")
     def div(self, other: object, **options: object) -> Self:
-        """``column / other``.
-
-        Parameters
-        ----------
-        other : number or column
-            The second operand; a column must have the same rows.
-        **options
-            Arguments of pandas, with the values that change nothing here.
-
-        Examples
-        --------
-        >>> df["age"].div(2)
-        <private column: age / 2>
-        """
-        self._no_effect("div", options)
+        """``column / other``."""
         return self / other
 
+    @_operator(SECOND, 'df["age"].floordiv(10)', "<private column: age // 10>")
     def floordiv(self, other: object, **options: object) -> Self:
-        """``column // other``.
-
-        Parameters
-        ----------
-        other : number or column
-            The second operand; a column must have the same rows.
-        **options
-            Arguments of pandas, with the values that change nothing here.
-
-        Examples
-        --------
-        >>> df["age"].floordiv(10)
-        <private column: age // 10>
-        """
-        self._no_effect("floordiv", options)
+        """``column // other``."""
         return self // other
 
+    @_operator(SECOND, 'df["age"].mod(10)', "<private column: age % 10>")
     def mod(self, other: object, **options: object) -> Self:
-        """``column % other``.
-
-        Parameters
-        ----------
-        other : number or column
-            The second operand; a column must have the same rows.
-        **options
-            Arguments of pandas, with the values that change nothing here.
-
-        Examples
-        --------
-        >>> df["age"].mod(10)
-        <private column: age % 10>
-        """
-        self._no_effect("mod", options)
+        """``column % other``."""
         return self % other
 
+    @_operator(SECOND, 'df["age"].pow(2)', "<private column: age ** 2>")
     def pow(self, other: object, **options: object) -> Self:
-        """``column ** other``.
-
-        Parameters
-        ----------
-        other : number or column
-            The second operand; a column must have the same rows.
-        **options
-            Arguments of pandas, with the values that change nothing here.
-
-        Examples
-        --------
-        >>> df["age"].pow(2)
-        <private column: age ** 2>
-        """
-        self._no_effect("pow", options)
+        """``column ** other``."""
         return self**other
 
+    @_operator(FIRST, 'df["age"].radd(1)', "<private column: 1 + age>")
     def radd(self, other: object, **options: object) -> Self:
-        """``other + column``.
-
-        Parameters
-        ----------
-        other : number or column
-            The first operand; a column must have the same rows.
-        **options
-            Arguments of pandas, with the values that change nothing here.
-
-        Examples
-        --------
-        >>> df["age"].radd(1)
-        <private column: 1 + age>
-        """
-        self._no_effect("radd", options)
+        """``other + column``."""
         return other + self
 
+    @_operator(FIRST, 'df["age"].rsub(1)', "<private column: 1 - age>")
     def rsub(self, other: object, **options: object) -> Self:
-        """``other - column``.
-
-        Parameters
-        ----------
-        other : number or column
-            The first operand; a column must have the same rows.
-        **options
-            Arguments of pandas, with the values that change nothing here.
-
-        Examples
-        --------
-        >>> df["age"].rsub(1)
-        <private column: 1 - age>
-        """
-        self._no_effect("rsub", options)
+        """``other - column``."""
         return other - self
 
+    @_operator(FIRST, 'df["age"].rmul(2)', "<private column: 2 * age>")
     def rmul(self, other: object, **options: object) -> Self:
-        """``other * column``.
-
-        Parameters
-        ----------
-        other : number or column
-            The first operand; a column must have the same rows.
-        **options
-            Arguments of pandas, with the values that change nothing here.
-
-        Examples
-        --------
-        >>> df["age"].rmul(2)
-        <private column: 2 * age>
-        """
-        self._no_effect("rmul", options)
+        """``other * column``."""
         return other * self
 
+    @_operator(FIRST, '(df["age"] + 1).rdiv(2)', "<private column: 2 / (age + 1)>")
     def rdiv(self, other: object, **options: object) -> Self:
-        """``other / column``.
-
-        Parameters
-        ----------
-        other : number or column
-            The first operand; a column must have the same rows.
-        **options
-            Arguments of pandas, with the values that change nothing here.
-
-        Examples
-        --------
-        >>> (df["age"] + 1).rdiv(2)
-        <private column: 2 / (age + 1)>
-        """
-        self._no_effect("rdiv", options)
+        """``other / column``."""
         return other / self
 
     subtract, multiply, divide, truediv, rtruediv = sub, mul, div, div, rdiv
