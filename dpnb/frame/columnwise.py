@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Protocol, Unpack
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol, TypeVar, Unpack
 
 import numpy as np
 
@@ -30,6 +30,21 @@ from dpnb.frame.compatibility.verbs import Pipe
 from dpnb.frame.view import TableView
 from dpnb.query.query import Query
 
+Method = TypeVar("Method", bound=Callable[..., Query])
+
+DOCSTRING = """{summary}
+
+Parameters
+----------
+axis : {{0, "index", "rows"}}, default 0
+    Values are aggregated over rows.
+**options
+    Arguments of pandas, with the values that change nothing here.
+
+Examples
+--------
+{examples}"""
+
 
 class HasColumns(Protocol):
     """What has numeric columns to aggregate: a frame, or a grouped one."""
@@ -41,6 +56,18 @@ class HasColumns(Protocol):
     def _ask(self, aggregation: Measured, view: AnyView) -> Query: ...
 
 
+def _over_rows(columns: str, described: str) -> Callable[[Method], Method]:
+    """Write the docstring of a method; `columns` is the selection of its example, `described` what the query is."""
+
+    def decorate(method: Method) -> Method:
+        call = f"{columns}.{method.__name__}().description"
+        examples = f'>>> df{call}\n{described!r}\n>>> df.groupby("plan"){call}\n{described + " by plan"!r}\n'
+        method.__doc__ = DOCSTRING.format(summary=method.__doc__, examples=examples)
+        return method
+
+    return decorate
+
+
 class ColumnwiseAggregations(Pipe, NoOperators):
     """One number for each numeric column, in one charge that is divided equally between the columns.
 
@@ -49,42 +76,14 @@ class ColumnwiseAggregations(Pipe, NoOperators):
 
     __slots__ = ()
 
+    @_over_rows("", "sum of age, sum of cost")
     def sum(self: HasColumns, axis: object = 0, **options: Unpack[PandasOptions]) -> Query:
-        """Sum of each numeric column, and number of rows for which each condition is true.
-
-        Parameters
-        ----------
-        axis : {0, "index", "rows"}, default 0
-            Values are aggregated over rows.
-        **options
-            Arguments of pandas, with the values that change nothing here.
-
-        Examples
-        --------
-        >>> df.sum().description
-        'sum of age, sum of cost'
-        >>> df.groupby("plan").sum().description
-        'sum of age, sum of cost by plan'
-        """
+        """Sum of each numeric column, and number of rows for which each condition is true."""
         return each_column(self, "sum", {"axis": axis, **options})
 
+    @_over_rows("", "mean of age, mean of cost")
     def mean(self: HasColumns, axis: object = 0, **options: Unpack[PandasOptions]) -> Query:
-        """Mean of each numeric column, and proportion of each condition.
-
-        Parameters
-        ----------
-        axis : {0, "index", "rows"}, default 0
-            Values are aggregated over rows.
-        **options
-            Arguments of pandas, with the values that change nothing here.
-
-        Examples
-        --------
-        >>> df.mean().description
-        'mean of age, mean of cost'
-        >>> df.groupby("plan").mean().description
-        'mean of age, mean of cost by plan'
-        """
+        """Mean of each numeric column, and proportion of each condition."""
         return each_column(self, "mean", {"axis": axis, **options})
 
     def var(self: HasColumns, ddof: Ddof = 1, **options: Unpack[AxisOptions]) -> Query:
@@ -125,61 +124,19 @@ class ColumnwiseAggregations(Pipe, NoOperators):
         """
         return each_column(self, "std", options, ddof=ddof)
 
+    @_over_rows('[["age"]]', "smallest of age")
     def min(self: HasColumns, axis: object = 0, **options: Unpack[PandasOptions]) -> Query:
-        """The smallest value of each numeric column that exceeds the noise.
-
-        Parameters
-        ----------
-        axis : {0, "index", "rows"}, default 0
-            Values are aggregated over rows.
-        **options
-            Arguments of pandas, with the values that change nothing here.
-
-        Examples
-        --------
-        >>> df[["age"]].min().description
-        'smallest of age'
-        >>> df.groupby("plan")[["age"]].min().description
-        'smallest of age by plan'
-        """
+        """The smallest value of each numeric column that exceeds the noise."""
         return each_column(self, "min", {"axis": axis, **options})
 
+    @_over_rows('[["age"]]', "largest of age")
     def max(self: HasColumns, axis: object = 0, **options: Unpack[PandasOptions]) -> Query:
-        """The largest value of each numeric column that exceeds the noise.
-
-        Parameters
-        ----------
-        axis : {0, "index", "rows"}, default 0
-            Values are aggregated over rows.
-        **options
-            Arguments of pandas, with the values that change nothing here.
-
-        Examples
-        --------
-        >>> df[["age"]].max().description
-        'largest of age'
-        >>> df.groupby("plan")[["age"]].max().description
-        'largest of age by plan'
-        """
+        """The largest value of each numeric column that exceeds the noise."""
         return each_column(self, "max", {"axis": axis, **options})
 
+    @_over_rows('[["age"]]', "median of age")
     def median(self: HasColumns, axis: object = 0, **options: Unpack[PandasOptions]) -> Query:
-        """Median of each numeric column.
-
-        Parameters
-        ----------
-        axis : {0, "index", "rows"}, default 0
-            Values are aggregated over rows.
-        **options
-            Arguments of pandas, with the values that change nothing here.
-
-        Examples
-        --------
-        >>> df[["age"]].median().description
-        'median of age'
-        >>> df.groupby("plan")[["age"]].median().description
-        'median of age by plan'
-        """
+        """Median of each numeric column."""
         return each_column(self, "median", {"axis": axis, **options})
 
     def quantile(self: HasColumns, q: float = 0.5, **options: Unpack[AxisOptions]) -> Query:

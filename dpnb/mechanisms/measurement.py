@@ -21,6 +21,17 @@ class Measurement:
 
     All fields are released; they contain no more information than the output of the ideal Gaussian mechanism.
 
+    Parameters
+    ----------
+    values : tuple of int, shape (cells,)
+        Multiples of the output grid.
+    exponent : int
+        Binary logarithm of the output grid's spacing; depends on `sigma` alone.
+    sigma : float
+        Standard deviation of the noise, in the units of the sums; its literal binary value.
+
+    Examples
+    --------
     >>> from dpnb.mechanisms import Measurement
     >>> noisy = Measurement(values=(12, -7), exponent=-2, sigma=1.5)
     >>> noisy.to_floats()
@@ -29,9 +40,9 @@ class Measurement:
     True
     """
 
-    values: tuple[int, ...]  # multiples of the output grid
-    exponent: int  # binary logarithm of the output grid's spacing; depends on `sigma` alone
-    sigma: float  # standard deviation of the noise, in the units of the sums; its literal binary value
+    values: tuple[int, ...]
+    exponent: int
+    sigma: float
 
     def to_floats(self) -> NDArray[np.float64]:
         """The double nearest to each cell's value, in the units of the sums; infinite beyond the range of doubles."""

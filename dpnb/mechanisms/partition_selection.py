@@ -36,9 +36,27 @@ _MARGIN = 1 + 1e-12
 def threshold_for(sigma: float, groups: int, delta: Fraction) -> float:
     """The noisy number of units from which a group is released; rounded up.
 
-    One unit counts in at most `groups` groups; with probability at most `delta`, in (0, 1), any group that only one
-    unit has is released.
+    Parameters
+    ----------
+    sigma : float
+        Noise scale.
+    groups : int
+        The largest number of groups in which one unit counts.
+    delta : Fraction
+        Bound on the probability that any group that only one unit has is released, in (0, 1).
 
+    Returns
+    -------
+    float
+        In units; the literal binary value is used.
+
+    Raises
+    ------
+    InvalidValueError
+        delta is not between 0 and 1, or too small for a double.
+
+    Examples
+    --------
     >>> from fractions import Fraction
     >>> from dpnb.mechanisms import threshold_for
     >>> round(threshold_for(4.0, 2, Fraction(1, 10**6)), 3)
@@ -53,10 +71,27 @@ def threshold_for(sigma: float, groups: int, delta: Fraction) -> float:
 
 
 def least_named(sigma: float, groups: int, delta: Fraction, exponent: int) -> int:
-    """The smallest multiple of the output grid at which a group is released, in steps of the grid.
+    """The smallest multiple of the output grid at which a group is released.
 
-    `exponent` is the binary logarithm of the grid's spacing; the others are as for `threshold_for`.
+    Parameters
+    ----------
+    sigma, groups, delta
+        As for `threshold_for`.
+    exponent : int
+        Binary logarithm of the output grid's spacing.
 
+    Returns
+    -------
+    int
+        In steps of the output grid.
+
+    Raises
+    ------
+    InvalidValueError
+        As for `threshold_for`.
+
+    Examples
+    --------
     >>> from fractions import Fraction
     >>> from dpnb.mechanisms import least_named
     >>> least_named(4.0, 2, Fraction(1, 10**6), -18) * 2.0**-18 > 20
@@ -69,11 +104,29 @@ def least_named(sigma: float, groups: int, delta: Fraction, exponent: int) -> in
 def named(
     counts: NDArray[np.int64], *, sigma: float, groups: int, delta: Fraction, source: NoiseSource
 ) -> tuple[list[int], Measurement]:
-    """The indices of the groups that are released, in ascending order, and their noisy numbers of units.
+    """The groups that are released, and their noisy numbers of units.
 
-    The counts are those of groups that have a unit, so at least 1, which intervals assume.  The other arguments are as
-    for `threshold_for`.
+    Parameters
+    ----------
+    counts : int64 array
+        Number of units of each group that has any, so at least 1; intervals assume that.
+    sigma, groups, delta
+        As for `threshold_for`.
+    source : NoiseSource
+        Source of the random bits.
 
+    Returns
+    -------
+    (list of int, Measurement)
+        Indices of the released groups, in ascending order, and their noisy values.
+
+    Raises
+    ------
+    InvalidValueError
+        As for `threshold_for` and `measure`.
+
+    Examples
+    --------
     >>> from fractions import Fraction
     >>> import numpy as np
     >>> from dpnb.mechanisms import SystemNoiseSource, named

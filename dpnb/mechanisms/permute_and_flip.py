@@ -83,6 +83,24 @@ _DIGITS = 4
 class PermuteAndFlip:
     """The choice of the largest of some counts, described by public numbers only.
 
+    Parameters
+    ----------
+    candidates : int
+        Number of counts, at least 2.
+    winners : int
+        Number of candidates that are chosen, at most all.
+    epsilon : Fraction
+        The loss of all rounds together.
+    sensitivity : int
+        C: the most that one privacy unit adds to one count, at least 1.  A unit must not lower any count.
+
+    Raises
+    ------
+    InvalidValueError
+        A number is out of range.
+
+    Examples
+    --------
     >>> from fractions import Fraction
     >>> from dpnb.mechanisms import PermuteAndFlip, SystemNoiseSource
     >>> choice = PermuteAndFlip(candidates=4, winners=2, epsilon=Fraction(100), sensitivity=1)
@@ -90,10 +108,10 @@ class PermuteAndFlip:
     (1, 3)
     """
 
-    candidates: int  # number of counts, at least 2
-    winners: int  # number of candidates that are chosen, at most all
-    epsilon: Fraction  # the loss of all rounds together
-    sensitivity: int = 1  # C: the most that one privacy unit adds to one count; a unit must not lower any count
+    candidates: int
+    winners: int
+    epsilon: Fraction
+    sensitivity: int = 1
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", positive(self.epsilon, name="epsilon"))

@@ -80,8 +80,13 @@ class SystemNoiseSource:
 class NotPrivateSeededSource:
     """Reproducible words for tests: anyone who knows the seed can subtract the noise.
 
-    Equal seeds give equal words, on every platform.
+    Parameters
+    ----------
+    seed : int
+        Equal seeds give equal words, on every platform.
 
+    Examples
+    --------
     >>> from dpnb.mechanisms import NotPrivateSeededSource
     >>> source, again = NotPrivateSeededSource(7), NotPrivateSeededSource(7)
     >>> source.private, bool((source.words(3) == again.words(3)).all())

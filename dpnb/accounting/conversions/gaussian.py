@@ -120,17 +120,6 @@ def epsilon_from_mu(mu: Number, *, delta: Number) -> float:
 def epsilon_of_gdp(mu_squared: Fraction, delta: Fraction) -> float:
     """:func:`epsilon_from_mu` for exact arguments, with mu squared in place of mu.
 
-    Parameters
-    ----------
-    mu_squared : Fraction
-        At least 0.
-    delta : Fraction
-        In [0, 1).
-
-    Examples
-    --------
-    >>> from fractions import Fraction
-    >>> from dpnb.accounting.conversions import epsilon_of_gdp
     >>> round(epsilon_of_gdp(Fraction(1, 4), Fraction(1, 10**6)), 4)
     2.2541
     """

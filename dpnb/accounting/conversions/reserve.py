@@ -141,22 +141,8 @@ def _near_mu(epsilon: float, reserve: float, delta: float, largest: float) -> fl
 def epsilon_of_pure_gdp(pure_epsilon: Fraction, mu_squared: Fraction, delta: Fraction) -> float:
     """The smallest epsilon such that a `pure_epsilon`-DP and a mu-GDP mechanism together are (epsilon, delta)-DP.
 
-    Parameters
-    ----------
-    pure_epsilon, mu_squared : Fraction
-        At least 0.
-    delta : Fraction
-        In [0, 1).
+    In nats, rounded up in its decimal meaning; infinite if delta is 0 and mu is not.
 
-    Returns
-    -------
-    float
-        In nats, rounded up in its decimal meaning; infinite if delta is 0 and mu is not.
-
-    Examples
-    --------
-    >>> from fractions import Fraction
-    >>> from dpnb.accounting.conversions import epsilon_of_pure_gdp
     >>> round(epsilon_of_pure_gdp(Fraction("0.15"), Fraction("0.0441"), Fraction(1, 10**6)), 3)
     1.0
     """

@@ -22,23 +22,13 @@ _ZERO = Fraction(0)
 
 @dataclass(frozen=True, init=False, repr=False)
 class TimeUniformOdometer(Odometer):
-    """Base class of the time-uniform odometers.
-
-    Attributes
-    ----------
-    delta : Fraction
-        The probability that the bound is ever exceeded.
-    deltas : Fraction
-        Sum of the losses' deltas.
-    pointwise : Fraction
-        Sum of the deltas of PointwiseDP losses, which is added to the bound.
-    """
+    """Base class of the time-uniform odometers."""
 
     measure: ClassVar[str] = "epsilon"
     _reading: ClassVar[str] = "loss so far at most"
-    delta: Fraction
-    deltas: Fraction
-    pointwise: Fraction
+    delta: Fraction  # the probability that the bound is ever exceeded
+    deltas: Fraction  # sum of the losses' deltas
+    pointwise: Fraction  # sum of the deltas of PointwiseDP losses, which is added to the bound
 
     @property
     def kind(self) -> OdometerKind:
