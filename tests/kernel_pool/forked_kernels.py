@@ -14,15 +14,19 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 NAME = "dpnb-forked"
 PRELOADED = ("ipykernel.ipkernel", "ipykernel.kernelapp", "IPython.core.completer", "ipywidgets", "anywidget", "pandas")
 PRELOADED_OF_DPNB = ("dpnb", "dpnb.session.session", "dpnb.notebook.extension")
+FOR_FIGURES = ("scipy.stats", "plotly.graph_objs._figure")
 MORE = "DPNB_KERNELS_PRELOADED"
 """Environment variable: further modules, separated by spaces."""
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+"""Threads that wait for each other take more of a busy machine than they save."""
 LAUNCHER = ["-m", "ipykernel_launcher"]
 
 
@@ -34,7 +38,10 @@ class Template:
         with theirs:
             # A session of its own: what Jupyter sends to a kernel's group, or a terminal to this one's, is not for it.
             self.process = subprocess.Popen(
-                [sys.executable, __file__, str(theirs.fileno())], pass_fds=[theirs.fileno()], start_new_session=True
+                [sys.executable, __file__, str(theirs.fileno())],
+                pass_fds=[theirs.fileno()],
+                env={**os.environ, **ONE_THREAD},
+                start_new_session=True,
             )
 
     def fork(self, command: list[str], folder: str, variables: Mapping[str, str]) -> tuple[int, socket.socket]:
@@ -121,22 +128,32 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(name)
 
 
-def forking(variables: Mapping[str, str], *modules: str) -> dict[str, str]:
+def forking(variables: Mapping[str, str], modules: Iterable[str] = ()) -> dict[str, str]:
     """Those variables, so that a process forks its kernels, from one that has imported further modules."""
     paths = [str(Path(__file__).parent), *filter(None, [variables.get("PYTHONPATH")])]
     added = {"PYTHONPATH": os.pathsep.join(paths), "JUPYTER_DEFAULT_PROVISIONER_NAME": NAME, MORE: " ".join(modules)}
     return {**variables, **added}
 
 
-def forking_here() -> None:
-    """Let this process fork its kernels from now on."""
+@contextmanager
+def forking_here() -> Iterator[None]:
+    """Fork the kernels that this process starts meanwhile; they may draw figures.
+
+    A kernel that is to be recognised from outside, by its command, must not be forked.
+    """
     from importlib.metadata import EntryPoint
 
     from jupyter_client.provisioning.factory import KernelProvisionerFactory
 
     factory = KernelProvisionerFactory.instance()
     factory.provisioners[NAME] = EntryPoint(NAME, f"{__name__}:ForkedProvisioner", factory.GROUP_NAME)
+    before = factory.default_provisioner_name
+    os.environ[MORE] = " ".join(FOR_FIGURES)
     factory.default_provisioner_name = NAME
+    try:
+        yield
+    finally:
+        factory.default_provisioner_name = before
 
 
 # --- the process from which kernels are forked ------------------------------------------------------------------------
@@ -182,11 +199,8 @@ def fork_kernels(line: socket.socket) -> None:
                 os.close(descriptor)
             asker.send(str(pid).encode())
         while kernels and (ended := os.waitpid(-1, os.WNOHANG))[0]:
-            with kernels.pop(ended[0]) as asker:
-                try:
-                    asker.send(str(os.waitstatus_to_exitcode(ended[1])).encode())
-                except OSError:
-                    pass  # who asked is gone
+            with kernels.pop(ended[0]) as asker, suppress(OSError):  # who asked is gone
+                asker.send(str(os.waitstatus_to_exitcode(ended[1])).encode())
 
 
 if __name__ == "__main__":
