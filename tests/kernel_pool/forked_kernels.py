@@ -22,7 +22,7 @@ from typing import Any
 NAME = "dpnb-forked"
 PRELOADED = ("ipykernel.ipkernel", "ipykernel.kernelapp", "IPython.core.completer", "ipywidgets", "anywidget", "pandas")
 PRELOADED_OF_DPNB = ("dpnb", "dpnb.session.session", "dpnb.notebook.extension")
-FOR_FIGURES = ("scipy.stats", "plotly.graph_objs._figure")
+FOR_FIGURES = ("nbformat", "plotly.graph_objs._figure", "scipy.stats")
 MORE = "DPNB_KERNELS_PRELOADED"
 """Environment variable: further modules, separated by spaces."""
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
