@@ -19,10 +19,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jinja2.sandbox import SandboxedEnvironment
-from numpydoc import docscrape_sphinx
 from numpydoc.docscrape import NumpyDocString, Parameter
-from sphinx.search.en import SearchEnglish
 
 import dpnb
 from dpnb.__main__ import _parser
@@ -374,6 +371,10 @@ def keep_what_is_computed_often() -> None:
 
     A third of the time of a build without cells.
     """
+    from jinja2.sandbox import SandboxedEnvironment
+    from numpydoc import docscrape_sphinx
+    from sphinx.search.en import SearchEnglish
+
     environments: dict[type, SandboxedEnvironment] = {}
     docscrape_sphinx.SandboxedEnvironment = lambda loader: environments.setdefault(
         type(loader), SandboxedEnvironment(loader=loader)

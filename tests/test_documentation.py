@@ -24,7 +24,7 @@ import pytest
 
 import dpnb
 import hidden_errors
-from kernel_pool.forked_kernels import forking_here
+from kernel_pool.forked_kernels import FOR_FIGURES, forking, forking_here
 from waiting import LIMIT, LIMIT_MS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -83,7 +83,9 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 def site() -> Path:
     """The folder of the documentation, built once for all tests."""
     command = [sys.executable, str(ROOT / ".ci" / "docs.py")]
-    environment = {name: value for name, value in os.environ.items() if name != "DPNB_DOCS_NOT_RUN"}
+    environment = forking(
+        {name: value for name, value in os.environ.items() if name != "DPNB_DOCS_NOT_RUN"}, FOR_FIGURES
+    )
     built = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=10 * LIMIT)
     assert built.returncode == 0, f"{built.stdout[-8000:]}\n{built.stderr[-8000:]}"
     return ROOT / "build" / "docs"
