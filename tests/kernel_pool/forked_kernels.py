@@ -7,6 +7,7 @@ from which kernels are forked ends with the one that started it, and its kernels
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import json
 import os
@@ -14,8 +15,8 @@ import signal
 import socket
 import subprocess
 import sys
+import uuid
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -135,7 +136,7 @@ def forking(variables: Mapping[str, str], modules: Iterable[str] = ()) -> dict[s
     return {**variables, **added}
 
 
-@contextmanager
+@contextlib.contextmanager
 def forking_here() -> Iterator[None]:
     """Fork the kernels that this process starts meanwhile; they may draw figures.
 
@@ -171,6 +172,9 @@ def run_kernel(command: list[str], folder: str, variables: Mapping[str, str], ou
     signal.signal(signal.SIGINT, signal.default_int_handler)
     from ipykernel.kernelapp import IPKernelApp
 
+    from dpnb.notebook.panel import _panel
+
+    _panel._process_id = str(uuid.uuid4())  # by which the page knows that a kernel has restarted
     sys.argv = ["ipykernel_launcher", *command]
     IPKernelApp.launch_instance(argv=[*command, f"--IPKernelApp.parent_handle={os.getppid()}"])
 
@@ -199,7 +203,7 @@ def fork_kernels(line: socket.socket) -> None:
                 os.close(descriptor)
             asker.send(str(pid).encode())
         while kernels and (ended := os.waitpid(-1, os.WNOHANG))[0]:
-            with kernels.pop(ended[0]) as asker, suppress(OSError):  # who asked is gone
+            with kernels.pop(ended[0]) as asker, contextlib.suppress(OSError):  # who asked is gone
                 asker.send(str(os.waitstatus_to_exitcode(ended[1])).encode())
 
 
