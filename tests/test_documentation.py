@@ -24,6 +24,7 @@ import pytest
 
 import dpnb
 import hidden_errors
+from kernel_pool.forked_kernels import FOR_FIGURES, forking, forking_here
 from waiting import LIMIT, LIMIT_MS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -51,7 +52,8 @@ def run(path: Path) -> nbformat.NotebookNode:
         resources={"metadata": {"path": str(path.parent)}},
     )
     try:
-        client.execute()
+        with forking_here():
+            client.execute()
     except nbclient.exceptions.CellExecutionError as error:
         log = Path(os.environ[hidden_errors.LOG])
         error.add_note(f"Errors hidden so far: {log.read_text(encoding='utf-8') if log.exists() else 'none'}")
@@ -74,9 +76,6 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         startup = home / "ipython" / "profile_default" / "startup"
         startup.mkdir(parents=True)
         shutil.copy(hidden_errors.__file__, startup)
-        # Threads that wait for each other take more of a busy machine than they save.
-        for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-            patch.setenv(name, "1")
         yield
 
 
@@ -84,7 +83,9 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 def site() -> Path:
     """The folder of the documentation, built once for all tests."""
     command = [sys.executable, str(ROOT / ".ci" / "docs.py")]
-    environment = {name: value for name, value in os.environ.items() if name != "DPNB_DOCS_NOT_RUN"}
+    environment = forking(
+        {name: value for name, value in os.environ.items() if name != "DPNB_DOCS_NOT_RUN"}, FOR_FIGURES
+    )
     built = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=10 * LIMIT)
     assert built.returncode == 0, f"{built.stdout[-8000:]}\n{built.stderr[-8000:]}"
     return ROOT / "build" / "docs"

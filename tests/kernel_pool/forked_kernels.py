@@ -1,8 +1,8 @@
 """Kernels that are forked from a process that has imported what notebooks import, which takes two seconds of a core.
 
 `ForkedProvisioner` starts kernels for Jupyter as its own does, in all else: with the command's arguments, environment,
-folder and output.  `provisioning` makes Jupyter use it, in a process and in those that it starts.  The process from
-which kernels are forked ends with the one that started it, and its kernels then end as others do without their parent.
+folder and output.  `forking` makes a process that is to be started use it, and `forking_here` this one.  The process
+from which kernels are forked ends with the one that started it, and its kernels then end as others do without a parent.
 """
 
 from __future__ import annotations
@@ -16,13 +16,18 @@ import socket
 import subprocess
 import sys
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 NAME = "dpnb-forked"
 PRELOADED = ("ipykernel.ipkernel", "ipykernel.kernelapp", "IPython.core.completer", "ipywidgets", "anywidget", "pandas")
 PRELOADED_OF_DPNB = ("dpnb", "dpnb.session.session", "dpnb.notebook.extension")
+FOR_FIGURES = ("nbformat", "plotly.graph_objs._figure", "scipy.stats")
+MORE = "DPNB_KERNELS_PRELOADED"
+"""Environment variable: further modules, separated by spaces."""
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+"""Threads that wait for each other take more of a busy machine than they save."""
 LAUNCHER = ["-m", "ipykernel_launcher"]
 
 
@@ -34,7 +39,10 @@ class Template:
         with theirs:
             # A session of its own: what Jupyter sends to a kernel's group, or a terminal to this one's, is not for it.
             self.process = subprocess.Popen(
-                [sys.executable, __file__, str(theirs.fileno())], pass_fds=[theirs.fileno()], start_new_session=True
+                [sys.executable, __file__, str(theirs.fileno())],
+                pass_fds=[theirs.fileno()],
+                env={**os.environ, **ONE_THREAD},
+                start_new_session=True,
             )
 
     def fork(self, command: list[str], folder: str, variables: Mapping[str, str]) -> tuple[int, socket.socket]:
@@ -121,10 +129,32 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(name)
 
 
-def forking(variables: Mapping[str, str]) -> dict[str, str]:
-    """Those variables, so that a Jupyter server forks its kernels."""
+def forking(variables: Mapping[str, str], modules: Iterable[str] = ()) -> dict[str, str]:
+    """Those variables, so that a process forks its kernels, from one that has imported further modules."""
     paths = [str(Path(__file__).parent), *filter(None, [variables.get("PYTHONPATH")])]
-    return {**variables, "PYTHONPATH": os.pathsep.join(paths), "JUPYTER_DEFAULT_PROVISIONER_NAME": NAME}
+    added = {"PYTHONPATH": os.pathsep.join(paths), "JUPYTER_DEFAULT_PROVISIONER_NAME": NAME, MORE: " ".join(modules)}
+    return {**variables, **added}
+
+
+@contextlib.contextmanager
+def forking_here() -> Iterator[None]:
+    """Fork the kernels that this process starts meanwhile; they may draw figures.
+
+    A kernel that is to be recognised from outside, by its command, must not be forked.
+    """
+    from importlib.metadata import EntryPoint
+
+    from jupyter_client.provisioning.factory import KernelProvisionerFactory
+
+    factory = KernelProvisionerFactory.instance()
+    factory.provisioners[NAME] = EntryPoint(NAME, f"{__name__}:ForkedProvisioner", factory.GROUP_NAME)
+    before = factory.default_provisioner_name
+    os.environ[MORE] = " ".join(FOR_FIGURES)
+    factory.default_provisioner_name = NAME
+    try:
+        yield
+    finally:
+        factory.default_provisioner_name = before
 
 
 # --- the process from which kernels are forked ------------------------------------------------------------------------
@@ -180,6 +210,6 @@ def fork_kernels(line: socket.socket) -> None:
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     sys.path.pop(0)  # this folder: a kernel has its own in its place
-    for module in (*PRELOADED, *PRELOADED_OF_DPNB):
+    for module in (*PRELOADED, *PRELOADED_OF_DPNB, *os.environ.get(MORE, "").split()):
         importlib.import_module(module)
     fork_kernels(socket.socket(fileno=int(sys.argv[1])))

@@ -18,6 +18,7 @@ import dpnb
 from dpnb._backends.memory import execute
 from dpnb.notebook import column_completion
 from dpnb.notebook.column_completion import at_cursor
+from kernel_pool.forked_kernels import forking_here
 from shells import terminal_shell
 from waiting import LIMIT
 
@@ -240,7 +241,8 @@ df = session.frame
 @pytest.mark.notebook
 @pytest.mark.waits
 def test_a_kernel_answers_complete_requests() -> None:
-    manager, client = start_new_kernel(startup_timeout=LIMIT)
+    with forking_here():
+        manager, client = start_new_kernel(startup_timeout=LIMIT)
     try:
         reply = client.execute_interactive(OPEN, timeout=LIMIT)
         assert reply["content"]["status"] == "ok", json.dumps(reply["content"], default=str)

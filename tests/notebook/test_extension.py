@@ -23,6 +23,7 @@ from dpnb.notebook.panel import EXPLAINED
 from dpnb.render.explanations import explanation_for
 from dpnb.results.answer import Answer
 from dpnb.results.preview import Preview, Previews
+from kernel_pool.forked_kernels import forking_here
 from shells import terminal_shell
 
 Session = Callable[[], dpnb.Session]
@@ -221,7 +222,8 @@ CELLS = [
 @pytest.fixture(scope="module")
 def executed() -> nbformat.NotebookNode:
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in CELLS])
-    NotebookClient(notebook, kernel_name="python3").execute()
+    with forking_here():
+        NotebookClient(notebook, kernel_name="python3").execute()
     return notebook
 
 

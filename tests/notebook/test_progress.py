@@ -14,6 +14,7 @@ from nbclient import NotebookClient
 from dpnb._core.execution import releases
 from dpnb.notebook import progress_line
 from dpnb.progress import Stage
+from kernel_pool.forked_kernels import forking_here
 from waiting import LIMIT
 
 
@@ -74,7 +75,8 @@ fit = session.frame.fit('y', on='x', family='linear', mu='0.1', steps=4, name='l
 def test_in_a_notebook_the_cell_says_how_far_it_is_and_elsewhere_nothing_is_shown() -> None:
     sources = [FIT + "fit.run();", "%load_ext dpnb\nfit.begin(); fit.run();", "fit"]
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in sources])
-    NotebookClient(notebook, kernel_name="python3").execute()
+    with forking_here():
+        NotebookClient(notebook, kernel_name="python3").execute()
     silent, told, face = notebook.cells
     assert silent.outputs == []
     (output,) = told.outputs
@@ -116,7 +118,8 @@ def executed(*sources: str) -> tuple[nbformat.NotebookNode, list[tuple[str, str,
                 displayed.append((cell.source, msg["msg_type"], msg["content"]["data"]["text/plain"]))
             return super().process_message(msg, cell, cell_index)
 
-    Client(notebook, kernel_name="python3").execute()
+    with forking_here():
+        Client(notebook, kernel_name="python3").execute()
     return notebook, displayed
 
 
@@ -162,7 +165,8 @@ def test_a_question_interrupted_in_a_kernel_says_what_stands_and_is_free_when_as
                 os.kill(self.km.provisioner.pid, signal.SIGINT)
             return super().process_message(msg, cell, cell_index)
 
-    Client(notebook, kernel_name="python3", allow_errors=True, timeout=int(LIMIT)).execute()
+    with forking_here():
+        Client(notebook, kernel_name="python3", allow_errors=True, timeout=int(LIMIT)).execute()
     assert interrupted == [ask]
     line, error = notebook.cells[1].outputs
     assert line.data["text/plain"] == ""

@@ -15,6 +15,7 @@ import nbformat
 import pytest
 
 from dpnb.service.access.tokens import new_token
+from kernel_pool.forked_kernels import forking_here
 from waiting import LIMIT
 
 pytestmark = [pytest.mark.slow, pytest.mark.notebook, pytest.mark.waits]
@@ -25,48 +26,50 @@ NOTEBOOKS = ("01-quickstart", "02-filters-and-odometers", "03-exploring", "04-in
 IMPORTS = "from importlib import resources\nimport pandas as pd\nimport dpnb\n"
 
 
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    path = Path(tempfile.mkdtemp())  # a short path: it is that of a socket
-    shutil.copytree(EXAMPLES, path / "examples", ignore=shutil.ignore_patterns("*.dpnb", "images"))
-    yield path
-    shutil.rmtree(path)
-
-
-def opening_cell(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
-    """The first cell that opens a session."""
-    return next(
+def read(name: str) -> tuple[nbformat.NotebookNode, nbformat.NotebookNode, list[str]]:
+    """A notebook, its first cell that opens a session, and the lines of that cell."""
+    notebook = nbformat.read(EXAMPLES / f"{name}.ipynb", as_version=4)
+    cell = next(
         cell for cell in notebook.cells if cell.cell_type == "code" and "session = dpnb.Session(" in cell.source
     )
+    return notebook, cell, cell.source.removesuffix("session").rstrip().splitlines()
+
+
+@pytest.fixture(scope="module")
+def folder() -> Iterator[Path]:
+    """The folder of a service that serves the session of each notebook as a table."""
+    path = Path(tempfile.mkdtemp())  # a short path: it is that of a socket
+    shutil.copytree(EXAMPLES, path / "examples", ignore=shutil.ignore_patterns("*.dpnb", "images"))
+    settings, code = ["time_grid = false\n"], [IMPORTS]
+    for number, name in enumerate(NOTEBOOKS):
+        settings.append(f'[tables.{name}]\nsession = "tables.py:open_{number}"\n')
+        code += [f"def open_{number}():", *(f"    {line}" for line in read(name)[2]), "    return session\n"]
+    (path / "curator.toml").write_text("\n".join(settings), "utf-8")
+    (path / "tables.py").write_text("\n".join(code), "utf-8")
+    command = [sys.executable, "-m", "dpnb", "serve", str(path / "curator.toml")]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=path, env=environment) as service:
+        try:
+            assert service.stdout is not None
+            assert "serving at unix://" in service.stdout.readline()
+            yield path
+        finally:
+            service.terminate()
+            service.wait(LIMIT)
+    shutil.rmtree(path)
 
 
 @pytest.mark.parametrize("name", NOTEBOOKS)
 def test_a_notebook_runs_with_one_cell_changed(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    notebook = nbformat.read(folder / "examples" / f"{name}.ipynb", as_version=4)
-    cell = opening_cell(notebook)
-    opening = cell.source.removesuffix("session").rstrip()
-    body = "\n".join(f"    {line}" for line in opening.splitlines())
-    (folder / "table.py").write_text(f"{IMPORTS}\ndef open_session():\n{body}\n    return session\n", "utf-8")
-    (folder / "curator.toml").write_text(
-        'time_grid = false\n[tables.table]\nsession = "table.py:open_session"\n', "utf-8"
-    )
-    token = new_token(folder / "tokens.json", "ana")
-
-    table = [line for line in opening.splitlines() if line.startswith(("table =", "plans ="))]
+    notebook, cell, opening = read(name)
+    token = new_token(folder / "tokens.json", f"ana-{name}")
+    table = [line for line in opening if line.startswith(("table =", "plans ="))]
     cell.source = "\n".join(
-        [*table, f'session = dpnb.connect("unix://{folder}/run/dpnb.sock", table="table", token="{token}")', "session"]
+        [*table, f'session = dpnb.connect("unix://{folder}/run/dpnb.sock", table="{name}", token="{token}")', "session"]
     )
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    command = [sys.executable, "-m", "dpnb", "serve", str(folder / "curator.toml")]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=folder, env=dict(os.environ)) as service:
-        try:
-            assert service.stdout is not None
-            assert "serving at unix://" in service.stdout.readline()
-            client = nbclient.NotebookClient(
-                notebook, timeout=LIMIT, resources={"metadata": {"path": str(folder / "examples")}}
-            )
-            client.execute()
-        finally:
-            service.terminate()
-            service.wait(LIMIT)
+    with forking_here():
+        nbclient.NotebookClient(
+            notebook, timeout=LIMIT, resources={"metadata": {"path": str(folder / "examples")}}
+        ).execute()
     assert any("in the curator's process" in str(output) for output in cell.outputs)
