@@ -265,13 +265,18 @@ class EngineContract(ABC):
                 same(linear_query(plan, schema, unit), here, there)
 
     def test_the_same_integers_as_in_memory(
-        self, question: str, asking: str, at_hand: dict[str, tuple[Any, Any]]
+        self, question: str, asking: str, at_hand: dict[str, tuple[Any, Any]], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """For each of `asked`, of tables of the privacy unit `asking`; see conftest.py."""
+        """For each of `asked`, of tables of the privacy unit `asking`; see conftest.py.  Only sums come out."""
+        here, there = self.both(at_hand, asking)
+        sizes = self.watched(monkeypatch)
         for query in compiled(QUESTIONS[question], UNITS[asking]):
-            here, there = self.both(at_hand, asking)
             there.refuse(query)
+            sizes.clear()
             same(query, here, there)
+            assert sizes
+            most = max(query.cells * query.slots, len(PLACES))
+            assert max(sizes) <= most or isinstance(query.plan.aggregation, Discovery)
 
     @pytest.mark.parametrize("limit", LIMITED)
     def test_the_same_rows_of_a_unit_count(self, limit: str, at_hand: dict[str, tuple[Any, Any]]) -> None:
@@ -305,7 +310,9 @@ class EngineContract(ABC):
         frame: Any = Frame(TableView("", {"": schema}, "pid", asked, lambda _: "0.000001"))
         for name in ("n", "w", "c"):
             column = frame[name]
-            for question in (column.sum, column.count, column.median, column.isna().sum):
+            # Rounded, what is within its bounds has few leaves: an engine compiles those of other numbers for seconds.
+            ordered = column.round() if name == "c" else column
+            for question in (column.sum, column.count, ordered.median, column.isna().sum):
                 question()
         frame.groupby("w").count_units()
         for name in ("d", "e"):
@@ -476,29 +483,16 @@ class EngineContract(ABC):
             session.ledger.close()
         assert found[0] == found[1] == found[2]
 
-    def test_nothing_but_sums_comes_out(
-        self, at_hand: dict[str, tuple[Any, Any]], monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        sizes = self.watched(monkeypatch)
-        _, there = self.both(at_hand, "whole number")
-        cells = 0
-        for name in ("by category", "units by category", "mean", "several"):
-            for query in compiled(QUESTIONS[name], UNITS["whole number"]):
-                there.sums(query)
-                cells = max(cells, query.cells * query.slots)
-        assert sizes
-        assert max(sizes) <= cells
-
     def watched(self, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-        """Numbers in everything that is brought out of the engine from now on."""
+        """How many rows everything has that is brought out of the engine from now on."""
         sizes: list[int] = []
         engine: Any = self.engine
         collect = engine.collected
 
-        def watching(it: Engine, frame: Any) -> list[dict[str, Any]]:
-            rows: list[dict[str, Any]] = collect(it, frame)
-            sizes.append(len(rows))
-            return rows
+        def watching(it: Engine, frame: Any) -> Any:
+            columns = collect(it, frame)
+            sizes.append(max(map(len, columns.values())))
+            return columns
 
         monkeypatch.setattr(engine, "collected", watching)
         return sizes
@@ -636,10 +630,12 @@ class SortingEngineContract(TypedEngineContract):
     def test_share_by_share_the_integers_are_the_same(
         self, unit: str, shares: int, monkeypatch: pytest.MonkeyPatch
     ) -> None:
+        """As in `asked`, each question under every unit, or under one of them in turn."""
         here, there = self.opened(TABLE, SCHEMA, UNITS[unit])
         sizes = self.watched(monkeypatch)
-        asks = {name: QUESTIONS[name] for name in ("mean", "by two", "units", "several", "regression", "found pairs")}
-        for ask in (asks | LIMITED).values():
+        names = ("mean", "by two", "units", "several", "regression", "found pairs")
+        asks = [*(QUESTIONS[name] for name in names), *LIMITED.values()]
+        for ask in asks if self.every_unit else asks[list(UNITS).index(unit) - 1 :: 3]:
             for query in compiled(ask, UNITS[unit]):
                 sizes.clear()
                 same(query, here, there)
@@ -668,6 +664,7 @@ class SortingEngineContract(TypedEngineContract):
     @pytest.mark.slow
     @pytest.mark.usefixtures("shares")
     def test_share_by_share_the_same_units_can_pay(self, tmp_path: Path) -> None:
+        self.last = self.last if self.every_unit else 5
         self.test_a_session_gives_the_same_answers("drop", tmp_path)
 
     @pytest.mark.usefixtures("shares")
@@ -677,10 +674,10 @@ class SortingEngineContract(TypedEngineContract):
 
 SESSION: list[Ask] = [
     lambda f: f.count(),
-    lambda f: f[f["k"] == 25]["x"].sum(),
     lambda f: f.groupby("k")["x"].mean(),
     lambda f: f.count_units(),
     lambda f: f.discover("t", discovery_delta="1e-8"),
+    lambda f: f[f["k"] == 25]["x"].sum(),
     lambda f: f["x"].quantile([0.25, 0.5]),
     lambda f: f[f["t"] == "ann"]["y"].sum(),
     lambda f: f[f["x"] < 40].groupby("c").count_units(),
