@@ -129,7 +129,7 @@ DASK = (
 import dask
 import dask.dataframe as dd
 from dask.diagnostics import ProgressBar
-from distributed import Client, LocalCluster
+import clusters
 
 dask.config.set({"dataframe.convert-string": False})
 ProgressBar().register()
@@ -144,8 +144,7 @@ def calling(name):
 """,
     MARK + 'failed(lambda: calling("control.parquet"), "in-threads-control")',
     """
-cluster = LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None)
-client = Client(cluster)
+cluster, client = clusters.dask()
 """,
     MARK + 'failed(lambda: calling("control.parquet"), "called-control", "Compute Failed")',
     QUIET,
@@ -179,20 +178,16 @@ asked(lambda: calling("secret.parquet"), "in-threads")
 SPARK = (
     MARK
     + """
-from pyspark.sql import SparkSession
+import clusters
 
-builder = SparkSession.builder.master("local-cluster[1,1,1024]")
-for name, value in {
-    "spark.ui.enabled": "false",
+settings = {
+    "spark.log.level": "WARN",
     "spark.ui.showConsoleProgress": "true",
     "spark.ui.consoleProgress.update.interval": "10",
     "spark.sql.shuffle.partitions": "1",
     "spark.task.maxFailures": "2",
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.bindAddress": "127.0.0.1",
-}.items():
-    builder = builder.config(name, value)
-spark = builder.getOrCreate()
+}
+spark = clusters.spark("local-cluster[1,1,1024]", settings)
 
 def cast(name):
     return spark.read.parquet(name).selectExpr("cast(num as double) as num")
@@ -246,7 +241,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Callable[[tuple[str, ...]],
         )
         # Under pytest a kernel would not watch its descriptors.
         env = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
-        client.execute(env=env | {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_WORKER_DIR": str(folder / "workers")})
+        client.execute(env=env | {"PYTHONPATH": TESTS, "SPARK_WORKER_DIR": str(folder / "workers")})
         return notebook.cells
 
     return executed
