@@ -79,20 +79,18 @@ def make_plotly_local() -> None:
 
 
 def environment() -> dict[str, str]:
-    """The environment of the kernels: settings of their own, and one thread for each library."""
+    """The environment of the kernels: settings of their own, one thread for each library, and one import for all."""
+    sys.path.append(str(ROOT / "tests" / "kernel_pool"))
+    from forked_kernels import forking
+
     home = BUILD / "home"
     startup = home / "ipython" / "profile_default" / "startup"
     startup.mkdir(parents=True)
     shutil.copy(ROOT / "docs" / "_kernel.py", startup / "docs.py")
     folders = {f"JUPYTER_{name}_DIR": str(home / "jupyter" / name.lower()) for name in ("CONFIG", "DATA", "RUNTIME")}
     threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
-    return {
-        **os.environ,
-        **folders,
-        **threads,
-        "IPYTHONDIR": str(home / "ipython"),
-        "PYDEVD_DISABLE_FILE_VALIDATION": "1",
-    }
+    others = {"IPYTHONDIR": str(home / "ipython"), "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
+    return forking({**os.environ, **folders, **threads, **others}, "scipy.stats", "plotly.graph_objs._figure")
 
 
 @contextmanager

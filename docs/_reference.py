@@ -15,11 +15,14 @@ import json
 import re
 import textwrap
 from collections.abc import Iterable, Iterator
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from jinja2.sandbox import SandboxedEnvironment
+from numpydoc import docscrape_sphinx
 from numpydoc.docscrape import NumpyDocString, Parameter
+from sphinx.search.en import SearchEnglish
 
 import dpnb
 from dpnb.__main__ import _parser
@@ -366,8 +369,21 @@ def process_signature(_: Sphinx, what: str, name: str, *__: Any) -> tuple[str, N
     return ("", None) if what == "class" and MADE_BY_DPNB.fullmatch(name) else None
 
 
+def keep_what_is_computed_often() -> None:
+    """Compile numpydoc's template once instead of for each docstring, and stem each word once instead of on each page.
+
+    A third of the time of a build without cells.
+    """
+    environments: dict[type, SandboxedEnvironment] = {}
+    docscrape_sphinx.SandboxedEnvironment = lambda loader: environments.setdefault(
+        type(loader), SandboxedEnvironment(loader=loader)
+    )
+    SearchEnglish.stem = cache(SearchEnglish.stem)
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Write the parts before pages are read, adapt docstrings, and give the templates of classes their members."""
+    keep_what_is_computed_often()
     app.connect("builder-inited", write_parts, priority=100)
     # Before numpydoc's handlers (500), which read the sections.
     app.setup_extension("sphinx.ext.autodoc")

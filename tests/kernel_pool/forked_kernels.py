@@ -1,8 +1,8 @@
 """Kernels that are forked from a process that has imported what notebooks import, which takes two seconds of a core.
 
 `ForkedProvisioner` starts kernels for Jupyter as its own does, in all else: with the command's arguments, environment,
-folder and output.  `provisioning` makes Jupyter use it, in a process and in those that it starts.  The process from
-which kernels are forked ends with the one that started it, and its kernels then end as others do without their parent.
+folder and output.  `forking` makes a process that is to be started use it, and `forking_here` this one.  The process
+from which kernels are forked ends with the one that started it, and its kernels then end as others do without a parent.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from typing import Any
 NAME = "dpnb-forked"
 PRELOADED = ("ipykernel.ipkernel", "ipykernel.kernelapp", "IPython.core.completer", "ipywidgets", "anywidget", "pandas")
 PRELOADED_OF_DPNB = ("dpnb", "dpnb.session.session", "dpnb.notebook.extension")
+MORE = "DPNB_KERNELS_PRELOADED"
+"""Environment variable: further modules, separated by spaces."""
 LAUNCHER = ["-m", "ipykernel_launcher"]
 
 
@@ -119,10 +121,22 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(name)
 
 
-def forking(variables: Mapping[str, str]) -> dict[str, str]:
-    """Those variables, so that a Jupyter server forks its kernels."""
+def forking(variables: Mapping[str, str], *modules: str) -> dict[str, str]:
+    """Those variables, so that a process forks its kernels, from one that has imported further modules."""
     paths = [str(Path(__file__).parent), *filter(None, [variables.get("PYTHONPATH")])]
-    return {**variables, "PYTHONPATH": os.pathsep.join(paths), "JUPYTER_DEFAULT_PROVISIONER_NAME": NAME}
+    added = {"PYTHONPATH": os.pathsep.join(paths), "JUPYTER_DEFAULT_PROVISIONER_NAME": NAME, MORE: " ".join(modules)}
+    return {**variables, **added}
+
+
+def forking_here() -> None:
+    """Let this process fork its kernels from now on."""
+    from importlib.metadata import EntryPoint
+
+    from jupyter_client.provisioning.factory import KernelProvisionerFactory
+
+    factory = KernelProvisionerFactory.instance()
+    factory.provisioners[NAME] = EntryPoint(NAME, f"{__name__}:ForkedProvisioner", factory.GROUP_NAME)
+    factory.default_provisioner_name = NAME
 
 
 # --- the process from which kernels are forked ------------------------------------------------------------------------
@@ -178,6 +192,6 @@ def fork_kernels(line: socket.socket) -> None:
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     sys.path.pop(0)  # this folder: a kernel has its own in its place
-    for module in (*PRELOADED, *PRELOADED_OF_DPNB):
+    for module in (*PRELOADED, *PRELOADED_OF_DPNB, *os.environ.get(MORE, "").split()):
         importlib.import_module(module)
     fork_kernels(socket.socket(fileno=int(sys.argv[1])))
