@@ -10,12 +10,14 @@ import os
 import shutil
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import nbclient
 import nbformat
 import pandas as pd
 import pytest
 
+from kernel_pool.forked_kernels import forking_here
 from waiting import LIMIT
 
 if sys.platform == "win32":
@@ -30,6 +32,7 @@ BEGIN = """
 %xmode Verbose
 import os, signal, sys, time
 from pathlib import Path
+sys.path.append("{tests}")
 import dpnb
 from dpnb._backends import dask as dask_work
 from dpnb._backends.lazy import lazy_backend as engine
@@ -229,7 +232,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Callable[[tuple[str, ...]],
         folder = tmp_path_factory.mktemp("notebook")
         for name, value in (("secret", SECRET), ("control", CONTROL), ("good", "7")):
             pd.DataFrame({"num": pd.Series([value] * 4, dtype=object)}).to_parquet(folder / f"{name}.parquet")
-        notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in (BEGIN, *cells)])
+        begin = BEGIN.replace("{tests}", str(Path(__file__).parents[2]))
+        notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in (begin, *cells)])
+        forking_here()
         client = nbclient.NotebookClient(
             notebook,
             timeout=int(LIMIT),
@@ -241,7 +246,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Callable[[tuple[str, ...]],
         )
         # Under pytest a kernel would not watch its descriptors.
         env = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
-        client.execute(env=env | {"PYTHONPATH": TESTS, "SPARK_WORKER_DIR": str(folder / "workers")})
+        client.execute(env=env | {"SPARK_WORKER_DIR": str(folder / "workers")})
         return notebook.cells
 
     return executed
