@@ -310,9 +310,7 @@ class EngineContract(ABC):
         frame: Any = Frame(TableView("", {"": schema}, "pid", asked, lambda _: "0.000001"))
         for name in ("n", "w", "c"):
             column = frame[name]
-            # Rounded, what is within its bounds has few leaves: an engine compiles those of other numbers for seconds.
-            ordered = column.round() if name == "c" else column
-            for question in (column.sum, column.count, ordered.median, column.isna().sum):
+            for question in (column.sum, column.count, column.median, column.isna().sum):
                 question()
         frame.groupby("w").count_units()
         for name in ("d", "e"):
