@@ -22,6 +22,7 @@ from typing import Any, ClassVar
 import pandas as pd
 import pytest
 
+import clusters
 import dpnb
 from dpnb import progress
 from dpnb._backends import dask as dask_backend
@@ -100,14 +101,7 @@ class OnSpark:
     engine = engines.Spark
 
     def __init__(self) -> None:
-        from pyspark.sql import SparkSession
-
-        os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
-        builder = SparkSession.builder.master("local[2]").appName("dpnb interrupts")
-        for name in ("spark.ui.enabled", "spark.sql.adaptive.enabled", "spark.ui.showConsoleProgress"):
-            builder = builder.config(name, "false")
-        builder = builder.config("spark.sql.shuffle.partitions", "2").config("spark.log.level", "OFF")
-        self.spark = builder.config("spark.driver.host", "127.0.0.1").getOrCreate()
+        self.spark = clusters.spark("local[2]", {"spark.log.level": "OFF"})
         self.table = self.spark.createDataFrame(TABLE)
 
     def work_long(self) -> None:
@@ -119,11 +113,8 @@ class OnDask:
 
     def __init__(self) -> None:
         import dask.dataframe
-        import distributed
 
-        options: dict[str, Any] = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
-        self.cluster = distributed.LocalCluster(processes=True, **options)
-        self.client = distributed.Client(self.cluster)
+        self.cluster, self.client = clusters.dask()
         self.table = dask.dataframe.from_pandas(TABLE, npartitions=4, sort=False)
 
 

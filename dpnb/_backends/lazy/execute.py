@@ -250,12 +250,14 @@ def _leaf(feature: TreeFeature, rows: NarwhalsEvaluator) -> nw.Expr:
     if not feature.pieces:
         leaf = rows.divided(number - feature.low, feature.width).floor()
         return arithmetic.clipped(leaf, 0.0, feature.leaves - 1.0)
+    number = rows.materialized(number)
     below = float(sum(-piece.count for piece in feature.pieces if piece.count < 0))
     leaf = nw.lit(below)
     for piece in feature.pieces:
         steps = (number - piece.start) * (1 / piece.width)
         leaf = leaf + arithmetic.clipped(steps, min(piece.count, 0.0), max(piece.count, 0.0)).floor()
-    leaf = arithmetic.clipped(leaf, 0.0, len(feature.edges) - 2.0)
+    # As a column: what follows refers to it several times, and an expression of all pieces takes long to plan.
+    leaf = arithmetic.clipped(rows.materialized(leaf), 0.0, len(feature.edges) - 2.0)
     return nw.when(number < 0).then(arithmetic.clipped(leaf, None, below - 1)).otherwise(leaf) if below else leaf
 
 

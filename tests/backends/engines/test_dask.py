@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+import clusters
 import dpnb
 from contracts.engines import SCHEMA, UNITS, Ask, EngineContract, compiled, same
 from dpnb._backends import opened
@@ -24,10 +25,8 @@ pytestmark = pytest.mark.dask
 @pytest.fixture(scope="module", autouse=True)
 def cluster() -> Iterator[Any]:
     """Two workers, each a process of its own."""
-    import distributed
-
-    options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
-    with distributed.LocalCluster(**options) as made, distributed.Client(made) as client:
+    made, client = clusters.dask()
+    with made, client:
         yield client
 
 

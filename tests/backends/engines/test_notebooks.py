@@ -10,12 +10,14 @@ import os
 import shutil
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import nbclient
 import nbformat
 import pandas as pd
 import pytest
 
+from kernel_pool.forked_kernels import forking_here
 from waiting import LIMIT
 
 if sys.platform == "win32":
@@ -30,6 +32,7 @@ BEGIN = """
 %xmode Verbose
 import os, signal, sys, time
 from pathlib import Path
+sys.path.append("{tests}")
 import dpnb
 from dpnb._backends import dask as dask_work
 from dpnb._backends.lazy import lazy_backend as engine
@@ -129,7 +132,7 @@ DASK = (
 import dask
 import dask.dataframe as dd
 from dask.diagnostics import ProgressBar
-from distributed import Client, LocalCluster
+import clusters
 
 dask.config.set({"dataframe.convert-string": False})
 ProgressBar().register()
@@ -144,8 +147,7 @@ def calling(name):
 """,
     MARK + 'failed(lambda: calling("control.parquet"), "in-threads-control")',
     """
-cluster = LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None)
-client = Client(cluster)
+cluster, client = clusters.dask()
 """,
     MARK + 'failed(lambda: calling("control.parquet"), "called-control", "Compute Failed")',
     QUIET,
@@ -179,20 +181,16 @@ asked(lambda: calling("secret.parquet"), "in-threads")
 SPARK = (
     MARK
     + """
-from pyspark.sql import SparkSession
+import clusters
 
-builder = SparkSession.builder.master("local-cluster[1,1,1024]")
-for name, value in {
-    "spark.ui.enabled": "false",
+settings = {
+    "spark.log.level": "WARN",
     "spark.ui.showConsoleProgress": "true",
     "spark.ui.consoleProgress.update.interval": "10",
     "spark.sql.shuffle.partitions": "1",
     "spark.task.maxFailures": "2",
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.bindAddress": "127.0.0.1",
-}.items():
-    builder = builder.config(name, value)
-spark = builder.getOrCreate()
+}
+spark = clusters.spark("local-cluster[1,1,1024]", settings)
 
 def cast(name):
     return spark.read.parquet(name).selectExpr("cast(num as double) as num")
@@ -234,7 +232,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Callable[[tuple[str, ...]],
         folder = tmp_path_factory.mktemp("notebook")
         for name, value in (("secret", SECRET), ("control", CONTROL), ("good", "7")):
             pd.DataFrame({"num": pd.Series([value] * 4, dtype=object)}).to_parquet(folder / f"{name}.parquet")
-        notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in (BEGIN, *cells)])
+        begin = BEGIN.replace("{tests}", str(Path(__file__).parents[2]))
+        notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in (begin, *cells)])
+        forking_here()
         client = nbclient.NotebookClient(
             notebook,
             timeout=int(LIMIT),
@@ -246,7 +246,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Callable[[tuple[str, ...]],
         )
         # Under pytest a kernel would not watch its descriptors.
         env = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
-        client.execute(env=env | {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_WORKER_DIR": str(folder / "workers")})
+        client.execute(env=env | {"SPARK_WORKER_DIR": str(folder / "workers")})
         return notebook.cells
 
     return executed
