@@ -234,7 +234,6 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Callable[[tuple[str, ...]],
             pd.DataFrame({"num": pd.Series([value] * 4, dtype=object)}).to_parquet(folder / f"{name}.parquet")
         begin = BEGIN.replace("{tests}", str(Path(__file__).parents[2]))
         notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in (begin, *cells)])
-        forking_here()
         client = nbclient.NotebookClient(
             notebook,
             timeout=int(LIMIT),
@@ -246,7 +245,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Callable[[tuple[str, ...]],
         )
         # Under pytest a kernel would not watch its descriptors.
         env = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
-        client.execute(env=env | {"SPARK_WORKER_DIR": str(folder / "workers")})
+        with forking_here():
+            client.execute(env=env | {"SPARK_WORKER_DIR": str(folder / "workers")})
         return notebook.cells
 
     return executed
