@@ -12,12 +12,13 @@ import dpnb
 from dpnb._backends.memory.execute import execute
 from dpnb._compile import linear_query
 from dpnb._compile.workload import complete_rows_of, workload_of
-from dpnb._core.pricing.batch_design import BatchDesign, batch_targets, design_batch
+from dpnb._core.pricing.batch_design import BatchDesign, design_batch
 from dpnb._plan.expressions.nodes import Column, FillNull
 from dpnb._plan.measurements import Count, CountUnits, Mean, PlainView, QuantileTree, Sum
 from dpnb._plan.plan import GroupLevel, Plan, column
 from dpnb._plan.privacy_unit import ContributionBounds, PrivacyUnit
 from dpnb.errors import PlanError
+from dpnb.query.batch import BatchTarget
 from tests.compile.neighbours import FAMILY, SCHEMA, squared, table_with
 
 H = GroupLevel("h", FillNull(Column("g"), "a"))
@@ -42,7 +43,7 @@ def design_of(plans: list[Plan], unit: PrivacyUnit) -> BatchDesign:
     core = session_of(unit)._core
     workload = workload_of(plans, SCHEMA)
     queries = [(plan, PlainView()) for plan in workload.queries]
-    targets = batch_targets(queries, {"mu": 1})
+    targets = BatchTarget(mu=1).of(queries)
     return design_batch(core.pricer, workload, queries, targets, "batch")
 
 
