@@ -114,7 +114,7 @@ def neighbours(
 
 
 def changes(others: pd.DataFrame, schema: Schema, plans: list[Plan], unit: PrivacyUnit) -> Moved:
-    """How far the exact sums of a table are from those of `others`, at most, as a multiple of the claimed sensitivity."""
+    """How far the exact sums of a table are from those of `others`, at most, as a multiple of the claim."""
     queries = [linear_query(plan, schema, unit) for plan in plans]
 
     def sums(table: pd.DataFrame) -> list[NDArray[Any]]:

@@ -1,6 +1,6 @@
 """A descent that only the noise moves is rarely said to move, and one whose steps are longer than the noise always is.
 
-Nominal level 99%: of 1,800 fits that start at the best fit at most 3% may be said to move; more have probability 1e-12
+Nominal level 99%: of 1,100 fits that start at the best fit at most 3% may be said to move; more have probability 1e-7
 if 1% are.  The control believes in half of the noise.  Only clip, n * mu and the chains count for the noise.
 """
 
@@ -30,7 +30,7 @@ from dpnb.schema import Bounded, Categories, Schema
 pytestmark = pytest.mark.statistical
 
 Array = NDArray[np.float64]
-ROWS, STEPS, FITS, CHAINS = 100, 30, 1800, 8
+ROWS, STEPS, FITS, CHAINS = 100, 30, 1100, 8
 SCHEMA: Schema = {
     "x": Bounded(-2, 6),
     "w": Bounded(0, 1),
