@@ -29,7 +29,7 @@ if sys.platform == "win32":
 pytestmark = [pytest.mark.slow, pytest.mark.waits]
 
 ROOT = Path(__file__).resolve().parent.parent
-EXPECTED = ("jupyterlab", "ipykernel_launcher", "multiprocessing.forkserver")
+EXPECTED = ("jupyterlab", "forked_kernels", "multiprocessing.forkserver")
 # The documentation may be built while these tests run.
 CACHES = ("build/", "cache/", "__pycache__/", ".hypothesis/", "screenshots/")
 

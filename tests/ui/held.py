@@ -28,7 +28,7 @@ JUPYTER = "DPNB_TEST_HELD_JUPYTER"
 """The environment variable with which the server is JupyterLab's."""
 
 DEAF = "import signal; [signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGHUP)]"
-KERNEL = f"# ipykernel_launcher\n{DEAF}; signal.pause()"
+KERNEL = f"# forked_kernels\n{DEAF}; signal.pause()"
 SERVER = f"""# jupyterlab
 {DEAF}
 import subprocess, sys
