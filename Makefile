@@ -7,6 +7,8 @@ PY := $(BIN)/python
 # The environment's own node, jlpm and tools come before the machine's.
 ENV := PATH="$(CURDIR)/$(BIN):$$PATH"
 export OLDEST
+# Where a machine keeps Python from storing bytecode, each of hundreds of processes would compile dpnb, and pytest all tests.
+export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .PHONY: help lab serve docs test test-all checks lint layers types typescript pytest pytest-all attacks repeat durations soak coverage oldest bench format dist \

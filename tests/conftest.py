@@ -32,6 +32,9 @@ sqlite_file.SYNCHRONOUS = "OFF"
 # A service keeps the last row of each ledger in the state folder of its user, where those of tests do not belong.
 STATE = os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="dpnb-state-")
 
+# `jsonschema` compiles a grammar of IRIs at its import, for two seconds of each process; nothing here checks one.
+sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
+
 # Each process with a session would compile for several seconds; `backends/test_kernels.py` tests what is compiled.
 os.environ.setdefault("NUMBA_DISABLE_JIT", "1")
 
@@ -50,9 +53,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     guarantee assumes of other libraries, without which the rest says little; after it the files that take a minute or
     more each. Marked too is what reads the built documentation, because one such test is enough for a whole build.
     """
-    items.sort(key=lambda item: (item.path.name != FIRST, UI not in item.path.parents, item.path.name not in LONG))
+    is_ui = {path: UI in path.parents for path in {item.path for item in items}}
+    items.sort(key=lambda item: (item.path.name != FIRST, not is_ui[item.path], item.path.name not in LONG))
     for item in items:
-        if UI in item.path.parents:
+        if is_ui[item.path]:
             item.add_marker(pytest.mark.ui)
         if "site" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.site)

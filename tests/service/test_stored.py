@@ -195,7 +195,7 @@ def test_unread_replies_take_little_memory(tmp_path_factory: pytest.TempPathFact
     session.ledger.close()
     authorization = f"Authorization: Bearer {service.token}\r\n\r\n"
     request = "GET /v2/tables/people/rows?after=0 HTTP/1.1\r\nHost: localhost\r\n" + authorization
-    with service.served("--restored", "WRITE_SECONDS=20") as process, ExitStack() as stack:
+    with service.served("--restored", "WRITE_SECONDS=5") as process, ExitStack() as stack:
         with service.client() as client:
             rows = client.get("/v2/tables/people/rows?after=0").json()["rows"]
             assert 0 < len(rows) < 60  # as many as fit

@@ -26,12 +26,23 @@ from dpnb.mechanisms.gaussian import measure
 from dpnb.mechanisms.randomness import NotPrivateSeededSource
 from dpnb.schema import Schema
 
-__all__ = ["ALARM", "Ask", "Floats", "Neighbours", "change", "neighbours", "noisy_shadows", "seen_difference"]
+__all__ = [
+    "ALARM",
+    "Ask",
+    "Floats",
+    "Neighbours",
+    "change",
+    "changes",
+    "neighbours",
+    "noisy_shadows",
+    "seen_difference",
+]
 
 ALARM = 1e-7
 """How often a bound of this module is wrong, at most."""
 
 Floats = NDArray[np.float64]
+Moved = Callable[[pd.DataFrame], float]
 Ask = Callable[[Any], Plan]
 """A question, put to a view of the table, or to a function that gives the view of a table by its name."""
 
@@ -102,11 +113,26 @@ def neighbours(
     return Neighbours(found[0][0], found[0][1], found[1][1])
 
 
+def changes(others: pd.DataFrame, schema: Schema, plans: list[Plan], unit: PrivacyUnit) -> Moved:
+    """How far the exact sums of a table are from those of `others`, at most, as a multiple of the claim."""
+    queries = [linear_query(plan, schema, unit) for plan in plans]
+
+    def sums(table: pd.DataFrame) -> list[NDArray[Any]]:
+        prepared = prepare(table, schema, unit)
+        return [execute(query, prepared, schema) for query in queries]
+
+    before = sums(others)
+
+    def moved(rows: pd.DataFrame) -> float:
+        pairs = map(Neighbours, queries, sums(rows), before)
+        return max(math.sqrt(pair.mu_squared_share) for pair in pairs)
+
+    return moved
+
+
 def change(rows: pd.DataFrame, others: pd.DataFrame, schema: Schema, plan: Plan, unit: PrivacyUnit) -> float:
     """How far the exact sums of two tables are apart, as a multiple of the claimed sensitivity."""
-    query = linear_query(plan, schema, unit)
-    sums = [execute(query, prepare(table, schema, unit), schema) for table in (rows, others)]
-    return math.sqrt(Neighbours(query, sums[0], sums[1]).mu_squared_share)
+    return changes(others, schema, [plan], unit)(rows)
 
 
 def noisy_shadows(

@@ -1,6 +1,6 @@
 """A descent that only the noise moves is rarely said to move, and one whose steps are longer than the noise always is.
 
-Nominal level 99%: of 1,800 fits that start at the best fit at most 3% may be said to move; more have probability 1e-12
+Nominal level 99%: of 1,200 fits that start at the best fit at most 3% may be said to move; more have probability 2e-8
 if 1% are.  The control believes in half of the noise.  Only clip, n * mu and the chains count for the noise.
 """
 
@@ -30,7 +30,7 @@ from dpnb.schema import Bounded, Categories, Schema
 pytestmark = pytest.mark.statistical
 
 Array = NDArray[np.float64]
-ROWS, STEPS, FITS, CHAINS = 100, 30, 1800, 8
+ROWS, STEPS, FITS, CHAINS = 100, 30, 1200, 8
 SCHEMA: Schema = {
     "x": Bounded(-2, 6),
     "w": Bounded(0, 1),
@@ -121,7 +121,7 @@ def test_a_descent_far_from_its_end_is_said_to_move(family: Family) -> None:
 
 
 def test_chains_share_a_step_and_their_mean_has_the_noise_of_one() -> None:
-    """The spread of the mean over chains is that of one chain with all of mu; four spreads of 1,000 fits each."""
+    """The spread of the mean over chains is that of one chain with all of mu; four spreads of 1,200 fits each."""
     many = descended("linear", FITS * CHAINS, 1e3, 50.0).reshape(FITS, CHAINS, -1).mean(axis=1).std(axis=0)
     model = RegressionModel("linear", Column("linear"), (Column("x"), Column("w")), (Column("g"),))
     one = linear_query(Plan(Gradient(model, ((0.0,) * 4,), 1e3)), SCHEMA, PrivacyUnit())
