@@ -20,7 +20,11 @@ pytest_plugins = ["browser", "docstring_names", "durations", "leftovers", "offli
 
 UI = Path(__file__).resolve().parent / "ui"
 FIRST = "test_assumptions.py"
-LONG = ("test_spark.py", "test_leftovers.py", "test_documentation.py", "test_notebooks.py", "test_interrupt_engines.py")
+LONG = (
+    *("test_spark.py", "test_leftovers.py", "test_documentation.py", "test_notebooks.py", "test_interrupt_engines.py"),
+    *("test_attack_interleaving.py", "test_descent.py", "test_connections.py", "test_process.py", "test_jupyterhub.py"),
+    *("test_killed.py", "test_stored.py", "test_gdp_residue.py", "test_filters.py", "test_odometers.py"),
+)
 
 # The inherited suites hold asserts too; without this they would fail with a bare "AssertionError".
 pytest.register_assert_rewrite("contracts", "ledger.rows", "session.bad_input", "ui.server_side")
