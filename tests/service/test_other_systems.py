@@ -60,9 +60,9 @@ def test_a_charge_is_on_disk_before_rows_are_read(tmp_path: Path, monkeypatch: p
 def test_a_service_that_charges_after_the_query_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     release = LocalReleases.release
 
-    def read_first(self: LocalReleases, plan: Any, *arguments: Any, **options: Any) -> Any:
-        self.pricer.tables.opened.sums(self.pricer.tables.compile(plan))
-        return release(self, plan, *arguments, **options)
+    def read_first(self: LocalReleases, request: Any) -> Any:
+        self.pricer.tables.opened.sums(self.pricer.tables.compile(request.plan))
+        return release(self, request)
 
     monkeypatch.setattr(LocalReleases, "release", read_first)
     assert uncharged_reads(tmp_path, monkeypatch) == ["count of rows", "mean of age"]

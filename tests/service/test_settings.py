@@ -204,7 +204,7 @@ def test_the_session_of_a_python_file_has_a_filter_that_is_served(tmp_path: Path
         "    filter='basic', schema={'a': dpnb.Bounded(0, 1)}, budget=dpnb.Budget(1, 1e-6))\n",
         "utf-8",
     )
-    settings = TableSettings("people", "here", builder=(tmp_path / "x.py", "f"))
+    settings = TableSettings("people", "here", session=(tmp_path / "x.py", "f"))
     for _ in range(2):  # the ledger of a refused session is closed
         with pytest.raises(InvalidValueError, match=f"here: {UNSERVED}; got 'basic'"):
             open_table(settings)
