@@ -1,8 +1,8 @@
 """A test run that is interrupted leaves no process running and nothing in the working tree.
 
 Each test starts a run of its own (``tests/ui/held.py``), with a JupyterLab server, its kernel and a process of a fork
-server, and interrupts it in its middle.  Server and kernel are real where a run ends by itself, by Ctrl-C or by a kill;
-elsewhere they are stand-ins that are harder to end.
+server, and interrupts it in its middle.  Server and kernel are real where nothing interrupts a run, or Ctrl-C or a kill
+does; elsewhere they are stand-ins that are harder to end.
 """
 
 from __future__ import annotations
