@@ -39,7 +39,8 @@ def hold() -> None:
 
 def test_that_is_held() -> None:
     server = subprocess.Popen([sys.executable, "-c", SERVER], stdout=subprocess.PIPE)
-    assert server.stdout and server.stdout.readline() == b"up\n"
+    assert server.stdout is not None
+    assert server.stdout.readline() == b"up\n"
     forked = multiprocessing.get_context("forkserver").Process(target=time.sleep, args=(10**6,))
     forked.start()
     hold()

@@ -1,4 +1,4 @@
-"""A run that is held with what the browser tests have running: a JupyterLab server, its kernel, and a forked process."""
+"""A run that is held with what the browser tests have running: a JupyterLab server, its kernel, a forked process."""
 
 from __future__ import annotations
 
