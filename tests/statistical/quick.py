@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from dpnb._backends.memory.memory_backend import MemoryBackend
 from dpnb._core.history.log import RequestLog
 from dpnb._core.history.words import AnswerReader
 from dpnb._core.releases import ReleasePipeline
@@ -17,12 +18,13 @@ from dpnb._plan.plan import Plan
 
 @contextmanager
 def quick_sessions() -> Iterator[None]:
-    """Prepare each table and compile each plan once, and let a release give its row of the ledger, without a face.
+    """Prepare each table, compile each plan and sum it once; a release gives its row of the ledger, without a face.
 
     For sessions of one module, whose tables are told apart by identity and all have the same schema and unit.
     """
     read, prepared = PrivateTables.read, {}
     compile_, compiled = PrivateTables.compile, {}
+    sums, summed = MemoryBackend.sums, {}
 
     def read_once(tables: PrivateTables, unread: Any) -> None:
         key = tuple(map(id, unread.tables.values()))
@@ -36,9 +38,18 @@ def quick_sessions() -> Iterator[None]:
             compiled[key] = compile_(tables, plan, only)
         return compiled[key]
 
+    def sum_once(table: MemoryBackend, query: Any, active: Any = None) -> Any:
+        if active is not None:
+            return sums(table, query, active)
+        key = id(table), id(query)
+        if key not in summed:
+            summed[key] = table, query, sums(table, query)  # which are kept, so that their ids are
+        return summed[key][-1].copy()
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(PrivateTables, "read", read_once)
         patch.setattr(PrivateTables, "compile", compile_once)
+        patch.setattr(MemoryBackend, "sums", sum_once)
         patch.setattr(ReleasePipeline, "answer_of", lambda _, charge: charge)
         patch.setattr(RequestLog, "note_request", lambda *_: None)
         patch.setattr(AnswerReader, "stored_words", lambda *_: None)

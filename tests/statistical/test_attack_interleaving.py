@@ -320,6 +320,6 @@ def test_control_wrong_accounting_is_caught(
     broken: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     broken(monkeypatch)
-    there, gone = attacks(everywhere, 110)
+    there, gone = attacks(everywhere, 80)
     assert proved_mu(there, gone) > MU0
     assert min(there.told) > 7 * MU0**2
