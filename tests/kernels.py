@@ -28,7 +28,14 @@ from waiting import LIMIT
 # Each process is forked from a clean one that has imported the slow parts: quick, and without pytest's own state.
 CONTEXT = multiprocessing.get_context("forkserver")
 CONTEXT.set_forkserver_preload(
-    ["pandas", "dpnb.session.session", "dpnb.service.server", "multiprocessing.resource_sharer"]
+    [
+        "mpmath",
+        "pandas",
+        "scipy.special",
+        "dpnb.session.session",
+        "dpnb.service.server",
+        "multiprocessing.resource_sharer",
+    ]
 )
 sqlite_file.SYNCHRONOUS = "OFF"  # in the processes too: see conftest.py
 

@@ -46,6 +46,10 @@ class Forked:
         """Send it a signal."""
         os.kill(self.pid, number)
 
+    def terminate(self) -> None:
+        """Ask it to end."""
+        self.send_signal(signal.SIGTERM)
+
     def kill(self) -> None:
         """Kill -9."""
         self.send_signal(signal.SIGKILL)
