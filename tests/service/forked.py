@@ -38,7 +38,7 @@ class Forked:
         return self._process.exitcode
 
     def wait(self, timeout: float) -> int | None:
-        """Its exit code; None if it is still running after so many seconds."""
+        """Its exit code; None if it runs on for longer than the timeout in seconds."""
         self._process.join(timeout)
         return self._process.exitcode
 
