@@ -32,9 +32,7 @@ NOTEBOOK = re.compile(r"/static/notebook/notebook_core\.\w+\.js")
 
 LET_OFF = (
     LetOff(
-        re.compile(
-            r"(Could not restore the debugger state: )?Canceled future for \w+ message before replies were done"
-        ),
+        re.compile(r"(Could not restore the debugger state: )?Canceled future for \w+ message before replies were done"),
         LAB,
         "the debugger or a console asks a kernel that goes away",
     ),
