@@ -1,7 +1,7 @@
 """A test run that is interrupted leaves no process running and nothing in the working tree.
 
-Each test starts a run of its own and interrupts it in its middle.  Two of them have a JupyterLab server with its kernel
-and a process of a fork server (``tests/ui/held.py``), the others what stands in for these (``tests/held.py``).
+Each test starts a run of its own (``tests/ui/held.py``), with a JupyterLab server, its kernel and a process of a fork
+server, and interrupts it in its middle.
 """
 
 from __future__ import annotations
@@ -28,11 +28,7 @@ if sys.platform == "win32":
 pytestmark = [pytest.mark.slow, pytest.mark.waits]
 
 ROOT = Path(__file__).resolve().parent.parent
-FORK_SERVER = "multiprocessing.forkserver"
-STAND_IN = ("tests/held.py", ("stands in for a server", "stands in for a kernel", FORK_SERVER))
-IN_EARNEST = ("tests/ui/held.py", ("jupyterlab", "forked_kernels.py", FORK_SERVER))
-"""What is run, and what is running in its middle."""
-
+EXPECTED = ("jupyterlab", "ipykernel_launcher", "multiprocessing.forkserver")
 # The documentation may be built while these tests run.
 CACHES = ("build/", "cache/", "__pycache__/", ".hypothesis/", "screenshots/")
 
@@ -86,21 +82,15 @@ def hear_of_a_closed_terminal() -> None:
 
 
 @contextmanager
-def held(folder: Path, *, in_earnest: bool = False, plugin: bool = True, within: Sequence[str] = ()) -> Iterator[Held]:
-    """A run in its middle; whatever a test shows, nothing of it is there after the block.
-
-    One in earnest has the plugin from tests/conftest.py, which a stand-in does not load.
-    """
+def held(folder: Path, *flags: str, within: Sequence[str] = ()) -> Iterator[Held]:
+    """A run in its middle; whatever a test shows, nothing of it is there after the block."""
     name = uuid.uuid4().hex
-    file, expected = IN_EARNEST if in_earnest else STAND_IN
-    flags = [] if in_earnest else ["--noconftest", *(["-p", "leftovers"] if plugin else [])]
     command = [*within, sys.executable, "-m", "pytest", "--numprocesses=1", "--dist=loadscope", *flags]
     # The run opens no page, so any program will do for a browser.
     changes = {leftovers.RUN: name, "DPNB_TEST_HELD": str(folder), "DPNB_CHROMIUM": sys.executable}
-    changes["PYTHONPATH"] = os.pathsep.join([str(ROOT / "tests"), *filter(None, [os.environ.get("PYTHONPATH")])])
     with (folder / "output").open("wb") as output:
         process = subprocess.Popen(
-            [*command, f"--basetemp={folder / 'temporary'}", file],
+            [*command, f"--basetemp={folder / 'temporary'}", "tests/ui/held.py"],
             cwd=ROOT,
             env={**os.environ, **changes},
             stdout=output,
@@ -111,7 +101,7 @@ def held(folder: Path, *, in_earnest: bool = False, plugin: bool = True, within:
     run = Held(process, None, name, folder)
     try:
         wait_until(lambda: (folder / "up").exists() or process.poll() is not None, "the run's middle", run.said)
-        assert [part for part in expected if part not in run.running()] == [], run.said()
+        assert [part for part in EXPECTED if part not in run.running()] == [], run.said()
         yield run._replace(watchman=watchman_of(process))
     finally:
         leftovers.end(name, 0)
@@ -128,13 +118,11 @@ def working_tree() -> set[str]:
     return {name for name in unknown if not name.endswith(CACHES) and not name.startswith(".coverage")}
 
 
-@pytest.mark.parametrize(
-    ("interrupt", "in_earnest"), [*((name, False) for name in INTERRUPTS), ("Ctrl-C", True), ("killed", True)]
-)
-def test_interrupted_run_leaves_nothing(interrupt: str, in_earnest: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize("interrupt", INTERRUPTS)
+def test_interrupted_run_leaves_nothing(interrupt: str, tmp_path: Path) -> None:
     before = working_tree()
     send, numbers, codes = INTERRUPTS[interrupt]
-    with held(tmp_path, in_earnest=in_earnest) as run:
+    with held(tmp_path) as run:
         assert run.watchman is not None
         for number in numbers:
             send(run.pytest.pid, number)
@@ -157,11 +145,11 @@ def test_run_ends_with_the_shell_in_which_make_runs_it(tmp_path: Path, monkeypat
 @pytest.mark.parametrize("interrupt", ["terminated", "killed"])
 def test_without_the_plugin_much_is_left(interrupt: str, tmp_path: Path) -> None:
     send, numbers, _ = INTERRUPTS[interrupt]
-    with held(tmp_path, plugin=False) as run:
+    with held(tmp_path, "-p", "no:leftovers") as run:
         for number in numbers:
             send(run.pytest.pid, number)
         run.wait()
-        assert FORK_SERVER in run.running()
+        assert "multiprocessing.forkserver" in run.running()
 
 
 def test_undisturbed_run_leaves_nothing(tmp_path: Path) -> None:

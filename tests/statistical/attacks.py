@@ -26,17 +26,7 @@ from dpnb.mechanisms.gaussian import measure
 from dpnb.mechanisms.randomness import NotPrivateSeededSource
 from dpnb.schema import Schema
 
-__all__ = [
-    "ALARM",
-    "Ask",
-    "Floats",
-    "Neighbours",
-    "change",
-    "changes",
-    "neighbours",
-    "noisy_shadows",
-    "seen_difference",
-]
+__all__ = ["ALARM", "Ask", "Floats", "Neighbours", "change", "neighbours", "noisy_shadows", "seen_difference"]
 
 ALARM = 1e-7
 """How often a bound of this module is wrong, at most."""
@@ -114,23 +104,9 @@ def neighbours(
 
 def change(rows: pd.DataFrame, others: pd.DataFrame, schema: Schema, plan: Plan, unit: PrivacyUnit) -> float:
     """How far the exact sums of two tables are apart, as a multiple of the claimed sensitivity."""
-    return changes(others, schema, [plan], unit)(rows)
-
-
-def changes(
-    others: pd.DataFrame, schema: Schema, plans: list[Plan], unit: PrivacyUnit
-) -> Callable[[pd.DataFrame], float]:
-    """The same for many tables, each against one other; the largest of several plans."""
-    queries = [linear_query(plan, schema, unit) for plan in plans]
-
-    def sums(table: pd.DataFrame) -> list[NDArray[Any]]:
-        prepared = prepare(table, schema, unit)
-        return [execute(query, prepared, schema) for query in queries]
-
-    known = sums(others)
-    return lambda rows: math.sqrt(
-        max(Neighbours(*found).mu_squared_share for found in zip(queries, sums(rows), known, strict=True))
-    )
+    query = linear_query(plan, schema, unit)
+    sums = [execute(query, prepare(table, schema, unit), schema) for table in (rows, others)]
+    return math.sqrt(Neighbours(query, sums[0], sums[1]).mu_squared_share)
 
 
 def noisy_shadows(
