@@ -27,7 +27,16 @@ from waiting import LIMIT
 
 # Each process is forked from a clean one that has imported the slow parts: quick, and without pytest's own state.
 CONTEXT = multiprocessing.get_context("forkserver")
-CONTEXT.set_forkserver_preload(["pandas", "dpnb.session.session", "multiprocessing.resource_sharer"])
+CONTEXT.set_forkserver_preload(
+    [
+        "mpmath",
+        "pandas",
+        "scipy.special",
+        "dpnb.session.session",
+        "dpnb.service.server",
+        "multiprocessing.resource_sharer",
+    ]
+)
 sqlite_file.SYNCHRONOUS = "OFF"  # in the processes too: see conftest.py
 
 PEOPLE = 200

@@ -60,19 +60,24 @@ def described(process: psutil.Process) -> str:
         return f"{process.pid}: ended meanwhile"
 
 
-def end(run: str, patience: float) -> list[str]:
-    """Wait for the processes of a run to end by themselves, then end them; return which had to be ended."""
+def left_after(run: str, patience: float) -> list[psutil.Process]:
+    """Wait for the processes of a run to end; return those that have not."""
     deadline = time.monotonic() + patience
     while (left := running(run)) and time.monotonic() < deadline:
-        time.sleep(0.1)
+        time.sleep(0.2)
+    return left
+
+
+def end(run: str, patience: float) -> list[str]:
+    """Wait for the processes of a run to end by themselves, then end them; return which had to be ended."""
+    left = left_after(run, patience)
     names = [described(process) for process in left]
     strike = psutil.Process.terminate
     while left:
         for process in left:
             with contextlib.suppress(psutil.Error):
                 strike(process)
-        psutil.wait_procs(left, timeout=SOON)
-        left = running(run)  # one more, perhaps: a server starts a kernel that has died once more
+        left = left_after(run, SOON)  # one more, perhaps: a server starts a kernel that has died once more
         strike = psutil.Process.kill
     return names
 

@@ -1,10 +1,9 @@
-"""A service that kills itself at a named point: ``python crashing.py POINT SETTINGS``."""
+"""A service that kills itself at a named point."""
 
 from __future__ import annotations
 
 import os
 import signal
-import sys
 import threading
 from typing import Any
 
@@ -49,8 +48,9 @@ def kill_at(point: str) -> None:
     setattr(owner, name, killed)
 
 
-if __name__ == "__main__":
+def serve_until(point: str, settings: str) -> int:
+    """Serve until the point is reached; an empty one never is."""
     server.PRIVATE = int(os.environ.get("DPNB_TEST_MASK", server.PRIVATE))  # another one for a control
-    if sys.argv[1]:
-        kill_at(sys.argv[1])
-    sys.exit(main(["serve", sys.argv[2]]))
+    if point:
+        kill_at(point)
+    return main(["serve", settings])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import resource
 import shutil
 import signal
@@ -26,7 +25,9 @@ from dpnb.service.limits import FAILURES_PER_MINUTE
 from dpnb.service.network import http
 from dpnb.service.network.connections import most_connections
 from dpnb.service.network.http import fault_of
-from service.test_process import DECLARATION, HERE
+from service.forked import Forked
+from service.hasty import serve_hastily
+from service.test_process import DECLARATION
 from waiting import LIMIT, wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.waits]
@@ -59,20 +60,12 @@ class Service:
         self.token = new_token(folder / "tokens.json", "ana")
 
     @contextmanager
-    def served(self, *settings: str, files: int = 1024) -> Iterator[subprocess.Popen[str]]:
-        command = [sys.executable, str(HERE / "hasty.py"), str(self.folder / "curator.toml"), *settings]
-        environment = {**os.environ, "PYTHONPATH": str(HERE.parents[1])}
-        limited = ["sh", "-c", f'ulimit -n {files} && exec "$@"', "sh", *command]
-        with subprocess.Popen(limited, stdout=subprocess.PIPE, text=True, env=environment) as process:
-            try:
-                assert process.stdout is not None
-                self.page = process.stdout.readline().partition("page is at ")[2].partition(";")[0]
-                self.url = process.stdout.readline().partition("serving at ")[2].partition(";")[0].strip()
-                assert self.url
-                yield process
-            finally:
-                if process.poll() is None:
-                    process.kill()
+    def served(self, *limits: str, files: int = 1024) -> Iterator[Forked]:
+        with closing(Forked(serve_hastily, str(self.folder / "curator.toml"), *limits, files=files)) as process:
+            self.page = process.stdout.readline().partition("page is at ")[2].partition(";")[0]
+            self.url = process.stdout.readline().partition("serving at ")[2].partition(";")[0].strip()
+            assert self.url
+            yield process
 
     def connection(self, port: str = "service") -> socket.socket:
         if port == "service":

@@ -27,7 +27,9 @@ from dpnb.remote.connect import connect
 from dpnb.service.access.tokens import new_token
 from dpnb.wire.calls import LaunchMechanism, Release, Request, TargetArguments
 from dpnb.wire.decoding import encode_request
+from service.crashing import serve_until
 from service.curating import resume_held
+from service.forked import Forked
 from service.served import open_people, people
 from waiting import LIMIT, wait_until
 
@@ -65,17 +67,10 @@ class Curator:
         )
 
     @contextmanager
-    def served(self, point: str = "") -> Iterator[subprocess.Popen[str]]:
-        command = [sys.executable, str(HERE / "crashing.py"), point, str(self.settings)]
-        environment = {**os.environ, "PYTHONPATH": str(HERE.parents[1])}
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
-            try:
-                assert process.stdout is not None
-                assert "serving at unix://" in process.stdout.readline()
-                yield process
-            finally:
-                if process.poll() is None:
-                    process.kill()
+    def served(self, point: str = "") -> Iterator[Forked]:
+        with closing(Forked(serve_until, point, str(self.settings))) as process:
+            assert "serving at unix://" in process.stdout.readline()
+            yield process
 
     def client(self) -> httpx.Client:
         return httpx.Client(

@@ -1,0 +1,61 @@
+"""Services as processes that are forked from one which has imported the slow parts, in place of `subprocess.Popen`."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+from collections.abc import Callable, Mapping
+from multiprocessing.connection import Connection
+
+from kernels import CONTEXT
+
+
+def _run(work: Callable[..., int], output: Connection, files: int, variables: Mapping[str, str], *given: str) -> int:
+    """What the process does: it writes to `output`, has the variables, and may open that many files."""
+    os.dup2(output.fileno(), 1)
+    output.close()
+    os.environ.clear()
+    os.environ.update(variables)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
+    raise SystemExit(work(*given))
+
+
+class Forked:
+    """A process that runs ``work(*given)``, which returns its exit code."""
+
+    def __init__(self, work: Callable[..., int], *given: str, files: int = 1024) -> None:
+        output, theirs = CONTEXT.Pipe(duplex=False)
+        self._process = CONTEXT.Process(target=_run, args=(work, theirs, files, dict(os.environ), *given))
+        self._process.start()
+        theirs.close()
+        with output:
+            self.stdout = open(os.dup(output.fileno()), encoding="utf-8")  # noqa: SIM115  (closed by `close`)
+        self.pid = self._process.pid or 0
+
+    def poll(self) -> int | None:
+        """Its exit code; None while it is running."""
+        return self._process.exitcode
+
+    def wait(self, timeout: float) -> int | None:
+        """Its exit code; None if it runs on for longer than the timeout in seconds."""
+        self._process.join(timeout)
+        return self._process.exitcode
+
+    def send_signal(self, number: int) -> None:
+        """Send it a signal."""
+        os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        """Ask it to end."""
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """Kill -9."""
+        self.send_signal(signal.SIGKILL)
+
+    def close(self) -> None:
+        """Kill it, if it is still there, and wait for its end."""
+        self._process.kill()
+        self._process.join()
+        self.stdout.close()
