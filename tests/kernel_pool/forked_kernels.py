@@ -21,7 +21,8 @@ from pathlib import Path
 from typing import Any
 
 NAME = "dpnb-forked"
-PRELOADED = ("ipykernel.ipkernel", "ipykernel.kernelapp", "IPython.core.completer", "ipywidgets", "anywidget", "pandas")
+# Not ipywidgets: at its import it tells the kernel of the messages that it answers.
+PRELOADED = ("ipykernel.ipkernel", "ipykernel.kernelapp", "IPython.core.completer", "pandas")
 PRELOADED_OF_DPNB = ("dpnb", "dpnb.session.session", "dpnb.notebook.extension")
 FOR_FIGURES = ("nbformat", "plotly.graph_objs._figure", "scipy.stats")
 MORE = "DPNB_KERNELS_PRELOADED"

@@ -70,12 +70,6 @@ def tab(browser: object) -> Iterator[Tab]:
     tab.close()
 
 
-@pytest.fixture
-def new_tab(tab: Tab) -> None:
-    """A tab in which no page was loaded, for a test of what a page does when it is loaded."""
-    tab.close()
-
-
 @pytest.fixture(scope="session")
 def lab_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where the server keeps its own state (`home`) and what the Lab shows (`root`)."""
@@ -139,8 +133,8 @@ def lab(tab: Tab, lab_url: str, lab_root: Path, kernels: None, request: pytest.F
     lab = request.node.stash[ON_THE_SCREEN] = Lab(tab.take(), lab_url, lab_root.parent, lab_root.name)
     yield lab
     seen = lab.console.on_the_screen(request.node.name) if lab.troubles else ""
-    lab.console.close()
     tab.give_back(is_as_it_was=not (lab.has_changed_the_tab or lab.troubles))
+    lab.console.close()
     request.node.user_properties += [("let off", words) for words in lab.console.let_off]
     assert not lab.troubles, seen
 

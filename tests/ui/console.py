@@ -32,11 +32,9 @@ NOTEBOOK = re.compile(r"/static/notebook/notebook_core\.\w+\.js")
 
 LET_OFF = (
     LetOff(
-        re.compile(
-            r"(Could not restore the debugger state: )?Canceled future for \w+ message before replies were done"
-        ),
+        re.compile(r"Could not restore the debugger state: Canceled future for \w+ message before replies were done"),
         LAB,
-        "the debugger or a console asks a kernel that goes away",
+        "the debugger asks a kernel that goes away",
     ),
     LetOff(
         re.compile(r"Canceled future for create_subshell_request message before replies were done"),
@@ -47,11 +45,6 @@ LET_OFF = (
         re.compile(r"Comm not found for comm id [0-9a-f-]+"),
         LAB,
         "a widget is closed that was opened before this page, or for another one",
-    ),
-    LetOff(
-        re.compile(r"Cannot read properties of null \(reading 'promise'\)"),
-        LAB,
-        "what follows a document, a little later each time, asks for it when it has just been closed",
     ),
     LetOff(
         re.compile(r"Cannot read properties of undefined \(reading 'schema'\)"),

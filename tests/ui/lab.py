@@ -80,18 +80,7 @@ class Lab:
     # What the user does
 
     def open(self, path: str) -> None:
-        """Open a notebook and wait for its kernel: in the page that a test before left, or in a workspace of its own.
-
-        In that page the panel opens no second time, so it is opened here.
-        """
-        if self.page.url.startswith(f"{self._url}/lab/"):
-            self.page.evaluate("() => window.jupyterapp.shell.activateById('dpnb:ledger-panel')")
-            self.open_beside(path)
-        else:
-            self.load(path)
-
-    def load(self, path: str) -> None:
-        """Load the page with a notebook in a workspace of its own, and wait for the notebook's kernel."""
+        """Open a notebook in a workspace of its own and wait for its kernel."""
         self.page.goto(f"{self._url}/lab/workspaces/{uuid.uuid4().hex}/tree/{self._path(path)}?token={TOKEN}")
         self.wait_until_idle()
 

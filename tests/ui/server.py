@@ -118,13 +118,10 @@ def running_lab(
     ]
     log = home / "server.log"
     with log.open("wb") as sink, tempfile.TemporaryDirectory(prefix="dpnb-") as runtime:
-        process = subprocess.Popen(
-            command,
-            env=forking(_environment(home, runtime, variables)),
-            cwd=root,
-            stdout=sink,
-            stderr=subprocess.STDOUT,
-        )
+        env = _environment(home, runtime, variables)
+        if python == sys.executable:
+            env = forking(env)
+        process = subprocess.Popen(command, env=env, cwd=root, stdout=sink, stderr=subprocess.STDOUT)
         try:
             yield _wait_until_up(Path(runtime), process, log)
         finally:

@@ -256,7 +256,6 @@ def test_picker_in_sight_follows_what_other_cells_spend(cockpit: Lab) -> None:
     expect(cost).to_have_text(f"{math.ceil(1000 * share) / 10:.1f}% of the budget, all that is left")
 
 
-@pytest.mark.usefixtures("new_tab")
 def test_saved_notebook_holds_the_preview_and_after_the_release_the_answer_which_a_reload_shows(cockpit: Lab) -> None:
     def saved() -> str:
         cockpit.save()
