@@ -92,6 +92,10 @@ MOMENT_TEXTS = tuple((str(value),) for value in np.unique(MOMENTS.astype("dateti
 FAR_TEXTS = tuple((str(value),) for value in pd.Series(COLUMNS["far years"]()).astype("int64").unique().tolist())
 DURATION_TEXTS = tuple((str(days * 86_400 * 10**9),) for days in (1, 2, 3))
 
+PARTS = [
+    Plan(Count(), group_by=(GroupLevel("part", ExtractDatePart(part, Column("x"))),))
+    for part in ("year", "month", "day", "hour", "dayofweek")
+]
 AS: dict[str, tuple[Schema, list[Plan]]] = {
     "numbers": (
         {"x": Bounded(-4, 4)},
@@ -101,16 +105,7 @@ AS: dict[str, tuple[Schema, list[Plan]]] = {
         {"x": Categories([1, 2, 3, "1", "b", "c", 0.5, EXACT + 1, EXACT + 3])},
         [Plan(Count(Column("x"))), Plan(Count(), group_by=(column("x"),)), Plan(Count(), IsNull(Column("x")))],
     ),
-    "dates": (
-        {"x": Dates("2000-01-01", "2030-01-01")},
-        [
-            Plan(Count(Column("x"))),
-            *(
-                Plan(Count(), group_by=(GroupLevel("part", ExtractDatePart(part, Column("x"))),))
-                for part in ("year", "month", "day", "hour", "dayofweek")
-            ),
-        ],
-    ),
+    "dates": ({"x": Dates("2000-01-01", "2030-01-01")}, [Plan(Count(Column("x"))), *PARTS]),
     "texts": (
         {"x": Text()},
         [
@@ -146,10 +141,8 @@ def attack(from_base: Moved, base: pd.Series) -> dict[str, float]:
 
 
 def declared_as(declared: str) -> Moved:
-    schema, plans = AS[declared]
-
     def from_base(base: pd.Series) -> Callable[[pd.Series], float]:
-        moved = changes(pd.DataFrame({"x": base}), schema, plans, PrivacyUnit())
+        moved = changes(pd.DataFrame({"x": base}), *AS[declared], PrivacyUnit())
         return lambda made: moved(pd.DataFrame({"x": made}))
 
     return from_base
