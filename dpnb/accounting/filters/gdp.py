@@ -47,7 +47,7 @@ from dpnb.accounting.exact import (
 from dpnb.accounting.filters.sum_filter import SumFilter, share_of, times_within
 from dpnb.accounting.losses import GDP, EpsilonLoss, GaussianLoss, Loss, PureDP, PureGDP
 from dpnb.accounting.losses.amounts import as_amount
-from dpnb.errors import LedgerError
+from dpnb.errors import BudgetExceeded, LedgerError
 
 __all__ = ["GDPFilter"]
 
@@ -202,10 +202,14 @@ class GDPFilter(SumFilter[GaussianLoss]):
         return amount if len(self.budget.parts) == len(amount.parts) else GDP.of(*amount.parts[:2])
 
     def step(self, loss: Loss) -> Self:
-        after = super().step(loss)
-        if isinstance(loss, GDP) or len(self.budget.parts) > 2 or not _unconverted(loss).epsilon:
-            return after  # with a reserve the sum allows no statement for other budgets anyhow
-        return after._changed(is_by_residue=True)
+        charge = self.to_filter_loss(loss)
+        total = self.spent + charge
+        if not total.within(self.budget):
+            raise BudgetExceeded(self._refusal(loss))
+        # With a reserve the sum allows no statement for other budgets anyhow.
+        if charge is loss or isinstance(loss, GDP) or len(self.budget.parts) > 2 or not _unconverted(loss).epsilon:
+            return self._changed(spent=total)
+        return self._changed(spent=total, is_by_residue=True)
 
     @property
     def rule(self) -> str:
