@@ -7,9 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
+import msgspec
+
 from dpnb._backends.contribution import Integers
 from dpnb._backends.unit_vectors import Sums
 from dpnb._compile.linear import LinearQuery
+from dpnb._compile.within import Source, Windowed, first_rows, lifted, schema_with_windows, with_windows
 from dpnb._plan.expressions.dtypes import Dtype, Numeric
 from dpnb._plan.expressions.nodes import (
     Apply,
@@ -23,9 +26,10 @@ from dpnb._plan.expressions.nodes import (
     MatchText,
     Period,
     Round,
+    Within,
 )
-from dpnb._plan.join import schema_of
-from dpnb._plan.plan import Join, PartSource, TableSource
+from dpnb._plan.join import unit_of
+from dpnb._plan.plan import GroupLevel, Join, PartSource, PerUnit
 from dpnb._plan.privacy_unit import PrivacyUnit
 from dpnb.accounting.individual import OnExhausted, UnitChargeTerms
 from dpnb.copying import NotCopyable
@@ -251,45 +255,66 @@ LEAST_KEPT = 2**27
 """Memory that joins and parts may take in any case."""
 
 MAX_DERIVED = 1000
-"""Largest number of joins and parts that are kept."""
+"""Largest number of derived tables that are kept."""
 
 
 class SourceResolver(NotCopyable, ABC, Generic[R]):
-    """Tables, joins and parts of one backend.
+    """Tables of one backend, and what is made of them: joins, parts, rows per unit, and values within a unit.
 
-    The joins and parts that were used last are kept.  A join holds no rows: it is a plan of the engine, or
+    Those that were used last are kept.  A join holds no rows: it is a plan of the engine, or
     `dpnb._backends.memory.join_pairs.JoinedRows`.
     """
 
-    def __init__(self, tables: Mapping[str, R], schemas: Schemas) -> None:
-        self._sources: dict[TableSource, R] = {}
+    def __init__(self, tables: Mapping[str, R], schemas: Schemas, units: Units) -> None:
+        self._sources: dict[Source, R] = {}
         self._sources.update(tables)
-        self._derived: dict[TableSource, R] = {}
-        self._names, self._schemas = tuple(tables), schemas
+        self._derived: dict[bytes, R] = {}  # by JSON: 1, 1.0 and True, equal in Python, are different
+        self._names, self._schemas, self._units = tuple(tables), schemas, units
 
-    def schema(self, source: TableSource) -> Schema:
-        """Columns of a table, join or part."""
-        return schema_of(source, self._schemas)
+    def schema(self, source: Source) -> Schema:
+        """Columns of a table, or of what is made of tables."""
+        return schema_with_windows(source, self._schemas)
 
-    def rows(self, source: TableSource) -> R:
-        """A table, join or part: a private value.  Raises `KeyError` if there is no such table."""
-        if source in self._sources:
+    def rows(self, source: Source) -> R:
+        """A table, or what is made of tables: a private value.  Raises `KeyError` if there is no such table."""
+        if isinstance(source, str):
             return self._sources[source]
-        derived = self._derived.pop(source, None)
+        key = msgspec.json.encode(source)
+        derived = self._derived.pop(key, None)
         if derived is None:
-            if isinstance(source, Join):
-                sides = self.rows(source.left), self.rows(source.right)
-                derived = self._joined(*sides, source)
-            elif isinstance(source, PartSource):
-                derived = self._part(self.rows(source.source), source)
-            else:
-                raise KeyError(source)
-        self._derived[source] = derived  # the last one
+            derived = self._made(source)
+        self._derived[key] = derived  # the last one
         self._forget()
         return derived
 
+    def query_and_rows(self, query: LinearQuery) -> tuple[LinearQuery, R, Schema]:
+        """A query without values within a unit, the table that has them as columns, and its schema."""
+        query = with_windows(query, self.schema(query.plan.source))
+        source = query.plan.source
+        return query, self.rows(source), self.schema(source)
+
+    def _made(self, source: Source) -> R:
+        match source:
+            case Join(left, right):
+                return self._joined(self.rows(left), self.rows(right), source)
+            case PartSource(whole):
+                return self._part(self.rows(whole), source)
+            case PerUnit(whole):
+                first = first_rows(source, unit_of(whole, self._units, self._schemas).max_rows)
+                base, (row, columns) = lifted(whole, self.schema(whole), (first, source.columns))
+                max_rows = unit_of(source, self._units, self._schemas).max_rows
+                return self._chosen(self._not_kept(base), self.schema(base), row, columns, max_rows)
+            case Windowed():
+                return self._not_kept(source)
+        raise KeyError(source)
+
+    def _not_kept(self, source: Source) -> R:
+        if not isinstance(source, Windowed):
+            return self.rows(source)
+        return self._windowed(self._not_kept(source.source), self.schema(source.source), source.columns)
+
     def _forget(self) -> None:
-        """Forget the joins and parts that were not used for longest, while they take more memory than the tables."""
+        """Forget what was made and not used for longest, while it takes more memory than the tables."""
         room = max(LEAST_KEPT, sum(map(self._bytes, self._sources.values())))
         sizes = [(source, self._bytes(rows)) for source, rows in list(self._derived.items())]  # other threads may add
         number, size = len(sizes), sum(size for _, size in sizes)
@@ -310,3 +335,13 @@ class SourceResolver(NotCopyable, ABC, Generic[R]):
     @abstractmethod
     def _part(self, whole: R, source: PartSource) -> R:
         """The rows of a part."""
+
+    @abstractmethod
+    def _windowed(self, table: R, schema: Schema, columns: tuple[tuple[str, Within], ...]) -> R:
+        """A table with further columns, each computed from the rows of one unit."""
+
+    @abstractmethod
+    def _chosen(
+        self, table: R, schema: Schema, row: Expression, columns: tuple[GroupLevel, ...], max_rows: int | None
+    ) -> R:
+        """The rows for which a condition is true, at most `max_rows` of a unit, with other columns."""

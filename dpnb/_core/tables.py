@@ -210,7 +210,7 @@ class PrivateTables(NotCopyable):
     def unit(self, source: TableSource) -> PrivacyUnit:
         """The privacy unit of a table or join; in a part, other rows than its own are refused."""
         self._refuse_other_rows(source)
-        return unit_of(source, self.units)
+        return unit_of(source, self.units, self.schemas)
 
     def _refuse_other_rows(self, source: TableSource) -> None:
         if self._part is not None and not is_within(source, self._part):

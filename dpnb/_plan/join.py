@@ -9,15 +9,16 @@ much on one unit, a table can be in a join only once, a unit has few pairs, and 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
 from dpnb._plan.expressions.nodes import Expression
-from dpnb._plan.expressions.rules import MAX_KEYS, public_keys_of
+from dpnb._plan.expressions.rules import MAX_KEYS, column_type, dtype_of, public_key_count, public_keys_of
 from dpnb._plan.expressions.text import words
-from dpnb._plan.plan import GroupLevel, Join, PartSource, TableSource
+from dpnb._plan.plan import GroupLevel, Join, PartSource, PerUnit, TableSource
 from dpnb._plan.privacy_unit import ContributionBounds, PrivacyUnit
 from dpnb.errors import PlanError
 from dpnb.schema import Key, Schema, whole_number
@@ -35,6 +36,9 @@ def schema_of(source: TableSource, schemas: dict[str, Schema]) -> Schema:
     """The columns of a table, join or part; raises `PlanError` if two columns of a join have one name."""
     if isinstance(source, PartSource):
         return schema_of(source.source, schemas)
+    if isinstance(source, PerUnit):
+        own = schema_of(source.source, schemas)
+        return {level.name: column_type(level.expression, own) for level in source.columns}
     if isinstance(source, Join):
         sides = schema_of(source.left, schemas), schema_of(source.right, schemas)
         schema: Schema = {}
@@ -52,7 +56,7 @@ def schema_of(source: TableSource, schemas: dict[str, Schema]) -> Schema:
 
 def tables_of(source: TableSource) -> tuple[str, ...]:
     """Names of the session's tables that provide the rows of a table, join or part."""
-    while isinstance(source, PartSource):
+    while isinstance(source, PartSource | PerUnit):
         source = source.source
     if isinstance(source, Join):
         return (*tables_of(source.left), *tables_of(source.right))
@@ -71,18 +75,20 @@ def refuse_repeats(source: TableSource) -> None:
             )
 
 
-def unit_of(source: TableSource, units: dict[str, PrivacyUnit]) -> PrivacyUnit:
+def unit_of(source: TableSource, units: dict[str, PrivacyUnit], schemas: dict[str, Schema]) -> PrivacyUnit:
     """The privacy unit and its limits in a table, join or part.
 
     Refuses a join in which a table occurs more than once, each row is a unit, or a unit can have more than `MAX_PAIRS`
     pairs.
     """
     if isinstance(source, PartSource):
-        return unit_of(source.source, units)
+        return unit_of(source.source, units, schemas)
+    if isinstance(source, PerUnit):
+        return _unit_of_rows(source, unit_of(source.source, units, schemas), schema_of(source.source, schemas))
     if not isinstance(source, Join):
         return units[source]
     refuse_repeats(source)
-    left, right = unit_of(source.left, units), unit_of(source.right, units)
+    left, right = unit_of(source.left, units, schemas), unit_of(source.right, units, schemas)
     if left.column is None:
         raise PlanError(
             "merge: tables are joined on the privacy unit, but in this session each row is a unit; open one with "
@@ -103,6 +109,19 @@ def unit_of(source: TableSource, units: dict[str, PrivacyUnit]) -> PrivacyUnit:
         left.max_rows * right.max_rows,
         ContributionBounds(max_norm=limits.max_norm, max_groups=limits.max_groups),
     )
+
+
+def _unit_of_rows(source: PerUnit, unit: PrivacyUnit, schema: Schema) -> PrivacyUnit:
+    """The privacy unit in a table of the first rows of each unit, and of each combination of keys if there are any."""
+    if unit.column is None:
+        raise PlanError(
+            "groupby: rows of one privacy unit are computed together, but in this session each row is a unit; open one "
+            "with privacy_unit="
+        )
+    counts = [public_key_count(key, schema) for key in source.keys]
+    limits = [unit.max_rows] if None in counts else [unit.max_rows, source.rows * math.prod(filter(None, counts))]
+    known = [limit for limit in limits if limit is not None]
+    return msgspec.structs.replace(unit, max_rows=min(known, default=None))
 
 
 # --- the parts of a partition -----------------------------------------------------------------------------------------
@@ -154,7 +173,7 @@ def part_from_json(stored: Mapping[str, Any], key: Key) -> PartSource:
 
 def table_of(source: TableSource) -> str:
     """The name of the table that contains a part; empty for a join."""
-    while isinstance(source, PartSource):
+    while isinstance(source, PartSource | PerUnit):
         source = source.source
     return source if isinstance(source, str) else ""
 
@@ -167,12 +186,26 @@ def check_parts(source: TableSource, schemas: dict[str, Schema], units: dict[str
     if isinstance(source, Join):
         check_parts(source.left, schemas, units)
         check_parts(source.right, schemas, units)
+    elif isinstance(source, PerUnit):
+        check_parts(source.source, schemas, units)
+        check_per_unit(source, schema_of(source.source, schemas))
     elif isinstance(source, PartSource):
         check_parts(source.source, schemas, units)
         keys = part_keys(source.by.expression, schema_of(source.source, schemas))
         limit = source.max_parts_per_unit
-        if source.key not in keys or parts_of_unit(unit_of(source.source, units), len(keys), limit)[1] != limit:
+        if (
+            source.key not in keys
+            or parts_of_unit(unit_of(source.source, units, schemas), len(keys), limit)[1] != limit
+        ):
             raise PlanError("partition: has no such part; take one of the parts of session.partition()")
+
+
+def check_per_unit(source: PerUnit, schema: Schema) -> None:
+    """Refuse a table of rows per unit whose condition, columns or order are not valid in the table of its rows."""
+    for node in source.terms:
+        dtype_of(node, schema)
+    for level in source.columns:
+        column_type(level.expression, schema)
 
 
 def is_within(source: TableSource, part: PartSource) -> bool:
@@ -182,6 +215,6 @@ def is_within(source: TableSource, part: PartSource) -> bool:
     """
     if source == part:
         return True
-    if isinstance(source, PartSource):
+    if isinstance(source, PartSource | PerUnit):
         return is_within(source.source, part)
     return isinstance(source, Join) and (is_within(source.left, part) or is_within(source.right, part))

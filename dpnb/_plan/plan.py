@@ -50,8 +50,28 @@ class PartSource(msgspec.Struct, frozen=True, tag="part", omit_defaults=True):
     max_parts_per_unit: int | None = None
 
 
-TableSource = str | Join | PartSource
-"""A table of the session by its name (empty for the only one), a join of two, or a part of one."""
+class PerUnit(msgspec.Struct, frozen=True, tag="per_unit", omit_defaults=True):
+    """The first `rows` rows of each privacy unit, and of each combination of keys, as a separate table.
+
+    Its columns are computed from the unit's rows, as expressions of each row that is kept.
+    """
+
+    source: TableSource
+    columns: tuple[GroupLevel, ...]
+    where: Expression | None = None  # selects the rows first
+    keys: tuple[Expression, ...] = ()
+    order: tuple[Expression, ...] = ()  # of the rows of a unit; without it in that of their hashes
+    descending: tuple[bool, ...] = ()
+    rows: int = 1
+
+    @property
+    def terms(self) -> tuple[Expression, ...]:
+        """The expressions that choose the rows."""
+        return (*((self.where,) if self.where is not None else ()), *self.keys, *self.order)
+
+
+TableSource = str | Join | PartSource | PerUnit
+"""A table of the session by its name (empty for the only one), a join of two, a part of one, or rows per unit."""
 
 
 class Plan(
@@ -162,7 +182,24 @@ def describe_source(source: TableSource) -> str:
         whole = f"{describe_source(source.source)}, " if source.source else ""
         key = name_text(source.key) if isinstance(source.key, str) else source.key
         return f"{whole}{describe_level(source.by)} {key}"
+    if isinstance(source, PerUnit):
+        return _describe_per_unit(source)
     return source
+
+
+def _describe_per_unit(source: PerUnit) -> str:
+    """The rows per unit, and what each column that a reader could not guess is made from."""
+    rows = "one row" if source.rows == 1 else f"{source.rows} rows"
+    text = f"{rows} for each unit{''.join(f' and {explained(key)}' for key in source.keys)}"
+    if source.source:
+        text += f" of {describe_source(source.source)}"
+    if source.where is not None:
+        text += f" where {explained(source.where)}"
+    if source.order:
+        signs = zip(source.order, source.descending or (False,) * len(source.order), strict=False)
+        text += f" ordered by {', '.join(explained(by) + (' descending' if down else '') for by, down in signs)}"
+    made = [describe_level(level) for level in source.columns if level.expression != Column(level.name)]
+    return f"{text} ({'; '.join(made)})" if made else text
 
 
 def columns_read(plan: Plan) -> list[str]:

@@ -12,10 +12,11 @@ from collections.abc import Iterator
 
 import msgspec
 
-from dpnb._plan.expressions.nodes import MAX_DEPTH, Cut, FillNull, IsIn, Literal, Lookup, Node
+from dpnb._plan.expressions.nodes import MAX_DEPTH, Cut, FillNull, IsIn, Literal, Lookup, Node, Within
 from dpnb._plan.expressions.rules import MAX_KEYS
 from dpnb._plan.measurements import Discovery, JointAggregation, Moments, weighted_parts
-from dpnb._plan.plan import Join, PartSource, Plan, TableSource
+from dpnb._plan.plan import Join, PartSource, PerUnit, Plan, TableSource
+from dpnb._plan.privacy_unit import MAX_LIMIT
 from dpnb.errors import PlanError
 from dpnb.schema import Key, encodable
 
@@ -86,7 +87,7 @@ def _check_group_keys(plan: Plan) -> None:
 def _check_nodes(plan: Plan) -> None:
     """Check every expression of a plan, also those of its source; works at any depth."""
     waiting: list[tuple[object, int]] = [
-        (part, 0) for part in (plan.aggregation, plan.where, plan.group_by, *_parts_of(plan.source))
+        (part, 0) for part in (plan.aggregation, plan.where, plan.group_by, *_derived(plan.source))
     ]
     nodes = listed = 0
     while waiting:
@@ -95,6 +96,8 @@ def _check_nodes(plan: Plan) -> None:
             waiting += [(inner, depth) for inner in part if isinstance(inner, msgspec.Struct | tuple)]
         elif isinstance(part, PartSource):
             waiting.append((part.by, 0))
+        elif isinstance(part, PerUnit):
+            waiting.append(((part.columns, part.terms), 0))
         elif isinstance(part, msgspec.Struct):
             inside = depth + isinstance(part, Node)
             nodes += 1
@@ -135,7 +138,25 @@ def _check_lists(node: Node) -> int:
             _check_constants(part for key in keys for part in key)
             _check_constants(value for value in values if value is not None)
             return len(keys) * (len(inner) + 1)
+        case Within():
+            _check_window(node)
     return 0
+
+
+def _check_window(node: Within) -> None:
+    least = int(node.function.startswith("rolling"))
+    if node.max_rows is not None and not 1 <= node.max_rows <= MAX_LIMIT:
+        raise PlanError("groupby: a unit must have 1 to 2**31 rows; got another number")
+    if abs(node.offset) > MAX_LIMIT or not least <= node.least <= MAX_LIMIT or (node.offset < least and least):
+        raise PlanError("groupby: a number of rows must be at most 2**31, and above 0 for .rolling(); got another")
+    _check_order(node)
+
+
+def _check_order(rows: Within | PerUnit) -> None:
+    if rows.descending and len(rows.descending) != len(rows.order):
+        raise PlanError("sort_values: ascending must have one value for each column; got another number")
+    if len(rows.order) + len(rows.keys) > MAX_LEVELS:
+        raise PlanError(f"groupby: rows of a unit must have at most {MAX_LEVELS} levels and sort columns; got more")
 
 
 def _check_constants(values: Iterator[Key] | tuple[Key, ...]) -> None:
@@ -148,15 +169,15 @@ def _check_constants(values: Iterator[Key] | tuple[Key, ...]) -> None:
             raise PlanError("constant: must be a finite number of at most 64 bits, a truth value or a str; got another")
 
 
-def _parts_of(source: TableSource) -> list[PartSource]:
-    """The parts of tables in a source; `_check_source` has limited its depth."""
+def _derived(source: TableSource) -> list[PartSource | PerUnit]:
+    """The parts and the rows per unit in a source; `_check_source` has limited its depth."""
     if isinstance(source, Join):
-        return [*_parts_of(source.left), *_parts_of(source.right)]
-    return [source, *_parts_of(source.source)] if isinstance(source, PartSource) else []
+        return [*_derived(source.left), *_derived(source.right)]
+    return [] if isinstance(source, str) else [source, *_derived(source.source)]
 
 
 def _check_source(source: TableSource) -> None:
-    """Check the joins and parts of a source; works at any depth."""
+    """Check the joins, parts and rows per unit of a source; works at any depth."""
     waiting, seen = [source], 0
     while waiting:
         inner = waiting.pop()
@@ -164,13 +185,25 @@ def _check_source(source: TableSource) -> None:
             continue
         seen += 1
         if seen > MAX_SOURCES:
-            raise PlanError(f"table: must be made of at most {MAX_SOURCES} joins and parts; this has more")
+            raise PlanError(f"table: must be made of at most {MAX_SOURCES} joins, parts and tables; this has more")
         if isinstance(inner, Join):
             waiting += [inner.left, inner.right]
+            continue
+        waiting.append(inner.source)
+        if isinstance(inner, PerUnit):
+            _check_per_unit(inner)
             continue
         if isinstance(inner.source, Join):
             raise PlanError("partition: must be of a table or a part of one; got a join; join the parts instead")
         _check_constants((inner.key,))
         if inner.max_parts_per_unit is not None and not 1 <= inner.max_parts_per_unit <= MAX_INTEGER:
             raise PlanError("max_parts_per_unit: must be a whole number of at least 1; got another number")
-        waiting.append(inner.source)
+
+
+def _check_per_unit(source: PerUnit) -> None:
+    _check_order(source)
+    names = {level.name for level in source.columns}
+    if not 1 <= len(names) == len(source.columns) <= MAX_PARTS or "" in names:
+        raise PlanError(f"groupby: must have 1 to {MAX_PARTS:,} columns with different names; got others")
+    if not 1 <= source.rows <= MAX_LIMIT:
+        raise PlanError("head: must be a whole number from 1 to 2**31; got another number")

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
 from dpnb._plan.constants import number
 from dpnb._plan.expressions.nodes import Expression
-from dpnb._plan.measurements import AnyView, Count, Measured
-from dpnb._plan.plan import GroupLevel, group_keys
+from dpnb._plan.measurements import AnyView, Measured
+from dpnb._plan.plan import GroupLevel
 from dpnb.copying import safe_repr
 from dpnb.errors import PlanError
 from dpnb.frame.coerce import Spec, aggregation_for, joint_aggregation
@@ -139,7 +139,7 @@ class GroupBy(ColumnwiseAggregations, UnsupportedOperations):
     @property
     def ngroups(self) -> int:
         """Number of groups, with and without rows: public."""
-        return len(group_keys(self._view.plan(Count(), self._by, self._keys), self._view.schema))
+        return self._view.number_of_groups(self._by, self._keys)
 
     def _ipython_key_completions_(self) -> list[str]:
         return list(self._view.columns)

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 from dpnb._plan.constants import flag
 from dpnb._plan.expressions.dtypes import Timestamp
 from dpnb._plan.expressions.rules import dtype_of
 from dpnb._plan.measurements import Count, Discovery, PlainView, Proportions
-from dpnb.errors import PlanError
+from dpnb.errors import PlanError, UnsupportedError
 from dpnb.frame.columns.column_expr import groups_of
 from dpnb.frame.columns.groups import public_keys, with_margins
 from dpnb.frame.columns.series import Series
 from dpnb.frame.compatibility.options import GROUPING, GroupOptions, check_options
 from dpnb.frame.groupby import AggregationSpec, GroupBy
 from dpnb.frame.layout import ColumnLayout
+from dpnb.frame.unit_groups import UnitGroupBy, unit_levels, without_repetitions
 from dpnb.frame.view import TableView
 from dpnb.query.batch import MarginsQuery
 from dpnb.query.query import Query
+
+if TYPE_CHECKING:
+    from dpnb.frame.frame import Frame
 
 # --- groups by calendar periods ---------------------------------------------------------------------------------------
 
@@ -95,7 +99,7 @@ class Grouping(ColumnLayout):
         view = Proportions() if flag(normalize, "normalize") else PlainView()
         return groups._ask(Count(), view)
 
-    def groupby(self, by: Any = None, keys: object = None, **options: Unpack[GroupOptions]) -> GroupBy:
+    def groupby(self, by: Any = None, keys: object = None, **options: Unpack[GroupOptions]) -> Any:
         """Split the view into groups, to aggregate each; groups without rows are included.
 
         Parameters
@@ -119,9 +123,40 @@ class Grouping(ColumnLayout):
         >>> df.groupby(["plan", df["age"] > 65]).size().description
         'count of rows by plan, age > 65'
         """
+        own = unit_levels(self._view, by)
+        if own is not None:
+            check_options("groupby", options | {"observed": False}, self._examples(), *GROUPING)
+            return self._by_unit(own, keys)
         check_options("groupby", options, self._examples(), *GROUPING)
         groups = groups_of(self._view, with_periods(self._view, by))
         return GroupBy(self._view, groups, public_keys(self._view, groups, keys))
+
+    def _by_unit(self, own: list[object], keys: object) -> UnitGroupBy:
+        if keys is not None:
+            raise PlanError("groupby: keys= names public groups, and units are private; leave it out, and select rows")
+        return UnitGroupBy(self._view, groups_of(self._view, with_periods(self._view, own)) if own else ())
+
+    def drop_duplicates(self, subset: object = None, *, keep: object = "first", **options: object) -> Frame:
+        """One row of each privacy unit, or of each unit and values of further columns.
+
+        Parameters
+        ----------
+        subset : str or list of str
+            The privacy unit, and further columns of public values.
+        keep : {"first", "last"}, default "first"
+            Which row, in the order of ``sort_values``; without an order the first is a fixed one.
+        **options
+            Arguments of pandas, with the values that change nothing here.
+        """
+        check_options("drop_duplicates", options, self._examples(), "inplace", "ignore_index")
+        own = unit_levels(self._view, subset)
+        if own is None:
+            unit = self._view.unit
+            raise UnsupportedError(
+                "drop_duplicates: would compare rows of different privacy units; "
+                + (f"write df.drop_duplicates({unit!r}) for one row of each" if unit else "here each row is a unit")
+            )
+        return without_repetitions(self._by_unit(own, None), keep)
 
     def resample(self, rule: object, *, on: str | None = None, **options: object) -> GroupBy:
         """Split the view into calendar periods of a column of dates; periods without rows are included.

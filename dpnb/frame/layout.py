@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Self
 
-from dpnb._plan.constants import constant
+from dpnb._plan.constants import constant, flag
 from dpnb._plan.expressions.nodes import And, Expression, FillNull, IsNull, Not, Or
 from dpnb._plan.expressions.rules import dtype_of
 from dpnb.errors import PlanError
@@ -361,31 +361,38 @@ class ColumnLayout(UnsupportedOperations):
         return self._with()
 
     def sort_values(self, by: object, **options: object) -> Self:
-        """The same view: no query depends on the order of rows, and rows are never shown.
+        """The same rows, those of each privacy unit in this order: for ``.shift()``, ``.cumsum()``, ``.first()``, ...
+
+        Rows of different units have no order, and no other query depends on one.  Ties are in a fixed order that
+        depends on the rows alone, and a row without a value is after the others and in no computation of its unit.
 
         Parameters
         ----------
         by : str or list of str
-            Names of columns.
+            Names of columns: numbers, dates or categories.
         **options
-            Arguments of pandas, with the values that change nothing here.
+            ``ascending``, True or False or a list of these; and arguments of pandas, with the values that change
+            nothing here.
 
         Raises
         ------
         PlanError
-            There is no such column.
+            There is no such column, or `ascending` has another form.
 
         Examples
         --------
         >>> df.sort_values("age")
         <private table: age, cost, plan, admitted, note>
         """
-        options.pop("ascending", None)
+        ascending = options.pop("ascending", True)
         known = ("axis", "inplace", "kind", "na_position", "ignore_index", "key")
         check_options("sort_values", options, self._examples(), *known)
-        for name in by if isinstance(by, list) else [by]:
-            self._view.column(name)
-        return self._with()
+        order = tuple(map(self._view.column, by if isinstance(by, list) else [by]))
+        up = list(ascending) if isinstance(ascending, list | tuple) else [ascending] * len(order)
+        if len(up) != len(order):
+            raise PlanError(f"sort_values: ascending must be one value, or one for each column; got {ascending!r}")
+        descending = tuple(not flag(one, "ascending") for one in up)
+        return self._with(order=order, descending=descending if any(descending) else ())
 
 
 def _balanced(operator: type[And | Or], conditions: list[Expression]) -> Expression:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import NoReturn
+from itertools import count
+from typing import Any, NoReturn
 
-from dpnb._plan.expressions.nodes import And, Column, Expression, renamed
+import msgspec
+
+from dpnb._plan.expressions.nodes import And, Column, Compare, Expression, Literal, Within, WithinFunction, renamed
+from dpnb._plan.expressions.substitution import Substitution
 from dpnb._plan.expressions.text import words
-from dpnb._plan.join import joined_name, refuse_repeats, schema_of
-from dpnb._plan.measurements import AnyView, Measured
-from dpnb._plan.plan import GroupLevel, Join, Plan, TableSource
-from dpnb._plan.privacy_unit import ContributionBounds
+from dpnb._plan.expressions.within import WITHIN_RULES
+from dpnb._plan.join import joined_name, refuse_repeats, schema_of, unit_of
+from dpnb._plan.measurements import AnyView, Count, Measured
+from dpnb._plan.plan import GroupLevel, Join, PerUnit, Plan, TableSource, group_keys
+from dpnb._plan.privacy_unit import ContributionBounds, PrivacyUnit
 from dpnb._plan.suggestions import did_you_mean
 from dpnb.copying import NotCopyable
 from dpnb.errors import PlanError
@@ -27,13 +32,24 @@ def _no_session(*_: object, **__: object) -> NoReturn:
     raise PlanError("fit: needs a session, which is charged for each step; use session.frame")
 
 
+@dataclass(frozen=True)
+class UnitRows:
+    """The first rows of each privacy unit, and of each combination of keys, that a view has."""
+
+    where: Expression | None
+    keys: tuple[Expression, ...] = ()
+    order: tuple[Expression, ...] = ()
+    descending: tuple[bool, ...] = ()
+    rows: int = 1
+
+
 @dataclass(frozen=True, eq=False)
 class TableView(NotCopyable):
     """A view of a private table, and the session's functions that make queries from it."""
 
     source: TableSource
     schemas: dict[str, Schema]  # of all tables of the session, by name
-    unit: str | None  # the column that identifies the privacy unit of a row
+    units: dict[str, PrivacyUnit]  # of all tables of the session
     # turns a plan and a view into a query; this and the next two are supplied by the session
     make_query: Callable[[Plan, AnyView], Query]
     discovery: Callable[[object], str]  # turns the analyst's ``discovery_delta=`` into the plan's text
@@ -41,6 +57,49 @@ class TableView(NotCopyable):
     assigned: Mapping[str, Expression] | None = None  # the view's columns; by default the declared ones
     where: Expression | None = None  # selects the rows of the view; None for all rows
     limits: ContributionBounds = field(default_factory=ContributionBounds)  # in addition to the session's
+    order: tuple[Expression, ...] = ()  # in which the rows of a unit are, where that matters
+    descending: tuple[bool, ...] = ()
+    # The view has only these rows; its expressions are still of the table's columns, and `where` selects among them.
+    per_unit: UnitRows | None = None
+
+    @property
+    def unit(self) -> str | None:
+        """The column that identifies the privacy unit of a row."""
+        return next(iter(self.units.values())).column
+
+    @property
+    def max_rows(self) -> int | None:
+        """Largest number of rows of a unit in the table; None if nothing bounds it."""
+        return unit_of(self.source, self.units, self.schemas).max_rows
+
+    def within(self, function: WithinFunction, node: Expression, **options: Any) -> Within:
+        """A value that is computed from the rows of one unit in this view."""
+        rule, where = WITHIN_RULES[function], Literal(True) if self.where is None else self.where
+        ordered = rule.needs_order or options.pop("ordered", False)
+        order, descending = (self.order, self.descending) if ordered else ((), ())
+        rows = None if rule.bounds == "argument" else self.max_rows
+        return Within(function, node, rows, where, order=order, descending=descending, **options)
+
+    def of_rows_per_unit(self, columns: Mapping[str, Expression], rows: UnitRows) -> TableView:
+        """The view of some rows of each unit, with other columns."""
+        if self.limits != ContributionBounds():
+            raise PlanError("groupby: call .bound_contributions() on the result, not on the rows that are grouped")
+        return replace(self, assigned=columns, where=None, order=(), descending=(), per_unit=rows)
+
+    def as_table(self) -> TableView:
+        """The same rows and columns as those of a separate table, if these are some rows of each unit."""
+        if self.per_unit is None:
+            return self
+        rows = self.per_unit
+        levels = tuple(GroupLevel(name, node) for name, node in self.columns.items())
+        by = rows.where, rows.keys, rows.order, rows.descending, rows.rows
+        if self.where is None:
+            return replace(self, source=PerUnit(self.source, levels, *by), assigned=None, per_unit=None)
+        chosen = name_not_in(self.columns)
+        source = PerUnit(self.source, (*levels, GroupLevel(chosen, self.where)), *by)
+        assigned = {name: Column(name) for name in self.columns}
+        where = Compare("==", Column(chosen), Literal(True))
+        return replace(self, source=source, assigned=assigned, where=where, per_unit=None)
 
     @cached_property
     def schema(self) -> Schema:
@@ -78,7 +137,8 @@ class TableView(NotCopyable):
 
         A column of the whole table is accepted in any view of it: an absent filter is implied by this view's.
         """
-        if other.schemas is not self.schemas or other.source != self.source:
+        same_rows = other.source == self.source and other.per_unit == self.per_unit
+        if other.schemas is not self.schemas or not same_rows:
             raise PlanError(f"{verb}: {column!r} must come from the same table; .merge() tables of a session first")
         if other.where not in (None, self.where) or other.limits not in (ContributionBounds(), self.limits):
             raise PlanError(
@@ -90,7 +150,18 @@ class TableView(NotCopyable):
         self, aggregation: Measured, by: tuple[GroupLevel, ...] = (), keys: tuple[tuple[Key, ...], ...] | None = None
     ) -> Plan:
         """The plan of a measurement of these rows, not yet checked."""
-        return Plan(aggregation, self.where, by, keys, self.limits, self.source)
+        if self.per_unit is None:
+            return Plan(aggregation, self.where, by, keys, self.limits, self.source)
+        rows, columns = self.per_unit, _UnitColumns(self.columns)
+        columns.of(tuple(self.columns.values()))  # first, so that queries of this view have the same table
+        aggregation, where, by = columns.of((aggregation, self.where, by))
+        levels = tuple(GroupLevel(name, node) for name, node in columns.named.items())
+        source = PerUnit(self.source, levels, rows.where, rows.keys, rows.order, rows.descending, rows.rows)
+        return Plan(aggregation, where, by, keys, self.limits, source)
+
+    def number_of_groups(self, by: tuple[GroupLevel, ...], keys: tuple[tuple[Key, ...], ...] | None = None) -> int:
+        """Number of groups, with and without rows."""
+        return len(group_keys(Plan(Count(), None, by, keys), self.schema))
 
     def query(
         self,
@@ -116,6 +187,8 @@ class TableView(NotCopyable):
                 f"merge: private tables are joined with how='inner' on their privacy unit, on={self.unit!r}; "
                 f"got how={how!r}, on={on!r}; compare further columns afterwards, as in df[df['a_x'] == df['a_y']]"
             )
+        if self.per_unit is not None or other.per_unit is not None:
+            return self.as_table().joined(other.as_table(), on, how, suffixes)
         if self.limits != ContributionBounds() or other.limits != ContributionBounds():
             raise PlanError("merge: call .bound_contributions() on the join, not on the tables that are joined")
         source = Join(self.source, other.source, suffixes)
@@ -133,3 +206,30 @@ class TableView(NotCopyable):
                 wheres.append(renamed(view.where, names))
         where = And(*wheres) if len(wheres) == 2 else wheres[0] if wheres else None
         return replace(self, source=source, assigned=columns, where=where)
+
+
+class _UnitColumns(Substitution):
+    """The columns of a table of rows per unit: what expressions read of a row, and values within a unit."""
+
+    def __init__(self, columns: Mapping[str, Expression]) -> None:
+        super().__init__(self._column)
+        self.named: dict[str, Expression] = {}
+        self._names = {_key(node): name for name, node in reversed(columns.items())}
+
+    def _column(self, node: Expression) -> Column | None:
+        if not isinstance(node, Column | Within):
+            return None
+        name = self._names.setdefault(_key(node), words(node))
+        if self.named.get(name, node) != node:
+            name = self._names[_key(node)] = name_not_in(self.named, f"{name} ")
+        self.named[name] = node
+        return Column(name)
+
+
+def _key(node: Expression) -> bytes:
+    return msgspec.json.encode(node)
+
+
+def name_not_in(names: Collection[str], start: str = "row ") -> str:
+    """A name that is not in use."""
+    return next(name for number in count(1) if (name := f"{start}{number}") not in names)

@@ -148,9 +148,10 @@ class BaseSession(Launches["SubSession", "PartSession"], Batches, BudgetRequests
         if not isinstance(argument, str) or argument not in schemas:
             known = ", ".join(map(repr, filter(None, schemas))) or "a table without a name: write .frame"
             raise PlanError(f"table: must be a table of this session; got {name!r}; the tables are {known}")
-        unit = core.tables.units[name].column
         return Frame(
-            TableView(core.rows(name), schemas, unit, partial(checked_query, core), self._discovery, self._fit)
+            TableView(
+                core.rows(name), schemas, core.tables.units, partial(checked_query, core), self._discovery, self._fit
+            )
         )
 
     def count_active_units(self, label: str, *, table: str = "") -> Query:

@@ -10,6 +10,7 @@ memory does not depend on the rows.  Memory is nevertheless outside the guarante
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from copy import copy
 from functools import reduce
 from itertools import pairwise
 from typing import TypeVar
@@ -41,6 +42,8 @@ COLUMNS_AT_ONCE = 48
 
 T = TypeVar("T")
 
+Change = Callable[[PreparedTable], PreparedTable]
+
 
 class JoinedRows:
     """Every pair of rows that one unit has in two tables.  A private value: it has no repr, and it holds no pairs."""
@@ -53,12 +56,16 @@ class JoinedRows:
         source: Join,
     ) -> None:
         self._left, self._right, self._schemas, self._source = left, right, schemas, source
+        self._changes: tuple[Change, ...] = ()
+        self.max_rows = None if left.max_rows is None or right.max_rows is None else left.max_rows * right.max_rows
+        """Largest number of rows of a unit; None if unknown."""
+        self._max_pairs = self.max_rows or 0
 
-    @property
-    def max_rows(self) -> int | None:
-        """Largest number of pairs of a unit; None if unknown."""
-        left, right = self._left.max_rows, self._right.max_rows
-        return None if left is None or right is None else left * right
+    def then(self, change: Change, max_rows: int | None) -> JoinedRows:
+        """The rows that a function makes of the pairs of any block of units; it adds no rows."""
+        changed = copy(self)
+        changed._changes, changed.max_rows = (*self._changes, change), max_rows
+        return changed
 
     @property
     def names(self) -> Integers:
@@ -71,12 +78,13 @@ class JoinedRows:
         return self._left.nbytes + self._right.nbytes
 
     def counts(self, units: int) -> Integers:
-        """The number of pairs of each of the `units` units."""
+        """The number of pairs of each of the `units` units, of which its rows are made."""
         return self._left.counts(units) * self._right.counts(units)
 
     def of_units(self, units: slice) -> PreparedTable:
-        """The pairs of some units."""
-        return join(self._left.of_units(units), self._right.of_units(units), self._schemas, self._source)
+        """The rows of some units."""
+        pairs = join(self._left.of_units(units), self._right.of_units(units), self._schemas, self._source)
+        return reduce(lambda table, change: change(table), self._changes, pairs)
 
     def summed(self, query: LinearQuery, work: Callable[[PreparedTable], Sums]) -> Sums:
         """The exact sums of the results of a function on blocks of pairs."""
@@ -102,8 +110,8 @@ class JoinedRows:
     def _reserve_memory(self, query: LinearQuery) -> None:
         """Fail here if the largest possible blocks do not fit the memory, whatever the rows are."""
         kept = min(len(query.features), KEPT_BYTES // (8 * PAIRS_AT_ONCE))  # sums share no more results than that
-        columns = COLUMNS_AT_ONCE + 2 * (sum(map(len, self._schemas)) + kept)
-        np.empty((BLOCKS_AT_ONCE, PAIRS_AT_ONCE + (self.max_rows or 0), columns))
+        columns = COLUMNS_AT_ONCE * (1 + len(self._changes)) + 2 * (sum(map(len, self._schemas)) + kept)
+        np.empty((BLOCKS_AT_ONCE, PAIRS_AT_ONCE + self._max_pairs, columns))
 
 
 def sums(query: LinearQuery, pairs: JoinedRows, schema: Schema, active: Active | None) -> Sums:

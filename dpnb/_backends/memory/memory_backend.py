@@ -28,13 +28,15 @@ from dpnb._backends.memory.group_discovery import present_groups
 from dpnb._backends.memory.join_pairs import JoinedRows
 from dpnb._backends.memory.kernels import start_compiling
 from dpnb._backends.memory.prepare.prepared_table import PreparedTable, prepare_all
+from dpnb._backends.memory.within import chosen_rows, windowed
 from dpnb._backends.memory.working_set import rows_for
 from dpnb._backends.protocol import FIELDS_AS_TEXTS, Groups, Schemas, SourceResolver, Units
 from dpnb._backends.unit_vectors import Sums, added
 from dpnb._compile.linear import LinearQuery
+from dpnb._plan.expressions.nodes import Expression, Within
 from dpnb._plan.join import part_keys
 from dpnb._plan.measurements import Discovery
-from dpnb._plan.plan import Join, PartSource
+from dpnb._plan.plan import GroupLevel, Join, PartSource
 from dpnb.accounting.individual import IndividualFilter, OnExhausted, UnitAdmission, UnitChargeTerms
 from dpnb.copying import NotCopyable
 from dpnb.progress import Stage, at
@@ -72,7 +74,7 @@ class MemoryBackend(SourceResolver[PreparedTable | JoinedRows]):
 
         prepared = prepare_all(tables, schemas, units)
         start_compiling()
-        backend = cls(prepared, schemas)
+        backend = cls(prepared, schemas, units)
         # A declared type of identifiers is the same for all readers; and if each row is a unit, none is chosen.
         undeclared = [table for name, table in tables.items() if units[name].column and units[name].type is UNSET]
         backend._reading = FIELDS_AS_TEXTS if any(isinstance(table, TextTable) for table in undeclared) else None
@@ -98,6 +100,26 @@ class MemoryBackend(SourceResolver[PreparedTable | JoinedRows]):
             raise TypeError(type(whole).__name__)
         return part(whole, self.schema(source.source), source)
 
+    @at(Stage.PREPARING)
+    def _windowed(
+        self, table: PreparedTable | JoinedRows, schema: Schema, columns: tuple[tuple[str, Within], ...]
+    ) -> PreparedTable | JoinedRows:
+        if isinstance(table, JoinedRows):
+            return table.then(lambda pairs: windowed(pairs, schema, columns), table.max_rows)
+        return windowed(table, schema, columns)
+
+    def _chosen(
+        self,
+        table: PreparedTable | JoinedRows,
+        schema: Schema,
+        row: Expression,
+        columns: tuple[GroupLevel, ...],
+        max_rows: int | None,
+    ) -> PreparedTable | JoinedRows:
+        if isinstance(table, JoinedRows):
+            return table.then(lambda pairs: chosen_rows(pairs, schema, row, columns, max_rows), max_rows)
+        return chosen_rows(table, schema, row, columns, max_rows)
+
     def refuse(self, query: LinearQuery) -> None:
         """Refuse nothing: a table in memory supports every query."""
 
@@ -113,20 +135,17 @@ class MemoryBackend(SourceResolver[PreparedTable | JoinedRows]):
 
     def sums(self, query: LinearQuery, active: Active | None = None) -> Sums:
         """The exact sums of a query; see `execute`."""
-        rows, schema = self._rows_and_schema(query)
+        query, rows, schema = self.query_and_rows(query)
         if isinstance(rows, JoinedRows):
             return join_pairs.sums(query, rows, schema, active)
         return execute(query, rows, schema, active)
 
     def groups(self, query: LinearQuery, active: Active | None = None) -> Groups:
         """Every group that some unit has; see `present_groups`."""
-        rows, schema = self._rows_and_schema(query)
+        query, rows, schema = self.query_and_rows(query)
         if isinstance(rows, JoinedRows):
             return join_pairs.groups(query, rows, schema, active)
         return present_groups(query, rows, schema, active)
-
-    def _rows_and_schema(self, query: LinearQuery) -> tuple[PreparedTable | JoinedRows, Schema]:
-        return self.rows(query.plan.source), self.schema(query.plan.source)
 
     def unit_budgets(self, budget: Fraction, mode: OnExhausted) -> MemoryUnitBudgets:
         """The budgets of all units, before any charge."""
@@ -140,7 +159,7 @@ class MemoryBackend(SourceResolver[PreparedTable | JoinedRows]):
         clip_norms = admission.clip_norms
         if clip_norms is None:
             return sums
-        rows, schema = self._rows_and_schema(query)
+        query, rows, schema = self.query_and_rows(query)
 
         def clipped_sums(rows: PreparedTable) -> Sums:
             return scaled_sums(query, rows, schema, clip_norms)

@@ -18,6 +18,10 @@ DatePart = OneOf[
 ]  # fmt: skip
 TextRelation = OneOf["startswith", "endswith", "contains"]
 PeriodUnit = OneOf["hour", "day", "week", "month", "quarter", "year"]
+WithinFunction = OneOf[
+    "size", "count", "nunique", "sum", "mean", "min", "max", "rank", "first", "last", "nth", "shift", "ffill", "number",
+    "cumsum", "cummax", "cummin", "rolling_sum", "rolling_mean",
+]  # fmt: skip
 
 
 class Node(msgspec.Struct, frozen=True, tag_field="op", omit_defaults=True):
@@ -201,6 +205,24 @@ class Lookup(Node, frozen=True, tag="lookup"):
     high: float | None = None
 
 
+class Within(Node, frozen=True, tag="within"):
+    """A function of the rows of one privacy unit in which a condition is true and which have the same keys.
+
+    Missing in its other rows.  Rows are in ascending order, or descending where `descending` is true, then in that of
+    their hashes; for a function that needs an order, a row without one has no value and is in no other row's.
+    """
+
+    function: WithinFunction
+    inner: Expression
+    max_rows: int | None  # of a unit, from which the bounds of sums and counts follow; None if unknown
+    where: Expression = Literal(True)
+    keys: tuple[Expression, ...] = ()
+    order: tuple[Expression, ...] = ()
+    descending: tuple[bool, ...] = ()
+    offset: int = 0  # of "shift", "nth" and the rolling functions, in rows
+    least: int = 0  # values that a rolling function needs
+
+
 Expression = (
     Column
     | Literal
@@ -226,6 +248,7 @@ Expression = (
     | ChangeCase
     | TextLength
     | Lookup
+    | Within
 )
 
 

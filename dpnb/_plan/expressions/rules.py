@@ -14,6 +14,7 @@ from typing import Any
 from typing import Literal as OneOf
 
 from dpnb._plan.expressions import bounds, choices, nodes, periods
+from dpnb._plan.expressions.column_types import as_column, declared_dtype
 from dpnb._plan.expressions.dtypes import (
     Boolean,
     Categorical,
@@ -28,14 +29,13 @@ from dpnb._plan.expressions.dtypes import (
 )
 from dpnb._plan.expressions.nodes import Arithmetic, Column, Expression, Literal, Node, Round, arguments
 from dpnb._plan.expressions.text import as_code, as_operand, words
+from dpnb._plan.expressions.within import within
 from dpnb._plan.suggestions import did_you_mean
 from dpnb.errors import PlanError
 from dpnb.schema import (
     ALLOWED_MAGNITUDES,
     MAX_EXACT_INTEGER,
-    Bounded,
-    Categories,
-    Dates,
+    ColumnType,
     Key,
     Schema,
     has_allowed_magnitude,
@@ -86,6 +86,7 @@ RULES: dict[type[Node], Rule] = {
     nodes.OnlyWhere: Rule(choices.only_where, "special"),  # where the condition is not true
     nodes.Cut: Rule(choices.cut, "special"),  # also outside the bins
     nodes.Lookup: Rule(choices.lookup, "special"),  # also for a key that is not in the table
+    nodes.Within: Rule(within, "special"),  # also where the unit's rows have no such value
 }
 """The rules of all nodes except columns, whose types are in the schema."""
 
@@ -191,8 +192,9 @@ def _column(name: object, schema: Schema) -> Dtype:
             f"column {name!r}: not in the schema{did_you_mean(name, schema)}; the columns are "
             f"{', '.join(map(repr, schema))}"
         )
-    if isinstance(declared, Bounded):
-        return Numeric(declared.low, declared.high, declared.integer)
-    if isinstance(declared, Categories):
-        return Categorical(declared.values)
-    return Timestamp(declared.low, declared.high) if isinstance(declared, Dates) else String(declared.max_length)
+    return declared_dtype(declared)
+
+
+def column_type(node: Expression, schema: Schema) -> ColumnType:
+    """An expression as the declaration of a column of another table; its bounds contain those of the expression."""
+    return as_column(node, dtype_of(node, schema))

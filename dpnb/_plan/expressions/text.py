@@ -36,6 +36,7 @@ from dpnb._plan.expressions.nodes import (
     Seconds,
     TextLength,
     Where,
+    Within,
     arguments,
     columns_of,
     renamed,
@@ -53,7 +54,7 @@ FREQUENCIES: dict[PeriodUnit, str] = {
 }
 """The frequency of each calendar period, as pandas writes it."""
 
-_OPERATIONS = (Arithmetic, Compare, And, Or)
+_OPERATIONS = (Arithmetic, Compare, And, Or, Within)
 
 MAX_LISTED = 6
 """Largest number of values of a list that are written out."""
@@ -125,6 +126,23 @@ def words(node: Expression) -> str:
             return words(inner)
         case AsNumber(inner):
             return f"{operand(inner)}.astype(float)"
+        case Within():
+            return _within(node)
+
+
+def _within(node: Within) -> str:
+    """A value within a unit: the function, then the rows from which it is computed and their order."""
+    arguments = [str(node.offset)] if node.function in ("shift", "nth") or node.function.startswith("rolling") else []
+    if node.least and node.least != node.offset:
+        arguments.append(f"min_periods={node.least}")
+    of_rows = node.function in ("size", "number")
+    text = f"{'rows' if of_rows else operand(node.inner)}.{node.function}({', '.join(arguments)}) within each unit"
+    if node.keys:
+        text += f" and {', '.join(map(operand, node.keys))}"
+    if node.order:
+        signs = zip(node.order, node.descending or (False,) * len(node.order), strict=False)
+        text += f" ordered by {', '.join(operand(by) + (' descending' if down else '') for by, down in signs)}"
+    return text if node.where == Literal(True) else f"{text} where {words(node.where)}"
 
 
 def explained(node: Expression) -> str:

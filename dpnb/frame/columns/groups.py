@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dpnb._plan.measurements import Count, Proportions
-from dpnb._plan.plan import GroupLevel, group_keys
+from dpnb._plan.measurements import Proportions
+from dpnb._plan.plan import GroupLevel
 from dpnb.errors import PlanError
 from dpnb.frame.columns.column_expr import listed_keys
 from dpnb.frame.compatibility.unsupported import UnsupportedOperations
@@ -33,7 +33,7 @@ def shares_within(view: TableView, by: tuple[GroupLevel, ...], leading: int) -> 
 
     The groups are all combinations of the levels' public values, the last level fastest.
     """
-    size = len(group_keys(view.plan(Count(), by[leading:]), view.schema))
+    size = view.number_of_groups(by[leading:])
     return Proportions(", ".join(level.name for level in by[:leading]), size)
 
 

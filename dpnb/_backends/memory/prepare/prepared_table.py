@@ -78,6 +78,7 @@ class PreparedTable:
     codes: dict[str, Codes] = field(default_factory=dict)
     texts: dict[str, StringCodes] = field(default_factory=dict)  # the code of each text, for each text column
     grids: dict[str, Bounded] = field(default_factory=dict)  # the declarations of Bounded columns
+    derived: frozenset[str] = frozenset()  # columns that do not decide the ranks of rows
     # for the columns of `prepare_comparisons`; see `dpnb._backends.memory.coarse`
     coarse_codes: dict[str, CodeArray] = field(default_factory=dict, init=False)
     _steps: dict[str, ShortIntegers] = field(default_factory=dict, init=False)
@@ -136,13 +137,13 @@ class PreparedTable:
         """The ranks of some rows, which are all rows of these units."""
         contents = [self._content(name, rows) for name in self.hashed]
         # The values themselves distinguish numbers within one grid step, and times within one second.
-        finer = [np.nan_to_num(self.numbers[name].take(rows)) for name in sorted(self.numbers)]
+        finer = [np.nan_to_num(self.numbers[name].take(rows)) for name in sorted(self.numbers.keys() - self.derived)]
         return ranks(units.astype(np.int64), self.names.take(units), contents, finer).astype(np.int32)
 
     @property
     def hashed(self) -> list[str]:
         """The columns that are hashed beside the unit's name, in this order."""
-        return sorted({*self.numbers, *self.codes})
+        return sorted({*self.numbers, *self.codes} - self.derived)
 
     def hash_terms(self) -> list[Callable[[slice], Integers]]:
         """For each hashed column what `weighted` returns for a block of rows."""
@@ -204,7 +205,7 @@ class PreparedTable:
         """Some of the rows, in the given order; a row may occur several times."""
         numbers = {name: values[rows] for name, values in self.numbers.items()}
         codes = {name: values[rows] for name, values in self.codes.items()}
-        return PreparedTable(self.units[rows], self.names, self.max_rows, numbers, codes, self.texts, self.grids)
+        return replace(self, units=self.units[rows], numbers=numbers, codes=codes)
 
 
 def prepare(table: Any, schema: Schema, unit: PrivacyUnit) -> PreparedTable:

@@ -1,0 +1,100 @@
+"""Values that are computed from the rows of one privacy unit, as columns of a table with the same rows.
+
+A table with such columns, and a table of the first rows of each unit, are made unit by unit: for a table T whose unit u
+has the rows T(u), the result is the union over u of f(T(u)), where f is the same function for every table.  f reads the
+rows of u, the plan, and the hash of the unit's name; it never reads the rows of another unit.  If T and T' differ in
+all rows of one unit, then so do their results, and in no other row: neighbouring tables stay neighbouring.  The result
+has at most as many rows of a unit as `dpnb._plan.join.unit_of` says, and every value is clamped to the bounds of its
+type; so a query of the result has the sensitivity that follows from these limits, as for a table that was read.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TypeVar
+
+import msgspec
+
+from dpnb._compile.linear import LinearQuery
+from dpnb._plan.expressions.nodes import Column, Compare, Expression, Literal, Within, columns_of, with_arguments
+from dpnb._plan.expressions.rules import column_type
+from dpnb._plan.expressions.substitution import Substitution
+from dpnb._plan.join import schema_of
+from dpnb._plan.plan import PerUnit, TableSource
+from dpnb.schema import Schema
+
+T = TypeVar("T")
+
+
+class Windowed(msgspec.Struct, frozen=True):
+    """A table with further columns, each computed from the rows of one unit."""
+
+    source: Source
+    columns: tuple[tuple[str, Within], ...]
+
+
+Source = TableSource | Windowed
+"""What a backend computes a query from."""
+
+
+def schema_with_windows(source: Source, schemas: dict[str, Schema]) -> Schema:
+    """The columns of a table, join, part, or table with further columns."""
+    if not isinstance(source, Windowed):
+        return schema_of(source, schemas)
+    own = schema_with_windows(source.source, schemas)
+    return own | {name: column_type(node, own) for name, node in source.columns}
+
+
+def with_windows(query: LinearQuery, schema: Schema) -> LinearQuery:
+    """The same query of a table that has a column for each value that is computed within a unit."""
+    plan = query.plan
+    parts = plan.where, plan.group_by, query.features, query.required
+    source, (where, group_by, features, required) = lifted(plan.source, schema, parts)
+    if source is plan.source:
+        return query
+    plan = msgspec.structs.replace(plan, source=source, where=where, group_by=group_by)
+    result = dataclasses.replace(query, plan=plan, features=features)
+    result.__dict__["required"] = required
+    return result
+
+
+def lifted(source: Source, schema: Schema, parts: T) -> tuple[Source, T]:
+    """A table with a column for each value within a unit in some expressions, and the expressions of that table."""
+    lifting = _Lifting(schema)
+    replaced = lifting.of(parts)
+    for level in lifting.levels:
+        source = Windowed(source, tuple(level.items()))
+    return source, replaced
+
+
+def first_rows(source: PerUnit, max_rows: int | None) -> Expression:
+    """Whether a row is among the first of its unit and keys."""
+    where = Literal(True) if source.where is None else source.where
+    number = Within("number", Literal(True), max_rows, where, source.keys, source.order, source.descending)
+    return Compare("<", number, Literal(source.rows))
+
+
+class _Lifting(Substitution):
+    """Values within a unit that become columns: first those of the table's columns, then those of the former, ..."""
+
+    def __init__(self, schema: Schema) -> None:
+        super().__init__(self._column)
+        self.levels: list[dict[str, Within]] = []
+        self._names: dict[bytes, str] = {}  # by JSON: 1 and True, equal in Python, are different
+        self._level: dict[str, int] = {}
+        self._prefix = "~"
+        while any(name.startswith(self._prefix) for name in schema):
+            self._prefix += "~"
+
+    def _column(self, node: Expression) -> Column | None:
+        if not isinstance(node, Within):
+            return None
+        node = with_arguments(node, self.of)  # type: ignore[assignment]  # the same node
+        key = msgspec.json.encode(node)
+        if key not in self._names:
+            level = max((self._level[name] + 1 for name in columns_of(node) if name in self._level), default=0)
+            name = self._names[key] = f"{self._prefix}{len(self._names)}"
+            self._level[name] = level
+            self.levels += [{}] * (level == len(self.levels))
+            self.levels[level][name] = node
+        return Column(self._names[key])

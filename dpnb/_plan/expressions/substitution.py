@@ -1,0 +1,47 @@
+"""Expressions in the parts of a query, replaced."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from dpnb._plan.expressions.nodes import Expression, Node, arguments, with_arguments
+
+
+class Substitution:
+    """Replaces expressions inside tuples, structs and data classes; what has none of them stays the same object.
+
+    `replacement` returns the new expression of a node, or None to replace what the node is computed from.
+    """
+
+    def __init__(self, replacement: Callable[[Expression], Expression | None]) -> None:
+        self._replacement = replacement
+        self._done: dict[int, tuple[Any, Any]] = {}  # with the part, so that its id is not reused
+
+    def of(self, part: Any) -> Any:
+        """A part with its expressions replaced."""
+        if not isinstance(part, tuple | msgspec.Struct) and not dataclasses.is_dataclass(part):
+            return part
+        if id(part) not in self._done:
+            self._done[id(part)] = part, self._of(part)
+        return self._done[id(part)][1]
+
+    def _of(self, part: Any) -> Any:
+        if isinstance(part, Node):
+            new = self._replacement(part)  # type: ignore[arg-type]  # every node is an expression
+            if new is not None:
+                return new
+            return with_arguments(part, self.of) if any(self.of(one) is not one for one in arguments(part)) else part
+        if isinstance(part, tuple):
+            values = [self.of(one) for one in part]
+            return part if all(new is old for new, old in zip(values, part, strict=True)) else tuple(values)
+        is_struct = isinstance(part, msgspec.Struct)
+        names = part.__struct_fields__ if is_struct else [field.name for field in dataclasses.fields(part)]
+        new_values = {name: self.of(getattr(part, name)) for name in names}
+        changed = {name: value for name, value in new_values.items() if value is not getattr(part, name)}
+        if not changed:
+            return part
+        return msgspec.structs.replace(part, **changed) if is_struct else dataclasses.replace(part, **changed)
