@@ -16,11 +16,21 @@ from typing import TypeVar
 import msgspec
 
 from dpnb._compile.linear import LinearQuery
-from dpnb._plan.expressions.nodes import Column, Compare, Expression, Literal, Within, columns_of, with_arguments
+from dpnb._plan.expressions.nodes import (
+    Column,
+    Compare,
+    Expression,
+    Literal,
+    Within,
+    arguments,
+    columns_of,
+    with_arguments,
+)
 from dpnb._plan.expressions.rules import column_type
 from dpnb._plan.expressions.substitution import Substitution
+from dpnb._plan.expressions.within import OF_UNIT
 from dpnb._plan.join import schema_of
-from dpnb._plan.plan import PerUnit, TableSource
+from dpnb._plan.plan import Join, PerUnit, TableSource
 from dpnb.schema import Schema
 
 T = TypeVar("T")
@@ -58,6 +68,15 @@ def with_windows(query: LinearQuery, schema: Schema) -> LinearQuery:
     return result
 
 
+def rows_per_unit(source: Source) -> list[PerUnit]:
+    """The tables of rows per unit of which a table is made."""
+    if isinstance(source, Join):
+        return [*rows_per_unit(source.left), *rows_per_unit(source.right)]
+    if isinstance(source, str):
+        return []
+    return [*([source] if isinstance(source, PerUnit) else []), *rows_per_unit(source.source)]
+
+
 def lifted(source: Source, schema: Schema, parts: T) -> tuple[Source, T]:
     """A table with a column for each value within a unit in some expressions, and the expressions of that table."""
     lifting = _Lifting(schema)
@@ -67,11 +86,35 @@ def lifted(source: Source, schema: Schema, parts: T) -> tuple[Source, T]:
     return source, replaced
 
 
+ANY = 1
+"""The offset of a number that rows without an order have in any order; a plan cannot contain it."""
+
+
 def first_rows(source: PerUnit, max_rows: int | None) -> Expression:
-    """Whether a row is among the first of its unit and keys."""
+    """Whether a row is among the first of its unit and keys.
+
+    In any order if that makes no difference, since the columns are equal in all rows of the unit and keys.
+    """
     where = Literal(True) if source.where is None else source.where
-    number = Within("number", Literal(True), max_rows, where, source.keys, source.order, source.descending)
+    alike = source.rows == 1 and all(_is_of_unit(level.expression, where, source.keys) for level in source.columns)
+    order, descending = ((), ()) if alike else (source.order, source.descending)
+    number = Within("number", Literal(True), max_rows, where, source.keys, order, descending, ANY if alike else 0)
     return Compare("<", number, Literal(source.rows))
+
+
+def is_any_number(node: Within) -> bool:
+    """Whether rows are numbered in any order."""
+    return node.function == "number" and node.offset == ANY
+
+
+def _is_of_unit(node: Expression, where: Expression, keys: tuple[Expression, ...]) -> bool:
+    """Whether an expression has one value in all rows of a unit and keys for which a condition is true."""
+    if node in keys or isinstance(node, Literal):
+        return True
+    if isinstance(node, Within):
+        return node.function in OF_UNIT and node.where == where and node.keys == keys
+    parts = arguments(node)
+    return bool(parts) and all(_is_of_unit(part, where, keys) for part in parts)
 
 
 class _Lifting(Substitution):

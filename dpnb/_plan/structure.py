@@ -149,6 +149,8 @@ def _check_window(node: Within) -> None:
         raise PlanError("groupby: a unit must have 1 to 2**31 rows; got another number")
     if abs(node.offset) > MAX_LIMIT or not least <= node.least <= MAX_LIMIT or (node.offset < least and least):
         raise PlanError("groupby: a number of rows must be at most 2**31, and above 0 for .rolling(); got another")
+    if node.function == "number" and node.offset:
+        raise PlanError("cumcount: has no offset; got one")
     _check_order(node)
 
 

@@ -16,21 +16,31 @@ import narwhals as nw
 from dpnb._backends.column_types import refuse_mixed_units
 from dpnb._backends.lazy.contribution import first_groups
 from dpnb._backends.lazy.engines.engine import Engine, InProcessEngine, LazyFrame, Paths
-from dpnb._backends.lazy.execute import SelectedRows, added_up, by_features, refuse_query, selected_rows
+from dpnb._backends.lazy.execute import (
+    SelectedRows,
+    added_up,
+    by_features,
+    refuse_expression,
+    refuse_query,
+    selected_rows,
+)
 from dpnb._backends.lazy.expressions import NarwhalsEvaluator
 from dpnb._backends.lazy.files import digest_of, paths_of, refuse_unstable
 from dpnb._backends.lazy.group_discovery import UnitGroups, counted, groups_of_units
 from dpnb._backends.lazy.lazy_table import UNIT, LazyTable, Share, engine_table
 from dpnb._backends.lazy.row_limits import has_small_units, with_first_rows
 from dpnb._backends.lazy.unit_budgets import UnitSpending, unit_norms_squared
-from dpnb._backends.protocol import Groups, Schemas, SourceResolver, Units
+from dpnb._backends.lazy.within import chosen_rows, windowed
+from dpnb._backends.protocol import LEAST_KEPT, Groups, Schemas, SourceResolver, Units
 from dpnb._backends.quiet import run_silently
 from dpnb._backends.unit_vectors import Sums
 from dpnb._compile.features import UnitFeature
 from dpnb._compile.linear import LinearQuery
-from dpnb._plan.join import joined_name, part_keys
+from dpnb._compile.within import Source, Windowed, rows_per_unit, with_windows
+from dpnb._plan.expressions.nodes import Expression, Within
+from dpnb._plan.join import joined_name, part_keys, tables_of
 from dpnb._plan.measurements import Discovery
-from dpnb._plan.plan import Join, PartSource, TableSource
+from dpnb._plan.plan import GroupLevel, Join, PartSource
 from dpnb._plan.privacy_unit import ContributionBounds, PrivacyUnit
 from dpnb.accounting.individual import OnExhausted, UnitChargeTerms
 from dpnb.copying import NotCopyable
@@ -81,6 +91,9 @@ def part(table: LazyTable, schema: Schema, which: PartSource) -> LazyTable:
 MAX_KEPT_BYTES = 2**30
 """Largest size of a table whose chosen rows are kept."""
 
+MAX_WITHIN = 16
+"""Largest number of tables of values within units that are kept."""
+
 OPENING_SECONDS = 300.0
 """The longest time in which an engine must describe its tables; it reads no row for that."""
 
@@ -125,8 +138,8 @@ class LazyBackend(SourceResolver[LazyTable]):
                 f"tables: their columns must be known within {OPENING_SECONDS:.0f} seconds, in which {engine.name} did "
                 "not describe them; make sure that it can reach their files, or write them to a file and pass that"
             ) from None
-        super().__init__(opened, schemas)
-        self._is_share, self._kept = share is not None, dict[TableSource, LazyTable]()
+        super().__init__(opened, schemas, units)
+        self._is_share, self._kept = share is not None, dict[str, LazyTable]()
 
     @property
     def engine_label(self) -> str:
@@ -202,28 +215,43 @@ class LazyBackend(SourceResolver[LazyTable]):
         same = limits == ContributionBounds(max_rows=unit.max_rows)
         return self._large_shares if same and not has_groups_of_units else self.shares
 
-    def rows(self, source: TableSource) -> LazyTable:
-        """A table, join or part, with the rows of each unit that count: a private value.
+    def rows(self, source: Source) -> LazyTable:
+        """A table, or what is made of tables, with the rows of each unit that count: a private value.
 
-        The rows of a table are kept in the engine from the first query on if they are few, since choosing them takes
-        longer than most queries.  Otherwise they are chosen for each query.
+        The rows of a table, and values within its units, are kept in the engine from the first query on if they are
+        few, since choosing them takes longer than most queries.  Otherwise they are chosen for each query.
         """
-        if isinstance(source, Join):
-            return self._joined(self.rows(source.left), self.rows(source.right), source)
-        if isinstance(source, PartSource):
-            return self._part(self.rows(source.source), source)
+        if isinstance(source, Join | PartSource):
+            return self._made(source)
+        if not isinstance(source, str):
+            return super().rows(source)
         if source in self._kept:
             return self._kept[source]
         table, max_rows = self._sources[source], self._units[source].max_rows
         if not table.has_units:
             return table
         if max_rows is not None:
-            in_process = isinstance(self.engine, InProcessEngine)
-            keep = in_process and not self._is_share and self._size(source) <= MAX_KEPT_BYTES
+            keep = self._keeps(source)
             table = with_first_rows(table, max_rows, keep=keep)
-            if keep or not in_process:  # in a cluster only the plan is kept, which has read no row
+            if keep or not isinstance(self.engine, InProcessEngine):  # of a cluster a plan, which has read no row
                 self._kept[source] = table
         return table
+
+    def _keeps(self, source: Source) -> bool:
+        """Whether rows are kept in the engine."""
+        while isinstance(source, Windowed):
+            source = source.source
+        whole = sum(map(self._size, tables_of(source)))
+        return isinstance(self.engine, InProcessEngine) and not self._is_share and whole <= MAX_KEPT_BYTES
+
+    def _made(self, source: Source) -> LazyTable:
+        table = super()._made(source)
+        if isinstance(source, Join | PartSource) or not self._keeps(source):
+            return table
+        return replace(table, frame=self.engine.kept(table.frame))  # type: ignore[attr-defined]  # see `_keeps`
+
+    def _bytes(self, rows: LazyTable) -> int:
+        return LEAST_KEPT // MAX_WITHIN if rows.is_prepared else 0  # the tables themselves are not
 
     def _size(self, name: str) -> int:
         """About the number of bytes of a table."""
@@ -236,9 +264,26 @@ class LazyBackend(SourceResolver[LazyTable]):
     def _part(self, whole: LazyTable, source: PartSource) -> LazyTable:
         return part(whole, self.schema(source.source), source)
 
+    def _windowed(self, table: LazyTable, schema: Schema, columns: tuple[tuple[str, Within], ...]) -> LazyTable:
+        return windowed(table, schema, columns)
+
+    def _chosen(
+        self,
+        table: LazyTable,
+        schema: Schema,
+        row: Expression,
+        columns: tuple[GroupLevel, ...],
+        max_rows: int | None,
+    ) -> LazyTable:
+        return chosen_rows(table, schema, row, columns, max_rows)
+
     def refuse(self, query: LinearQuery) -> None:
         """Refuse what only a table in memory supports; see `refuse_query`."""
         refuse_query(query, self.schema(query.plan.source), self.engine.name)
+        for source in rows_per_unit(query.plan.source):
+            schema = self.schema(source.source)
+            for node in (*source.terms, *(level.expression for level in source.columns)):
+                refuse_expression(node, schema, self.engine.name)
 
     def refuse_individual(self, mode: OnExhausted) -> None:
         """Refuse individual accounting where rows are units, or where a unit would be clipped."""
@@ -256,16 +301,15 @@ class LazyBackend(SourceResolver[LazyTable]):
 
     def selected(self, query: LinearQuery) -> SelectedRows:
         """The rows that count in a query."""
-        source = query.plan.source
-        return selected_rows(query, self.rows(source), self.schema(source))
+        return selected_rows(*self.query_and_rows(query))
 
     def unit_groups(self, query: LinearQuery) -> UnitGroups:
         """The pairs of units and groups."""
-        source = query.plan.source
-        return groups_of_units(query, self.rows(source), self.schema(source))
+        return groups_of_units(*self.query_and_rows(query))
 
     def sums(self, query: LinearQuery) -> Sums:
         """The exact sums of a query."""
+        query = with_windows(query, self.schema(query.plan.source))
 
         def sums_of(part: LinearQuery) -> Sums:
             return added_up(part, (share.selected(part) for share in self._shares_for(query)))
@@ -310,6 +354,7 @@ class LazyUnitBudgets(NotCopyable):
         return self.tables._read(lambda: self._after_query(query, terms))
 
     def _after_query(self, query: LinearQuery, terms: UnitChargeTerms) -> tuple[Sums | Groups, LazyUnitBudgets]:
+        query = with_windows(query, self.tables.schema(query.plan.source))
         after: list[UnitSpending] = []
 
         def active(squares: LazyFrame, spent: UnitSpending) -> LazyFrame:

@@ -98,6 +98,7 @@ class LazyTable:
     has_units: bool  # False if each row is a unit
     max_rows: int | None  # largest number of rows of a unit; None if unknown
     is_prepared: bool = False  # the frame has all columns as queries use them, and no others
+    derived: frozenset[str] = frozenset()  # columns that do not decide the ranks of rows
 
     @property
     def unit_kind(self) -> StorageType | None:
@@ -170,7 +171,7 @@ class LazyTable:
         """A row's columns as integers below 2**33, 0 for missing, and the unrounded numbers; as in memory."""
         contents: dict[str, nw.Expr] = {}
         finer: dict[str, nw.Expr] = {}
-        for name in sorted(self.stems):
+        for name in sorted(self.stems.keys() - self.derived):
             column, stem = self.schema[name], self.stems[name]
             value, present = nw.col(f"{stem}_value"), nw.col(f"{stem}_present")
             if isinstance(column, Categories):

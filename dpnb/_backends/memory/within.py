@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,11 +20,12 @@ from dpnb._backends.memory.evaluate import Floats, Mask, NumpyEvaluator
 from dpnb._backends.memory.prepare.prepared_table import PreparedTable
 from dpnb._backends.memory.prepare.values import Codes
 from dpnb._compile import grid
+from dpnb._compile.within import is_any_number
 from dpnb._plan.expressions.column_types import as_column
 from dpnb._plan.expressions.dtypes import Boolean, Categorical, String
 from dpnb._plan.expressions.nodes import Expression, Within
 from dpnb._plan.expressions.rules import column_type, dtype_of
-from dpnb._plan.expressions.within import WITHIN_RULES
+from dpnb._plan.expressions.within import by_value, order_of
 from dpnb._plan.plan import GroupLevel
 from dpnb.schema import Bounded, Categories, Schema
 
@@ -75,45 +75,30 @@ class Runs:
 
 
 def _runs(table: PreparedTable, rows: NumpyEvaluator, part: slice, node: Within) -> Runs:
-    """The rows in which a value is computed: those of the condition, with all keys and, if it has an order, with one."""
+    """The rows in which a value is computed: those of the condition that have all keys and, if it has one, an order."""
+    by = order_of(node)
     counts: Mask = rows.holds(node.where)
-    for one in (*node.keys, *_order(node)):
-        counts = counts & rows.present(one)
+    for one in (*node.keys, *by):
+        counts = rows.both(counts, rows.present(one))
     at = np.flatnonzero(counts)
-    units = rows.short_units[at]
-    keys = [_sortable(rows, key)[at] for key in node.keys]
-    order = [_sortable(rows, by)[at] for by in node.order]
-    order = [-by if down else by for by, down in zip(order, node.descending or (False,) * len(order), strict=True)]
-    levels = [units, *keys, *order]
+    keys, order = ([_sortable(rows, one)[at] for one in several] for several in (node.keys, by))
+    order = [-one if down else one for one, down in zip(order, node.descending or (False,) * len(order), strict=True)]
+    levels = [rows.short_units[at], *keys, *order]
     if not _is_sorted(levels):
         sorting = np.lexsort(levels[::-1])
         levels, at = [level[sorting] for level in levels], at[sorting]
-    if order or _takes_any(node):
-        at = _without_ties(table, part, levels, at)
-    new = _differs(levels[: 1 + len(keys)])
-    return Runs(at, np.flatnonzero(new))
-
-
-def _order(node: Within) -> tuple[Expression, ...]:
-    return node.order if WITHIN_RULES[node.function].needs_order or _takes_any(node) else ()
-
-
-def _takes_any(node: Within) -> bool:
-    """Whether the rows have an order even where none is given."""
-    return node.function == "number"
+    if order or (node.function == "number" and not is_any_number(node)):
+        at = _without_ties(table, part.start, levels, at)
+    return Runs(at, np.flatnonzero(_differs(levels[: 1 + len(keys)])))
 
 
 def _sortable(rows: NumpyEvaluator, node: Expression) -> NDArray[Any]:
     """Numbers by which rows are sorted; arbitrary where missing."""
     kind = rows.kind(node)
     if isinstance(kind, Categorical):
-        places = {value: place for place, value in enumerate(sorted(kind.values, key=_by_value))}
+        places = {value: place for place, value in enumerate(sorted(kind.values, key=by_value))}
         return np.array([*(places[value] for value in kind.values), -1])[rows.codes(node)]
     return rows.numbers(node)
-
-
-def _by_value(value: Any) -> tuple[bool, Any]:
-    return isinstance(value, str), value
 
 
 def _is_sorted(levels: list[NDArray[Any]]) -> bool:
@@ -134,13 +119,16 @@ def _differs(levels: list[NDArray[Any]]) -> Mask:
     return differs
 
 
-def _without_ties(table: PreparedTable, part: slice, levels: list[NDArray[Any]], at: Integers) -> Integers:
-    """Sorted rows, with rows of the same order in that of their hashes."""
+def _without_ties(table: PreparedTable, start: int, levels: list[NDArray[Any]], at: Integers) -> Integers:
+    """Sorted rows, with rows of the same order in that of their contents; equal rows are interchangeable."""
     differs = _differs(levels)
     if differs.all():
         return at
-    ranks = table.ranks_within(np.arange(part.start, part.stop), table.units[part])
-    return at[np.lexsort((ranks[at], np.cumsum(differs)))]
+    tied = np.flatnonzero(~differs | np.append(~differs[1:], False))
+    contents, finer = table.contents(at[tied] + start)
+    sorting = np.lexsort([*finer[::-1], *contents[::-1], np.cumsum(differs)[tied]])
+    at[tied] = at[tied][sorting]
+    return at
 
 
 # --- functions of runs ------------------------------------------------------------------------------------------------
@@ -319,11 +307,11 @@ def windowed(table: PreparedTable, schema: Schema, columns: tuple[tuple[str, Wit
         rows = whole.block(part)
         known: dict[tuple[Any, ...], Runs] = {}
         for name, node in columns:
-            order = _order(node)
-            key = node.where, node.keys, order, node.descending if order else (), _takes_any(node)
+            order = order_of(node)
+            numbered = node.function == "number" and not is_any_number(node)
+            key = node.where, node.keys, order, node.descending if order else (), numbered
             if key not in known:
-                sorted_by = node if order == node.order else _without_order(node)
-                known[key] = _runs(table, rows, part, sorted_by)
+                known[key] = _runs(table, rows, part, node)
             runs = known[key]
             values = _Values(rows, runs, node).result()
             if name in codes:
@@ -341,10 +329,6 @@ def windowed(table: PreparedTable, schema: Schema, columns: tuple[tuple[str, Wit
         grids=table.grids | grids,
         derived=table.derived | set(types),
     )
-
-
-def _without_order(node: Within) -> Within:
-    return msgspec.structs.replace(node, order=(), descending=())
 
 
 def chosen_rows(

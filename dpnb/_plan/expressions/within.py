@@ -23,8 +23,9 @@ from dpnb._plan.expressions.dtypes import (
     described,
     refuse,
 )
-from dpnb._plan.expressions.nodes import Within, WithinFunction
+from dpnb._plan.expressions.nodes import Expression, Within, WithinFunction
 from dpnb._plan.expressions.text import words
+from dpnb.schema import Key
 
 NUMBERS = (Numeric,)
 ORDERED = (Numeric, Timestamp)
@@ -65,6 +66,9 @@ WITHIN_RULES: Mapping[WithinFunction, WithinRule] = {
     "rolling_mean": WithinRule(NUMBERS, "argument", True),
 }
 """The functions of a unit's rows.  Only those that need an order depend on it."""
+
+OF_UNIT = ("size", "count", "nunique", "sum", "mean", "min", "max", "first", "last", "nth")
+"""The functions with one value for all rows of a unit."""
 
 
 def within(node: Within, inner: Dtype, where: Dtype, *others: Dtype) -> Dtype:
@@ -115,3 +119,13 @@ def _remedy(kind: Dtype) -> str:
     if isinstance(kind, Timestamp | Duration):
         return "use a part of it, such as .dt.days"
     return "convert numeric categories with .astype(float)"
+
+
+def order_of(node: Within) -> tuple[Expression, ...]:
+    """The expressions by which the rows of a unit are sorted: a function that needs no order has none."""
+    return node.order if WITHIN_RULES[node.function].needs_order or node.function == "number" else ()
+
+
+def by_value(value: Key) -> tuple[bool, Key]:
+    """A key for sorting categories: numbers, then texts."""
+    return isinstance(value, str), value

@@ -135,10 +135,14 @@ class PreparedTable:
 
     def ranks_within(self, rows: Integers, units: ShortIntegers) -> ShortIntegers:
         """The ranks of some rows, which are all rows of these units."""
+        return ranks(units.astype(np.int64), self.names.take(units), *self.contents(rows)).astype(np.int32)
+
+    def contents(self, rows: Integers) -> tuple[list[Integers], list[NDArray[np.float64]]]:
+        """The contents of some rows, column by column: integers, and what these do not distinguish."""
         contents = [self._content(name, rows) for name in self.hashed]
         # The values themselves distinguish numbers within one grid step, and times within one second.
-        finer = [np.nan_to_num(self.numbers[name].take(rows)) for name in sorted(self.numbers.keys() - self.derived)]
-        return ranks(units.astype(np.int64), self.names.take(units), contents, finer).astype(np.int32)
+        finer = sorted(self.numbers.keys() - self.derived)
+        return contents, [np.nan_to_num(self.numbers[name].take(rows)) for name in finer]
 
     @property
     def hashed(self) -> list[str]:
