@@ -11,7 +11,7 @@ type; so a query of the result has the sensitivity that follows from these limit
 from __future__ import annotations
 
 import dataclasses
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -132,12 +132,12 @@ class _Lifting(Substitution):
     def _column(self, node: Expression) -> Column | None:
         if not isinstance(node, Within):
             return None
-        node = with_arguments(node, self.of)  # type: ignore[assignment]  # the same node
-        key = msgspec.json.encode(node)
+        within: Any = with_arguments(node, self.of)
+        key = msgspec.json.encode(within)
         if key not in self._names:
-            level = max((self._level[name] + 1 for name in columns_of(node) if name in self._level), default=0)
+            level = max((self._level[name] + 1 for name in columns_of(within) if name in self._level), default=0)
             name = self._names[key] = f"{self._prefix}{len(self._names)}"
             self._level[name] = level
             self.levels += [{}] * (level == len(self.levels))
-            self.levels[level][name] = node
+            self.levels[level][name] = within
         return Column(self._names[key])

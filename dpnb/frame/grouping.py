@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
+from typing import Any, Literal, Self, Unpack, overload
 
 from dpnb._plan.constants import flag
 from dpnb._plan.expressions.dtypes import Timestamp
@@ -19,9 +19,6 @@ from dpnb.frame.unit_groups import UnitGroupBy, unit_levels, without_repetitions
 from dpnb.frame.view import TableView
 from dpnb.query.batch import MarginsQuery
 from dpnb.query.query import Query
-
-if TYPE_CHECKING:
-    from dpnb.frame.frame import Frame
 
 # --- groups by calendar periods ---------------------------------------------------------------------------------------
 
@@ -95,7 +92,7 @@ class Grouping(ColumnLayout):
         'count of rows by plan'
         """
         check_options("value_counts", options, self._examples(), "sort", "ascending", "dropna")
-        groups = self.groupby(self.columns if subset is None else subset)
+        groups = self._groups(self.columns if subset is None else subset)
         view = Proportions() if flag(normalize, "normalize") else PlainView()
         return groups._ask(Count(), view)
 
@@ -125,18 +122,22 @@ class Grouping(ColumnLayout):
         """
         own = unit_levels(self._view, by)
         if own is not None:
-            check_options("groupby", options | {"observed": False}, self._examples(), *GROUPING)
+            check_options("groupby", {**options, "observed": False}, self._examples(), *GROUPING)
             return self._by_unit(own, keys)
         check_options("groupby", options, self._examples(), *GROUPING)
+        return self._groups(by, keys)
+
+    def _groups(self, by: Any, keys: object = None) -> GroupBy:
         groups = groups_of(self._view, with_periods(self._view, by))
         return GroupBy(self._view, groups, public_keys(self._view, groups, keys))
 
-    def _by_unit(self, own: list[object], keys: object) -> UnitGroupBy:
+    def _by_unit(self, own: list[object], keys: object) -> UnitGroupBy[Self]:
         if keys is not None:
             raise PlanError("groupby: keys= names public groups, and units are private; leave it out, and select rows")
-        return UnitGroupBy(self._view, groups_of(self._view, with_periods(self._view, own)) if own else ())
+        by = groups_of(self._view, with_periods(self._view, own)) if own else ()
+        return UnitGroupBy(self._view, by, type(self))
 
-    def drop_duplicates(self, subset: object = None, *, keep: object = "first", **options: object) -> Frame:
+    def drop_duplicates(self, subset: object = None, *, keep: object = "first", **options: object) -> Self:
         """One row of each privacy unit, or of each unit and values of further columns.
 
         Parameters
@@ -181,7 +182,7 @@ class Grouping(ColumnLayout):
         "sum of cost by admitted.dt.to_period('M')"
         """
         check_options("resample", options, self._examples())
-        return self.groupby(period_of(self._view, on, rule))
+        return self._groups(period_of(self._view, on, rule))
 
     @overload
     def pivot_table(
@@ -252,7 +253,7 @@ class Grouping(ColumnLayout):
             [level for level in (levels if isinstance(levels, list) else [levels]) if level is not None]
             for levels in (index, columns)
         )
-        groups = self.groupby(rows + across)
+        groups = self._groups(rows + across)
         query = (groups if values is None else groups[values]).agg(aggfunc)
         if flag(margins, "margins"):
             return with_margins(query, len(rows), margins_name, self._view.schema)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 from dpnb._plan.expressions.dtypes import Boolean
 from dpnb._plan.expressions.nodes import (
@@ -35,20 +35,23 @@ from dpnb.frame.compatibility.verbs import Pipe, verb_name
 from dpnb.frame.view import TableView, UnitRows
 from dpnb.schema import whole_number
 
-if TYPE_CHECKING:
-    from dpnb.frame.frame import Frame
+F = TypeVar("F")
+"""The type of frames."""
+
+ROW = Literal(True)
+"""The argument of a number of rows."""
 
 STATISTICS = ("sum", "mean", "min", "max", "count", "size", "nunique", "first", "last", "any", "all")
 """The statistics of a unit's rows."""
 
 
-class _OfUnits(UnsupportedOperations):
+class _OfUnits(UnsupportedOperations, Generic[F]):
     """What is grouped by the privacy unit, and possibly by further keys."""
 
-    __slots__ = ("_by", "_view")
+    __slots__ = ("_by", "_frame", "_view")
 
-    def __init__(self, view: TableView, by: tuple[GroupLevel, ...]) -> None:
-        self._view, self._by = view.as_table(), by
+    def __init__(self, view: TableView, by: tuple[GroupLevel, ...], frame: Callable[[TableView], F]) -> None:
+        self._view, self._by, self._frame = view.as_table(), by, frame
 
     @property
     def _keys(self) -> tuple[Expression, ...]:
@@ -61,7 +64,7 @@ class _OfUnits(UnsupportedOperations):
     def _levels(self) -> str:
         return ", ".join([str(self._view.unit), *(level.name for level in self._by)])
 
-    def _within(self, function: WithinFunction, node: Expression = Literal(True), **options: Any) -> Expression:
+    def _within(self, function: WithinFunction, node: Expression = ROW, **options: Any) -> Expression:
         return self._view.within(function, node, keys=self._keys, **options)
 
     def _refuse_no_order(self, verb: str) -> None:
@@ -80,7 +83,8 @@ class _OfUnits(UnsupportedOperations):
     def _per_unit(self, columns: Mapping[str, Expression], rows: UnitRows | None = None) -> TableView:
         """The view with one row per unit and keys, and the keys as its first columns."""
         one = UnitRows(self._view.where, self._keys) if rows is None else rows
-        return self._view.of_rows_per_unit({level.name: level.expression for level in self._by} | columns, one)
+        keys = {level.name: level.expression for level in self._by}
+        return self._view.of_rows_per_unit({**keys, **columns}, one)
 
     def _statistic(self, verb: str, node: Expression) -> Expression:
         """A statistic of the rows of each unit and keys."""
@@ -104,8 +108,8 @@ class _OfUnits(UnsupportedOperations):
             case "any" | "all":
                 raise PlanError(f"{verb}: needs a condition, such as {words(node)} > 0; {words(node)} is none")
         raise PlanError(
-            f"agg: {verb!r} of the rows of one {self._view.unit} is not offered{did_you_mean(verb, STATISTICS)}; use one "
-            f"of {', '.join(map(repr, STATISTICS))}"
+            f"agg: {verb!r} of the rows of one {self._view.unit} is not offered{did_you_mean(verb, STATISTICS)}; use "
+            f"one of {', '.join(map(repr, STATISTICS))}"
         )
 
     def _condition_or_value(self, function: WithinFunction, node: Expression, **options: Any) -> Expression:
@@ -115,7 +119,7 @@ class _OfUnits(UnsupportedOperations):
         return self._within(function, node, **options)
 
 
-class UnitGroupedColumn(_OfUnits):
+class UnitGroupedColumn(_OfUnits[F]):
     """A column of the rows of each privacy unit: ``df.groupby(unit)["x"]``.
 
     A statistic of a unit's rows is a column with one row per unit; ``.transform``, ``.shift`` and the like are columns
@@ -131,9 +135,9 @@ class UnitGroupedColumn(_OfUnits):
 
     __slots__ = ("_node",)
 
-    def __init__(self, view: TableView, by: tuple[GroupLevel, ...], node: Expression) -> None:
+    def __init__(self, groups: _OfUnits[F], node: Expression) -> None:
         self._node = node
-        super().__init__(view, by)
+        super().__init__(groups._view, groups._by, groups._frame)
 
     def _description(self) -> str:
         return f"private column {words(self._node)} by {self._levels}"
@@ -224,7 +228,9 @@ class UnitGroupedColumn(_OfUnits):
         verbs = {_verb(verb): verb for verb in func} if func is not None else named
         if not verbs:
             raise PlanError("agg: names at least one statistic, as in .agg(['sum', 'max'])")
-        return _frame(self._per_unit({name: self._statistic(_verb(verb), self._node) for name, verb in verbs.items()}))
+        return self._frame(
+            self._per_unit({name: self._statistic(_verb(verb), self._node) for name, verb in verbs.items()})
+        )
 
     aggregate = agg
 
@@ -344,7 +350,7 @@ class UnitGroupedColumn(_OfUnits):
         least = rows if min_periods is None else _whole(min_periods, "min_periods")
         if not 1 <= least <= rows:
             raise PlanError(
-                f"rolling: window must be at least 1, and min_periods from 1 to window; got {window!r} and {min_periods!r}"
+                f"rolling: window must be at least 1, and min_periods from 1 to window; got {window!r}, {min_periods!r}"
             )
         return Rolling(self, rows, least)
 
@@ -354,7 +360,7 @@ class Rolling(UnsupportedOperations):
 
     __slots__ = ("_column", "_least", "_window")
 
-    def __init__(self, column: UnitGroupedColumn, window: int, least: int) -> None:
+    def __init__(self, column: UnitGroupedColumn[Any], window: int, least: int) -> None:
         self._column, self._window, self._least = column, window, least
 
     def _description(self) -> str:
@@ -373,7 +379,7 @@ class Rolling(UnsupportedOperations):
         return self._of("rolling_mean")
 
 
-class UnitGroupBy(Pipe, NoOperators, _OfUnits):
+class UnitGroupBy(Pipe, NoOperators, _OfUnits[F]):
     """A view grouped by its privacy unit, and possibly by further public keys.
 
     Aggregations give a `Frame` with one row for each unit, or for each unit and keys; its unit's name is no column.
@@ -383,8 +389,7 @@ class UnitGroupBy(Pipe, NoOperators, _OfUnits):
     >>> spent = people.groupby("person").agg(total=("cost", "sum"), n=("cost", "size"))
     >>> spent
     <private table: total, n>
-    >>> spent[spent["n"] > 1]["total"].mean().description
-    'mean of total in one row for each unit (total (made from cost.sum() within each unit); n (made from rows.size() within each unit)) where n > 1'
+    >>> spent["total"].mean().explain().sensitivity
     """
 
     __slots__ = ()
@@ -396,7 +401,7 @@ class UnitGroupBy(Pipe, NoOperators, _OfUnits):
     def __repr__(self) -> str:
         return f"<private table by {self._levels}>"
 
-    def _column_named(self, name: str) -> UnitGroupedColumn | None:
+    def _column_named(self, name: str) -> UnitGroupedColumn[F] | None:
         return self[name] if name in self._view.columns else None  # type: ignore[return-value]  # a name
 
     def _column_names(self) -> list[str]:
@@ -404,21 +409,21 @@ class UnitGroupBy(Pipe, NoOperators, _OfUnits):
 
     if TYPE_CHECKING:  # what `UnsupportedOperations.__getattr__` finds
 
-        def __getattr__(self, name: str) -> UnitGroupedColumn: ...
+        def __getattr__(self, name: str) -> UnitGroupedColumn[F]: ...
 
-    def __getitem__(self, name: object) -> UnitGroupedColumn | UnitGroupBy:
+    def __getitem__(self, name: object) -> UnitGroupedColumn[F] | UnitGroupBy[F]:
         """Select a column by its name, or several."""
         if isinstance(name, list) and name:
             chosen = {one: self._view.column(one) for one in name}
-            return UnitGroupBy(replace(self._view, assigned=chosen), self._by)
-        return UnitGroupedColumn(self._view, self._by, self._view.column(name))
+            return UnitGroupBy(replace(self._view, assigned=chosen), self._by, self._frame)
+        return UnitGroupedColumn(self, self._view.column(name))
 
     def size(self) -> Series:
         """Number of rows of each unit: ``df.groupby(unit).size().value_counts()``."""
         node = self._within("size")
         return Series(self._per_unit({"size": node}), node)
 
-    def agg(self, func: object = None, **columns: object) -> Frame:
+    def agg(self, func: object = None, **columns: object) -> F:
         """Statistics of each unit, as a table with one row per unit.
 
         Parameters
@@ -437,7 +442,7 @@ class UnitGroupBy(Pipe, NoOperators, _OfUnits):
             raise PlanError(
                 f"agg: name at least one column, as in agg(n='size', m=({self._examples()['number_name']}, 'sum'))"
             )
-        return _frame(self._per_unit({name: self._column_of(name, spec) for name, spec in columns.items()}))
+        return self._frame(self._per_unit({name: self._column_of(name, spec) for name, spec in columns.items()}))
 
     aggregate = agg
 
@@ -453,7 +458,7 @@ class UnitGroupBy(Pipe, NoOperators, _OfUnits):
         keys = {level.name for level in self._by}
         return [name for name in self._view.columns if name not in keys]
 
-    def _each(self, verb: str, options: Mapping[str, object]) -> Frame:
+    def _each(self, verb: str, options: Mapping[str, object]) -> F:
         check_options(verb, options, self._examples(), *AGGREGATION)
         columns: dict[str, Expression] = {}
         for name in self._aggregated:
@@ -468,41 +473,41 @@ class UnitGroupBy(Pipe, NoOperators, _OfUnits):
             raise PlanError(
                 f"{verb}: no column of this view is a number; its columns are {', '.join(self._view.columns)}"
             )
-        return _frame(self._per_unit(columns))
+        return self._frame(self._per_unit(columns))
 
-    def sum(self, **options: object) -> Frame:
+    def sum(self, **options: object) -> F:
         """Sum of each numeric column over the rows of each unit."""
         return self._each("sum", options)
 
-    def mean(self, **options: object) -> Frame:
+    def mean(self, **options: object) -> F:
         """Mean of each numeric column over the rows of each unit."""
         return self._each("mean", options)
 
-    def min(self, **options: object) -> Frame:
+    def min(self, **options: object) -> F:
         """Smallest value of each numeric column over the rows of each unit."""
         return self._each("min", options)
 
-    def max(self, **options: object) -> Frame:
+    def max(self, **options: object) -> F:
         """Largest value of each numeric column over the rows of each unit."""
         return self._each("max", options)
 
-    def count(self, **options: object) -> Frame:
+    def count(self, **options: object) -> F:
         """Number of values of each column in the rows of each unit."""
         return self._each("count", options)
 
-    def nunique(self, **options: object) -> Frame:
+    def nunique(self, **options: object) -> F:
         """Number of different values of each column in the rows of each unit."""
         return self._each("nunique", options)
 
-    def first(self, **options: object) -> Frame:
+    def first(self, **options: object) -> F:
         """First value of each column that is not missing, in the order of ``sort_values``."""
         return self._each("first", options)
 
-    def last(self, **options: object) -> Frame:
+    def last(self, **options: object) -> F:
         """Last value of each column that is not missing, in the order of ``sort_values``."""
         return self._each("last", options)
 
-    def head(self, n: int = 5) -> Frame:
+    def head(self, n: int = 5) -> F:
         """The first rows of each unit, in the order of ``sort_values``.
 
         Parameters
@@ -511,9 +516,9 @@ class UnitGroupBy(Pipe, NoOperators, _OfUnits):
             Number of rows.
         """
         self._refuse_no_order("head")
-        return _frame(self._per_unit(self._view.columns, self._rows(_rows_from(n, "head"))))
+        return self._frame(self._per_unit(self._view.columns, self._rows(_rows_from(n, "head"))))
 
-    def tail(self, n: int = 5) -> Frame:
+    def tail(self, n: int = 5) -> F:
         """The last rows of each unit, in the order of ``sort_values``.
 
         Parameters
@@ -522,9 +527,9 @@ class UnitGroupBy(Pipe, NoOperators, _OfUnits):
             Number of rows.
         """
         self._refuse_no_order("tail")
-        return _frame(self._per_unit(self._view.columns, self._rows(_rows_from(n, "tail"), last=True)))
+        return self._frame(self._per_unit(self._view.columns, self._rows(_rows_from(n, "tail"), last=True)))
 
-    def nth(self, n: int) -> Frame:
+    def nth(self, n: int) -> F:
         """The first row (0) or the last row (-1) of each unit, in the order of ``sort_values``.
 
         Parameters
@@ -535,7 +540,7 @@ class UnitGroupBy(Pipe, NoOperators, _OfUnits):
         self._refuse_no_order("nth")
         if _whole(n, "nth") not in (0, -1):
             raise PlanError(f"nth: takes 0 or -1 for rows; got {n!r}; a column has every .nth(n)")
-        return _frame(self._per_unit(self._view.columns, self._rows(last=n == -1)))
+        return self._frame(self._per_unit(self._view.columns, self._rows(last=n == -1)))
 
     def cumcount(self) -> Series:
         """Number of rows of the unit before each row, in the order of ``sort_values``."""
@@ -552,19 +557,13 @@ def unit_levels(view: TableView, by: object) -> list[object] | None:
     return [level for level in levels if not (isinstance(level, str) and level == view.unit)]
 
 
-def without_repetitions(groups: UnitGroupBy, keep: object) -> Frame:
+def without_repetitions(groups: UnitGroupBy[F], keep: object) -> F:
     """One row of each unit and keys: the first or the last in the order of ``sort_values``."""
     if keep not in ("first", "last"):
         raise PlanError(f"drop_duplicates: keep must be 'first' or 'last'; got {keep!r}")
     if keep == "last":
         groups._refuse_no_order("drop_duplicates")
-    return _frame(groups._per_unit(groups._view.columns, groups._rows(last=keep == "last")))
-
-
-def _frame(view: TableView) -> Frame:
-    from dpnb.frame.frame import Frame
-
-    return Frame(view)
+    return groups._frame(groups._per_unit(groups._view.columns, groups._rows(last=keep == "last")))
 
 
 def _named(by_column: Mapping[Any, Any]) -> dict[str, object]:

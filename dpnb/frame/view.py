@@ -214,7 +214,7 @@ class _UnitColumns(Substitution):
     def __init__(self, columns: Mapping[str, Expression]) -> None:
         super().__init__(self._column)
         self.named: dict[str, Expression] = {}
-        self._names = {_key(node): name for name, node in reversed(columns.items())}
+        self._names = {_key(node): name for name, node in reversed(list(columns.items()))}
 
     def _column(self, node: Expression) -> Column | None:
         if not isinstance(node, Column | Within):

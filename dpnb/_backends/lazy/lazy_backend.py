@@ -248,7 +248,7 @@ class LazyBackend(SourceResolver[LazyTable]):
         table = super()._made(source)
         if isinstance(source, Join | PartSource) or not self._keeps(source):
             return table
-        return replace(table, frame=self.engine.kept(table.frame))  # type: ignore[attr-defined]  # see `_keeps`
+        return replace(table, frame=self.engine.kept(table.frame))
 
     def _bytes(self, rows: LazyTable) -> int:
         return LEAST_KEPT // MAX_WITHIN if rows.is_prepared else 0  # the tables themselves are not

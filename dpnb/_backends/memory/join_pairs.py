@@ -57,7 +57,8 @@ class JoinedRows:
     ) -> None:
         self._left, self._right, self._schemas, self._source = left, right, schemas, source
         self._changes: tuple[Change, ...] = ()
-        self.max_rows = None if left.max_rows is None or right.max_rows is None else left.max_rows * right.max_rows
+        limits = left.max_rows, right.max_rows
+        self.max_rows: int | None = None if limits[0] is None or limits[1] is None else limits[0] * limits[1]
         """Largest number of rows of a unit; None if unknown."""
         self._max_pairs = self.max_rows or 0
 

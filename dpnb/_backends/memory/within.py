@@ -60,12 +60,12 @@ class Runs:
 
     def total(self, values: Integers) -> Integers:
         """The sum over each run."""
-        return np.add.reduceat(values, self.starts) if len(self.starts) else values[:0]
+        return np.asarray(np.add.reduceat(values, self.starts) if len(self.starts) else values[:0])
 
     def running(self, values: Integers) -> Integers:
         """The sum of each row and those before it in its run."""
         sums = np.cumsum(values)  # exact modulo 2**64, as are the differences
-        return sums - self.spread(sums[self.starts] - values[self.starts])
+        return np.asarray(sums - self.spread(sums[self.starts] - values[self.starts]))
 
     def before(self, rows: int) -> Integers:
         """Where the row is that is some rows before each row of its run; -1 if there is none."""
@@ -97,8 +97,8 @@ def _sortable(rows: NumpyEvaluator, node: Expression) -> NDArray[Any]:
     kind = rows.kind(node)
     if isinstance(kind, Categorical):
         places = {value: place for place, value in enumerate(sorted(kind.values, key=by_value))}
-        return np.array([*(places[value] for value in kind.values), -1])[rows.codes(node)]
-    return rows.numbers(node)
+        return np.asarray(np.array([*(places[value] for value in kind.values), -1])[rows.codes(node)])
+    return np.asarray(rows.numbers(node))
 
 
 def _is_sorted(levels: list[NDArray[Any]]) -> bool:
@@ -347,14 +347,13 @@ def chosen_rows(
         def values(part: slice, node: Expression = node, kind: Any = kind, column: Any = column) -> NDArray[Any]:
             rows, own = whole.block(part), kept[part]
             if isinstance(kind, Boolean):
-                return rows.level_codes(node)[0][own].astype(np.int32)
+                return np.asarray(rows.level_codes(node)[0][own], np.int32)
             if isinstance(kind, Categorical | String):
-                return rows.codes(node)[own]
-            return np.clip(rows.numbers(node)[own], column.low, column.high)
+                return np.asarray(rows.codes(node)[own])
+            return np.asarray(np.clip(rows.numbers(node)[own], column.low, column.high))
 
-        parts = by_blocks(values, blocks)
-        empty = np.zeros(0, np.int32 if is_coded else np.float64)
-        (result.codes if is_coded else result.numbers)[name] = np.concatenate(parts) if parts else empty
+        made: Any = np.concatenate([np.zeros(0, np.int32 if is_coded else np.float64), *by_blocks(values, blocks)])
+        (result.codes if is_coded else result.numbers)[name] = made
         if isinstance(kind, String):
             result.texts[name] = whole.texts(node)
         if isinstance(column, Bounded):

@@ -31,10 +31,11 @@ class Substitution:
 
     def _of(self, part: Any) -> Any:
         if isinstance(part, Node):
-            new = self._replacement(part)  # type: ignore[arg-type]  # every node is an expression
+            node: Expression = part  # type: ignore[assignment]  # every node is one
+            new = self._replacement(node)
             if new is not None:
                 return new
-            return with_arguments(part, self.of) if any(self.of(one) is not one for one in arguments(part)) else part
+            return with_arguments(node, self.of) if any(self.of(one) is not one for one in arguments(part)) else node
         if isinstance(part, tuple):
             values = [self.of(one) for one in part]
             return part if all(new is old for new, old in zip(values, part, strict=True)) else tuple(values)
