@@ -14,7 +14,7 @@ from dpnb._compile.features import (
 )
 from dpnb._compile.linear import UNKNOWN_CELLS, LinearQuery, cells_of_unit, max_norm_squared, rows_squared
 from dpnb._plan.expressions.text import words
-from dpnb._plan.measurements import Discovery, JointAggregation, ModelLoss, Moments, Single
+from dpnb._plan.measurements import DeviationProducts, Discovery, JointAggregation, ModelLoss, Moments, Single
 from dpnb._plan.privacy_unit import PrivacyUnit, describe_bounds
 from dpnb._protocol.glossary import IN_THIS_TABLE
 
@@ -45,8 +45,8 @@ def explanation(query: LinearQuery, unit: PrivacyUnit) -> list[tuple[str, str]]:
     details = {
         index
         for aggregation, first, count in query.parts
-        if isinstance(aggregation, Moments)
-        for index in range(first + 1, first + count)
+        if isinstance(aggregation, Moments | DeviationProducts)
+        for index in range(first + isinstance(aggregation, Moments), first + count)
     }
     scales = (_scale(feature, query) for index, feature in enumerate(query.features) if index not in details)
     facts.append(("noise", "at mu=1, standard deviation of " + "; ".join(dict.fromkeys(scales))))
@@ -63,6 +63,10 @@ def _part(part: tuple[Single | Discovery, int, int], query: LinearQuery) -> list
     if isinstance(aggregation, Moments):
         of = ", ".join(words(node) for node in (*aggregation.columns, *aggregation.categories))
         return [f"1 for each row, and at most 1 to each sum and product of {of}, scaled to -1 ... 1"]
+    if isinstance(aggregation, DeviationProducts):
+        of = ", ".join(words(node) for node in aggregation.columns)
+        quarter = f"{aggregation.max_rows / 4:g}"
+        return [f"at most {quarter} times the ranges to each sum of products of the deviations of {of}"]
     if isinstance(aggregation, ModelLoss):
         return ["1 to the count for each row, and at most 0.5 to the sum of prediction errors minus 0.5"]
     return [_feature(feature) for feature in query.features[first : first + count]]
@@ -92,7 +96,7 @@ def _clipped(query: LinearQuery, unit: PrivacyUnit) -> str:
         if isinstance(feature, ValueFeature | TreeFeature)
         and not isinstance(feature, ModelLossFeature)
         and not (isinstance(feature, TreeFeature) and feature.whole and not feature.pieces)
-        if not any(isinstance(part, Moments) for part, _, _ in query.parts)
+        if not any(isinstance(part, Moments | DeviationProducts) for part, _, _ in query.parts)
     ]
     texts += [
         f"the gradient of a unit, summed over its rows, to a norm of {feature.gradient.clip_norm:g}"

@@ -44,7 +44,7 @@ from dpnb._compile.lowering import features_of
 from dpnb._compile.work import LOCAL_LIMITS, WorkLimits, work_of
 from dpnb._plan.checks import check_plan
 from dpnb._plan.expressions.nodes import Expression
-from dpnb._plan.measurements import Discovery, Single, weighted_parts
+from dpnb._plan.measurements import DeviationProducts, Discovery, Single, weighted_parts
 from dpnb._plan.plan import Plan, group_keys
 from dpnb._plan.privacy_unit import ContributionBounds, PrivacyUnit, effective_bounds
 from dpnb._plan.regression import RegressionDesign
@@ -276,6 +276,8 @@ def linear_query(
     limits.refuse(plan.words, work_of(plan, schema))
     check_plan(plan, schema)
     bounds = effective_bounds(unit, plan.contribution_bounds)
+    if isinstance(plan.aggregation, DeviationProducts):
+        bounds = ContributionBounds(max_rows=1)  # its sums are those of a table with one row per unit
     keys = group_keys(plan, schema) if plan.group_by and not isinstance(plan.aggregation, Discovery) else ()
     cells = max(1, len(keys)) if not isinstance(plan.aggregation, Discovery) else UNKNOWN_CELLS
     if isinstance(plan.aggregation, Discovery) and bounds.max_rows is None and bounds.max_groups is None:

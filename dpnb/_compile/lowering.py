@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dpnb._compile import grid
+from dpnb._compile.deviations import deviation_products
 from dpnb._compile.features import (
     BRANCHING,
     TREE_DEPTH,
@@ -24,6 +25,7 @@ from dpnb._plan.expressions.text import words
 from dpnb._plan.measurements import (
     Count,
     CountUnits,
+    DeviationProducts,
     Discovery,
     Gradient,
     Mean,
@@ -58,6 +60,9 @@ def features_of(aggregation: Single | Discovery, schema: Schema) -> tuple[Featur
             return (_value(numerator, schema, "ratio", terms), _value(denominator, schema, "ratio", terms))
         case Moments():
             return _moments(aggregation, schema)
+        case DeviationProducts():
+            products = deviation_products(aggregation, schema)
+            return tuple(_value(node, schema, "regress", products) for node in products)
         case QuantileTree(column, graded):
             return (_nodes(column, schema, graded=graded),)
         case Gradient(model):

@@ -15,8 +15,10 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from dpnb._compile.features import ValueFeature
 from dpnb._compile.linear import LinearQuery
 from dpnb._plan.expressions.nodes import (
+    And,
     Column,
     Compare,
     Expression,
@@ -30,7 +32,8 @@ from dpnb._plan.expressions.rules import column_type
 from dpnb._plan.expressions.substitution import Substitution
 from dpnb._plan.expressions.within import OF_UNIT
 from dpnb._plan.join import schema_of
-from dpnb._plan.plan import Join, PerUnit, TableSource
+from dpnb._plan.measurements import DeviationProducts, JointAggregation, Sum, WeightedAggregation
+from dpnb._plan.plan import GroupLevel, Join, PerUnit, Plan, TableSource
 from dpnb.schema import Schema
 
 T = TypeVar("T")
@@ -57,6 +60,7 @@ def schema_with_windows(source: Source, schemas: dict[str, Schema]) -> Schema:
 
 def with_windows(query: LinearQuery, schema: Schema) -> LinearQuery:
     """The same query of a table that has a column for each value that is computed within a unit."""
+    query = _of_units(query)
     plan = query.plan
     parts = plan.where, plan.group_by, query.features, query.required
     source, (where, group_by, features, required) = lifted(plan.source, schema, parts)
@@ -66,6 +70,36 @@ def with_windows(query: LinearQuery, schema: Schema) -> LinearQuery:
     result = dataclasses.replace(query, plan=plan, features=features)
     result.__dict__["required"] = required
     return result
+
+
+def _of_units(query: LinearQuery) -> LinearQuery:
+    """The products of deviations as sums over a table with one row per unit; any other query as it is."""
+    plan, aggregation = query.plan, query.plan.aggregation
+    if not isinstance(aggregation, DeviationProducts):
+        return query
+    where = aggregation.complete if plan.where is None else And(plan.where, aggregation.complete)
+    # The features do not have the filter of the plan, since they are kept for other filters.
+    filtered = _Filtered(where)
+    levels = tuple(GroupLevel(str(index), filtered.of(node)) for index, node in enumerate(query.required))
+    columns = [Column(level.name) for level in levels]
+    features = tuple(
+        dataclasses.replace(feature, expression=column, required=(column,))
+        for feature, column in zip(query.features, columns, strict=True)
+        if isinstance(feature, ValueFeature)  # all are
+    )
+    sums = JointAggregation(tuple(WeightedAggregation(Sum(column)) for column in columns))
+    plan = Plan(sums, source=PerUnit(plan.source, levels, where))
+    return dataclasses.replace(query, plan=plan, features=features)
+
+
+class _Filtered(Substitution):
+    """Values within a unit, of the rows for which a condition is true."""
+
+    def __init__(self, where: Expression) -> None:
+        super().__init__(lambda node: self._of_rows(node, where) if isinstance(node, Within) else None)
+
+    def _of_rows(self, node: Within, where: Expression) -> Within:
+        return msgspec.structs.replace(node, inner=self.of(node.inner), where=where)
 
 
 def rows_per_unit(source: Source) -> list[PerUnit]:

@@ -16,6 +16,7 @@ from dpnb._compile.lowering import tree_levels
 from dpnb._plan.expressions.nodes import Expression
 from dpnb._plan.expressions.rules import numeric_dtype_of, public_key_count
 from dpnb._plan.measurements import (
+    DeviationProducts,
     Discovery,
     Gradient,
     Mean,
@@ -184,6 +185,9 @@ def _features_and_slots(aggregation: Single | Discovery, schema: Schema) -> tupl
             return 2, 2
         case Moments(columns, categories):
             return _moments(len(columns), [_indicators(node, schema) for node in categories])
+        case DeviationProducts(columns):
+            pairs = len(columns) * (len(columns) + 1) // 2
+            return pairs, pairs
         case QuantileTree(column):
             levels = tree_levels(numeric_dtype_of(column, schema, "quantiles"))
             return 1, sum(BRANCHING**level for level in range(1, levels + 1))

@@ -23,6 +23,7 @@ from dpnb._plan.measurements import (
     Count,
     CountActiveUnits,
     CountUnits,
+    DeviationProducts,
     Discovery,
     Gradient,
     JointAggregation,
@@ -38,6 +39,7 @@ from dpnb._plan.measurements import (
     QuantileTree,
     Ratio,
     Single,
+    SlopesView,
     Sum,
     weighted_parts,
 )
@@ -79,7 +81,7 @@ def _fits(plan: Plan, view: AnyView, schema: Schema) -> bool:
         return isinstance(view, ColumnsView) and _fit_columns(aggregation, view, schema)
     match view:
         case PlainView():
-            return not isinstance(aggregation, Moments | Gradient)
+            return not isinstance(aggregation, Moments | Gradient | DeviationProducts)
         case Proportions(size=size):
             cells = len(group_keys(plan, schema)) if plan.group_by and _has_shares(aggregation) else 0
             return cells > 0 and (size == 0 or (size > 0 and cells % size == 0))
@@ -92,6 +94,8 @@ def _fits(plan: Plan, view: AnyView, schema: Schema) -> bool:
             return (len(terms), classes, chains) == (model.terms, model.classes, len(aggregation.at))
         case ColumnsView():
             return False
+        case SlopesView(labels):
+            return isinstance(aggregation, DeviationProducts) and len(labels) == len(aggregation.columns)
         case MomentsView(statistic) if statistic in MATRICES and plan.group_by:
             return False
     return _fit_single(aggregation, view, schema)
@@ -100,7 +104,7 @@ def _fits(plan: Plan, view: AnyView, schema: Schema) -> bool:
 def _fit_single(aggregation: Measured, view: AnyView, schema: Schema) -> bool:
     match view:
         case PlainView():
-            return not isinstance(aggregation, Moments | Gradient)
+            return not isinstance(aggregation, Moments | Gradient | DeviationProducts)
         case MeanCountView():
             return isinstance(aggregation, Mean)
         case QuantilesView(at, single):
@@ -231,5 +235,8 @@ def _check_aggregation(aggregation: Single | Discovery, schema: Schema) -> None:
                     raise PlanError(f"regress: {words(node)} must have at least two public values; leave it out")
         case Gradient() | ModelLoss():
             check_gradient(aggregation, schema)
+        case DeviationProducts(columns):
+            for node in columns:
+                numeric_dtype_of(node, schema, "regress")
         case Sum(node) | Mean(node) | QuantileTree(node):
             numeric_dtype_of(node, schema, {Sum: "sum", Mean: "mean", QuantileTree: "quantiles"}[type(aggregation)])

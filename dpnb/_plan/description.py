@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from dpnb._plan.expressions.nodes import AsNumber, Column, Cut, Expression, Lookup
-from dpnb._plan.expressions.text import explained, named, words
+from dpnb._plan.expressions.text import explained, name_text, named, words
 from dpnb._plan.measurements import (
     AnyView,
     ColumnsView,
     Count,
     CountActiveUnits,
     CountUnits,
+    DeviationProducts,
     Discovery,
     Gradient,
     Joinable,
@@ -28,6 +29,7 @@ from dpnb._plan.measurements import (
     QuantileTree,
     Ratio,
     Single,
+    SlopesView,
     Sum,
 )
 from dpnb._plan.regression import describe_model, is_class
@@ -99,6 +101,8 @@ def _words(aggregation: Single | Discovery, view: AnyView) -> str:
             return f"ratio of {explained(node)} to {explained(denominator)}"
         case Moments(columns, categories):
             return _moment_words(columns + categories, view)
+        case DeviationProducts(columns):
+            return _slope_words(columns, view)
         case QuantileTree(node):
             return f"{_quantile_words(view)} of {explained(node)}"
         case Discovery():
@@ -113,6 +117,14 @@ def _words(aggregation: Single | Discovery, view: AnyView) -> str:
 def _is_condition(node: Expression) -> bool:
     """Whether an expression that is used as a number is a condition, not a column of numeric categories."""
     return not isinstance(node, Column | Cut | Lookup)
+
+
+def _slope_words(columns: tuple[Expression, ...], view: AnyView) -> str:
+    """A regression within units; the privacy unit has no other name in a plan."""
+    if not isinstance(view, SlopesView):
+        return f"products of deviations of {', '.join(map(explained, columns))} within each unit"
+    chosen = list(map(named, view.labels, columns))
+    return f"regression of {chosen[0]} on {', '.join(chosen[1:])} within each unit ({name_text(view.within)})"
 
 
 def _moment_words(columns: tuple[Expression, ...], view: AnyView) -> str:
@@ -155,7 +167,7 @@ def answer_unit(aggregation: Measured, view: AnyView) -> str | None:
             return "rows"
         case Sum(AsNumber(condition)) if _is_condition(condition):
             return "rows"
-        case Gradient() | ModelLoss():
+        case Gradient() | ModelLoss() | DeviationProducts():
             return None
         case Mean(AsNumber(condition)) if _is_condition(condition):
             return "rows" if isinstance(view, MeanCountView) else None

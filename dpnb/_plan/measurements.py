@@ -7,11 +7,12 @@ are all of its quantiles.
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Literal, TypeVar
 
 import msgspec
 
-from dpnb._plan.expressions.nodes import Expression
+from dpnb._plan.expressions.nodes import And, Expression, IsNull, Not
 from dpnb.errors import PlanError
 from dpnb.schema import Key
 
@@ -64,6 +65,22 @@ class Moments(Aggregation, frozen=True, tag="moments"):
 
     columns: tuple[Expression, ...]  # numbers
     categories: tuple[Expression, ...] = ()  # categories and conditions, as an indicator of each value except the first
+
+
+class DeviationProducts(Aggregation, frozen=True, tag="deviation_products"):
+    """Sums of the products of numbers' deviations from their means over the rows of each unit, of each pair once.
+
+    Over the rows where no number is null.
+    """
+
+    columns: tuple[Expression, ...]
+    max_rows: int  # of a unit: its sum of products is clipped to what so many rows can have
+
+    @property
+    def complete(self) -> Expression:
+        """Whether no number is null."""
+        present: list[Expression] = [Not(IsNull(node)) for node in self.columns]
+        return reduce(And, present)
 
 
 class QuantileTree(Aggregation, frozen=True, tag="quantile_tree"):
@@ -133,7 +150,19 @@ class Discovery(Aggregation, frozen=True, tag="discovery"):
     delta: str
 
 
-Single = Count | CountUnits | CountActiveUnits | Sum | Mean | Ratio | Moments | QuantileTree | Gradient | ModelLoss
+Single = (
+    Count
+    | CountUnits
+    | CountActiveUnits
+    | Sum
+    | Mean
+    | Ratio
+    | Moments
+    | DeviationProducts
+    | QuantileTree
+    | Gradient
+    | ModelLoss
+)
 Measured = Single | JointAggregation | Discovery
 
 
@@ -171,6 +200,13 @@ class MomentsView(View, frozen=True, tag="from_moments"):
     columns: tuple[int, ...] = (0,)
     labels: tuple[str, ...] = ()  # names of the outcome and the terms of a regression, or of the columns of a matrix
     ddof: int = 0  # of ``var``, ``std``, ``cov`` and ``cov matrix``: the divisor is the count less this, 0 or 1
+
+
+class SlopesView(View, frozen=True, tag="slopes"):
+    """Least squares of the first number on the others, without an intercept: of deviations within units."""
+
+    labels: tuple[str, ...]  # names of the outcome and of the terms
+    within: str  # the name of the privacy unit
 
 
 class MeanCountView(View, frozen=True, tag="count_of_mean"):
@@ -221,7 +257,15 @@ class ColumnsView(View, frozen=True, tag="columns"):
 
 
 AnyView = (
-    PlainView | Proportions | MomentsView | MeanCountView | QuantilesView | ColumnsView | CoefficientsView | BoundsView
+    PlainView
+    | Proportions
+    | MomentsView
+    | SlopesView
+    | MeanCountView
+    | QuantilesView
+    | ColumnsView
+    | CoefficientsView
+    | BoundsView
 )
 
 # --- as text ----------------------------------------------------------------------------------------------------------

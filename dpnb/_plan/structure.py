@@ -14,9 +14,9 @@ import msgspec
 
 from dpnb._plan.expressions.nodes import MAX_DEPTH, Cut, FillNull, IsIn, Literal, Lookup, Node, Within
 from dpnb._plan.expressions.rules import MAX_KEYS
-from dpnb._plan.measurements import Discovery, JointAggregation, Moments, weighted_parts
+from dpnb._plan.measurements import DeviationProducts, Discovery, JointAggregation, Moments, weighted_parts
 from dpnb._plan.plan import Join, PartSource, PerUnit, Plan, TableSource
-from dpnb._plan.privacy_unit import MAX_LIMIT
+from dpnb._plan.privacy_unit import MAX_LIMIT, ContributionBounds
 from dpnb.errors import PlanError
 from dpnb.schema import Key, encodable
 
@@ -56,6 +56,8 @@ def check_structure(plan: Plan) -> None:
     if isinstance(plan.aggregation, JointAggregation) and not 1 <= len(aggregations) <= MAX_PARTS:
         raise PlanError(f"agg: must have 1 to {MAX_PARTS:,} parts; got {len(aggregations):,}; use several queries")
     for aggregation in aggregations:
+        if isinstance(aggregation, DeviationProducts):
+            _check_deviations(aggregation, plan)
         if isinstance(aggregation, Moments):
             number = len(aggregation.columns) + len(aggregation.categories)
             if not aggregation.columns or number > MAX_MOMENTS:
@@ -141,6 +143,13 @@ def _check_lists(node: Node) -> int:
         case Within():
             _check_window(node)
     return 0
+
+
+def _check_deviations(aggregation: DeviationProducts, plan: Plan) -> None:
+    if not 2 <= len(aggregation.columns) <= MAX_MOMENTS or not 1 <= aggregation.max_rows <= MAX_LIMIT:
+        raise PlanError(f"regress: takes 2 to {MAX_MOMENTS} columns within each unit; got another number")
+    if plan.group_by or plan.contribution_bounds != ContributionBounds():
+        raise PlanError("regress: fixed effects are of all rows: leave out .groupby() and .bound_contributions()")
 
 
 def _check_window(node: Within) -> None:

@@ -1,6 +1,6 @@
 """Formulas of regressions, and the models and measurements that they stand for.
 
-    formula     = name "~" product ("+" product)*
+    formula     = name "~" product ("+" product)* ["|" name]
     product     = interaction ("*" interaction)*
     interaction = factor (":" factor)*
     factor      = name | "C(" name ")" | "1"
@@ -26,7 +26,9 @@ from dpnb._plan.regression import FAMILIES, design
 from dpnb.errors import PlanError
 from dpnb.frame.coerce import as_number
 from dpnb.frame.compatibility.examples import examples
+from dpnb.frame.fixed_effects import query_within_units
 from dpnb.frame.view import TableView
+from dpnb.query.query import Query
 from dpnb.schema import Key
 
 # --- formulas of regressions as text ----------------------------------------------------------------------------------
@@ -35,7 +37,7 @@ from dpnb.schema import Key
 MAX_LENGTH = 10_000
 """Largest number of characters of a formula."""
 
-_SYMBOL = re.compile(r"\s*(?:(`[^`]+`)|([^\W\d]\w*)|(\d+)|([~+:*()\-]))")
+_SYMBOL = re.compile(r"\s*(?:(`[^`]+`)|([^\W\d]\w*)|(\d+)|([~+:*()\-|]))")
 _HINT = "a formula is written with names of columns, +, :, * and C(), as in"
 
 
@@ -54,6 +56,7 @@ class Formula:
     outcome: str  # name of the column
     # without the intercept, each once: one factor, or the factors of an interaction
     terms: tuple[tuple[Factor, ...], ...]
+    within: str | None = None  # the privacy unit within which deviations from means are used
 
 
 def is_formula(text: object) -> bool:
@@ -100,13 +103,22 @@ class _Parser:
                 terms.setdefault(frozenset(term), term)
             if self._peek() == "-":
                 self._refuse("- is not offered; leave the term out; the intercept is always included")
-            if self._peek() is None:
+            if self._peek() in (None, "|"):
                 break
             self._expect("+")
         if not terms:
             self._refuse("there is no term on the right side of ~")
         # Main effects first, as in the answers of other libraries.
-        return Formula(outcome.name, tuple(sorted(terms.values(), key=len)))
+        return Formula(outcome.name, tuple(sorted(terms.values(), key=len)), self._within())
+
+    def _within(self) -> str | None:
+        if self._peek() is None:
+            return None
+        self._expect("|")
+        unit = self._factor()
+        if unit is None or unit.categorical or self._peek() is not None:
+            self._refuse("| is followed by the name of the privacy unit, at the end")
+        return unit.name
 
     def _product(self) -> list[tuple[Factor, ...]]:
         parts = [self._interaction()]
@@ -220,10 +232,29 @@ def regression_of(
     return Moments(columns, indicators), MomentsView("regression", indices, labels)
 
 
-def regression_of_formula(text: str, view: TableView) -> tuple[Moments, MomentsView]:
+def query_of_formula(text: str, view: TableView) -> Query:
     """The regression that a formula describes, in the grammar of the module's docstring."""
     shown = examples(view)
     formula = parsed_formula(text, f"{shown['number_name'][1:-1]} ~ {shown['number2_name'][1:-1]}")
+    if formula.within is None:
+        return view.query(*_regression_of(formula, view))
+    return query_within_units(view, formula.within, *_numbers_of(formula, view))
+
+
+def _numbers_of(formula: Formula, view: TableView) -> tuple[list[Expression], list[str]]:
+    """The outcome and the terms as numbers, and their names: a category is an indicator of each value but the first."""
+    numbers, names = [as_number(view.column(formula.outcome), view.schema)], [formula.outcome]
+    main = {factor.name: factor for term in formula.terms for factor in term if len(term) == 1}
+    for term in formula.terms:
+        for name, node in islice(_interaction(term, view, main), MAX_TERMS):
+            numbers.append(node)
+            names.append(name)
+    if len(numbers) > MAX_TERMS or len(set(numbers)) != len(numbers):
+        raise PlanError(f"regress: the formula must have at most {MAX_TERMS} terms, each once; it has others")
+    return numbers, names
+
+
+def _regression_of(formula: Formula, view: TableView) -> tuple[Moments, MomentsView]:
     main = {factor.name: factor for term in formula.terms for factor in term if len(term) == 1}
     nodes, categorical, names = [view.column(formula.outcome)], set(), {}
     for term in formula.terms:

@@ -8,7 +8,7 @@ from dpnb._plan.measurements import Count, Family
 from dpnb.accounting.exact import Number
 from dpnb.errors import PlanError
 from dpnb.frame.columns.column_expr import node_of
-from dpnb.frame.formula import is_formula, model_of, regression_of, regression_of_formula
+from dpnb.frame.formula import is_formula, model_of, query_of_formula, regression_of
 from dpnb.frame.layout import ColumnLayout
 from dpnb.interactive.descent.gradient_descent import GradientDescent
 from dpnb.interactive.descent.options import FitArguments
@@ -46,7 +46,9 @@ class Regressions(ColumnLayout):
         ----------
         formula : str or column
             The outcome; or without `on` a formula such as ``"wage ~ school + C(union) + school:exper"``, with names of
-            columns, ``+``, ``:``, ``*`` and ``C()``.  It is parsed, never evaluated, and always has an intercept.
+            columns, ``+``, ``:``, ``*`` and ``C()``.  It is parsed, never evaluated, and always has an intercept.  With
+            ``| person`` at the end, where ``person`` is the privacy unit, it has fixed effects instead: all columns
+            are deviations from their mean over the unit's rows in which none of them is missing.
         on : str, column, or list of them, optional
             Numbers as they are; conditions as 1 where they are true; categories as one indicator for each value except
             the first.  Not with a formula.
@@ -70,7 +72,7 @@ class Regressions(ColumnLayout):
                 + self._example("df.regress({number_name}, on=[{number2_name}])")
             )
         if is_formula(formula) and on is None:
-            return self._view.query(*regression_of_formula(formula, self._view))
+            return query_of_formula(formula, self._view)
         if on is None:
             raise PlanError(
                 "regress: on= must name the columns that explain the outcome, as in "
@@ -172,9 +174,10 @@ class Regressions(ColumnLayout):
         >>> fit.run().shape
         (2,)
         """
-        nodes = [node_of(self._view, one, "fit") for one in (outcome, *(on if isinstance(on, list) else [on]))]
-        model, terms = model_of(nodes[0], nodes[1:], family, self._view)
-        rows = self._view.plan(Count())
+        given_nodes = [node_of(self._view, one, "fit") for one in (outcome, *(on if isinstance(on, list) else [on]))]
+        view, nodes = self._view.as_table_with(given_nodes)
+        model, terms = model_of(nodes[0], nodes[1:], family, view)
+        rows = view.plan(Count())
         given = FitArguments(
             mu, steps, clip_norm, learning_rate, chains, public_size, check_every, check_mu, patience, start
         )

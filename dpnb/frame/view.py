@@ -101,6 +101,14 @@ class TableView(NotCopyable):
         where = Compare("==", Column(chosen), Literal(True))
         return replace(self, source=source, assigned=assigned, where=where, per_unit=None)
 
+    def as_table_with(self, nodes: list[Expression]) -> tuple[TableView, list[Expression]]:
+        """`as_table`, and some expressions of this view as its columns."""
+        if self.per_unit is None:
+            return self, nodes
+        names = [words(node) for node in nodes]
+        view = replace(self, assigned=dict(zip(names, nodes, strict=True))).as_table()
+        return view, [view.column(name) for name in names]
+
     @cached_property
     def schema(self) -> Schema:
         """Columns of the table or join."""

@@ -15,6 +15,7 @@ from dpnb._plan.measurements import (
     ColumnsView,
     Count,
     CountUnits,
+    DeviationProducts,
     Discovery,
     Gradient,
     Mean,
@@ -31,6 +32,7 @@ from dpnb.results.estimates.moments import MomentSums
 from dpnb.results.estimates.noisy import Cells, IntervalArrays, NoisyArrays, noisy_features, quotient, totals
 from dpnb.results.estimates.outputs import pairs_of
 from dpnb.results.estimates.quantiles import quantiles
+from dpnb.results.estimates.slopes import ProductMatrix
 from dpnb.schema import Schema
 
 FeatureSlice = list[tuple[Feature, NoisyArrays]]
@@ -74,6 +76,8 @@ def _estimate(
             return _mean(features, noisy, z)
         case Ratio():
             return _ratio(features, noisy, z)
+        case DeviationProducts(columns):
+            return ProductMatrix(len(columns), [_value(feature) for feature in features], noisy, z).slopes()
         case Moments():
             return _from_moments(aggregation, view, features, noisy, z, schema)
     first = features[0]

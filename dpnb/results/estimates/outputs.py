@@ -16,6 +16,7 @@ from dpnb._plan.measurements import (
     MomentsView,
     QuantilesView,
     QuantileTree,
+    SlopesView,
 )
 from dpnb.results.estimates.noisy import IntervalArrays
 from dpnb.schema import Key
@@ -30,6 +31,8 @@ def outputs_of(view: AnyView) -> tuple[str, tuple[Key, ...]] | None:
             return "statistic", tuple(named.name for named in columns)
         case QuantilesView(at, single=False):
             return "quantile", at
+        case SlopesView(labels):
+            return "term", labels[1:]
         case MomentsView("regression"):
             return "term", ("intercept", *view.labels[1:])
         case MomentsView(statistic) if statistic in MATRICES:
