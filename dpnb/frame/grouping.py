@@ -15,7 +15,7 @@ from dpnb.frame.columns.series import Series
 from dpnb.frame.compatibility.options import GROUPING, GroupOptions, check_options
 from dpnb.frame.groupby import AggregationSpec, GroupBy
 from dpnb.frame.layout import ColumnLayout
-from dpnb.frame.unit_groups import UnitGroupBy, unit_levels, without_repetitions
+from dpnb.frame.units.groups import UnitGroupBy, unit_levels, without_repetitions
 from dpnb.frame.view import TableView
 from dpnb.query.batch import MarginsQuery
 from dpnb.query.query import Query
