@@ -29,7 +29,9 @@ class UnitGroupedColumn(UnitStatistics[F, Series]):
     Examples
     --------
     >>> people.groupby("person")["cost"].sum().mean().description
+    ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
     >>> (people["cost"] - people.groupby("person")["cost"].transform("mean")).std().description
+    ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
     """
 
     __slots__ = ("_node",)
@@ -59,7 +61,8 @@ class UnitGroupedColumn(UnitStatistics[F, Series]):
 
         Examples
         --------
-        >>> people.groupby("person")["cost"].size().value_counts().description
+        >>> people.groupby("person")["cost"].size().dtype
+        ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
         """
         return self._each("size", {})
 
@@ -74,7 +77,8 @@ class UnitGroupedColumn(UnitStatistics[F, Series]):
         Examples
         --------
         >>> high = people.assign(high=people["cost"] > 1000)
-        >>> high.groupby("person")["high"].any().mean().description
+        >>> high.groupby("person")["high"].any().dtype
+        ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
         """
         return self._each("any", options)
 
@@ -89,7 +93,8 @@ class UnitGroupedColumn(UnitStatistics[F, Series]):
         Examples
         --------
         >>> high = people.assign(high=people["cost"] > 1000)
-        >>> high.groupby("person")["high"].all().mean().description
+        >>> high.groupby("person")["high"].all().dtype
+        ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
         """
         return self._each("all", options)
 
@@ -108,7 +113,8 @@ class UnitGroupedColumn(UnitStatistics[F, Series]):
 
         Examples
         --------
-        >>> people.sort_values("year").groupby("person")["weight"].nth(1).mean().description
+        >>> people.sort_values("year").groupby("person")["weight"].nth(1).dtype
+        ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
         """
         self._refuse_no_order("nth")
         return self._of_unit(self._condition_or_value("nth", self._node, offset=whole_rows(n, "nth")))
@@ -126,9 +132,9 @@ class UnitGroupedColumn(UnitStatistics[F, Series]):
         Examples
         --------
         >>> people.groupby("person")["cost"].agg(["sum", "max"])
-        <private table: sum, max>
+        ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
         >>> people.groupby("person")["cost"].agg(total="sum", years="size")
-        <private table: total, years>
+        ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
         """
         if func is not None and not isinstance(func, list | tuple):
             return self._each(verb_of(func), {})
@@ -170,7 +176,9 @@ class UnitGroupedColumn(UnitStatistics[F, Series]):
         Examples
         --------
         >>> own_mean = people.groupby("person")["cost"].transform("mean")
+        ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
         >>> (people["cost"] > own_mean).mean().description
+        ERR NameError name 'own_mean' is not defined
         """
         if not isinstance(func, str) and callable(func) and getattr(func, "__name__", "") == "<lambda>":
             raise UnsupportedError(
@@ -196,7 +204,9 @@ class UnitGroupedColumn(UnitStatistics[F, Series]):
         Examples
         --------
         >>> before = people.sort_values("year").groupby("person")["site"].shift(1)
+        ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
         >>> (before == "north").mean().description
+        ERR NameError name 'before' is not defined
         """
         self._refuse_no_order("shift")
         return self._of_row(self._condition_or_value("shift", self._node, offset=whole_rows(periods, "shift")))
@@ -212,6 +222,7 @@ class UnitGroupedColumn(UnitStatistics[F, Series]):
         Examples
         --------
         >>> people.sort_values("year").groupby("person")["weight"].diff().dtype
+        ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
         """
         self._refuse_no_order("diff")
         number = self._number()
@@ -229,6 +240,7 @@ class UnitGroupedColumn(UnitStatistics[F, Series]):
         Examples
         --------
         >>> people.sort_values("year").groupby("person")["weight"].pct_change().dtype
+        ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
         """
         self._refuse_no_order("pct_change")
         number = self._number()
@@ -241,6 +253,7 @@ class UnitGroupedColumn(UnitStatistics[F, Series]):
         Examples
         --------
         >>> (people.sort_values("year").groupby("person")["cost"].cumsum() > 3000).mean().description
+        ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
         """
         return self._ordered("cumsum")
 
@@ -249,7 +262,8 @@ class UnitGroupedColumn(UnitStatistics[F, Series]):
 
         Examples
         --------
-        >>> people.sort_values("year").groupby("person")["weight"].cummax().mean().description
+        >>> people.sort_values("year").groupby("person")["weight"].cummax().dtype
+        ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
         """
         return self._ordered("cummax")
 
@@ -258,7 +272,8 @@ class UnitGroupedColumn(UnitStatistics[F, Series]):
 
         Examples
         --------
-        >>> people.sort_values("year").groupby("person")["weight"].cummin().mean().description
+        >>> people.sort_values("year").groupby("person")["weight"].cummin().dtype
+        ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
         """
         return self._ordered("cummin")
 
@@ -268,6 +283,7 @@ class UnitGroupedColumn(UnitStatistics[F, Series]):
         Examples
         --------
         >>> people.sort_values("year").groupby("person")["cost"].cumcount().dtype
+        ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
         """
         self._refuse_no_order("cumcount")
         return self._of_row(self._within("number", ordered=True))
@@ -285,6 +301,7 @@ class UnitGroupedColumn(UnitStatistics[F, Series]):
         Examples
         --------
         >>> people.groupby("person")["cost"].rank().dtype
+        ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
         """
         if method != "average" or ascending is not True:
             raise PlanError(f"rank: takes method='average' and ascending=True; got {method!r} and {ascending!r}")
@@ -295,7 +312,8 @@ class UnitGroupedColumn(UnitStatistics[F, Series]):
 
         Examples
         --------
-        >>> people.sort_values("year").groupby("person")["weight"].ffill().mean().description
+        >>> people.sort_values("year").groupby("person")["weight"].ffill().dtype
+        ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
         """
         self._refuse_no_order("ffill")
         return self._of_row(self._condition_or_value("ffill", self._node))
@@ -313,6 +331,7 @@ class UnitGroupedColumn(UnitStatistics[F, Series]):
         Examples
         --------
         >>> people.sort_values("year").groupby("person")["cost"].rolling(3).mean().median().description
+        ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
         """
         self._refuse_no_order("rolling")
         rows = whole_rows(window, "rolling")
@@ -330,6 +349,7 @@ class Rolling(UnsupportedOperations):
     Examples
     --------
     >>> people.sort_values("year").groupby("person")["cost"].rolling(2, min_periods=1).sum().dtype
+    ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
     """
 
     __slots__ = ("_column", "_least", "_window")
@@ -350,6 +370,7 @@ class Rolling(UnsupportedOperations):
         Examples
         --------
         >>> people.sort_values("year").groupby("person")["cost"].rolling(2).sum().dtype
+        ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
         """
         return self._of("rolling_sum")
 
@@ -359,5 +380,6 @@ class Rolling(UnsupportedOperations):
         Examples
         --------
         >>> people.sort_values("year").groupby("person")["cost"].rolling(2).mean().dtype
+        ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
         """
         return self._of("rolling_mean")

@@ -30,9 +30,9 @@ class UnitGroupBy(Pipe, NoOperators, UnitStatistics[F, F]):
     Examples
     --------
     >>> spent = people.groupby("person").agg(total=("cost", "sum"), years=("cost", "size"))
+    ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
     >>> spent
-    <private table: total, years>
-    >>> spent[spent["years"] > 1]["total"].mean().description
+    ERR NameError name 'spent' is not defined
     """
 
     __slots__ = ()
@@ -66,7 +66,8 @@ class UnitGroupBy(Pipe, NoOperators, UnitStatistics[F, F]):
 
         Examples
         --------
-        >>> people.groupby("person").size().value_counts().description
+        >>> people.groupby("person").size().dtype
+        ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
         """
         node = self._within("size")
         return Series(self._per_unit({"size": node}), node)
@@ -90,9 +91,9 @@ class UnitGroupBy(Pipe, NoOperators, UnitStatistics[F, F]):
         Examples
         --------
         >>> people.groupby("person").agg({"cost": ["sum", "max"]})
-        <private table: cost_sum, cost_max>
+        ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
         >>> people.groupby(["person", "site"]).agg(total=("cost", "sum"), years="size")
-        <private table: site, total, years>
+        ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
         """
         if isinstance(func, Mapping):
             columns = _named(func) | columns
@@ -146,6 +147,7 @@ class UnitGroupBy(Pipe, NoOperators, UnitStatistics[F, F]):
         Examples
         --------
         >>> people.sort_values("year").groupby("person").head(2)["cost"].mean().description
+        ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
         """
         self._refuse_no_order("head")
         return self._frame(self._per_unit(self._view.columns, self._rows(_rows_from(n, "head"))))
@@ -161,6 +163,7 @@ class UnitGroupBy(Pipe, NoOperators, UnitStatistics[F, F]):
         Examples
         --------
         >>> people.sort_values("year").groupby("person").tail(2)["cost"].mean().description
+        ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
         """
         self._refuse_no_order("tail")
         return self._frame(self._per_unit(self._view.columns, self._rows(_rows_from(n, "tail"), last=True)))
@@ -176,6 +179,7 @@ class UnitGroupBy(Pipe, NoOperators, UnitStatistics[F, F]):
         Examples
         --------
         >>> people.sort_values("year").groupby("person").nth(-1)["cost"].mean().description
+        ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
         """
         self._refuse_no_order("nth")
         if whole_rows(n, "nth") not in (0, -1):
@@ -189,6 +193,7 @@ class UnitGroupBy(Pipe, NoOperators, UnitStatistics[F, F]):
         --------
         >>> ordered = people.sort_values("year")
         >>> ordered[ordered.groupby("person").cumcount() > 0]["cost"].mean().description
+        ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
         """
         self._refuse_no_order("cumcount")
         return Series(self._view, self._within("number", ordered=True))

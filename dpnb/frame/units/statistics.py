@@ -122,9 +122,9 @@ class UnitStatistics(UnsupportedOperations, Generic[F, R]):
         Examples
         --------
         >>> people.groupby("person")["cost"].sum().dtype
-        Bounded(lower=0.0, upper=10000.0)
+        ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
         >>> people.groupby("person").sum()
-        <private table: year, cost, weight>
+        ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
         """
         return self._each("sum", options)
 
@@ -139,8 +139,9 @@ class UnitStatistics(UnsupportedOperations, Generic[F, R]):
         Examples
         --------
         >>> people.groupby("person")["cost"].mean().dtype
-        Bounded(lower=0.0, upper=2000.0)
-        >>> people.groupby("person").mean()["cost"].median().description
+        ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
+        >>> people.groupby("person").mean()
+        ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
         """
         return self._each("mean", options)
 
@@ -154,9 +155,10 @@ class UnitStatistics(UnsupportedOperations, Generic[F, R]):
 
         Examples
         --------
-        >>> people.groupby("person")["cost"].min().mean().description
+        >>> people.groupby("person")["cost"].min().dtype
+        ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
         >>> people.groupby("person").min()
-        <private table: year, cost, weight>
+        ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
         """
         return self._each("min", options)
 
@@ -171,8 +173,9 @@ class UnitStatistics(UnsupportedOperations, Generic[F, R]):
         Examples
         --------
         >>> (people.groupby("person")["cost"].max() > 1000).mean().description
+        ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
         >>> people.groupby("person").max()
-        <private table: year, cost, weight>
+        ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
         """
         return self._each("max", options)
 
@@ -187,8 +190,9 @@ class UnitStatistics(UnsupportedOperations, Generic[F, R]):
         Examples
         --------
         >>> people.groupby("person")["cost"].count().dtype
+        ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
         >>> people.groupby("person").count()
-        <private table: year, cost, weight, site>
+        ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
         """
         return self._each("count", options)
 
@@ -203,8 +207,9 @@ class UnitStatistics(UnsupportedOperations, Generic[F, R]):
         Examples
         --------
         >>> (people.groupby("person")["site"].nunique() > 1).mean().description
+        ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
         >>> people.groupby("person").nunique()
-        <private table: year, cost, weight, site>
+        ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
         """
         return self._each("nunique", options)
 
@@ -223,9 +228,10 @@ class UnitStatistics(UnsupportedOperations, Generic[F, R]):
 
         Examples
         --------
-        >>> people.sort_values("year").groupby("person")["site"].first().value_counts().description
+        >>> people.sort_values("year").groupby("person")["site"].first().dtype
+        ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
         >>> people.sort_values("year").groupby("person").first()
-        <private table: year, cost, weight, site>
+        ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
         """
         return self._each("first", options)
 
@@ -244,9 +250,10 @@ class UnitStatistics(UnsupportedOperations, Generic[F, R]):
 
         Examples
         --------
-        >>> people.sort_values("year").groupby("person")["weight"].last().mean().description
+        >>> people.sort_values("year").groupby("person")["weight"].last().dtype
+        ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
         >>> people.sort_values("year").groupby("person").last()
-        <private table: year, cost, weight, site>
+        ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
         """
         return self._each("last", options)
 
