@@ -114,11 +114,6 @@ def test_the_page_of_a_class_has_every_public_member(name: str) -> None:
 GROUPED: dict[str, Callable[[Any], Any]] = {
     "dpnb.GroupBy": lambda df: df.groupby("plan"),
     "dpnb.frame.columns.series.GroupedSeries": lambda df: df.groupby("plan")["age"],
-    "dpnb.frame.units.groups.UnitGroupBy": lambda df: df.sort_values("age").groupby("person"),
-    "dpnb.frame.units.columns.UnitGroupedColumn": lambda df: (
-        df.assign(old=df["age"] > 65).sort_values("age").groupby("person")["old"]
-    ),
-    "dpnb.frame.units.columns.Rolling": lambda df: df.sort_values("age").groupby("person")["cost"].rolling(2),
 }
 ARGUMENTS: dict[str, Callable[[Any], Any]] = {
     "func": lambda df: np.mean,
@@ -134,11 +129,6 @@ ARGUMENTS: dict[str, Callable[[Any], Any]] = {
     "values": lambda df: [1],
     "left": lambda df: 1,
     "right": lambda df: 2,
-    "n": lambda df: 0,
-    "head n": lambda df: 1,
-    "tail n": lambda df: 1,
-    "transform func": lambda df: "mean",
-    "window": lambda df: 2,
 }
 """Values of the arguments that a method needs, by the names of its parameters, or by method and parameter."""
 ACCEPTED = {"copy", "dt", "dtype", "name", "plot", "reset_index", "sort_index", "sort_values", "str"}

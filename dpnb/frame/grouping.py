@@ -148,6 +148,16 @@ class Grouping(ColumnLayout):
             Which row, in the order of ``sort_values``; without an order the first is a fixed one.
         **options
             Arguments of pandas, with the values that change nothing here.
+
+        Raises
+        ------
+        UnsupportedError
+            `subset` lacks the privacy unit, so rows of different units would be compared.
+
+        Examples
+        --------
+        >>> people.sort_values("year").drop_duplicates("person", keep="last")["cost"].mean().description
+        'mean of cost in one row for each unit ordered by year descending'
         """
         check_options("drop_duplicates", options, self._examples(), "inplace", "ignore_index")
         own = unit_levels(self._view, subset)

@@ -29,9 +29,9 @@ class UnitGroupedColumn(UnitStatistics[F, Series]):
     Examples
     --------
     >>> people.groupby("person")["cost"].sum().mean().description
-    ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
+    'mean of cost in one row for each unit (cost.sum() within each unit)'
     >>> (people["cost"] - people.groupby("person")["cost"].transform("mean")).std().description
-    ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
+    'sample standard deviation of cost - (cost.mean() within each unit)'
     """
 
     __slots__ = ("_node",)
@@ -62,7 +62,7 @@ class UnitGroupedColumn(UnitStatistics[F, Series]):
         Examples
         --------
         >>> people.groupby("person")["cost"].size().dtype
-        ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
+        'whole number from 0 to 5'
         """
         return self._each("size", {})
 
@@ -78,7 +78,7 @@ class UnitGroupedColumn(UnitStatistics[F, Series]):
         --------
         >>> high = people.assign(high=people["cost"] > 1000)
         >>> high.groupby("person")["high"].any().dtype
-        ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
+        'condition'
         """
         return self._each("any", options)
 
@@ -94,7 +94,7 @@ class UnitGroupedColumn(UnitStatistics[F, Series]):
         --------
         >>> high = people.assign(high=people["cost"] > 1000)
         >>> high.groupby("person")["high"].all().dtype
-        ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
+        'condition'
         """
         return self._each("all", options)
 
@@ -114,7 +114,7 @@ class UnitGroupedColumn(UnitStatistics[F, Series]):
         Examples
         --------
         >>> people.sort_values("year").groupby("person")["weight"].nth(1).dtype
-        ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
+        'number from 40 to 160'
         """
         self._refuse_no_order("nth")
         return self._of_unit(self._condition_or_value("nth", self._node, offset=whole_rows(n, "nth")))
@@ -132,9 +132,9 @@ class UnitGroupedColumn(UnitStatistics[F, Series]):
         Examples
         --------
         >>> people.groupby("person")["cost"].agg(["sum", "max"])
-        ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
+        <private table: sum, max>
         >>> people.groupby("person")["cost"].agg(total="sum", years="size")
-        ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
+        <private table: total, years>
         """
         if func is not None and not isinstance(func, list | tuple):
             return self._each(verb_of(func), {})
@@ -176,9 +176,8 @@ class UnitGroupedColumn(UnitStatistics[F, Series]):
         Examples
         --------
         >>> own_mean = people.groupby("person")["cost"].transform("mean")
-        ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
         >>> (people["cost"] > own_mean).mean().description
-        ERR NameError name 'own_mean' is not defined
+        'share of rows with cost > (cost.mean() within each unit)'
         """
         if not isinstance(func, str) and callable(func) and getattr(func, "__name__", "") == "<lambda>":
             raise UnsupportedError(
@@ -204,9 +203,8 @@ class UnitGroupedColumn(UnitStatistics[F, Series]):
         Examples
         --------
         >>> before = people.sort_values("year").groupby("person")["site"].shift(1)
-        ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
         >>> (before == "north").mean().description
-        ERR NameError name 'before' is not defined
+        "share of rows with (site.shift(1) within each unit ordered by year) == 'north'"
         """
         self._refuse_no_order("shift")
         return self._of_row(self._condition_or_value("shift", self._node, offset=whole_rows(periods, "shift")))
@@ -222,7 +220,7 @@ class UnitGroupedColumn(UnitStatistics[F, Series]):
         Examples
         --------
         >>> people.sort_values("year").groupby("person")["weight"].diff().dtype
-        ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
+        'number from -120 to 120'
         """
         self._refuse_no_order("diff")
         number = self._number()
@@ -240,7 +238,7 @@ class UnitGroupedColumn(UnitStatistics[F, Series]):
         Examples
         --------
         >>> people.sort_values("year").groupby("person")["weight"].pct_change().dtype
-        ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
+        'number from -0.75 to 3'
         """
         self._refuse_no_order("pct_change")
         number = self._number()
@@ -253,7 +251,7 @@ class UnitGroupedColumn(UnitStatistics[F, Series]):
         Examples
         --------
         >>> (people.sort_values("year").groupby("person")["cost"].cumsum() > 3000).mean().description
-        ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
+        'share of rows with (cost.cumsum() within each unit ordered by year) > 3000'
         """
         return self._ordered("cumsum")
 
@@ -263,7 +261,7 @@ class UnitGroupedColumn(UnitStatistics[F, Series]):
         Examples
         --------
         >>> people.sort_values("year").groupby("person")["weight"].cummax().dtype
-        ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
+        'number from 40 to 160'
         """
         return self._ordered("cummax")
 
@@ -273,7 +271,7 @@ class UnitGroupedColumn(UnitStatistics[F, Series]):
         Examples
         --------
         >>> people.sort_values("year").groupby("person")["weight"].cummin().dtype
-        ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
+        'number from 40 to 160'
         """
         return self._ordered("cummin")
 
@@ -283,7 +281,7 @@ class UnitGroupedColumn(UnitStatistics[F, Series]):
         Examples
         --------
         >>> people.sort_values("year").groupby("person")["cost"].cumcount().dtype
-        ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
+        'whole number from 0 to 4'
         """
         self._refuse_no_order("cumcount")
         return self._of_row(self._within("number", ordered=True))
@@ -301,7 +299,7 @@ class UnitGroupedColumn(UnitStatistics[F, Series]):
         Examples
         --------
         >>> people.groupby("person")["cost"].rank().dtype
-        ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
+        'number from 1 to 5'
         """
         if method != "average" or ascending is not True:
             raise PlanError(f"rank: takes method='average' and ascending=True; got {method!r} and {ascending!r}")
@@ -313,7 +311,7 @@ class UnitGroupedColumn(UnitStatistics[F, Series]):
         Examples
         --------
         >>> people.sort_values("year").groupby("person")["weight"].ffill().dtype
-        ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
+        'number from 40 to 160'
         """
         self._refuse_no_order("ffill")
         return self._of_row(self._condition_or_value("ffill", self._node))
@@ -331,7 +329,7 @@ class UnitGroupedColumn(UnitStatistics[F, Series]):
         Examples
         --------
         >>> people.sort_values("year").groupby("person")["cost"].rolling(3).mean().median().description
-        ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
+        'median of cost.rolling_mean(3) within each unit ordered by year'
         """
         self._refuse_no_order("rolling")
         rows = whole_rows(window, "rolling")
@@ -349,7 +347,7 @@ class Rolling(UnsupportedOperations):
     Examples
     --------
     >>> people.sort_values("year").groupby("person")["cost"].rolling(2, min_periods=1).sum().dtype
-    ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
+    'number from 0 to 4000'
     """
 
     __slots__ = ("_column", "_least", "_window")
@@ -370,7 +368,7 @@ class Rolling(UnsupportedOperations):
         Examples
         --------
         >>> people.sort_values("year").groupby("person")["cost"].rolling(2).sum().dtype
-        ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
+        'number from 0 to 4000'
         """
         return self._of("rolling_sum")
 
@@ -380,6 +378,6 @@ class Rolling(UnsupportedOperations):
         Examples
         --------
         >>> people.sort_values("year").groupby("person")["cost"].rolling(2).mean().dtype
-        ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
+        'number from 0 to 2000'
         """
         return self._of("rolling_mean")

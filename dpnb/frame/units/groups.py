@@ -30,9 +30,8 @@ class UnitGroupBy(Pipe, NoOperators, UnitStatistics[F, F]):
     Examples
     --------
     >>> spent = people.groupby("person").agg(total=("cost", "sum"), years=("cost", "size"))
-    ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
     >>> spent
-    ERR NameError name 'spent' is not defined
+    <private table: total, years>
     """
 
     __slots__ = ()
@@ -67,7 +66,7 @@ class UnitGroupBy(Pipe, NoOperators, UnitStatistics[F, F]):
         Examples
         --------
         >>> people.groupby("person").size().dtype
-        ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
+        'whole number from 0 to 5'
         """
         node = self._within("size")
         return Series(self._per_unit({"size": node}), node)
@@ -91,9 +90,9 @@ class UnitGroupBy(Pipe, NoOperators, UnitStatistics[F, F]):
         Examples
         --------
         >>> people.groupby("person").agg({"cost": ["sum", "max"]})
-        ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
+        <private table: cost_sum, cost_max>
         >>> people.groupby(["person", "site"]).agg(total=("cost", "sum"), years="size")
-        ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
+        <private table: site, total, years>
         """
         if isinstance(func, Mapping):
             columns = _named(func) | columns
@@ -147,7 +146,7 @@ class UnitGroupBy(Pipe, NoOperators, UnitStatistics[F, F]):
         Examples
         --------
         >>> people.sort_values("year").groupby("person").head(2)["cost"].mean().description
-        ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
+        'mean of cost in 2 rows for each unit ordered by year'
         """
         self._refuse_no_order("head")
         return self._frame(self._per_unit(self._view.columns, self._rows(_rows_from(n, "head"))))
@@ -163,7 +162,7 @@ class UnitGroupBy(Pipe, NoOperators, UnitStatistics[F, F]):
         Examples
         --------
         >>> people.sort_values("year").groupby("person").tail(2)["cost"].mean().description
-        ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
+        'mean of cost in 2 rows for each unit ordered by year descending'
         """
         self._refuse_no_order("tail")
         return self._frame(self._per_unit(self._view.columns, self._rows(_rows_from(n, "tail"), last=True)))
@@ -179,7 +178,7 @@ class UnitGroupBy(Pipe, NoOperators, UnitStatistics[F, F]):
         Examples
         --------
         >>> people.sort_values("year").groupby("person").nth(-1)["cost"].mean().description
-        ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
+        'mean of cost in one row for each unit ordered by year descending'
         """
         self._refuse_no_order("nth")
         if whole_rows(n, "nth") not in (0, -1):
@@ -193,7 +192,7 @@ class UnitGroupBy(Pipe, NoOperators, UnitStatistics[F, F]):
         --------
         >>> ordered = people.sort_values("year")
         >>> ordered[ordered.groupby("person").cumcount() > 0]["cost"].mean().description
-        ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
+        'mean of cost where (rows.number() within each unit ordered by year) > 0'
         """
         self._refuse_no_order("cumcount")
         return Series(self._view, self._within("number", ordered=True))

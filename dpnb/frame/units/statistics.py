@@ -122,9 +122,9 @@ class UnitStatistics(UnsupportedOperations, Generic[F, R]):
         Examples
         --------
         >>> people.groupby("person")["cost"].sum().dtype
-        ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
+        'number from 0 to 10000'
         >>> people.groupby("person").sum()
-        ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
+        <private table: year, cost, weight>
         """
         return self._each("sum", options)
 
@@ -139,9 +139,9 @@ class UnitStatistics(UnsupportedOperations, Generic[F, R]):
         Examples
         --------
         >>> people.groupby("person")["cost"].mean().dtype
-        ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
+        'number from 0 to 2000'
         >>> people.groupby("person").mean()
-        ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
+        <private table: year, cost, weight>
         """
         return self._each("mean", options)
 
@@ -156,9 +156,9 @@ class UnitStatistics(UnsupportedOperations, Generic[F, R]):
         Examples
         --------
         >>> people.groupby("person")["cost"].min().dtype
-        ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
+        'number from 0 to 2000'
         >>> people.groupby("person").min()
-        ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
+        <private table: year, cost, weight>
         """
         return self._each("min", options)
 
@@ -173,9 +173,9 @@ class UnitStatistics(UnsupportedOperations, Generic[F, R]):
         Examples
         --------
         >>> (people.groupby("person")["cost"].max() > 1000).mean().description
-        ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
+        'share of rows with cost > 1000 in one row for each unit (cost.max() within each unit)'
         >>> people.groupby("person").max()
-        ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
+        <private table: year, cost, weight>
         """
         return self._each("max", options)
 
@@ -190,9 +190,9 @@ class UnitStatistics(UnsupportedOperations, Generic[F, R]):
         Examples
         --------
         >>> people.groupby("person")["cost"].count().dtype
-        ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
+        'whole number from 0 to 5'
         >>> people.groupby("person").count()
-        ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
+        <private table: year, cost, weight, site>
         """
         return self._each("count", options)
 
@@ -207,9 +207,9 @@ class UnitStatistics(UnsupportedOperations, Generic[F, R]):
         Examples
         --------
         >>> (people.groupby("person")["site"].nunique() > 1).mean().description
-        ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
+        'share of rows with site > 1 in one row for each unit (site.nunique() within each unit)'
         >>> people.groupby("person").nunique()
-        ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
+        <private table: year, cost, weight, site>
         """
         return self._each("nunique", options)
 
@@ -229,9 +229,9 @@ class UnitStatistics(UnsupportedOperations, Generic[F, R]):
         Examples
         --------
         >>> people.sort_values("year").groupby("person")["site"].first().dtype
-        ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
+        "category: 'north', 'south'"
         >>> people.sort_values("year").groupby("person").first()
-        ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
+        <private table: year, cost, weight, site>
         """
         return self._each("first", options)
 
@@ -251,9 +251,9 @@ class UnitStatistics(UnsupportedOperations, Generic[F, R]):
         Examples
         --------
         >>> people.sort_values("year").groupby("person")["weight"].last().dtype
-        ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
+        'number from 40 to 160'
         >>> people.sort_values("year").groupby("person").last()
-        ERR PlanError column 'person': identifies the privacy unit, so its values are never shown and cannot be groups; df.count_units() counts the units, and df.groupby(...).count_units() those of each group
+        <private table: year, cost, weight, site>
         """
         return self._each("last", options)
 
