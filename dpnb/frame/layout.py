@@ -363,16 +363,15 @@ class ColumnLayout(UnsupportedOperations):
     def sort_values(self, by: object, **options: object) -> Self:
         """The same rows, those of each privacy unit in this order: for ``.shift()``, ``.cumsum()``, ``.first()``, ...
 
-        Rows of different units have no order, and no other query depends on one.  Ties are in a fixed order that
-        depends on the rows alone, and a row without a value is after the others and in no computation of its unit.
+        No other query depends on an order.  Ties are in a fixed order of the rows' contents, and a row without a value
+        is in no computation of its unit.
 
         Parameters
         ----------
         by : str or list of str
             Names of columns: numbers, dates or categories.
         **options
-            ``ascending``, True or False or a list of these; and arguments of pandas, with the values that change
-            nothing here.
+            ``ascending``, True, False or a list of these; and arguments of pandas that change nothing here.
 
         Raises
         ------

@@ -108,7 +108,7 @@ def _of_units(view: PublicColumns | None, names: Mapping[str, str]) -> dict[str,
     if unit is None:
         rows = "each row is a unit here; in a session with privacy_unit= the rows of one unit have .groupby(unit)[...]"
         return {"within": rows, "within_unit": "", "one_row": ""}
-    order = names["date_name"] if "d" != names["date_name"].strip("'") else names["number2_name"]
+    order = names["date_name"] if names["date_name"].strip("'") != "d" else names["number2_name"]
     grouped = f"df.sort_values({order}).groupby({unit!r})[{names['number_name']}]"
     one_row = f"df.drop_duplicates({unit!r}) has one row of each {unit}; "
     return {"within": f"write {grouped}", "within_unit": f" for the rows of one {unit}", "one_row": one_row}
