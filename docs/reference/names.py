@@ -17,3 +17,16 @@ session = dpnb.Session.rehearse(
     },
 )
 df = session.frame
+
+people = dpnb.Session.rehearse(
+    name="years",
+    privacy_unit="person",
+    max_rows_per_unit=5,
+    budget=dpnb.Budget(epsilon=2, delta=1e-6),
+    schema={
+        "year": dpnb.Bounded(2020, 2024, integer=True),
+        "cost": dpnb.Bounded(0, 2000),
+        "weight": dpnb.Bounded(40, 160),
+        "site": dpnb.Categories(["north", "south"]),
+    },
+).frame

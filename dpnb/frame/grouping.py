@@ -15,7 +15,7 @@ from dpnb.frame.columns.series import Series
 from dpnb.frame.compatibility.options import GROUPING, GroupOptions, check_options
 from dpnb.frame.groupby import AggregationSpec, GroupBy
 from dpnb.frame.layout import ColumnLayout
-from dpnb.frame.unit_groups import UnitGroupBy, unit_levels, without_repetitions
+from dpnb.frame.units.groups import UnitGroupBy, unit_levels, without_repetitions
 from dpnb.frame.view import TableView
 from dpnb.query.batch import MarginsQuery
 from dpnb.query.query import Query
@@ -148,6 +148,16 @@ class Grouping(ColumnLayout):
             Which row, in the order of ``sort_values``; without an order the first is a fixed one.
         **options
             Arguments of pandas, with the values that change nothing here.
+
+        Raises
+        ------
+        UnsupportedError
+            `subset` lacks the privacy unit, so rows of different units would be compared.
+
+        Examples
+        --------
+        >>> people.sort_values("year").drop_duplicates("person", keep="last")["cost"].mean().description
+        'mean of cost in one row for each unit ordered by year descending'
         """
         check_options("drop_duplicates", options, self._examples(), "inplace", "ignore_index")
         own = unit_levels(self._view, subset)

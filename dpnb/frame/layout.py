@@ -14,7 +14,7 @@ from dpnb.errors import PlanError
 from dpnb.frame.coerce import ColumnNames
 from dpnb.frame.compatibility.callers import refusal_for_caller
 from dpnb.frame.compatibility.examples import examples, type_words, types_selected
-from dpnb.frame.compatibility.options import check_options
+from dpnb.frame.compatibility.options import SORTING, check_options
 from dpnb.frame.compatibility.unsupported import UnsupportedOperations
 from dpnb.frame.view import TableView
 
@@ -361,17 +361,16 @@ class ColumnLayout(UnsupportedOperations):
         return self._with()
 
     def sort_values(self, by: object, **options: object) -> Self:
-        """The same rows, those of each privacy unit in this order: for ``.shift()``, ``.cumsum()``, ``.first()``, ...
+        """The same rows, those of each privacy unit in this order, for ``.shift()``, ``.cumsum()``, ``.first()``, ...
 
-        No other query depends on an order.  Ties are in a fixed order of the rows' contents, and a row without a value
-        is in no computation of its unit.
+        Ties are in a fixed order, and a row without a value is in no such computation.  Nothing else depends on an order.
 
         Parameters
         ----------
         by : str or list of str
             Names of columns: numbers, dates or categories.
         **options
-            ``ascending``, True, False or a list of these; and arguments of pandas that change nothing here.
+            ``ascending``, True or False or a list of these; arguments of pandas that change nothing here.
 
         Raises
         ------
@@ -384,10 +383,9 @@ class ColumnLayout(UnsupportedOperations):
         <private table: age, cost, plan, admitted, note>
         """
         ascending = options.pop("ascending", True)
-        known = ("axis", "inplace", "kind", "na_position", "ignore_index", "key")
-        check_options("sort_values", options, self._examples(), *known)
+        check_options("sort_values", options, self._examples(), *SORTING)
         order = tuple(map(self._view.column, by if isinstance(by, list) else [by]))
-        up = list(ascending) if isinstance(ascending, list | tuple) else [ascending] * len(order)
+        up = ascending if isinstance(ascending, list | tuple) else [ascending] * len(order)
         if len(up) != len(order):
             raise PlanError(f"sort_values: ascending must be one value, or one for each column; got {ascending!r}")
         descending = tuple(not flag(one, "ascending") for one in up)

@@ -185,3 +185,6 @@ AGGREGATION = tuple(AxisOptions.__annotations__)
 
 GROUPING = tuple(GroupOptions.__annotations__)
 """The arguments of `groupby`."""
+
+SORTING = ("axis", "inplace", "kind", "na_position", "ignore_index", "key")
+"""The arguments of `sort_values` with one value each."""
