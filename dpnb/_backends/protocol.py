@@ -12,7 +12,7 @@ import msgspec
 from dpnb._backends.contribution import Integers
 from dpnb._backends.unit_vectors import Sums
 from dpnb._compile.linear import LinearQuery
-from dpnb._compile.within import Source, Windowed, first_rows, lifted, schema_with_windows, with_windows
+from dpnb._compile.within import BackendSource, Windowed, first_rows, lifted, schema_with_windows, with_windows
 from dpnb._plan.expressions.dtypes import Dtype, Numeric
 from dpnb._plan.expressions.nodes import (
     Apply,
@@ -26,7 +26,7 @@ from dpnb._plan.expressions.nodes import (
     MatchText,
     Period,
     Round,
-    Within,
+    WithinUnit,
 )
 from dpnb._plan.join import unit_of
 from dpnb._plan.plan import GroupLevel, Join, PartSource, PerUnit
@@ -266,16 +266,16 @@ class SourceResolver(NotCopyable, ABC, Generic[R]):
     """
 
     def __init__(self, tables: Mapping[str, R], schemas: Schemas, units: Units) -> None:
-        self._sources: dict[Source, R] = {}
+        self._sources: dict[BackendSource, R] = {}
         self._sources.update(tables)
         self._derived: dict[bytes, R] = {}  # by JSON: 1, 1.0 and True, equal in Python, are different
         self._names, self._schemas, self._units = tuple(tables), schemas, units
 
-    def schema(self, source: Source) -> Schema:
+    def schema(self, source: BackendSource) -> Schema:
         """Columns of a table, or of what is made of tables."""
         return schema_with_windows(source, self._schemas)
 
-    def rows(self, source: Source) -> R:
+    def rows(self, source: BackendSource) -> R:
         """A table, or what is made of tables: a private value.  Raises `KeyError` if there is no such table."""
         if isinstance(source, str):
             return self._sources[source]
@@ -293,7 +293,7 @@ class SourceResolver(NotCopyable, ABC, Generic[R]):
         source = query.plan.source
         return query, self.rows(source), self.schema(source)
 
-    def _made(self, source: Source) -> R:
+    def _made(self, source: BackendSource) -> R:
         match source:
             case Join(left, right):
                 return self._joined(self.rows(left), self.rows(right), source)
@@ -308,7 +308,7 @@ class SourceResolver(NotCopyable, ABC, Generic[R]):
                 return self._not_kept(source)
         raise KeyError(source)
 
-    def _not_kept(self, source: Source) -> R:
+    def _not_kept(self, source: BackendSource) -> R:
         if not isinstance(source, Windowed):
             return self.rows(source)
         return self._windowed(self._not_kept(source.source), self.schema(source.source), source.columns)
@@ -337,7 +337,7 @@ class SourceResolver(NotCopyable, ABC, Generic[R]):
         """The rows of a part."""
 
     @abstractmethod
-    def _windowed(self, table: R, schema: Schema, columns: tuple[tuple[str, Within], ...]) -> R:
+    def _windowed(self, table: R, schema: Schema, columns: tuple[tuple[str, WithinUnit], ...]) -> R:
         """A table with further columns, each computed from the rows of one unit."""
 
     @abstractmethod

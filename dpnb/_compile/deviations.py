@@ -8,7 +8,7 @@ clipped to this, for its largest number of rows, so that rounding, or a wrong nu
 
 from __future__ import annotations
 
-from dpnb._plan.expressions.nodes import Arithmetic, Clip, Expression, Within
+from dpnb._plan.expressions.nodes import Arithmetic, Clip, Expression, WithinUnit
 from dpnb._plan.expressions.rules import numeric_dtype_of
 from dpnb._plan.measurements import DeviationProducts
 from dpnb.schema import Schema
@@ -19,11 +19,11 @@ def deviation_products(aggregation: DeviationProducts, schema: Schema) -> tuple[
     rows, where = aggregation.max_rows, aggregation.complete
     numbers = [numeric_dtype_of(node, schema, "regress") for node in aggregation.columns]
     ranges = [number.high - number.low for number in numbers]
-    deviations = [Arithmetic("-", node, Within("mean", node, None, where)) for node in aggregation.columns]
+    deviations = [Arithmetic("-", node, WithinUnit("mean", node, None, where)) for node in aggregation.columns]
     products: list[Expression] = []
     for i, one in enumerate(deviations):
         for j in range(i, len(deviations)):
             reach = rows / 4 * ranges[i] * ranges[j]
-            total = Within("sum", Arithmetic("*", one, deviations[j]), rows, where)
+            total = WithinUnit("sum", Arithmetic("*", one, deviations[j]), rows, where)
             products.append(Clip(total, 0.0 if i == j else -reach, reach))
     return tuple(products)

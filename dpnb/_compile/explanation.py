@@ -46,7 +46,7 @@ def explanation(query: LinearQuery, unit: PrivacyUnit) -> list[tuple[str, str]]:
         index
         for aggregation, first, count in query.parts
         if isinstance(aggregation, Moments | DeviationProducts)
-        for index in range(first + isinstance(aggregation, Moments), first + count)
+        for index in range(first + 1, first + count)
     }
     scales = (_scale(feature, query) for index, feature in enumerate(query.features) if index not in details)
     facts.append(("noise", "at mu=1, standard deviation of " + "; ".join(dict.fromkeys(scales))))
@@ -127,6 +127,8 @@ def _scale(feature: Feature, query: LinearQuery) -> str:
         case GradientFeature():
             return f"{scale:.4g} in each number of a gradient"
         case ValueFeature():
+            if isinstance(query.plan.aggregation, DeviationProducts):
+                return f"{scale / feature.high:.4g} times the bound of each sum of products"
             return f"{scale:.4g} in the sum of {words(feature.expression)}"
         case TreeFeature():
             return f"{scale:.4g} in each node of the tree"

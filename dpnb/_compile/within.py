@@ -23,7 +23,7 @@ from dpnb._plan.expressions.nodes import (
     Compare,
     Expression,
     Literal,
-    Within,
+    WithinUnit,
     arguments,
     columns_of,
     with_arguments,
@@ -42,15 +42,15 @@ T = TypeVar("T")
 class Windowed(msgspec.Struct, frozen=True):
     """A table with further columns, each computed from the rows of one unit."""
 
-    source: Source
-    columns: tuple[tuple[str, Within], ...]
+    source: BackendSource
+    columns: tuple[tuple[str, WithinUnit], ...]
 
 
-Source = TableSource | Windowed
+BackendSource = TableSource | Windowed
 """What a backend computes a query from."""
 
 
-def schema_with_windows(source: Source, schemas: dict[str, Schema]) -> Schema:
+def schema_with_windows(source: BackendSource, schemas: dict[str, Schema]) -> Schema:
     """The columns of a table, join, part, or table with further columns."""
     if not isinstance(source, Windowed):
         return schema_of(source, schemas)
@@ -96,13 +96,13 @@ class _Filtered(Substitution):
     """Values within a unit, of the rows for which a condition is true."""
 
     def __init__(self, where: Expression) -> None:
-        super().__init__(lambda node: self._of_rows(node, where) if isinstance(node, Within) else None)
+        super().__init__(lambda node: self._of_rows(node, where) if isinstance(node, WithinUnit) else None)
 
-    def _of_rows(self, node: Within, where: Expression) -> Within:
+    def _of_rows(self, node: WithinUnit, where: Expression) -> WithinUnit:
         return msgspec.structs.replace(node, inner=self.of(node.inner), where=where)
 
 
-def rows_per_unit(source: Source) -> list[PerUnit]:
+def rows_per_unit(source: BackendSource) -> list[PerUnit]:
     """The tables of rows per unit of which a table is made."""
     if isinstance(source, Join):
         return [*rows_per_unit(source.left), *rows_per_unit(source.right)]
@@ -111,7 +111,7 @@ def rows_per_unit(source: Source) -> list[PerUnit]:
     return [*([source] if isinstance(source, PerUnit) else []), *rows_per_unit(source.source)]
 
 
-def lifted(source: Source, schema: Schema, parts: T) -> tuple[Source, T]:
+def lifted(source: BackendSource, schema: Schema, parts: T) -> tuple[BackendSource, T]:
     """A table with a column for each value within a unit in some expressions, and the expressions of that table."""
     lifting = _Lifting(schema)
     replaced = lifting.of(parts)
@@ -132,11 +132,11 @@ def first_rows(source: PerUnit, max_rows: int | None) -> Expression:
     where = Literal(True) if source.where is None else source.where
     alike = source.rows == 1 and all(_is_of_unit(level.expression, where, source.keys) for level in source.columns)
     order, descending = ((), ()) if alike else (source.order, source.descending)
-    number = Within("number", Literal(True), max_rows, where, source.keys, order, descending, ANY if alike else 0)
+    number = WithinUnit("number", Literal(True), max_rows, where, source.keys, order, descending, ANY if alike else 0)
     return Compare("<", number, Literal(source.rows))
 
 
-def is_any_number(node: Within) -> bool:
+def is_any_number(node: WithinUnit) -> bool:
     """Whether rows are numbered in any order."""
     return node.function == "number" and node.offset == ANY
 
@@ -145,7 +145,7 @@ def _is_of_unit(node: Expression, where: Expression, keys: tuple[Expression, ...
     """Whether an expression has one value in all rows of a unit and keys for which a condition is true."""
     if node in keys or isinstance(node, Literal):
         return True
-    if isinstance(node, Within):
+    if isinstance(node, WithinUnit):
         return node.function in OF_UNIT and node.where == where and node.keys == keys
     parts = arguments(node)
     return bool(parts) and all(_is_of_unit(part, where, keys) for part in parts)
@@ -156,7 +156,7 @@ class _Lifting(Substitution):
 
     def __init__(self, schema: Schema) -> None:
         super().__init__(self._column)
-        self.levels: list[dict[str, Within]] = []
+        self.levels: list[dict[str, WithinUnit]] = []
         self._names: dict[bytes, str] = {}  # by JSON: 1 and True, equal in Python, are different
         self._level: dict[str, int] = {}
         self._prefix = "~"
@@ -164,7 +164,7 @@ class _Lifting(Substitution):
             self._prefix += "~"
 
     def _column(self, node: Expression) -> Column | None:
-        if not isinstance(node, Within):
+        if not isinstance(node, WithinUnit):
             return None
         within: Any = with_arguments(node, self.of)
         key = msgspec.json.encode(within)

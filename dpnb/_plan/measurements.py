@@ -74,7 +74,7 @@ class DeviationProducts(Aggregation, frozen=True, tag="deviation_products"):
     """
 
     columns: tuple[Expression, ...]
-    max_rows: int  # of a unit: its sum of products is clipped to what so many rows can have
+    max_rows: int  # of a unit; its sum of products is clipped to the bound for this number of rows
 
     @property
     def complete(self) -> Expression:

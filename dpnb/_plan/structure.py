@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from dpnb._plan.expressions.nodes import MAX_DEPTH, Cut, FillNull, IsIn, Literal, Lookup, Node, Within
+from dpnb._plan.expressions.nodes import MAX_DEPTH, Cut, FillNull, IsIn, Literal, Lookup, Node, WithinUnit
 from dpnb._plan.expressions.rules import MAX_KEYS
 from dpnb._plan.measurements import DeviationProducts, Discovery, JointAggregation, Moments, weighted_parts
 from dpnb._plan.plan import Join, PartSource, PerUnit, Plan, TableSource
@@ -140,7 +140,7 @@ def _check_lists(node: Node) -> int:
             _check_constants(part for key in keys for part in key)
             _check_constants(value for value in values if value is not None)
             return len(keys) * (len(inner) + 1)
-        case Within():
+        case WithinUnit():
             _check_window(node)
     return 0
 
@@ -152,7 +152,7 @@ def _check_deviations(aggregation: DeviationProducts, plan: Plan) -> None:
         raise PlanError("regress: fixed effects are of all rows: leave out .groupby() and .bound_contributions()")
 
 
-def _check_window(node: Within) -> None:
+def _check_window(node: WithinUnit) -> None:
     least = int(node.function.startswith("rolling"))
     if node.max_rows is not None and not 1 <= node.max_rows <= MAX_LIMIT:
         raise PlanError("groupby: a unit must have 1 to 2**31 rows; got another number")
@@ -163,7 +163,7 @@ def _check_window(node: Within) -> None:
     _check_order(node)
 
 
-def _check_order(rows: Within | PerUnit) -> None:
+def _check_order(rows: WithinUnit | PerUnit) -> None:
     if rows.descending and len(rows.descending) != len(rows.order):
         raise PlanError("sort_values: ascending must have one value for each column; got another number")
     if len(rows.order) + len(rows.keys) > MAX_LEVELS:

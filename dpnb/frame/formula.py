@@ -26,7 +26,7 @@ from dpnb._plan.regression import FAMILIES, design
 from dpnb.errors import PlanError
 from dpnb.frame.coerce import as_number
 from dpnb.frame.compatibility.examples import examples
-from dpnb.frame.fixed_effects import query_within_units
+from dpnb.frame.units.fixed_effects import query_within_units
 from dpnb.frame.view import TableView
 from dpnb.query.query import Query
 from dpnb.schema import Key

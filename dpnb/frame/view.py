@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 import msgspec
 
-from dpnb._plan.expressions.nodes import And, Column, Compare, Expression, Literal, Within, WithinFunction, renamed
+from dpnb._plan.expressions.nodes import And, Column, Compare, Expression, Literal, WithinFunction, WithinUnit, renamed
 from dpnb._plan.expressions.substitution import Substitution
 from dpnb._plan.expressions.text import words
 from dpnb._plan.expressions.within import WITHIN_RULES
@@ -72,13 +72,13 @@ class TableView(NotCopyable):
         """Largest number of rows of a unit in the table; None if nothing bounds it."""
         return unit_of(self.source, self.units, self.schemas).max_rows
 
-    def within(self, function: WithinFunction, node: Expression, **options: Any) -> Within:
+    def within(self, function: WithinFunction, node: Expression, **options: Any) -> WithinUnit:
         """A value that is computed from the rows of one unit in this view."""
         rule, where = WITHIN_RULES[function], Literal(True) if self.where is None else self.where
         ordered = rule.needs_order or options.pop("ordered", False)
         order, descending = (self.order, self.descending) if ordered else ((), ())
         rows = None if rule.bounds == "argument" else self.max_rows
-        return Within(function, node, rows, where, order=order, descending=descending, **options)
+        return WithinUnit(function, node, rows, where, order=order, descending=descending, **options)
 
     def of_rows_per_unit(self, columns: Mapping[str, Expression], rows: UnitRows) -> TableView:
         """The view of some rows of each unit, with other columns."""
@@ -225,7 +225,7 @@ class _UnitColumns(Substitution):
         self._names = {_key(node): name for name, node in reversed(list(columns.items()))}
 
     def _column(self, node: Expression) -> Column | None:
-        if not isinstance(node, Column | Within):
+        if not isinstance(node, Column | WithinUnit):
             return None
         name = self._names.setdefault(_key(node), words(node))
         if self.named.get(name, node) != node:

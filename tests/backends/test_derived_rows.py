@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import pytest
 
 from dpnb._backends import protocol
 from dpnb._backends.protocol import SourceResolver
+from dpnb._plan.expressions.nodes import Expression
 from dpnb._plan.plan import Join, PartSource, column
+from dpnb.schema import Schema
 from threads import at_once
 
 
@@ -22,12 +25,18 @@ class Rows(SourceResolver[int]):
         assert isinstance(source.key, int)
         return whole + source.key
 
+    def _windowed(self, table: int, schema: Schema, columns: Any) -> int:
+        raise NotImplementedError
+
+    def _chosen(self, table: int, schema: Schema, row: Expression, columns: Any, max_rows: int | None) -> int:
+        raise NotImplementedError
+
 
 @pytest.mark.usefixtures("many_switches")
 def test_threads_that_use_and_forget_joins_and_parts_never_fail(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows are looked for after the charge, and a failure would show what other threads do."""
     monkeypatch.setattr(protocol, "MAX_DERIVED", 50)
-    rows, pairs = Rows({"visits": 1, "drugs": 2}, {}), Join("visits", "drugs")
+    rows, pairs = Rows({"visits": 1, "drugs": 2}, {}, {}), Join("visits", "drugs")
 
     def use_all(first: int) -> None:
         for number in range(first, first + 1000):

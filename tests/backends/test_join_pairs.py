@@ -74,9 +74,9 @@ def tables() -> MemoryBackend:
 
 def asked(ask: Callable[[Any], Any], source: tuple[str, ...]) -> LinearQuery:
     def compiled(plan: Plan, _: Any) -> LinearQuery:
-        return linear_query(plan, schema_of(plan.source, SCHEMAS), unit_of(plan.source, UNITS))
+        return linear_query(plan, schema_of(plan.source, SCHEMAS), unit_of(plan.source, UNITS, SCHEMAS))
 
-    of = {name: Frame(TableView(name, SCHEMAS, "u", compiled, lambda _: "1e-9")) for name in source}
+    of = {name: Frame(TableView(name, SCHEMAS, UNITS, compiled, lambda _: "1e-9")) for name in source}
     first, *others = of.values()
     for other in others:
         first = first.merge(other, on="u")
@@ -207,7 +207,7 @@ def test_a_table_is_in_a_join_once(source: Join) -> None:
     with pytest.raises(PlanError, match="more than once"):
         refuse_repeats(source)
     with pytest.raises(PlanError, match="more than once"):  # also of a plan that was written elsewhere
-        unit_of(source, UNITS)
+        unit_of(source, UNITS, SCHEMAS)
 
 
 def test_a_view_is_not_merged_with_a_view_of_its_table() -> None:
@@ -229,9 +229,9 @@ def test_a_view_is_not_merged_with_a_view_of_its_table() -> None:
 
 def test_a_unit_has_few_pairs() -> None:
     units = {"visits": PrivacyUnit("u", 101), "bills": PrivacyUnit("u", 100), "homes": PrivacyUnit("u", 99)}
-    assert unit_of(Join("bills", "homes"), units).max_rows == 9900
+    assert unit_of(Join("bills", "homes"), units, {}).max_rows == 9900
     with pytest.raises(PlanError, match="10,100 pairs of rows; at most 10,000 are possible"):
-        unit_of(Join("visits", "bills"), units)
+        unit_of(Join("visits", "bills"), units, {})
 
 
 # --- memory ----------------------------------------------------------------------------------------------------------

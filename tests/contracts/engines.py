@@ -198,7 +198,7 @@ def plans_of(ask: Ask, unit: PrivacyUnit, schema: Schema = SCHEMA) -> list[Plan]
         plans.append(plan)
         return Asked(plan)
 
-    ask(Frame(TableView("", {"": schema}, unit.column, asked, lambda _: "0.000001", None)))  # type: ignore[arg-type]
+    ask(Frame(TableView("", {"": schema}, {"": unit}, asked, lambda _: "0.000001", None)))  # type: ignore[arg-type]
     return plans
 
 
@@ -307,7 +307,7 @@ class EngineContract(ABC):
             same(linear_query(plan, schema, unit), here, there)
             return plan
 
-        frame: Any = Frame(TableView("", {"": schema}, "pid", asked, lambda _: "0.000001"))
+        frame: Any = Frame(TableView("", {"": schema}, {"": PrivacyUnit("pid", 5)}, asked, lambda _: "0.000001"))
         for name in ("n", "w", "c"):
             column = frame[name]
             for question in (column.sum, column.count, column.median, column.isna().sum):
@@ -330,7 +330,7 @@ class EngineContract(ABC):
             found.add(int(here.sums(query)[0]))
             return plan
 
-        frame: Any = Frame(TableView("", {"": schema}, None, asked, lambda _: "0.000001"))
+        frame: Any = Frame(TableView("", {"": schema}, {"": PrivacyUnit()}, asked, lambda _: "0.000001"))
         for name in ("n", "w", "c"):
             for constant in (0, 3.5, 9.99):
                 above, below = frame[name] > constant, frame[name] <= constant

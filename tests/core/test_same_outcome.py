@@ -185,7 +185,7 @@ def plans(ask: Ask, unit: PrivacyUnit) -> list[Plan]:
     def asked(plan: Plan, view: Any) -> None:
         made.append(plan)
 
-    ask(Frame(TableView("", {"": SCHEMA}, unit.column, asked, lambda _: "0.000001", None)))  # type: ignore[arg-type]
+    ask(Frame(TableView("", {"": SCHEMA}, {"": unit}, asked, lambda _: "0.000001", None)))  # type: ignore[arg-type]
     return made
 
 

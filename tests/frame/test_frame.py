@@ -47,7 +47,7 @@ from dpnb._plan.measurements import (
     WeightedAggregation,
 )
 from dpnb._plan.plan import GroupLevel, Plan
-from dpnb._plan.privacy_unit import ContributionBounds
+from dpnb._plan.privacy_unit import ContributionBounds, PrivacyUnit
 from dpnb.errors import PlanError
 from dpnb.frame import Frame
 from dpnb.frame.view import TableView
@@ -67,7 +67,15 @@ Asked = tuple[Plan, Any]
 
 
 def table(schemas: dict[str, Schema] = SCHEMAS, name: str = "") -> Frame:
-    return Frame(TableView(name, schemas, "u", lambda plan, view: (plan, view), lambda delta: str(delta or "1e-9")))
+    return Frame(
+        TableView(
+            name,
+            schemas,
+            dict.fromkeys(schemas, PrivacyUnit("u", 5)),
+            lambda plan, view: (plan, view),
+            lambda delta: str(delta or "1e-9"),
+        )
+    )
 
 
 @pytest.fixture

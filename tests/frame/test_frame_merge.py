@@ -10,6 +10,7 @@ import pytest
 from dpnb._plan.expressions.nodes import And, Column, Compare, IsNull, Literal, Lookup, Not
 from dpnb._plan.measurements import Mean
 from dpnb._plan.plan import Join, Plan
+from dpnb._plan.privacy_unit import PrivacyUnit
 from dpnb.errors import PlanError
 from dpnb.frame import Frame
 from dpnb.frame.view import TableView
@@ -22,7 +23,9 @@ x, g = Column("x"), Column("g")
 
 
 def table(schemas: dict[str, Schema], name: str = "") -> Frame:
-    return Frame(TableView(name, schemas, "u", lambda plan, view: (plan, view), str))
+    return Frame(
+        TableView(name, schemas, dict.fromkeys(schemas, PrivacyUnit("u", 5)), lambda plan, view: (plan, view), str)
+    )
 
 
 @pytest.fixture

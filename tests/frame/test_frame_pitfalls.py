@@ -10,6 +10,7 @@ import pytest
 import dpnb
 from dpnb._plan.expressions.nodes import AsNumber, Column, Literal
 from dpnb._plan.plan import GroupLevel, Plan
+from dpnb._plan.privacy_unit import PrivacyUnit
 from dpnb.errors import PlanError
 from dpnb.frame import Frame
 from dpnb.frame.view import TableView
@@ -20,7 +21,7 @@ Asked = tuple[Plan, Any]
 
 
 def table(schema: Schema) -> Frame:
-    return Frame(TableView("", {"": schema}, "u", lambda plan, view: (plan, view), str))
+    return Frame(TableView("", {"": schema}, {"": PrivacyUnit("u", 5)}, lambda plan, view: (plan, view), str))
 
 
 @pytest.fixture

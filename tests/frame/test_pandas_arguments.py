@@ -184,6 +184,7 @@ REFUSED = {
     *(Case("Series", name) for name in ("unique", "nunique")),
     *(Case("GroupBy", name) for name in ("corr", "cov")),
     Case("dt", "total_seconds"),
+    Case("Frame", "drop_duplicates"),  # in this table each row is a unit
     *(Case("GroupedSeries", name) for name in ("hist", "nunique", "unique")),
 }
 """Calls that are refused whatever their arguments are."""

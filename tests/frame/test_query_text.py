@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dpnb._plan.privacy_unit import PrivacyUnit
 from dpnb.errors import DpnbError, PlanError
 from dpnb.frame import Frame
 from dpnb.frame.view import TableView
@@ -32,7 +33,7 @@ def called(*_: object) -> float:
 @pytest.fixture
 def f() -> Any:
     CALLED.clear()
-    return Frame(TableView("", {"": SCHEMA}, "u", lambda plan, view: (plan, view), str))  # type: ignore[arg-type]
+    return Frame(TableView("", {"": SCHEMA}, {"": PrivacyUnit("u", 5)}, lambda plan, view: (plan, view), str))  # type: ignore[arg-type]
 
 
 ATTACKS = [
@@ -76,7 +77,7 @@ def test_evaluation_would_call(f: Any) -> None:
 
 @given(st.text(alphabet="xgtd.()[]'\"`@&|~<>=!+-*/ 12andorit_" + string.ascii_lowercase, max_size=40))
 def test_any_text_is_a_condition_or_refused(text: str) -> None:
-    frame: Any = Frame(TableView("", {"": SCHEMA}, "u", lambda plan, view: (plan, view), str))  # type: ignore[arg-type]
+    frame: Any = Frame(TableView("", {"": SCHEMA}, {"": PrivacyUnit("u", 5)}, lambda plan, view: (plan, view), str))  # type: ignore[arg-type]
     for parse in (frame.query, frame.eval, frame.regress):
         try:
             parse(text)

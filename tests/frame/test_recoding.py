@@ -15,6 +15,7 @@ from dpnb._plan.expressions.rules import dtype_of
 from dpnb._plan.identity import query_key
 from dpnb._plan.measurements import Count
 from dpnb._plan.plan import Plan
+from dpnb._plan.privacy_unit import PrivacyUnit
 from dpnb.errors import PlanError, UnsupportedError
 from dpnb.frame import Frame
 from dpnb.frame.view import TableView
@@ -33,7 +34,7 @@ SCHEMA: Schema = {
 
 @pytest.fixture
 def f() -> Frame:
-    return Frame(TableView("", {"": SCHEMA}, None, lambda plan, view: plan, lambda _: "1e-6"))  # type: ignore[arg-type,return-value]
+    return Frame(TableView("", {"": SCHEMA}, {"": PrivacyUnit()}, lambda plan, view: plan, lambda _: "1e-6"))  # type: ignore[arg-type,return-value]
 
 
 Written = Callable[[Any], Any]

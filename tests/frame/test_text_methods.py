@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from dpnb._plan.expressions.dtypes import Categorical, Numeric, String
 from dpnb._plan.expressions.nodes import ChangeCase, Column, FillNull, IsIn, Lookup, MatchText, Or, TextLength
 from dpnb._plan.expressions.rules import dtype_of
+from dpnb._plan.privacy_unit import PrivacyUnit
 from dpnb.errors import PlanError, SchemaError, UnsupportedError
 from dpnb.frame import Frame
 from dpnb.frame.view import TableView
@@ -30,7 +31,7 @@ SCHEMA: Schema = {
 
 
 def view() -> Frame:
-    return Frame(TableView("", {"": SCHEMA}, None, lambda plan, view: plan, lambda _: "1e-6"))  # type: ignore[arg-type,return-value]
+    return Frame(TableView("", {"": SCHEMA}, {"": PrivacyUnit()}, lambda plan, view: plan, lambda _: "1e-6"))  # type: ignore[arg-type,return-value]
 
 
 f = view()

@@ -105,7 +105,7 @@ def neighbours(
         held.read(UnreadTables(given[""] if one else given))
 
         def view(name: str, held: PrivateTables = held) -> Frame:
-            return Frame(TableView(name, held.schemas, bounds["privacy_unit"], _plan_alone, lambda delta: str(delta)))
+            return Frame(TableView(name, held.schemas, held.units, _plan_alone, lambda delta: str(delta)))
 
         plan = ask(view("") if one else view)
         query = held.compile(plan, only)

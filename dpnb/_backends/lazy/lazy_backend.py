@@ -36,8 +36,8 @@ from dpnb._backends.quiet import run_silently
 from dpnb._backends.unit_vectors import Sums
 from dpnb._compile.features import UnitFeature
 from dpnb._compile.linear import LinearQuery
-from dpnb._compile.within import Source, Windowed, rows_per_unit, with_windows
-from dpnb._plan.expressions.nodes import Expression, Within
+from dpnb._compile.within import BackendSource, Windowed, rows_per_unit, with_windows
+from dpnb._plan.expressions.nodes import Expression, WithinUnit
 from dpnb._plan.join import joined_name, part_keys, tables_of
 from dpnb._plan.measurements import Discovery
 from dpnb._plan.plan import GroupLevel, Join, PartSource
@@ -215,7 +215,7 @@ class LazyBackend(SourceResolver[LazyTable]):
         same = limits == ContributionBounds(max_rows=unit.max_rows)
         return self._large_shares if same and not has_groups_of_units else self.shares
 
-    def rows(self, source: Source) -> LazyTable:
+    def rows(self, source: BackendSource) -> LazyTable:
         """A table, or what is made of tables, with the rows of each unit that count: a private value.
 
         The rows of a table, and values within its units, are kept in the engine from the first query on if they are
@@ -237,14 +237,14 @@ class LazyBackend(SourceResolver[LazyTable]):
                 self._kept[source] = table
         return table
 
-    def _keeps(self, source: Source) -> bool:
+    def _keeps(self, source: BackendSource) -> bool:
         """Whether rows are kept in the engine."""
         while isinstance(source, Windowed):
             source = source.source
         whole = sum(map(self._size, tables_of(source)))
         return isinstance(self.engine, InProcessEngine) and not self._is_share and whole <= MAX_KEPT_BYTES
 
-    def _made(self, source: Source) -> LazyTable:
+    def _made(self, source: BackendSource) -> LazyTable:
         table = super()._made(source)
         if isinstance(source, Join | PartSource) or not self._keeps(source):
             return table
@@ -264,7 +264,7 @@ class LazyBackend(SourceResolver[LazyTable]):
     def _part(self, whole: LazyTable, source: PartSource) -> LazyTable:
         return part(whole, self.schema(source.source), source)
 
-    def _windowed(self, table: LazyTable, schema: Schema, columns: tuple[tuple[str, Within], ...]) -> LazyTable:
+    def _windowed(self, table: LazyTable, schema: Schema, columns: tuple[tuple[str, WithinUnit], ...]) -> LazyTable:
         return windowed(table, schema, columns)
 
     def _chosen(

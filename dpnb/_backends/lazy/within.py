@@ -14,9 +14,8 @@ from dpnb._backends.lazy.expressions import ALWAYS, NarwhalsEvaluator
 from dpnb._backends.lazy.lazy_table import NAME, UNIT, LazyTable
 from dpnb._compile import grid
 from dpnb._compile.within import is_any_number
-from dpnb._plan.expressions.column_types import as_column
-from dpnb._plan.expressions.dtypes import Boolean, Categorical, Dtype, String
-from dpnb._plan.expressions.nodes import Expression, Within
+from dpnb._plan.expressions.dtypes import Boolean, Categorical, Dtype, String, as_column
+from dpnb._plan.expressions.nodes import Expression, WithinUnit
 from dpnb._plan.expressions.rules import column_type, dtype_of
 from dpnb._plan.expressions.within import by_value, order_of
 from dpnb._plan.plan import GroupLevel
@@ -25,7 +24,7 @@ from dpnb.schema import Bounded, Categories, Schema
 ONE, NONE = nw.lit(1).cast(nw.Int64), nw.lit(0).cast(nw.Int64)
 
 
-def windowed(table: LazyTable, schema: Schema, columns: tuple[tuple[str, Within], ...]) -> LazyTable:
+def windowed(table: LazyTable, schema: Schema, columns: tuple[tuple[str, WithinUnit], ...]) -> LazyTable:
     """A table with further columns, each computed from the rows of one unit."""
     frame, contents, finer = table.with_contents()
     table = replace(table, frame=frame.select(*table.prepared_columns()), is_prepared=True)
@@ -84,7 +83,7 @@ def _number(number: object, column: object) -> dict[str, nw.Expr]:
 class _Window:
     """A value within a unit, as columns of the frame of an evaluator."""
 
-    def __init__(self, rows: NarwhalsEvaluator, node: Within, contents: list[str]) -> None:
+    def __init__(self, rows: NarwhalsEvaluator, node: WithinUnit, contents: list[str]) -> None:
         self._rows, self._node = rows, node
         self._kind: Dtype = rows.kind(node.inner)
         counts = [rows.holds(node.where)]

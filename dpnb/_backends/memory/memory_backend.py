@@ -28,12 +28,12 @@ from dpnb._backends.memory.group_discovery import present_groups
 from dpnb._backends.memory.join_pairs import JoinedRows
 from dpnb._backends.memory.kernels import start_compiling
 from dpnb._backends.memory.prepare.prepared_table import PreparedTable, prepare_all
-from dpnb._backends.memory.within import chosen_rows, windowed
+from dpnb._backends.memory.units.within import chosen_rows, windowed
 from dpnb._backends.memory.working_set import rows_for
 from dpnb._backends.protocol import FIELDS_AS_TEXTS, Groups, Schemas, SourceResolver, Units
 from dpnb._backends.unit_vectors import Sums, added
 from dpnb._compile.linear import LinearQuery
-from dpnb._plan.expressions.nodes import Expression, Within
+from dpnb._plan.expressions.nodes import Expression, WithinUnit
 from dpnb._plan.join import part_keys
 from dpnb._plan.measurements import Discovery
 from dpnb._plan.plan import GroupLevel, Join, PartSource
@@ -102,7 +102,7 @@ class MemoryBackend(SourceResolver[PreparedTable | JoinedRows]):
 
     @at(Stage.PREPARING)
     def _windowed(
-        self, table: PreparedTable | JoinedRows, schema: Schema, columns: tuple[tuple[str, Within], ...]
+        self, table: PreparedTable | JoinedRows, schema: Schema, columns: tuple[tuple[str, WithinUnit], ...]
     ) -> PreparedTable | JoinedRows:
         if isinstance(table, JoinedRows):
             return table.then(lambda pairs: windowed(pairs, schema, columns), table.max_rows)

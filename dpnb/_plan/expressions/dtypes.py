@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from dataclasses import dataclass
 from typing import NoReturn, TypeVar
 
 from dpnb._plan.expressions.nodes import Expression, Literal
-from dpnb._plan.expressions.text import words
+from dpnb._plan.expressions.text import iso_text, words
 from dpnb.errors import PlanError, SchemaError
-from dpnb.schema import ALLOWED_MAGNITUDES, Key, has_allowed_magnitude, iso_time, seconds_of
+from dpnb.schema import (
+    ALLOWED_MAGNITUDES,
+    MIN_RELATIVE_RANGE,
+    Bounded,
+    Categories,
+    ColumnType,
+    Dates,
+    Key,
+    Text,
+    has_allowed_magnitude,
+    iso_time,
+    seconds_of,
+)
 
 OPEN_END = sys.float_info.max
 """The edge of a cut that represents infinity."""
@@ -128,3 +141,42 @@ def described(kind: Dtype) -> str:
 def refuse(node: Expression, fault: str) -> NoReturn:
     """Refuse an expression."""
     raise PlanError(f"{words(node)}: {fault}")
+
+
+# --- expressions as columns --------------------------------------------------------------------------------------------
+
+
+def declared_dtype(column: ColumnType) -> Dtype:
+    """The type of a declared column."""
+    match column:
+        case Bounded(low, high, integer):
+            return Numeric(low, high, integer)
+        case Categories(values):
+            return Categorical(values)
+        case Dates():
+            return Timestamp(column.low, column.high)
+        case Text(max_length):
+            return String(max_length)
+
+
+def as_column(node: Expression, kind: Dtype) -> ColumnType:
+    """The declaration of a column with the values of an expression; its bounds contain those of the expression."""
+    match kind:
+        case Numeric():
+            return _bounded(kind)
+        case Categorical(values):
+            return Categories(values)
+        case Boolean():
+            return Categories((False, True))
+        case Timestamp(low, high):
+            return Dates(iso_text(low), iso_text(high))
+        case String(max_length):
+            return Text(max_length)
+    refuse(node, "a duration cannot be a column of a unit's rows; use its days, as in .dt.days")
+
+
+def _bounded(kind: Numeric) -> Bounded:
+    low, high = (math.floor(kind.low), math.ceil(kind.high)) if kind.whole else (kind.low, kind.high)
+    if low == high or high / 2 - low / 2 < MIN_RELATIVE_RANGE * kind.magnitude / 2:  # no declared column is constant
+        high = low + max(1.0, math.ceil(2 * MIN_RELATIVE_RANGE * kind.magnitude))
+    return Bounded(low, high, kind.whole)

@@ -205,7 +205,7 @@ class Lookup(Node, frozen=True, tag="lookup"):
     high: float | None = None
 
 
-class Within(Node, frozen=True, tag="within"):
+class WithinUnit(Node, frozen=True, tag="within"):
     """A function of the rows of one privacy unit in which a condition is true and which have the same keys.
 
     Missing in its other rows.  Rows are in ascending order, or descending where `descending` is true, then in that of
@@ -248,7 +248,7 @@ Expression = (
     | ChangeCase
     | TextLength
     | Lookup
-    | Within
+    | WithinUnit
 )
 
 

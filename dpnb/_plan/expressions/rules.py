@@ -14,7 +14,6 @@ from typing import Any
 from typing import Literal as OneOf
 
 from dpnb._plan.expressions import bounds, choices, nodes, periods
-from dpnb._plan.expressions.column_types import as_column, declared_dtype
 from dpnb._plan.expressions.dtypes import (
     Boolean,
     Categorical,
@@ -23,6 +22,8 @@ from dpnb._plan.expressions.dtypes import (
     Numeric,
     String,
     Timestamp,
+    as_column,
+    declared_dtype,
     described,
     literal_kind,
     refuse,
@@ -86,7 +87,7 @@ RULES: dict[type[Node], Rule] = {
     nodes.OnlyWhere: Rule(choices.only_where, "special"),  # where the condition is not true
     nodes.Cut: Rule(choices.cut, "special"),  # also outside the bins
     nodes.Lookup: Rule(choices.lookup, "special"),  # also for a key that is not in the table
-    nodes.Within: Rule(within, "special"),  # also where the unit's rows have no such value
+    nodes.WithinUnit: Rule(within, "special"),  # also where the unit's rows have no such value
 }
 """The rules of all nodes except columns, whose types are in the schema."""
 

@@ -36,7 +36,7 @@ from dpnb._plan.expressions.nodes import (
     Seconds,
     TextLength,
     Where,
-    Within,
+    WithinUnit,
     arguments,
     columns_of,
     renamed,
@@ -54,7 +54,7 @@ FREQUENCIES: dict[PeriodUnit, str] = {
 }
 """The frequency of each calendar period, as pandas writes it."""
 
-_OPERATIONS = (Arithmetic, Compare, And, Or, Within)
+_OPERATIONS = (Arithmetic, Compare, And, Or, WithinUnit)
 
 MAX_LISTED = 6
 """Largest number of values of a list that are written out."""
@@ -126,11 +126,11 @@ def words(node: Expression) -> str:
             return words(inner)
         case AsNumber(inner):
             return f"{operand(inner)}.astype(float)"
-        case Within():
+        case WithinUnit():
             return _within(node)
 
 
-def _within(node: Within) -> str:
+def _within(node: WithinUnit) -> str:
     """A value within a unit: the function, then the rows from which it is computed and their order."""
     arguments = [str(node.offset)] if node.function in ("shift", "nth") or node.function.startswith("rolling") else []
     if node.least and node.least != node.offset:

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal as OneOf
 
-from dpnb._plan.expressions.column_types import as_column, declared_dtype
 from dpnb._plan.expressions.dtypes import (
     Boolean,
     Categorical,
@@ -20,10 +19,12 @@ from dpnb._plan.expressions.dtypes import (
     Numeric,
     String,
     Timestamp,
+    as_column,
+    declared_dtype,
     described,
     refuse,
 )
-from dpnb._plan.expressions.nodes import Expression, Within, WithinFunction
+from dpnb._plan.expressions.nodes import Expression, WithinFunction, WithinUnit
 from dpnb._plan.expressions.text import words
 from dpnb.schema import Key
 
@@ -32,7 +33,7 @@ ORDERED = (Numeric, Timestamp)
 SELECTED = (Numeric, Timestamp, Categorical)
 ANY = (Numeric, Timestamp, Duration, Categorical, Boolean, String)
 
-Bounds = OneOf["argument", "sum", "rolling sum", "count", "number", "rank"]
+BoundsFrom = OneOf["argument", "sum", "rolling sum", "count", "number", "rank"]
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class WithinRule:
     """What a function of a unit's rows takes and gives."""
 
     takes: tuple[type, ...]
-    bounds: Bounds
+    bounds: BoundsFrom
     needs_order: bool = False
 
 
@@ -71,7 +72,7 @@ OF_UNIT = ("size", "count", "nunique", "sum", "mean", "min", "max", "first", "la
 """The functions with one value for all rows of a unit."""
 
 
-def within(node: Within, inner: Dtype, where: Dtype, *others: Dtype) -> Dtype:
+def within(node: WithinUnit, inner: Dtype, where: Dtype, *others: Dtype) -> Dtype:
     """The type of a value that is computed from the rows of one unit."""
     rule = WITHIN_RULES[node.function]
     if not isinstance(where, Boolean):
@@ -90,7 +91,7 @@ def within(node: Within, inner: Dtype, where: Dtype, *others: Dtype) -> Dtype:
     return declared_dtype(as_column(node, _bounded(node, rule.bounds, inner)))
 
 
-def _bounded(node: Within, bounds: Bounds, inner: Dtype) -> Dtype:
+def _bounded(node: WithinUnit, bounds: BoundsFrom, inner: Dtype) -> Dtype:
     if bounds == "argument":
         return (
             Numeric(inner.low, inner.high) if isinstance(inner, Numeric) and node.function.endswith("mean") else inner
@@ -121,7 +122,7 @@ def _remedy(kind: Dtype) -> str:
     return "convert numeric categories with .astype(float)"
 
 
-def order_of(node: Within) -> tuple[Expression, ...]:
+def order_of(node: WithinUnit) -> tuple[Expression, ...]:
     """The expressions by which the rows of a unit are sorted: a function that needs no order has none."""
     return node.order if WITHIN_RULES[node.function].needs_order or node.function == "number" else ()
 

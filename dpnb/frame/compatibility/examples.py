@@ -79,7 +79,8 @@ def examples(view: PublicColumns | None, node: Expression | None = None) -> dict
     ``date`` and ``text``, each for example ``df['wage']``; ``number2`` and ``category2``, other columns of these kinds;
     ``number_name``, ``category_name``, ..., for example ``'wage'``; ``condition``, for example ``(df['union'] ==
     'yes')``, and ``mask``, the same without its parentheses; ``self``, the column that the error is about;
-    ``common_texts`` and ``periods``, remedies for texts and dates, which are empty if there are none.
+    ``common_texts`` and ``periods``, remedies for texts and dates, which are empty if there are none; ``within``,
+    ``within_unit`` and ``one_row``, which a method completes to the same for the rows of one privacy unit.
     """
     found = {} if view is None else _found(view, node)
     number = found.setdefault("number", "df['x']")
@@ -99,7 +100,18 @@ def examples(view: PublicColumns | None, node: Expression | None = None) -> dict
         found.setdefault(kind, f"df[{kind[0]!r}]")
     names = {f"{kind}_name": _name(found[kind]) for kind in ("number", "number2", "category", "date", "text")}
     own = number if view is None or node is None else own_words(node, view)
-    return {**found, **names, "self": own}
+    return {**found, **names, **_of_units(view, names), "self": own}
+
+
+def _of_units(view: PublicColumns | None, names: Mapping[str, str]) -> dict[str, str]:
+    unit: str | None = getattr(view, "unit", None)
+    if unit is None:
+        rows = "each row is a unit here; in a session with privacy_unit= the rows of one unit have .groupby(unit)[...]"
+        return {"within": rows, "within_unit": "", "one_row": ""}
+    order = names["date_name"] if names["date_name"].strip("'") != "d" else names["number2_name"]
+    grouped = f"df.sort_values({order}).groupby({unit!r})[{names['number_name']}]"
+    one_row = f"df.drop_duplicates({unit!r}) has one row of each {unit}; "
+    return {"within": f"write {grouped}", "within_unit": f" for the rows of one {unit}", "one_row": one_row}
 
 
 def own_words(node: Expression, view: PublicColumns) -> str:

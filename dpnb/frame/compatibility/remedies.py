@@ -14,10 +14,13 @@ RUNS_CODE = (
     "would run Python on private rows; write the computation with arithmetic and methods of columns, such as "
     "{number} * 2, {number}.clip(0, 1), {number}.where({number} > 1, 0) or dpnb.cut({number}, 5)"
 )
-OTHER_ROWS = (
-    "depends on other rows, so one unit could change the values of others; release an aggregate instead, such as "
-    "{number}.mean() or df.groupby({category_name})[{number_name}].mean()"
-)
+OTHER_UNITS = "would compare rows of different privacy units, so that one could change the values of others; "
+WITHIN_UNITS = {
+    **{name: f".{name}()" for name in ("diff", "cumsum", "cummax", "cummin", "cumcount", "rank", "ffill")},
+    **dict.fromkeys(["cumprod", "ngroup", "expanding", "ewm", "interpolate", "autocorr", "asof"], ".cumsum()"),
+    **{"shift": ".shift(1)", "rolling": ".rolling(3).mean()", "bfill": ".ffill()", "pct_change": ".diff()"},
+}
+"""For operations of ordered rows, what the rows of one unit have."""
 ROW_COUNT = (
     "would show the number of rows, which is private; release df.count() or df.count_units(); len(df.columns) is the "
     "number of columns"
@@ -33,9 +36,10 @@ REMEDIES: dict[str, str] = {
         SHOWS_ROWS,
     ),
     **dict.fromkeys(
-        ["apply", "map", "applymap", "transform", "combine", "update"],
+        ["apply", "map", "applymap", "combine", "update"],
         RUNS_CODE,
     ),
+    "transform": OTHER_UNITS + "{within}.transform('mean'){within_unit}; within a row " + RUNS_CODE.partition("; ")[2],
     **dict.fromkeys(["shape", "size", "empty", "memory_usage", "nbytes", "ndim"], ROW_COUNT),
     "info": "would count the values of each column without noise; df.dtypes and session.schema show the declared "
             "types, and df.notna().sum() is a query of these counts",
@@ -69,15 +73,8 @@ REMEDIES: dict[str, str] = {
         ["plot", "boxplot"],
         "would draw rows; release a summary and draw that, as in {number}.histogram(20).release(share=0.05).plot()",
     ),
-    **dict.fromkeys(
-        ["drop_duplicates", "duplicated"],
-        "compares rows with each other; df.count_units() counts the privacy units",
-    ),
-    **dict.fromkeys(
-        ["shift", "diff", "cumsum", "cumprod", "cummax", "cummin", "cumcount", "rank", "rolling", "expanding", "ewm",
-         "pct_change", "ffill", "bfill", "interpolate", "autocorr", "asof", "ngroup"],
-        OTHER_ROWS,
-    ),
+    "duplicated": OTHER_UNITS + "{one_row}df.count_units() counts the privacy units",
+    **{name: f"{OTHER_UNITS}{{within}}{method}{{within_unit}}" for name, method in WITHIN_UNITS.items()},
     **dict.fromkeys(
         ["join", "concat", "append", "combine_first", "align", "compare"],
         "is not offered; join tables of a session, or a public table, with df.merge(other, on=...)",

@@ -21,9 +21,8 @@ from dpnb._backends.memory.prepare.prepared_table import PreparedTable
 from dpnb._backends.memory.prepare.values import Codes
 from dpnb._compile import grid
 from dpnb._compile.within import is_any_number
-from dpnb._plan.expressions.column_types import as_column
-from dpnb._plan.expressions.dtypes import Boolean, Categorical, String
-from dpnb._plan.expressions.nodes import Expression, Within
+from dpnb._plan.expressions.dtypes import Boolean, Categorical, String, as_column
+from dpnb._plan.expressions.nodes import Expression, WithinUnit
 from dpnb._plan.expressions.rules import column_type, dtype_of
 from dpnb._plan.expressions.within import by_value, order_of
 from dpnb._plan.plan import GroupLevel
@@ -74,7 +73,7 @@ class Runs:
         return np.where((number >= 0) & (number < self.spread(self.lengths)), at, -1)
 
 
-def _runs(table: PreparedTable, rows: NumpyEvaluator, part: slice, node: Within) -> Runs:
+def _runs(table: PreparedTable, rows: NumpyEvaluator, part: slice, node: WithinUnit) -> Runs:
     """The rows in which a value is computed: those of the condition that have all keys and, if it has one, an order."""
     by = order_of(node)
     counts: Mask = rows.holds(node.where)
@@ -137,7 +136,7 @@ def _without_ties(table: PreparedTable, start: int, levels: list[NDArray[Any]], 
 class _Values:
     """The values of a node in the rows of the runs."""
 
-    def __init__(self, rows: NumpyEvaluator, runs: Runs, node: Within) -> None:
+    def __init__(self, rows: NumpyEvaluator, runs: Runs, node: WithinUnit) -> None:
         self._runs, self._node = runs, node
         self._kind = rows.kind(node.inner)
         self.are_codes = isinstance(self._kind, Categorical)
@@ -291,7 +290,7 @@ class _Values:
 # --- tables -----------------------------------------------------------------------------------------------------------
 
 
-def windowed(table: PreparedTable, schema: Schema, columns: tuple[tuple[str, Within], ...]) -> PreparedTable:
+def windowed(table: PreparedTable, schema: Schema, columns: tuple[tuple[str, WithinUnit], ...]) -> PreparedTable:
     """A table with further columns, each computed from the rows of one unit."""
     numbers: dict[str, Floats] = {}
     codes: dict[str, Codes] = {}
