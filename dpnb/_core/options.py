@@ -152,6 +152,31 @@ def warn_of_texts(schemas: Mapping[str, Schema], budget: Budget | NoBudget) -> N
         )
 
 
+IDENTIFIER = re.compile(
+    r"(id|uid|pid|uuid|person|patient|participant|subject|respondent|member|user|customer|client|household|employee|"
+    r"student|pupil|child|ssn|.*[_. ](id|uid|pid|nr|no)|.*[a-z0-9](Id|ID))",
+    re.ASCII,
+)
+"""Names of columns that often identify persons."""
+
+
+def warn_of_units(schemas: Mapping[str, Schema], unit: str | None) -> None:
+    """Warn that a new session protects single rows, where the schema has a column whose name is that of persons."""
+    names = [name for columns in schemas.values() for name in columns if _is_identifier(name)]
+    if unit is None and names:
+        warnings.warn(
+            f"privacy_unit: is not given, so the promise holds for one row, and {names[0]!r} looks like an identifier; "
+            f"if one of them can have several rows, pass privacy_unit={names[0]!r} with max_rows_per_unit=, and leave "
+            "it out of the schema",
+            SchemaWarning,
+            stacklevel=_level_of_caller(),
+        )
+
+
+def _is_identifier(name: str) -> bool:
+    return IDENTIFIER.fullmatch(name) is not None or IDENTIFIER.fullmatch(name.lower()) is not None
+
+
 def _level_of_caller() -> int:
     """The `stacklevel` with which a warning from the calling function points to the first line outside dpnb."""
     level, frame = 1, sys._getframe(1)

@@ -363,7 +363,7 @@ class ColumnLayout(UnsupportedOperations):
     def sort_values(self, by: object, **options: object) -> Self:
         """The same rows, those of each privacy unit in this order, for ``.shift()``, ``.cumsum()``, ``.first()``, ...
 
-        Ties are in a fixed order, and a row without a value is in no such computation.  Other queries have no order.
+        Ties are in a fixed order; a row without a value is in no such computation.  Nothing else depends on an order.
 
         Parameters
         ----------

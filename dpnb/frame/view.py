@@ -105,9 +105,16 @@ class TableView(NotCopyable):
         """`as_table`, and some expressions of this view as its columns."""
         if self.per_unit is None:
             return self, nodes
-        names = [words(node) for node in nodes]
+        names = [self.name_of(node) for node in nodes]
         view = replace(self, assigned=dict(zip(names, nodes, strict=True))).as_table()
         return view, [view.column(name) for name in names]
+
+    def level_of_table(self, node: Expression) -> tuple[TableSource, GroupLevel]:
+        """`as_table`, and a level of groups for one of its columns; for a partition, whose parts are not filtered."""
+        name = self.name_of(node)
+        if self.where is not None or name not in self.columns:
+            raise PlanError(f"partition: takes a column of all rows; got {words(node)}; filter or compute in the parts")
+        return self.as_table().source, GroupLevel(name, Column(name))
 
     @cached_property
     def schema(self) -> Schema:

@@ -17,7 +17,7 @@ from dpnb.interactive.descent.options import FitArguments, descent_request
 from dpnb.interactive.launcher import MechanismRegistry, P, S
 from dpnb.interactive.mechanism import own_query
 from dpnb.interactive.noise_reduction import NoiseReduction, noise_reduction_request
-from dpnb.interactive.partition import Partition, partition_request
+from dpnb.interactive.partition import Partition, partition_request, partition_request_by
 from dpnb.interactive.protocol import InteractiveMechanism
 from dpnb.interactive.sub_session import sub_session_request
 from dpnb.interactive.threshold.options import terms_from
@@ -134,7 +134,8 @@ class Launches(NotCopyable, Generic[S, P]):
         Parameters
         ----------
         by : str or column of the session's frame
-            A column of categories, or an expression with public values.
+            A column of categories, or an expression with public values; of a table with rows per unit, the parts are
+            those of that table.
         name : str, optional
             ``"by <column>"`` if left out.
         table : str, default ""
@@ -158,7 +159,12 @@ class Launches(NotCopyable, Generic[S, P]):
         >>> list(answers)
         ['free', 'paid']
         """
-        request = partition_request(self._core, by, name, self._core.rows(table), max_parts_per_unit)
+        view = getattr(by, "_view", None)  # a column of a frame, which is a higher layer
+        if view is not None and view.per_unit is not None:
+            rows, level = view.level_of_table(by._node)
+            request = partition_request_by(self._core, level, name, rows, max_parts_per_unit)
+        else:
+            request = partition_request(self._core, by, name, self._core.rows(table), max_parts_per_unit)
         partition: Partition[P] = self._mechanisms.launch(request)
         return partition
 

@@ -22,7 +22,7 @@ from IPython.display import display
 from dpnb import progress
 from dpnb._core import registry
 from dpnb._protocol.messages import FollowLedgers, PanelRequest, Reconnect, RequestComparison
-from dpnb.errors import DpnbError
+from dpnb.errors import DpnbError, printable
 from dpnb.notebook import cell_context, column_completion, panel, picker_state, progress_line
 from dpnb.notebook.column_completion import complete
 from dpnb.notebook.ledger_watch import LedgerWatch
@@ -103,7 +103,8 @@ def load(shell: Any) -> None:
     if getattr(shell, "kernel", None) is None:
         return  # a terminal: text output suffices
     _unregister(shell)
-    shell.events.register("post_run_cell", explain_error)
+    for listener in (explain_error, say_promises):
+        shell.events.register("post_run_cell", listener)
     formatter = shell.display_formatter.mimebundle_formatter
     formatter.for_type(BaseSession, _gauges)
     shell.display_formatter.ipython_display_formatter.for_type(Query, _show)
@@ -130,6 +131,21 @@ def unload(shell: Any) -> None:
     column_completion.remove(shell)
     lengthen()
     _unregister(shell)
+
+
+_promised: set[str] = set()
+"""The sessions whose promise was said."""
+
+
+def say_promises(_: Any) -> None:
+    """Say below a cell that made sessions for whom their promise holds: it is easily forgotten to declare that."""
+    for session in registry.sessions():
+        if session.id not in _promised and isinstance(session, BaseSession):
+            _promised.add(session.id)
+            core = session._core
+            if core.statement_prefix or core.part is not None:
+                continue  # a part of what was said
+            print(f"dpnb session {printable(core.name)}: {core.guarantee}")  # noqa: T201  (output for the user)
 
 
 def explain_error(result: Any) -> None:
@@ -161,8 +177,9 @@ def _on_request(request: PanelRequest) -> None:
 
 
 def _unregister(shell: Any) -> None:
-    if explain_error in shell.events.callbacks["post_run_cell"]:
-        shell.events.unregister("post_run_cell", explain_error)
+    for listener in (explain_error, say_promises):
+        if listener in shell.events.callbacks["post_run_cell"]:
+            shell.events.unregister("post_run_cell", listener)
 
 
 def _gauges(session: BaseSession) -> dict[str, object] | None:

@@ -26,6 +26,7 @@ from dpnb._core.options import (
     filter_of,
     ledger_path,
     warn_of_texts,
+    warn_of_units,
 )
 from dpnb._core.pricing.public_knowledge import PublicSizes
 from dpnb._core.tables import PrivateTables, UnreadTables
@@ -240,6 +241,7 @@ class Session(BaseSession):
             norm=max_norm_per_unit,
         )
         warn_of_texts(tables.schemas, limit)
+        warn_of_units(tables.schemas, None if privacy_unit is None else str(privacy_unit))
         public = PublicSizes(size, checked_rows(public_rows, tables.units, size))
         exhausted = checked_accounting(accounting, on_exhausted)
         tables.clips_units = exhausted == "clip"

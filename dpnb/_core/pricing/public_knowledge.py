@@ -29,7 +29,7 @@ from dpnb._plan.measurements import (
     Proportions,
     Single,
 )
-from dpnb._plan.plan import Plan, describe_plan
+from dpnb._plan.plan import PerUnit, Plan, describe_plan
 from dpnb._plan.privacy_unit import ContributionBounds, PrivacyUnit
 from dpnb.errors import ErrorEstimateUnavailable
 from dpnb.results.estimates.noisy import noisy_features
@@ -147,7 +147,11 @@ class PublicSizes:
         is an assumption.  It is also assumed that groups have equal sizes, and that tighter limits have no effect.
         """
         plan = query.plan
-        if plan.where is not None or plan.group_keys is not None or not isinstance(plan.source, str):
+        if plan.where is not None or plan.group_keys is not None:
+            return None
+        if isinstance(plan.source, PerUnit):
+            return self._of_units(query, plan.source)
+        if not isinstance(plan.source, str):
             return None
         total, source, assumption = self.rows.get(plan.source), "public_rows", None
         if unit.column is None or query.contribution_bounds.max_rows == 1:
@@ -167,6 +171,17 @@ class PublicSizes:
         if query.cells > 1:
             assumption = f"{query.cells} groups are equally large" + (f" and {assumption}" if assumption else "")
         return RowCounts(np.full(query.cells, total / query.cells), f"{source}={total}", assumption)
+
+    def _of_units(self, query: LinearQuery, source: PerUnit) -> RowCounts | None:
+        """The numbers of rows where each unit has one: all units, or at most these if a filter came first."""
+        if self.units is None or source.keys or source.rows != 1:
+            return None
+        known = source.where is None and source.source == ""
+        assumption = None if known else "every unit has a row in the table"
+        if query.cells > 1:
+            assumption = f"{query.cells} groups are equally large" + (f" and {assumption}" if assumption else "")
+        rows = np.full(query.cells, self.units / query.cells)
+        return RowCounts(rows, f"public_size={self.units}", assumption)
 
 
 Known = Callable[[Plan], tuple[LinearQuery, CombinedObservations]]

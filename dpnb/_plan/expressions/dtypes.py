@@ -143,7 +143,7 @@ def refuse(node: Expression, fault: str) -> NoReturn:
     raise PlanError(f"{words(node)}: {fault}")
 
 
-# --- expressions as columns --------------------------------------------------------------------------------------------
+# --- expressions as columns -------------------------------------------------------------------------------------------
 
 
 def declared_dtype(column: ColumnType) -> Dtype:

@@ -51,10 +51,10 @@ class UnitGroupedColumn(UnitStatistics[F, Series]):
 
     def _each(self, verb: str, options: Mapping[str, object]) -> Series:
         check_options(verb, options, self._examples(), *AGGREGATION)
-        return self._of_unit(self._statistic(verb, self._node))
+        return self._of_unit(verb, self._statistic(verb, self._node))
 
-    def _of_unit(self, node: Expression) -> Series:
-        return Series(self._per_unit({self._view.name_of(self._node): node}), node)
+    def _of_unit(self, verb: str, node: Expression) -> Series:
+        return Series(self._per_unit({f"{self._view.name_of(self._node)}_{verb}": node}), node)
 
     def size(self) -> Series:
         """Number of rows of each unit, with and without a value.
@@ -117,7 +117,8 @@ class UnitGroupedColumn(UnitStatistics[F, Series]):
         'number from 40 to 160'
         """
         self._refuse_no_order("nth")
-        return self._of_unit(self._condition_or_value("nth", self._node, offset=whole_rows(n, "nth")))
+        place = whole_rows(n, "nth")
+        return self._of_unit(f"nth({place})", self._condition_or_value("nth", self._node, offset=place))
 
     def agg(self, func: object = None, **named: object) -> Any:
         """One statistic of each unit by its name, or several as a `Frame`.
