@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import msgspec
 
 from dpnb._plan.description import describe_aggregation
@@ -110,7 +112,7 @@ class Plan(
         if self.group_by:
             text += f" by {', '.join(map(describe_level, self.group_by))}"
         if self.source:
-            text += f" in {describe_source(self.source)}"
+            text += f" in {describe_source(self.source, _columns_of((self.aggregation, self.group_by, self.where)))}"
         if self.where is not None:
             text += f" where {explained(self.where)}"
         if self.contribution_bounds != ContributionBounds():
@@ -172,47 +174,57 @@ def _describe_leading(plan: Plan, within: str) -> str:
     return ", ".join(map(name_text, names[:leading])) or name_text(within)
 
 
-def describe_source(source: TableSource) -> str:
-    """A table by its name, a join by both names, a part by its key."""
+def describe_source(source: TableSource, read: Collection[str] | None = None) -> str:
+    """A table by its name, a join by both names, a part by its key, rows per unit by how their columns are made.
+
+    Of the columns of rows per unit only those with a name in `read`, if it is given.
+    """
     if isinstance(source, Join):
         usual = source.suffixes == Join.__struct_defaults__[0]
         named_apart = "" if usual else f" (suffixes {' and '.join(map(repr, source.suffixes))})"
         return f"{describe_source(source.left)} joined with {describe_source(source.right)}{named_apart}"
     if isinstance(source, PartSource):
-        whole = f"{describe_source(source.source)}, " if source.source else ""
+        chosen = None if read is None else {*read, *_columns_of(source.by)}
+        whole = f"{describe_source(source.source, chosen)}, " if source.source else ""
         key = name_text(source.key) if isinstance(source.key, str) else source.key
         return f"{whole}{describe_level(source.by)} {key}"
     if isinstance(source, PerUnit):
-        return _describe_per_unit(source)
+        return _describe_per_unit(source, read)
     return source
 
 
-def _describe_per_unit(source: PerUnit) -> str:
+def _describe_per_unit(source: PerUnit, read: Collection[str] | None) -> str:
     """The rows per unit, and what each column that a reader could not guess is made from."""
+    shown = [level for level in source.columns if read is None or level.name in read]
     rows = "one row" if source.rows == 1 else f"{source.rows} rows"
     text = f"{rows} for each unit{''.join(f' and {explained(key)}' for key in source.keys)}"
     if source.source:
-        text += f" of {describe_source(source.source)}"
+        inner = _columns_of((shown, source.terms))
+        text += f" of {describe_source(source.source, inner)}"
     if source.where is not None:
         text += f" where {explained(source.where)}"
     if source.order:
         signs = zip(source.order, source.descending or (False,) * len(source.order), strict=False)
         text += f" ordered by {', '.join(explained(by) + (' descending' if down else '') for by, down in signs)}"
-    made = [describe_level(level) for level in source.columns if level.expression != Column(level.name)]
+    made = [describe_level(level) for level in shown if level.expression != Column(level.name)]
     return f"{text} ({'; '.join(made)})" if made else text
 
 
 def columns_read(plan: Plan) -> list[str]:
     """The columns that a plan reads, each once, in the order in which they occur."""
+    return _columns_of((plan.aggregation, plan.group_by, plan.where, plan.source))
+
+
+def _columns_of(part: object) -> list[str]:
     found: dict[str, None] = {}
-    waiting: list[object] = [(plan.aggregation, plan.group_by, plan.where, plan.source)]
+    waiting = [part]
     while waiting:
         part = waiting.pop()
         if isinstance(part, Column):
             found[part.name] = None
         elif isinstance(part, Node):
             waiting += reversed(arguments(part))
-        elif isinstance(part, tuple):
+        elif isinstance(part, tuple | list):
             waiting += reversed(part)
         elif isinstance(part, msgspec.Struct):
             waiting += [getattr(part, field) for field in reversed(part.__struct_fields__)]

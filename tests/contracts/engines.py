@@ -231,6 +231,9 @@ class EngineContract(ABC):
     thorough: tuple[str, ...] = ()
     """Tests that `make test` leaves to the engines that are quicker."""
 
+    within_units = 1
+    """The step between the questions about values within a unit."""
+
     whole_logarithms = True
     """Whether the logarithm of a power is the whole number that it is in memory, and not one just beside it."""
 
@@ -344,6 +347,8 @@ class EngineContract(ABC):
     def test_values_within_a_unit_give_the_same_integers(
         self, asking: str, at_hand: dict[str, tuple[Any, Any]]
     ) -> None:
+        if not self.every_unit and asking == "text":
+            return  # one unit suffices where questions take long
         unit, (here, there) = UNITS[asking], self.both(at_hand, asking)
         schemas, units = {"": SCHEMA}, {"": unit}
         found: dict[str, int] = {}
@@ -358,13 +363,14 @@ class EngineContract(ABC):
 
         frame: Any = Frame(TableView("", schemas, units, asked, lambda _: "0.000001"))  # type: ignore[arg-type]
         faults = {}
-        for name, ask in within_units.questions(frame, str(unit.column)).items():
+        asks = within_units.questions(frame, str(unit.column))
+        for name, ask in list(asks.items())[:: self.within_units]:
             try:
                 ask()
             except AssertionError as error:
                 faults[name] = str(error)
         assert faults == {}
-        assert len(found) > 100
+        assert len(found) > 100 / self.within_units
         assert sum(map(bool, found.values())) > 0.9 * len(found)
 
     def test_texts_and_dates_give_the_same_integers(self) -> None:

@@ -55,6 +55,7 @@ class TestSpark(TypedEngineContract):
     modes = ("skip",)
     whole_logarithms = False
     last = 4
+    within_units = 13
     asked = (
         "mean",
         "by two",
