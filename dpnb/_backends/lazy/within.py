@@ -17,7 +17,7 @@ from dpnb._compile.within import is_any_number
 from dpnb._plan.expressions.dtypes import Boolean, Categorical, Dtype, String, as_column
 from dpnb._plan.expressions.nodes import Expression, WithinUnit
 from dpnb._plan.expressions.rules import column_type, dtype_of
-from dpnb._plan.expressions.within import by_value, order_of
+from dpnb._plan.expressions.within import OF_UNIT, by_value, order_of
 from dpnb._plan.plan import GroupLevel
 from dpnb.schema import Bounded, Categories, Schema
 
@@ -86,13 +86,16 @@ class _Window:
     def __init__(self, rows: NarwhalsEvaluator, node: WithinUnit, contents: list[str]) -> None:
         self._rows, self._node = rows, node
         self._kind: Dtype = rows.kind(node.inner)
-        counts = [rows.holds(node.where)]
-        counts += [rows.present(one) for one in (*node.keys, *order_of(node))]
-        self._member = self._column(nw.all_horizontal(*counts, ignore_nulls=False).fill_null(False))
-        self._parts = [UNIT, self._member, *(self._sortable(key) for key in node.keys)]
         by = order_of(node)
+        self._in_order = self._all_of([ALWAYS_TRUE, *(rows.present(one) for one in by)])
+        counts = [rows.holds(node.where), *(rows.present(key) for key in node.keys)]
+        is_of_unit = node.function in OF_UNIT  # then also rows without an order have the value
+        self._member = self._all_of(counts if is_of_unit else [*counts, nw.col(self._in_order)])
+        self._parts = [UNIT, self._member, *(self._sortable(key) for key in node.keys)]
         down = node.descending or (False,) * len(by)
         self._order = [self._sortable(one, descending=is_down) for one, is_down in zip(by, down, strict=True)]
+        if is_of_unit and by:
+            self._order.insert(0, self._column(_integer(~nw.col(self._in_order))))
         self._order += [] if is_any_number(node) else contents
         self._order = self._order or [UNIT]
 
@@ -110,6 +113,9 @@ class _Window:
 
     def _column(self, value: nw.Expr) -> str:
         return self._rows._named(value)
+
+    def _all_of(self, conditions: list[nw.Expr]) -> str:
+        return self._column(nw.all_horizontal(*conditions, ignore_nulls=False).fill_null(False))
 
     def _of(self, value: nw.Expr) -> nw.Expr:
         return nw.col(self._column(value))
@@ -142,7 +148,7 @@ class _Window:
         """Where the argument is present, a column of truth values."""
         if self._node.function in ("size", "number"):
             return ALWAYS
-        return self._of(nw.col(self._member) & self._rows.present(self._node.inner))
+        return self._of(nw.col(self._member) & nw.col(self._in_order) & self._rows.present(self._node.inner))
 
     @property
     def _argument(self) -> nw.Expr:
@@ -262,7 +268,7 @@ class _Window:
         more: list[str] = []
         if node.function == "nth":
             number = self._number
-            place = node.offset + 1 if node.offset >= 0 else self._count(ALWAYS_TRUE) + node.offset + 1
+            place = node.offset + 1 if node.offset >= 0 else self._count(nw.col(self._in_order)) + node.offset + 1
             is_it = present & (number == place)
         else:
             before = self._ordered(counted.cum_sum())
