@@ -101,8 +101,10 @@ def rows(frame: Any) -> Any:
 
 
 def people(frame: Any) -> Any:
-    return frame.sort_values("turn").groupby("p").agg(
-        total=("x", "sum"), top=("wage", "max"), n=("x", "size"), seen=("x", "count"), arm=("arm", "first")
+    return (
+        frame.sort_values("turn")
+        .groupby("p")
+        .agg(total=("x", "sum"), top=("wage", "max"), n=("x", "size"), seen=("x", "count"), arm=("arm", "first"))
     )
 
 
@@ -188,7 +190,10 @@ TABLES: dict[str, Case] = {
     "agg of a list": (lambda f: by(f)["x"].agg(["sum", "max"])["max"].mean(), X.max().mean()),
     "every column": (lambda f: by(f).sum()["wage"].mean(), BY_P.wage.sum().mean()),
     "selected columns": (lambda f: by(f)[["x", "wage"]].max()["wage"].mean(), BY_P.wage.max().mean()),
-    "assigned": (lambda f: people(f).assign(z=lambda t: t.total / t.n.clip(1)).z.mean(), (PEOPLE.total / PEOPLE.n).mean()),
+    "assigned": (
+        lambda f: people(f).assign(z=lambda t: t.total / t.n.clip(1)).z.mean(),
+        (PEOPLE.total / PEOPLE.n).mean(),
+    ),
     "per person and key": (lambda f: f.groupby(["p", "k"]).agg(t=("x", "sum"))["t"].mean(), PER_KEY.total.mean()),
     "keys stay columns": (
         lambda f: f.groupby(["p", "k"]).agg(t=("x", "sum")).groupby("k")["t"].mean(),
@@ -317,9 +322,7 @@ ROWS: dict[str, Case] = {
         IN_ORDER.groupby(["p", "k"]).x.cumsum().mean(),
     ),
     "window of a window": (
-        lambda f: (
-            lambda t: t.groupby("p")["v"].shift(1).mean()
-        )(f.sort_values(ORDER).assign(v=rows(f)["x"].cumsum())),
+        lambda f: (lambda t: t.groupby("p")["v"].shift(1).mean())(f.sort_values(ORDER).assign(v=rows(f)["x"].cumsum())),
         IN_ORDER.assign(v=ordered.x.cumsum()).groupby("p").v.shift(1).mean(),
     ),
     "groups by a window": (
@@ -345,3 +348,98 @@ def test_no_case_has_the_name_of_another() -> None:
 def test_an_answer_is_what_pandas_gives(panel: dpnb.Session, name: str) -> None:
     ask, wanted = CASES[name]
     close(ask(panel.frame).release(mu=MU), wanted, abs=ROUGH.get(name, 2e-3))
+
+
+def test_tables_of_persons_are_merged_as_by_pandas() -> None:
+    several = opened(
+        table={"visits": T, "homes": HOMES},
+        schema={"visits": SCHEMA, "homes": {"size": dpnb.Bounded(0, 10)}},
+        max_rows_per_unit={"visits": MOST, "homes": 1},
+    )
+    visits, homes = several.table("visits"), several.table("homes")
+    wanted = PEOPLE.reset_index().merge(HOMES, on="p")
+    both = people(visits).merge(homes, on="p")
+    assert both._view.max_rows == 1
+    close(both.count().release(mu=MU), len(wanted), abs=1e-2)
+    close(
+        both[both["n"] > 2].groupby("arm", keys=["free", "half"])["size"].sum().release(mu=MU),
+        wanted[wanted.n > 2].groupby("arm")["size"].sum(),
+    )
+    close((both["total"] * both["size"]).sum().release(mu=MU), (wanted.total * wanted["size"]).sum(), abs=1e-2)
+
+
+def test_ties_are_in_an_order_of_their_own() -> None:
+    """Rows that are equal in every column are interchangeable; others of one year have the same order each time."""
+    table = pd.DataFrame({"p": [1, 1, 1, 1, 2, 2], "year": 2001.0, "x": [4.0, 4.0, 4.0, 4.0, 1.0, 9.0]})
+    schema = {name: SCHEMA[name] for name in ("year", "x")}
+
+    def asked(seed: int) -> list[float]:
+        shuffled = table.sample(frac=1, random_state=seed)
+        frame = opened(shuffled, schema=schema).frame.sort_values("year").groupby("p")
+        queries = [
+            frame["x"].shift(1).sum(),
+            frame["x"].first().sum(),
+            frame["x"].cumsum().sum(),
+            frame.head(1)["x"].sum(),
+        ]
+        return [float(query.release(mu=MU).estimate) for query in queries]
+
+    answers = [asked(seed) for seed in range(6)]
+    assert all(found == answers[0] for found in answers)
+    assert answers[0][0] == pytest.approx(12 + 1, abs=0.01) or answers[0][0] == pytest.approx(12 + 9, abs=0.01)
+
+
+def test_a_row_without_an_order_is_in_no_value_but_has_that_of_its_person() -> None:
+    table = pd.DataFrame({"p": [1, 1, 2], "year": [np.nan, 2001.0, np.nan], "x": [7.0, 3.0, 5.0]})
+    frame = opened(table, schema={name: SCHEMA[name] for name in ("year", "x")}).frame.sort_values("year")
+    own = frame.groupby("p")["x"]
+    for query, wanted in {
+        own.first().count(): 1,  # person 2 has no first value, but is a row
+        own.first().isna().sum(): 1,
+        own.first().sum(): 3,
+        own.last().sum(): 3,
+        own.nth(-1).sum(): 3,
+        own.nth(1).count(): 0,
+        own.transform("first").sum(): 6,
+        own.cumsum().count(): 1,
+        frame.groupby("p").head(1)["x"].sum(): 3,
+        frame.groupby("p").tail(1).count(): 1,
+    }.items():
+        close(query.release(mu=MU), wanted)
+
+
+REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "shift without an order": (lambda f: by(f)["x"].shift(1), r"shift: depends on the order.*sort_values"),
+    "first without an order": (lambda f: by(f)["x"].first(), r"first: depends on the order"),
+    "head without an order": (lambda f: by(f).head(1), r"head: depends on the order"),
+    "last duplicate without an order": (lambda f: f.drop_duplicates("p", keep="last"), "depends on the order"),
+    "relative change around zero": (lambda f: rows(f)["x"].pct_change().mean(), "can be 0"),
+    "sum of categories": (lambda f: by(f)["g"].sum().mean(), "needs a number|is a category"),
+    "mode": (lambda f: by(f)["g"].agg("mode"), "'mode'"),
+    "a function": (lambda f: by(f)["x"].transform(lambda x: x - x.mean()), "would run Python"),
+    "keys that are numbers": (lambda f: f.groupby(["p", "x"]).size().mean(), "must be public"),
+    "public keys": (lambda f: f.groupby("p", keys=[1, 2]), "units are private"),
+    "rows of different persons": (lambda f: f.drop_duplicates("g"), "rows of different privacy units"),
+    "an order of two": (lambda f: f.sort_values(["year", "turn"], ascending=[True]), "ascending must be"),
+    "a half row": (lambda f: rows(f)["x"].shift(0.5), "whole number of rows"),
+    "no rows": (lambda f: rows(f).head(0), "whole number of rows"),
+    "a window of no rows": (lambda f: rows(f)["x"].rolling(0), "at least 1"),
+    "other effects": (lambda f: f.regress("x ~ wage | g"), "fixed effects are those of the privacy unit"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_has_no_meaning_within_a_person_is_refused(panel: dpnb.Session, name: str) -> None:
+    ask, says = REFUSED[name]
+    count = panel.ledger.count
+    with pytest.raises((PlanError, UnsupportedError), match=says):
+        ask(panel.frame)
+    assert panel.ledger.count == count
+
+
+def test_a_share_of_persons_has_the_noise_of_one_row_each(panel: dpnb.Session) -> None:
+    """Of rows the noise would be that of as many as a person can have."""
+    frame = panel.frame
+    persons, own = (by(frame)["x"].max() > 3).sum(), (frame["x"] > 3).sum()
+    noise = [float(query.release(mu=0.1).noise_scale) for query in (persons, own)]
+    assert noise[1] / noise[0] == pytest.approx(MOST, rel=1e-6)
