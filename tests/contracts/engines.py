@@ -15,12 +15,13 @@ import pandas as pd
 import pytest
 
 import dpnb
-from contracts import texts_and_dates
+from contracts import texts_and_dates, within_units
 from dpnb._backends import MemoryBackend, opened
 from dpnb._backends.lazy import execute, lazy_backend
 from dpnb._backends.lazy.engines.engine import Engine
 from dpnb._backends.unit_vectors import Sums
 from dpnb._compile import LinearQuery, linear_query
+from dpnb._plan.join import schema_of, unit_of
 from dpnb._plan.measurements import Discovery
 from dpnb._plan.plan import PartSource, Plan, column
 from dpnb._plan.privacy_unit import PrivacyUnit, privacy_unit_from
@@ -338,6 +339,33 @@ class EngineContract(ABC):
                 frame[~above & (frame["d"] > "2017-12-30")].count()
                 frame[below | (frame[name] >= 10)].count()
         assert len(found) > 5
+
+    @pytest.mark.parametrize("asking", ["whole number", "text"])
+    def test_values_within_a_unit_give_the_same_integers(
+        self, asking: str, at_hand: dict[str, tuple[Any, Any]]
+    ) -> None:
+        unit, (here, there) = UNITS[asking], self.both(at_hand, asking)
+        schemas, units = {"": SCHEMA}, {"": unit}
+        found: dict[str, int] = {}
+
+        def asked(plan: Plan, _: Any) -> Plan:
+            source = plan.source
+            query = linear_query(plan, schema_of(source, schemas), unit_of(source, units, schemas))
+            there.refuse(query)
+            same(query, here, there)
+            found[plan.to_json()] = int(np.abs(np.asarray(here.sums(query))).sum())
+            return plan
+
+        frame: Any = Frame(TableView("", schemas, units, asked, lambda _: "0.000001"))  # type: ignore[arg-type]
+        faults = {}
+        for name, ask in within_units.questions(frame, str(unit.column)).items():
+            try:
+                ask()
+            except AssertionError as error:
+                faults[name] = str(error)
+        assert faults == {}
+        assert len(found) > 100
+        assert sum(map(bool, found.values())) > 0.9 * len(found)
 
     def test_texts_and_dates_give_the_same_integers(self) -> None:
         schema = texts_and_dates.SCHEMA

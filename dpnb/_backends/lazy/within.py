@@ -6,6 +6,7 @@ Each step is a window that every engine has, on a column of the frame, since eng
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cached_property
 
 import narwhals as nw
 
@@ -17,7 +18,7 @@ from dpnb._compile.within import is_any_number
 from dpnb._plan.expressions.dtypes import Boolean, Categorical, Dtype, String, as_column
 from dpnb._plan.expressions.nodes import Expression, WithinUnit
 from dpnb._plan.expressions.rules import column_type, dtype_of
-from dpnb._plan.expressions.within import OF_UNIT, by_value, order_of
+from dpnb._plan.expressions.within import by_value, order_of
 from dpnb._plan.plan import GroupLevel
 from dpnb.schema import Bounded, Categories, Schema
 
@@ -86,16 +87,17 @@ class _Window:
     def __init__(self, rows: NarwhalsEvaluator, node: WithinUnit, contents: list[str]) -> None:
         self._rows, self._node = rows, node
         self._kind: Dtype = rows.kind(node.inner)
+        counts = [rows.holds(node.where), *map(rows.present, node.keys)]
+        self._member = self._column(nw.all_horizontal(*counts, ignore_nulls=False).fill_null(False))
         by = order_of(node)
-        self._in_order = self._all_of([ALWAYS_TRUE, *(rows.present(one) for one in by)])
-        counts = [rows.holds(node.where), *(rows.present(key) for key in node.keys)]
-        is_of_unit = node.function in OF_UNIT  # then also rows without an order have the value
-        self._member = self._all_of(counts if is_of_unit else [*counts, nw.col(self._in_order)])
-        self._parts = [UNIT, self._member, *(self._sortable(key) for key in node.keys)]
         down = node.descending or (False,) * len(by)
-        self._order = [self._sortable(one, descending=is_down) for one, is_down in zip(by, down, strict=True)]
-        if is_of_unit and by:
-            self._order.insert(0, self._column(_integer(~nw.col(self._in_order))))
+        self._in_order = ALWAYS
+        self._order: list[str] = []
+        if by:  # rows without an order are the last ones, and in no computation
+            self._in_order = self._of(nw.all_horizontal(*map(rows.present, by), ignore_nulls=False))
+            self._order = [self._column(_integer(~self._in_order))]
+            self._order += [self._sortable(one, descending=is_down) for one, is_down in zip(by, down, strict=True)]
+        self._parts = [UNIT, self._member, *(self._column(self._key(key)) for key in node.keys)]
         self._order += [] if is_any_number(node) else contents
         self._order = self._order or [UNIT]
 
@@ -104,7 +106,7 @@ class _Window:
         value, present = self._value()
         present = nw.col(self._column(nw.col(self._member) & present))
         if isinstance(kind, Categories):
-            return {"code": nw.when(present).then(value).otherwise(-ONE)}
+            return {"code": nw.when(present).then(value.cast(nw.Int64)).otherwise(-ONE)}  # sums can be wider
         low, high = float(kind.low), float(kind.high)  # type: ignore[attr-defined]
         number = nw.when(present).then(value.cast(nw.Float64)).otherwise(nw.lit(low))
         return {"value": arithmetic.clipped(number, low, high), "present": present}
@@ -114,20 +116,20 @@ class _Window:
     def _column(self, value: nw.Expr) -> str:
         return self._rows._named(value)
 
-    def _all_of(self, conditions: list[nw.Expr]) -> str:
-        return self._column(nw.all_horizontal(*conditions, ignore_nulls=False).fill_null(False))
-
     def _of(self, value: nw.Expr) -> nw.Expr:
         return nw.col(self._column(value))
 
-    def _sortable(self, node: Expression, *, descending: bool = False) -> str:
+    def _key(self, node: Expression) -> nw.Expr:
         kind = self._rows.kind(node)
-        if isinstance(kind, Categorical):
-            places = {value: place for place, value in enumerate(sorted(kind.values, key=by_value))}
-            number = self._rows.translated(self._rows.codes(node), [places[value] for value in kind.values])
-        else:
-            number = self._rows.numbers(node).value
-        return self._column(-number if descending else number)
+        if not isinstance(kind, Categorical):
+            return self._rows.numbers(node).value
+        places = {value: place for place, value in enumerate(sorted(kind.values, key=by_value))}
+        return self._rows.translated(self._rows.codes(node), [places[value] for value in kind.values])
+
+    def _sortable(self, node: Expression, *, descending: bool = False) -> str:
+        number = self._key(node)
+        ordered = nw.when(self._in_order).then(-number if descending else number).otherwise(nw.lit(0))
+        return self._column(ordered)
 
     # --- windows ---
 
@@ -136,19 +138,27 @@ class _Window:
         return self._of(value.over(*self._parts, *more))
 
     def _ordered(self, value: nw.Expr) -> nw.Expr:
-        return self._of(value.over(*self._parts, order_by=list(dict.fromkeys(self._order))))
+        return self._of(value.over(*self._parts, order_by=[self._numbers]))
+
+    @cached_property
+    def _numbers(self) -> str:
+        """The column with 1, 2, 3, ... for the rows of a unit in their order.
+
+        All windows are in the order of these numbers: two of them could have equal rows in different orders.
+        """
+        number = nw.col(NAME).cum_count().cast(nw.Int64)
+        return self._column(number.over(*self._parts, order_by=list(dict.fromkeys(self._order))))
 
     @property
     def _number(self) -> nw.Expr:
-        """1, 2, 3, ... for the rows of a unit in their order."""
-        return self._ordered(nw.col(NAME).cum_count().cast(nw.Int64))
+        return nw.col(self._numbers)
 
     @property
     def _present(self) -> nw.Expr:
         """Where the argument is present, a column of truth values."""
         if self._node.function in ("size", "number"):
             return ALWAYS
-        return self._of(nw.col(self._member) & nw.col(self._in_order) & self._rows.present(self._node.inner))
+        return self._of(nw.col(self._member) & self._rows.present(self._node.inner) & self._in_order)
 
     @property
     def _argument(self) -> nw.Expr:
@@ -188,7 +198,8 @@ class _Window:
             case "rank":
                 return self._rank()
             case "shift":
-                return self._shifted(self._argument), self._shifted(_integer(self._present)) > 0
+                present = self._shifted(_integer(self._present)) > 0
+                return self._shifted(self._argument), present & self._in_order
         return self._selected()
 
     def _count(self, condition: nw.Expr) -> nw.Expr:
@@ -229,7 +240,7 @@ class _Window:
                 self._ordered(self._of(_integer(self._present)).cum_sum()),
             )
         )
-        enough = counts >= self._node.least
+        enough = (counts >= self._node.least) & self._in_order
         if self._node.function == "rolling_sum":
             return self._from_grid(sums), enough
         return self._mean(sums, counts)[0], enough
@@ -268,12 +279,12 @@ class _Window:
         more: list[str] = []
         if node.function == "nth":
             number = self._number
-            place = node.offset + 1 if node.offset >= 0 else self._count(nw.col(self._in_order)) + node.offset + 1
+            place = node.offset + 1 if node.offset >= 0 else self._count(self._in_order) + node.offset + 1
             is_it = present & (number == place)
         else:
             before = self._ordered(counted.cum_sum())
             if node.function == "ffill":
-                more, is_it = [self._column(before)], present
+                more, is_it = [self._column(before), self._column(self._in_order)], present
             else:
                 place = 1 if node.function == "first" else self._over(counted.sum())
                 is_it = present & (before == place)
@@ -281,9 +292,6 @@ class _Window:
         zero = nw.lit(0.0) if not isinstance(self._kind, Categorical) else NONE
         value = self._of(nw.when(chosen > 0).then(self._argument).otherwise(zero))
         return self._over(value.sum(), *more), self._over(chosen.sum(), *more) > 0
-
-
-ALWAYS_TRUE = nw.col(NAME) == nw.col(NAME)
 
 
 def _integer(condition: nw.Expr) -> nw.Expr:

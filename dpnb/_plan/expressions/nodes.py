@@ -209,8 +209,7 @@ class WithinUnit(Node, frozen=True, tag="within"):
     """A function of the rows of one privacy unit in which a condition is true and which have the same keys.
 
     Missing in its other rows.  Rows are in ascending order, or descending where `descending` is true, then in that of
-    their hashes; for a function that needs an order, a row without one is in no row's value.  It has no value itself,
-    unless the value is that of all rows of the unit.
+    their hashes; for a function that needs an order, a row without one has no value and is in no other row's.
     """
 
     function: WithinFunction

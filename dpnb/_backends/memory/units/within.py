@@ -24,7 +24,7 @@ from dpnb._compile.within import is_any_number
 from dpnb._plan.expressions.dtypes import Boolean, Categorical, String, as_column
 from dpnb._plan.expressions.nodes import Expression, WithinUnit
 from dpnb._plan.expressions.rules import column_type, dtype_of
-from dpnb._plan.expressions.within import OF_UNIT, by_value, order_of
+from dpnb._plan.expressions.within import by_value, order_of
 from dpnb._plan.plan import GroupLevel
 from dpnb.schema import Bounded, Categories, Schema
 
@@ -37,7 +37,7 @@ class Runs:
 
     rows: Integers  # shape (n,): indices into the block, the rows of a run together and in their order
     starts: Integers  # shape (runs,): where each run begins in `rows`
-    counted: Mask  # shape (n,): whether a row is in the order of its run; the others are its last rows
+    in_order: Mask  # shape (n,): whether a row has an order; those that have none are the last of their run
 
     @cached_property
     def lengths(self) -> Integers:
@@ -75,27 +75,28 @@ class Runs:
 
 
 def _runs(table: PreparedTable, rows: NumpyEvaluator, part: slice, node: WithinUnit) -> Runs:
-    """The rows in which a value is computed: those of the condition that have all keys.
-
-    And an order, if they need one, unless a value is that of all rows of the unit.
-    """
+    """The rows in which a value is computed: those of the condition that have all keys."""
     by = order_of(node)
     counts: Mask = rows.holds(node.where)
-    for key in node.keys:
-        counts = rows.both(counts, rows.present(key))
-    in_order: Mask = np.ones(len(counts), np.bool_)
+    for one in node.keys:
+        counts = rows.both(counts, rows.present(one))
+    at = np.flatnonzero(counts)
+    in_order = rows.everywhere
     for one in by:
         in_order = rows.both(in_order, rows.present(one))
-    at = np.flatnonzero(counts if node.function in OF_UNIT else rows.both(counts, in_order))
+    in_order = in_order[at]
     keys, order = ([_sortable(rows, one)[at] for one in several] for several in (node.keys, by))
-    order = [-one if down else one for one, down in zip(order, node.descending or (False,) * len(order), strict=True)]
-    levels = [rows.short_units[at], *keys, *([~in_order[at]] if by else []), *order]
+    order = [
+        np.where(in_order, -one if down else one, 0)
+        for one, down in zip(order, node.descending or (False,) * len(order), strict=True)
+    ]
+    levels = [rows.short_units[at], *keys, *([~in_order] if order else []), *order]
     if not _is_sorted(levels):
         sorting = np.lexsort(levels[::-1])
-        levels, at = [level[sorting] for level in levels], at[sorting]
+        levels, at, in_order = [level[sorting] for level in levels], at[sorting], in_order[sorting]
     if order or (node.function == "number" and not is_any_number(node)):
         at = _without_ties(table, part.start, levels, at)
-    return Runs(at, np.flatnonzero(_differs(levels[: 1 + len(keys)])), in_order[at])
+    return Runs(at, np.flatnonzero(_differs(levels[: 1 + len(keys)])), in_order)
 
 
 def _sortable(rows: NumpyEvaluator, node: Expression) -> NDArray[Any]:
@@ -151,7 +152,7 @@ class _Values:
             self.values: NDArray[Any] = np.zeros(0)
             self.present = np.ones(len(runs.rows), np.bool_)
             return
-        self.present = rows.present(node.inner)[runs.rows] & runs.counted
+        self.present = rows.present(node.inner)[runs.rows] & runs.in_order
         if isinstance(self._kind, Boolean | String):
             self.values = np.zeros(0)  # only whether it is missing matters
         else:
@@ -218,7 +219,7 @@ class _Values:
             for running in (runs.running(self._steps), runs.running(self._counted))
         )
         result = self._from_grid(sums) if node.function == "rolling_sum" else self._mean(sums, counts)
-        return np.where(counts >= node.least, result, np.nan)
+        return np.where(runs.in_order & (counts >= node.least), result, np.nan)
 
     # --- order statistics ---
 
@@ -274,14 +275,15 @@ class _Values:
         here = np.arange(len(runs.rows))
         match node.function:
             case "shift":
-                return runs.before(node.offset)
+                at = runs.before(node.offset)
+                return np.where(runs.in_order & runs.in_order[at], at, -1) if len(at) else at
             case "nth":
-                lengths = runs.total(runs.counted.astype(np.int64))
+                lengths = runs.total(runs.in_order.astype(np.int64))
                 place = node.offset if node.offset >= 0 else lengths + node.offset
                 return runs.spread(np.where((place >= 0) & (place < lengths), runs.starts + place, -1))
             case "ffill":
                 last = np.maximum.accumulate(np.where(self.present, here, -1)) if len(here) else here
-                return np.where(last >= runs.first, last, -1)
+                return np.where(runs.in_order & (last >= runs.first), last, -1)
             case "first":
                 places = np.where(self.present, here, len(here))
                 found = np.minimum.reduceat(places, runs.starts) if len(runs.starts) else places
@@ -315,7 +317,7 @@ def windowed(table: PreparedTable, schema: Schema, columns: tuple[tuple[str, Wit
         for name, node in columns:
             order = order_of(node)
             numbered = node.function == "number" and not is_any_number(node)
-            key = node.where, node.keys, order, node.descending if order else (), numbered, node.function in OF_UNIT
+            key = node.where, node.keys, order, node.descending if order else (), numbered
             if key not in known:
                 known[key] = _runs(table, rows, part, node)
             runs = known[key]
