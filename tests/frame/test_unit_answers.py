@@ -28,7 +28,7 @@ SCHEMA = {
 
 
 def made(seed: int = 3, persons: int = 90) -> pd.DataFrame:
-    """Persons with one to eight rows, some without a year or a value, and several in one year."""
+    """Persons with one to eight rows, some without a value or, in one row, a year, and several in one year."""
     chance = np.random.default_rng(seed)
     sizes = np.r_[np.ones(15, int), chance.integers(1, MOST + 1, persons - 15)]
     person = np.repeat(np.arange(persons), sizes)
@@ -47,7 +47,7 @@ def made(seed: int = 3, persons: int = 90) -> pd.DataFrame:
             "d": pd.Timestamp("2020-01-01") + pd.to_timedelta(chance.integers(0, 700, rows), unit="D"),
         }
     )
-    table.loc[chance.random(rows) < 0.1, "year"] = np.nan
+    table.loc[(table["turn"] == 0) & (chance.random(rows) < 0.3), "year"] = np.nan
     table.loc[table["p"] == 5, ["x", "wage"]] = np.nan
     return table.sample(frac=1, random_state=1).reset_index(drop=True)
 
@@ -59,7 +59,10 @@ BY_P = T.groupby("p")
 X = T.groupby("p").x
 ORDER = ["year", "turn"]
 IN_ORDER = T.dropna(subset=["year"]).sort_values(ORDER)
-"""Rows without a year are in no order."""
+"""Rows without a year are in no other row's value."""
+NUMBERED = T.sort_values(ORDER)
+BACKWARDS = T.sort_values(ORDER, na_position="first")
+"""They are the last ones, from either end."""
 
 ordered = IN_ORDER.groupby("p")
 DOWN = T.dropna(subset=["year"]).sort_values(ORDER, ascending=[False, True])
@@ -246,8 +249,11 @@ ROWS: dict[str, Case] = {
         ordered.wage.pct_change(fill_method=None).mean(),
     ),
     "cumsum": (lambda f: rows(f)["x"].cumsum().mean(), ordered.x.cumsum().mean()),
-    "cumcount": (lambda f: rows(f)["x"].cumcount().value_counts(), counted(ordered.cumcount(), range(MOST))),
-    "cumcount of rows": (lambda f: (rows(f).cumcount() > 1).sum(), (ordered.cumcount() > 1).sum()),
+    "cumcount": (
+        lambda f: rows(f)["x"].cumcount().value_counts(),
+        counted(NUMBERED.groupby("p").cumcount(), range(MOST)),
+    ),
+    "cumcount of rows": (lambda f: (rows(f).cumcount() > 1).sum(), (NUMBERED.groupby("p").cumcount() > 1).sum()),
     "cummax": (lambda f: rows(f)["x"].cummax().mean(), ordered.x.cummax().mean()),
     "cummin": (lambda f: rows(f)["x"].cummin().mean(), ordered.x.cummin().mean()),
     "rank": (lambda f: (by(f)["x"].rank() ** 2).mean(), (X.rank() ** 2).mean()),
@@ -276,22 +282,22 @@ ROWS: dict[str, Case] = {
     "last": (lambda f: rows(f)["g"].last().value_counts(), counted(ordered.g.last(), ["a", "b", "c", "never"])),
     "nth": (lambda f: rows(f)["x"].nth(1).mean(), ordered.x.nth(1).mean()),
     "nth from the end": (lambda f: rows(f)["x"].nth(-2).mean(), ordered.x.nth(-2).mean()),
-    "first rows": (lambda f: rows(f).head(2)["x"].mean(), ordered.head(2).x.mean()),
-    "one first row": (lambda f: rows(f).head(1)["wage"].sum(), ordered.head(1).wage.sum()),
-    "last rows": (lambda f: rows(f).tail(2)["x"].mean(), ordered.tail(2).x.mean()),
-    "nth row": (lambda f: rows(f).nth(0)["x"].mean(), ordered.head(1).x.mean()),
-    "last row": (lambda f: rows(f).nth(-1)["k"].value_counts(), counted(ordered.tail(1).k, [0, 25, 95])),
+    "first rows": (lambda f: rows(f).head(2)["x"].mean(), NUMBERED.groupby("p").head(2).x.mean()),
+    "one first row": (lambda f: rows(f).head(1)["wage"].sum(), NUMBERED.groupby("p").head(1).wage.sum()),
+    "last rows": (lambda f: rows(f).tail(2)["x"].mean(), BACKWARDS.groupby("p").tail(2).x.mean()),
+    "nth row": (lambda f: rows(f).nth(0)["x"].mean(), NUMBERED.groupby("p").head(1).x.mean()),
+    "last row": (lambda f: rows(f).nth(-1)["k"].value_counts(), counted(BACKWARDS.groupby("p").tail(1).k, [0, 25, 95])),
     "first row of a person": (
         lambda f: f.sort_values(ORDER).drop_duplicates("p")["x"].mean(),
-        IN_ORDER.drop_duplicates("p").x.mean(),
+        NUMBERED.drop_duplicates("p").x.mean(),
     ),
     "last row of a person": (
         lambda f: f.sort_values(ORDER).drop_duplicates("p", keep="last")["x"].mean(),
-        IN_ORDER.drop_duplicates("p", keep="last").x.mean(),
+        BACKWARDS.drop_duplicates("p", keep="last").x.mean(),
     ),
     "first row of a person and key": (
         lambda f: f.sort_values(ORDER).drop_duplicates(["p", "k"])["x"].sum(),
-        IN_ORDER.drop_duplicates(["p", "k"]).x.sum(),
+        NUMBERED.drop_duplicates(["p", "k"]).x.sum(),
     ),
     "descending": (
         lambda f: f.sort_values(ORDER, ascending=[False, True]).groupby("p")["x"].shift(1).mean(),
@@ -299,7 +305,7 @@ ROWS: dict[str, Case] = {
     ),
     "last, descending": (
         lambda f: f.sort_values(ORDER, ascending=[False, True]).drop_duplicates("p", keep="last")["x"].mean(),
-        DOWN.drop_duplicates("p", keep="last").x.mean(),
+        T.sort_values(ORDER, ascending=[False, True], na_position="first").drop_duplicates("p", keep="last").x.mean(),
     ),
     "by a category": (
         lambda f: f.sort_values(["k", "turn"]).groupby("p")["x"].cumsum().mean(),
@@ -327,7 +333,7 @@ ROWS: dict[str, Case] = {
     ),
     "groups by a window": (
         lambda f: f.groupby(rows(f).cumcount())["x"].sum(),
-        IN_ORDER.groupby(ordered.cumcount()).x.sum().reindex(range(MOST), fill_value=0),
+        T.groupby(NUMBERED.groupby("p").cumcount()).x.sum().reindex(range(MOST), fill_value=0),
     ),
     "fixed effects": (lambda f: f.regress("x ~ wage | p"), within_person(T, "x", "wage")),
     "fixed effects of filtered rows": (
@@ -402,8 +408,9 @@ def test_a_row_without_an_order_is_in_no_value_but_has_that_of_its_person() -> N
         own.nth(1).count(): 0,
         own.transform("first").sum(): 6,
         own.cumsum().count(): 1,
-        frame.groupby("p").head(1)["x"].sum(): 3,
-        frame.groupby("p").tail(1).count(): 1,
+        frame.groupby("p").head(1)["x"].sum(): 3 + 5,
+        frame.groupby("p").tail(1)["x"].sum(): 3 + 5,
+        frame.groupby("p").head(2).count(): 3,
     }.items():
         close(query.release(mu=MU), wanted)
 
