@@ -1,11 +1,22 @@
 """Values that are computed from the rows of one privacy unit, as columns of a table with the same rows.
 
-A table with such columns, and a table of the first rows of each unit, are made unit by unit: for a table T whose unit u
-has the rows T(u), the result is the union over u of f(T(u)), where f is the same function for every table.  f reads the
-rows of u, the plan, and the hash of the unit's name; it never reads the rows of another unit.  If T and T' differ in
-all rows of one unit, then so do their results, and in no other row: neighbouring tables stay neighbouring.  The result
-has at most as many rows of a unit as `dpnb._plan.join.unit_of` says, and every value is clamped to the bounds of its
-type; so a query of the result has the sensitivity that follows from these limits, as for a table that was read.
+Let T(u) be the rows of unit u that count in a table T, and let F(T) be the union of f(u, T(u)) over the units of T,
+where f is one function for every table, fixed by the plan, and its rows are rows of u.  If T' is T with a unit u added
+or removed, F(T') is F(T) with f(u, T(u)) added or removed: neighbouring tables stay neighbouring.  For another unit v
+has the same rows in both tables, the same of them count (see `dpnb._backends.contribution`), and f(v, T(v)) is in both.
+If f gives at most m rows, F(T) is a table with at most m rows per unit, and a query of it has the sensitivity of
+`dpnb._compile.linear`, which holds for any rows with values within the bounds of their types.  Such maps compose.
+
+A table with columns that are computed within units, and a table of the first rows of each unit and keys, are such
+maps.  They read the rows of u, the public plan, and the hash of the unit's name; m is what `dpnb._plan.join.unit_of`
+gives.  A row belongs to one combination of keys at most, so with n rows of each of c combinations m is the smaller of
+n c and the limit of the table.  Equal orders are decided by the contents of rows, not by their places in the table.
+
+Every value is clamped to the bounds of its type, which follow from the plan and the schema alone, by interval
+arithmetic.  The clamp is part of f, so the sensitivity does not rely on how exactly the value was computed.  Nor does
+it need an allowance for the rounding of a mean, the sum of a unit divided by its number of values: that is done within
+f, before anything is added up over units.  All that matters is that f is the same for both tables.  A window that
+crosses units is no such map: with one unit more, the rows of another change.
 """
 
 from __future__ import annotations

@@ -103,7 +103,8 @@ class Grouping(ColumnLayout):
         ----------
         by : str, column, or list of them
             Columns of public values: declared categories, conditions, bins of `dpnb.cut`, parts of dates, rounded
-            numbers; string columns with `keys`.  Required.
+            numbers; string columns with `keys`.  Or the privacy unit, alone or with such columns: the rows of each unit
+            are computed together, and the result is a `UnitGroupBy`.  Required.
         keys : list, data frame or answer, optional
             The public groups; by default every combination of the public values.  A list of keys (tuples for several
             columns), a table with the columns of `by`, or the answer of `discover`.
@@ -119,6 +120,8 @@ class Grouping(ColumnLayout):
         --------
         >>> df.groupby(["plan", df["age"] > 65]).size().description
         'count of rows by plan, age > 65'
+        >>> people.groupby("person").agg(total=("cost", "sum"), years="size")
+        <private table: total, years>
         """
         own = unit_levels(self._view, by)
         if own is not None:

@@ -28,8 +28,8 @@ class UnitGroupedColumn(UnitStatistics[F, Series]):
 
     Examples
     --------
-    >>> people.groupby("person")["cost"].sum().mean().description
-    'mean of cost in one row for each unit (cost.sum() within each unit)'
+    >>> people.groupby("person")["cost"].sum().dtype
+    'number from 0 to 10000'
     >>> (people["cost"] - people.groupby("person")["cost"].transform("mean")).std().description
     'sample standard deviation of cost - (cost.mean() within each unit)'
     """
