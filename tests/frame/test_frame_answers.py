@@ -146,6 +146,10 @@ VERBS: dict[str, tuple[Callable[[Any], Any], Any]] = {
         lambda f: f["g"].value_counts(normalize=True),
         T.g.value_counts(normalize=True).reindex(GROUPS, fill_value=0),
     ),
+    "two-way table of conditions": (
+        lambda f: dpnb.crosstab(f["y"] > 40, f["k"] > 0),
+        pd.crosstab(T.y > 40, T.k > 0),
+    ),
     "histogram": (lambda f: f["x"].histogram([0, 3, 6, 30]), np.histogram(BOTH.x, [0, 3, 6, 30])[0]),
     "regress": (
         lambda f: f.regress("y", on=["x", "k"]),

@@ -90,13 +90,13 @@ class _Window:
         counts = [rows.holds(node.where), *map(rows.present, node.keys)]
         self._member = self._column(nw.all_horizontal(*counts, ignore_nulls=False).fill_null(False))
         by = order_of(node)
-        down = node.descending or (False,) * len(by)
         self._in_order = ALWAYS
         self._order: list[str] = []
         if by:  # rows without an order are the last ones, and in no computation
-            self._in_order = self._of(nw.all_horizontal(*map(rows.present, by), ignore_nulls=False))
+            present = [rows.present(one) for one, _ in by]
+            self._in_order = self._of(nw.all_horizontal(*present, ignore_nulls=False))
             self._order = [self._column(_integer(~self._in_order))]
-            self._order += [self._sortable(one, descending=is_down) for one, is_down in zip(by, down, strict=True)]
+            self._order += [self._sortable(one, descending=is_down) for one, is_down in by]
         self._parts = [UNIT, self._member, *(self._column(self._key(key)) for key in node.keys)]
         self._order += [] if is_any_number(node) else contents
         self._order = self._order or [UNIT]

@@ -122,9 +122,11 @@ def _remedy(kind: Dtype) -> str:
     return "convert numeric categories with .astype(float)"
 
 
-def order_of(node: WithinUnit) -> tuple[Expression, ...]:
-    """The expressions by which the rows of a unit are sorted: a function that needs no order has none."""
-    return node.order if WITHIN_RULES[node.function].needs_order or node.function == "number" else ()
+def order_of(node: WithinUnit) -> tuple[tuple[Expression, bool], ...]:
+    """The expressions by which the rows of a unit are sorted, and whether each descends; none if it needs none."""
+    if not (WITHIN_RULES[node.function].needs_order or node.function == "number"):
+        return ()
+    return tuple(zip(node.order, node.descending or (False,) * len(node.order), strict=True))
 
 
 def by_value(value: Key) -> tuple[bool, Key]:

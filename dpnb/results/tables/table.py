@@ -169,7 +169,8 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Exports, Unk
         if self.is_two_way:  # a pair of keys may be missing
             table = series.unstack()
             rows = list(dict.fromkeys(key[:-1] if len(key) > 2 else key[0] for key in self.keys))
-            return table.loc[rows, self._columns]
+            # By position: `loc` would take truth values as a mask.
+            return table.iloc[table.index.get_indexer(rows), table.columns.get_indexer(self._columns)]
         shaped = series.unstack(sort=False) if self.names and self.outputs else series
         return shaped.infer_objects() if self.dates else shaped
 

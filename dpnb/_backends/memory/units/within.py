@@ -82,14 +82,11 @@ def _runs(table: PreparedTable, rows: NumpyEvaluator, part: slice, node: WithinU
         counts = rows.both(counts, rows.present(one))
     at = np.flatnonzero(counts)
     in_order = rows.everywhere
-    for one in by:
+    for one, _ in by:
         in_order = rows.both(in_order, rows.present(one))
     in_order = in_order[at]
-    keys, order = ([_sortable(rows, one)[at] for one in several] for several in (node.keys, by))
-    order = [
-        np.where(in_order, -one if down else one, 0)
-        for one, down in zip(order, node.descending or (False,) * len(order), strict=True)
-    ]
+    keys = [_sortable(rows, one)[at] for one in node.keys]
+    order = [np.where(in_order, (-1 if down else 1) * _sortable(rows, one)[at], 0) for one, down in by]
     levels = [rows.short_units[at], *keys, *([~in_order] if order else []), *order]
     if not _is_sorted(levels):
         sorting = np.lexsort(levels[::-1])
@@ -317,7 +314,7 @@ def windowed(table: PreparedTable, schema: Schema, columns: tuple[tuple[str, Wit
         for name, node in columns:
             order = order_of(node)
             numbered = node.function == "number" and not is_any_number(node)
-            key = node.where, node.keys, order, node.descending if order else (), numbered
+            key = node.where, node.keys, order, numbered
             if key not in known:
                 known[key] = _runs(table, rows, part, node)
             runs = known[key]
