@@ -167,7 +167,7 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Exports, Unk
             return float(getattr(self.arrays, COLUMNS[column])[0, 0])
         series = self.to_pandas()[column]
         if self.is_two_way:  # a pair of keys may be missing
-            table = series.unstack()
+            table: Any = series.unstack()
             rows = list(dict.fromkeys(key[:-1] if len(key) > 2 else key[0] for key in self.keys))
             # By position: `loc` would take truth values as a mask.
             return table.iloc[table.index.get_indexer(rows), table.columns.get_indexer(self._columns)]
