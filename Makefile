@@ -88,6 +88,7 @@ oldest:  ## every test on the oldest dependencies that pyproject.toml allows, in
 bench: set-up-bench  ## how fast all of it is, beside pandas, engines and OpenDP; an hour (BENCH_FLAGS= pass through)
 	$(PY) tests/bench/accounting.py
 	$(PY) tests/bench/serving.py
+	$(PY) tests/bench/persons.py
 	$(ENV) $(PY) tests/bench/cockpit.py
 	$(PY) tests/bench/speed.py --write --opendp $(VENV)/peers/bin/python $(BENCH_FLAGS)
 
