@@ -21,6 +21,7 @@ duckdb = pytest.importorskip("duckdb")
 class TestDuckDB(SortingEngineContract):
     engine = DuckDB
     every_unit = False
+    every_window = 2
     every_question = 3  # polars answers all of them in a quarter of the time
     quick_modes = ("drop",)
     thorough = (

@@ -52,6 +52,7 @@ class TestSpark(TypedEngineContract):
 
     engine = Spark
     every_unit = False
+    every_window = 9
     modes = ("skip",)
     whole_logarithms = False
     last = 4
