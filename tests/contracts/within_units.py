@@ -68,6 +68,8 @@ def questions(frame: Any, unit: str) -> dict[str, Callable[[], Any]]:
     changed = ordered.assign(change=ordered.groupby(unit)["x"].diff())
     asked["statistic of differences"] = lambda: changed.groupby(unit)["change"].max().sum()
     asked["rows by difference"] = lambda: changed[changed["change"] > 0]["y"].sum()
+    numbers = frame.sort_values("c").groupby(unit).cumcount(), ordered.groupby(unit).cumcount()
+    asked["first in two orders"] = lambda: ordered[(numbers[0] == 0) & (numbers[1] == 0)]["y"].sum()
     asked["one row"] = lambda: frame.drop_duplicates(unit)["x"].sum()
     asked["one row each"] = lambda: ordered.drop_duplicates([unit, "k"], keep="last").groupby("k")["y"].mean()
     asked["fixed effects"] = lambda: frame.regress(f"x ~ y + C(c) | {unit}")

@@ -78,6 +78,9 @@ class PublicTables:
 UNIT, NAME = "unit", "name"
 """Columns: the unit's name, and its portable number."""
 
+PLACE = "place"
+"""A column with the order of a unit's rows that are equal; see `dpnb._backends.lazy.within`."""
+
 HASH_BITS = 32
 
 MAX_DOUBLE = sys.float_info.max
@@ -99,6 +102,7 @@ class LazyTable:
     max_rows: int | None  # largest number of rows of a unit; None if unknown
     is_prepared: bool = False  # the frame has all columns as queries use them, and no others
     derived: frozenset[str] = frozenset()  # columns that do not decide the ranks of rows
+    is_numbered: bool = False  # has column `PLACE`
 
     @property
     def unit_kind(self) -> StorageType | None:
@@ -132,7 +136,7 @@ class LazyTable:
 
     def prepared_columns(self) -> list[str]:
         """The names of all columns as queries use them."""
-        names = [UNIT, NAME] if self.has_units else []
+        names = [*([UNIT, NAME] if self.has_units else []), *([PLACE] if self.is_numbered else [])]
         for name, stem in self.stems.items():
             column = self.schema[name]
             parts = ["code"] if isinstance(column, Categories) else ["value", "present"]
@@ -188,7 +192,7 @@ class LazyTable:
                     quotient = (whole * 2.0**-HASH_BITS).floor()
                     content = (whole - quotient * 2.0**HASH_BITS).cast(nw.Int64) + 1
             contents[f"c_{stem}"] = nw.when(present).then(content).otherwise(nw.lit(0))
-        return contents, finer
+        return contents, finer | ({f"f_{PLACE}": nw.col(PLACE)} if self.is_numbered else {})
 
     def with_ranks(self) -> LazyTable:
         """The table with the rank of each row among its unit's rows, from 1, as column ``rank``."""

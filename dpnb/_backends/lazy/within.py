@@ -12,7 +12,7 @@ import narwhals as nw
 
 from dpnb._backends.lazy import arithmetic
 from dpnb._backends.lazy.expressions import ALWAYS, NarwhalsEvaluator
-from dpnb._backends.lazy.lazy_table import NAME, UNIT, LazyTable
+from dpnb._backends.lazy.lazy_table import NAME, PLACE, UNIT, LazyTable
 from dpnb._compile import grid
 from dpnb._compile.within import is_any_number
 from dpnb._plan.expressions.dtypes import Boolean, Categorical, Dtype, String, as_column
@@ -33,10 +33,17 @@ def windowed(table: LazyTable, schema: Schema, columns: tuple[tuple[str, WithinU
     rows.frame = rows.frame.with_columns(**contents, **finer)
     kept = table.prepared_columns()
     stems, types = dict(table.stems), {name: column_type(node, schema) for name, node in columns}
+    order = [*contents, *finer]
     for name, node in columns:
         stem = stems[name] = f"w{len(stems)}"
-        column = _Window(rows, node, [*contents, *finer]).column(types[name])
+        window = _Window(rows, node, order)
+        column = window.column(types[name])
         rows.frame = rows.frame.with_columns(**{f"{stem}_{part}": value for part, value in column.items()})
+        if window.is_ordered and not table.is_numbered:
+            # Otherwise equal rows could be in one order for this column, and in another one for the others or for ranks.
+            rows.frame = rows.frame.with_columns(nw.col(window.numbers).alias(PLACE))
+            table, order = replace(table, is_numbered=True), [*order, PLACE]
+            kept.append(PLACE)
         kept += [f"{stem}_{part}" for part in column]
     return replace(
         table,
@@ -90,6 +97,7 @@ class _Window:
         counts = [rows.holds(node.where), *map(rows.present, node.keys)]
         self._member = self._column(nw.all_horizontal(*counts, ignore_nulls=False).fill_null(False))
         by = order_of(node)
+        self.is_ordered = bool(by) or (node.function == "number" and not is_any_number(node))
         self._in_order = ALWAYS
         self._order: list[str] = []
         if by:  # rows without an order are the last ones, and in no computation
@@ -138,10 +146,10 @@ class _Window:
         return self._of(value.over(*self._parts, *more))
 
     def _ordered(self, value: nw.Expr) -> nw.Expr:
-        return self._of(value.over(*self._parts, order_by=[self._numbers]))
+        return self._of(value.over(*self._parts, order_by=[self.numbers]))
 
     @cached_property
-    def _numbers(self) -> str:
+    def numbers(self) -> str:
         """The column with 1, 2, 3, ... for the rows of a unit in their order.
 
         All windows are in the order of these numbers: two of them could have equal rows in different orders.
@@ -151,7 +159,7 @@ class _Window:
 
     @property
     def _number(self) -> nw.Expr:
-        return nw.col(self._numbers)
+        return nw.col(self.numbers)
 
     @property
     def _present(self) -> nw.Expr:

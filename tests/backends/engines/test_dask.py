@@ -33,6 +33,7 @@ def cluster() -> Iterator[Any]:
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning")
 class TestDask(EngineContract):
     every_unit = False
+    every_window = 4
     modes = (None, "skip", "drop", "clip")
 
     def native(self, table: pd.DataFrame) -> Any:

@@ -52,10 +52,10 @@ class TestSpark(TypedEngineContract):
 
     engine = Spark
     every_unit = False
+    every_window = 9
     modes = ("skip",)
     whole_logarithms = False
     last = 4
-    within_units = 13
     asked = (
         "mean",
         "by two",
