@@ -258,6 +258,23 @@ MAX_DERIVED = 1000
 """Largest number of derived tables that are kept."""
 
 
+class Windows(NamedTuple):
+    """Further columns of a table, each computed from the rows of one unit."""
+
+    schema: Schema  # of the table
+    columns: tuple[tuple[str, WithinUnit], ...]
+
+
+class ChosenRows(NamedTuple):
+    """The rows for which a condition is true, at most `max_rows` of a unit, with other columns."""
+
+    windows: list[Windows]  # by which the table is extended first
+    schema: Schema  # after that
+    row: Expression
+    columns: tuple[GroupLevel, ...]
+    max_rows: int | None
+
+
 class SourceResolver(NotCopyable, ABC, Generic[R]):
     """Tables of one backend, and what is made of them: joins, parts, rows per unit, and values within a unit.
 
@@ -302,16 +319,18 @@ class SourceResolver(NotCopyable, ABC, Generic[R]):
             case PerUnit(whole):
                 first = first_rows(source, unit_of(whole, self._units, self._schemas).max_rows)
                 base, (row, columns) = lifted(whole, self.schema(whole), (first, source.columns))
-                max_rows = unit_of(source, self._units, self._schemas).max_rows
-                return self._chosen(self._not_kept(base), self.schema(base), row, columns, max_rows)
+                windows, max_rows = self._windows(base), unit_of(source, self._units, self._schemas).max_rows
+                chosen = ChosenRows(windows, self.schema(base), row, columns, max_rows)
+                return self._chosen(self.rows(whole), chosen)
             case Windowed():
-                return self._not_kept(source)
+                return self._windowed(self.rows(source.source), self._windows(source)[-1])
         raise KeyError(source)
 
-    def _not_kept(self, source: BackendSource) -> R:
+    def _windows(self, source: BackendSource) -> list[Windows]:
+        """The columns within units by which a table was extended, each after those of which it is made."""
         if not isinstance(source, Windowed):
-            return self.rows(source)
-        return self._windowed(self._not_kept(source.source), self.schema(source.source), source.columns)
+            return []
+        return [*self._windows(source.source), Windows(self.schema(source.source), source.columns)]
 
     def _forget(self) -> None:
         """Forget what was made and not used for longest, while it takes more memory than the tables."""
@@ -337,11 +356,9 @@ class SourceResolver(NotCopyable, ABC, Generic[R]):
         """The rows of a part."""
 
     @abstractmethod
-    def _windowed(self, table: R, schema: Schema, columns: tuple[tuple[str, WithinUnit], ...]) -> R:
-        """A table with further columns, each computed from the rows of one unit."""
+    def _windowed(self, table: R, windows: Windows) -> R:
+        """A table with further columns."""
 
     @abstractmethod
-    def _chosen(
-        self, table: R, schema: Schema, row: Expression, columns: tuple[GroupLevel, ...], max_rows: int | None
-    ) -> R:
-        """The rows for which a condition is true, at most `max_rows` of a unit, with other columns."""
+    def _chosen(self, table: R, chosen: ChosenRows) -> R:
+        """Some rows of each unit, with other columns."""

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import pytest
 
 from dpnb._backends import protocol
-from dpnb._backends.protocol import SourceResolver
-from dpnb._plan.expressions.nodes import Expression
+from dpnb._backends.protocol import ChosenRows, SourceResolver, Windows
 from dpnb._plan.plan import Join, PartSource, column
-from dpnb.schema import Schema
 from threads import at_once
 
 
@@ -25,10 +22,10 @@ class Rows(SourceResolver[int]):
         assert isinstance(source.key, int)
         return whole + source.key
 
-    def _windowed(self, table: int, schema: Schema, columns: Any) -> int:
+    def _windowed(self, table: int, windows: Windows) -> int:
         raise NotImplementedError
 
-    def _chosen(self, table: int, schema: Schema, row: Expression, columns: Any, max_rows: int | None) -> int:
+    def _chosen(self, table: int, chosen: ChosenRows) -> int:
         raise NotImplementedError
 
 

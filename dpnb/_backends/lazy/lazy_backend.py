@@ -31,16 +31,15 @@ from dpnb._backends.lazy.lazy_table import UNIT, LazyTable, Share, engine_table
 from dpnb._backends.lazy.row_limits import has_small_units, with_first_rows
 from dpnb._backends.lazy.unit_budgets import UnitSpending, unit_norms_squared
 from dpnb._backends.lazy.within import chosen_rows, windowed
-from dpnb._backends.protocol import LEAST_KEPT, Groups, Schemas, SourceResolver, Units
+from dpnb._backends.protocol import LEAST_KEPT, ChosenRows, Groups, Schemas, SourceResolver, Units, Windows
 from dpnb._backends.quiet import run_silently
 from dpnb._backends.unit_vectors import Sums
 from dpnb._compile.features import UnitFeature
 from dpnb._compile.linear import LinearQuery
 from dpnb._compile.within import BackendSource, Windowed, rows_per_unit, with_windows
-from dpnb._plan.expressions.nodes import Expression, WithinUnit
 from dpnb._plan.join import joined_name, part_keys, tables_of
 from dpnb._plan.measurements import Discovery
-from dpnb._plan.plan import GroupLevel, Join, PartSource
+from dpnb._plan.plan import Join, PartSource
 from dpnb._plan.privacy_unit import ContributionBounds, PrivacyUnit
 from dpnb.accounting.individual import OnExhausted, UnitChargeTerms
 from dpnb.copying import NotCopyable
@@ -264,18 +263,13 @@ class LazyBackend(SourceResolver[LazyTable]):
     def _part(self, whole: LazyTable, source: PartSource) -> LazyTable:
         return part(whole, self.schema(source.source), source)
 
-    def _windowed(self, table: LazyTable, schema: Schema, columns: tuple[tuple[str, WithinUnit], ...]) -> LazyTable:
-        return windowed(table, schema, columns)
+    def _windowed(self, table: LazyTable, windows: Windows) -> LazyTable:
+        return windowed(table, *windows)
 
-    def _chosen(
-        self,
-        table: LazyTable,
-        schema: Schema,
-        row: Expression,
-        columns: tuple[GroupLevel, ...],
-        max_rows: int | None,
-    ) -> LazyTable:
-        return chosen_rows(table, schema, row, columns, max_rows)
+    def _chosen(self, table: LazyTable, chosen: ChosenRows) -> LazyTable:
+        for windows in chosen.windows:
+            table = windowed(table, *windows)
+        return chosen_rows(table, chosen)
 
     def refuse(self, query: LinearQuery) -> None:
         """Refuse what only a table in memory supports; see `refuse_query`."""

@@ -13,13 +13,13 @@ import narwhals as nw
 from dpnb._backends.lazy import arithmetic
 from dpnb._backends.lazy.expressions import ALWAYS, NarwhalsEvaluator
 from dpnb._backends.lazy.lazy_table import NAME, PLACE, UNIT, LazyTable
+from dpnb._backends.protocol import ChosenRows
 from dpnb._compile import grid
 from dpnb._compile.within import is_any_number
 from dpnb._plan.expressions.dtypes import Boolean, Categorical, Dtype, String, as_column
 from dpnb._plan.expressions.nodes import Expression, WithinUnit
 from dpnb._plan.expressions.rules import column_type, dtype_of
 from dpnb._plan.expressions.within import by_value, order_of
-from dpnb._plan.plan import GroupLevel
 from dpnb.schema import Bounded, Categories, Schema
 
 ONE, NONE = nw.lit(1).cast(nw.Int64), nw.lit(0).cast(nw.Int64)
@@ -40,7 +40,7 @@ def windowed(table: LazyTable, schema: Schema, columns: tuple[tuple[str, WithinU
         column = window.column(types[name])
         rows.frame = rows.frame.with_columns(**{f"{stem}_{part}": value for part, value in column.items()})
         if window.is_ordered and not table.is_numbered:
-            # Otherwise equal rows could be in one order for this column, and in another one for the others or for ranks.
+            # Otherwise equal rows could have one order for this column, and another one for others or for ranks.
             rows.frame = rows.frame.with_columns(nw.col(window.numbers).alias(PLACE))
             table, order = replace(table, is_numbered=True), [*order, PLACE]
             kept.append(PLACE)
@@ -55,16 +55,15 @@ def windowed(table: LazyTable, schema: Schema, columns: tuple[tuple[str, WithinU
     )
 
 
-def chosen_rows(
-    table: LazyTable, schema: Schema, row: Expression, columns: tuple[GroupLevel, ...], max_rows: int | None
-) -> LazyTable:
+def chosen_rows(table: LazyTable, chosen: ChosenRows) -> LazyTable:
     """Some rows of a table, with other columns."""
+    schema = chosen.schema
     rows = NarwhalsEvaluator(table.all_prepared(), schema)
-    rows.keep([rows.holds(row)])
+    rows.keep([rows.holds(chosen.row)])
     stems: dict[str, str] = {}
     types: Schema = {}
     values: dict[str, nw.Expr] = {}
-    for level in columns:
+    for level in chosen.columns:
         name, node = level.name, level.expression
         stem = stems[name] = f"c{len(stems)}"
         kind, types[name] = dtype_of(node, schema), column_type(node, schema)
@@ -79,7 +78,7 @@ def chosen_rows(
     rows.frame = rows.frame.with_columns(**{f"n{name}": value for name, value in values.items()})
     frame = rows.frame.select(UNIT, NAME, **{name: nw.col(f"n{name}") for name in values})
     empty: dict[str, dict[object, int]] = {stem: {} for stem in stems.values()}
-    return LazyTable(table.engine, frame, stems, empty, table.public, types, True, max_rows, is_prepared=True)
+    return LazyTable(table.engine, frame, stems, empty, table.public, types, True, chosen.max_rows, is_prepared=True)
 
 
 def _number(number: object, column: object) -> dict[str, nw.Expr]:

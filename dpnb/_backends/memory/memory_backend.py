@@ -28,15 +28,14 @@ from dpnb._backends.memory.group_discovery import present_groups
 from dpnb._backends.memory.join_pairs import JoinedRows
 from dpnb._backends.memory.kernels import start_compiling
 from dpnb._backends.memory.prepare.prepared_table import PreparedTable, prepare_all
-from dpnb._backends.memory.units.within import chosen_rows, windowed
+from dpnb._backends.memory.units.within import chosen_by_blocks, chosen_rows, windowed
 from dpnb._backends.memory.working_set import rows_for
-from dpnb._backends.protocol import FIELDS_AS_TEXTS, Groups, Schemas, SourceResolver, Units
+from dpnb._backends.protocol import FIELDS_AS_TEXTS, ChosenRows, Groups, Schemas, SourceResolver, Units, Windows
 from dpnb._backends.unit_vectors import Sums, added
 from dpnb._compile.linear import LinearQuery
-from dpnb._plan.expressions.nodes import Expression, WithinUnit
 from dpnb._plan.join import part_keys
 from dpnb._plan.measurements import Discovery
-from dpnb._plan.plan import GroupLevel, Join, PartSource
+from dpnb._plan.plan import Join, PartSource
 from dpnb.accounting.individual import IndividualFilter, OnExhausted, UnitAdmission, UnitChargeTerms
 from dpnb.copying import NotCopyable
 from dpnb.progress import Stage, at
@@ -101,24 +100,16 @@ class MemoryBackend(SourceResolver[PreparedTable | JoinedRows]):
         return part(whole, self.schema(source.source), source)
 
     @at(Stage.PREPARING)
-    def _windowed(
-        self, table: PreparedTable | JoinedRows, schema: Schema, columns: tuple[tuple[str, WithinUnit], ...]
-    ) -> PreparedTable | JoinedRows:
+    def _windowed(self, table: PreparedTable | JoinedRows, windows: Windows) -> PreparedTable | JoinedRows:
         if isinstance(table, JoinedRows):
-            return table.then(lambda pairs: windowed(pairs, schema, columns), table.max_rows)
-        return windowed(table, schema, columns)
+            return table.then(lambda pairs: windowed(pairs, *windows), table.max_rows)
+        return windowed(table, *windows)
 
-    def _chosen(
-        self,
-        table: PreparedTable | JoinedRows,
-        schema: Schema,
-        row: Expression,
-        columns: tuple[GroupLevel, ...],
-        max_rows: int | None,
-    ) -> PreparedTable | JoinedRows:
+    @at(Stage.PREPARING)
+    def _chosen(self, table: PreparedTable | JoinedRows, chosen: ChosenRows) -> PreparedTable | JoinedRows:
         if isinstance(table, JoinedRows):
-            return table.then(lambda pairs: chosen_rows(pairs, schema, row, columns, max_rows), max_rows)
-        return chosen_rows(table, schema, row, columns, max_rows)
+            return table.then(lambda pairs: chosen_rows(pairs, chosen), chosen.max_rows)
+        return chosen_by_blocks(table, chosen)
 
     def refuse(self, query: LinearQuery) -> None:
         """Refuse nothing: a table in memory supports every query."""

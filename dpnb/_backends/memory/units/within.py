@@ -15,18 +15,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnb._backends.contribution import Integers
-from dpnb._backends.memory.blocks import by_blocks, even_blocks, where_true
+from dpnb._backends.memory.blocks import by_blocks, where_true
 from dpnb._backends.memory.evaluate import Floats, Mask, NumpyEvaluator
 from dpnb._backends.memory.prepare.prepared_table import PreparedTable
 from dpnb._backends.memory.prepare.values import Codes
+from dpnb._backends.protocol import ChosenRows
 from dpnb._compile import grid
 from dpnb._compile.within import is_any_number
 from dpnb._plan.expressions.dtypes import Boolean, Categorical, String, as_column
 from dpnb._plan.expressions.nodes import Expression, WithinUnit
 from dpnb._plan.expressions.rules import column_type, dtype_of
 from dpnb._plan.expressions.within import by_value, order_of
-from dpnb._plan.plan import GroupLevel
 from dpnb.schema import Bounded, Categories, Schema
+
+WINDOW_VALUES, MIN_ROWS = 2**22, 2**12
+"""Values within units in a block, and its rows at least, while a table of rows per unit is made."""
 
 # --- runs of rows -----------------------------------------------------------------------------------------------------
 
@@ -336,31 +339,40 @@ def windowed(table: PreparedTable, schema: Schema, columns: tuple[tuple[str, Wit
     )
 
 
-def chosen_rows(
-    table: PreparedTable, schema: Schema, row: Expression, columns: tuple[GroupLevel, ...], max_rows: int | None
-) -> PreparedTable:
-    """Some rows of a table, with other columns."""
-    whole = NumpyEvaluator(table, schema)
-    blocks = even_blocks(table.rows)
-    kept = np.concatenate(by_blocks(lambda part: whole.block(part).holds(row), blocks) or [np.zeros(0, np.bool_)])
-    result = PreparedTable(where_true(table.units, kept), table.names, max_rows)
-    for level in columns:
+def chosen_by_blocks(table: PreparedTable, chosen: ChosenRows) -> PreparedTable:
+    """Some rows of each unit, with other columns: by blocks of units, since windows are columns of all of their rows."""
+    windows = sum(len(one.columns) for one in chosen.windows)
+    blocks = table.blocks_for(1, max(MIN_ROWS, WINDOW_VALUES // (1 + windows)))
+    parts = by_blocks(lambda part: chosen_rows(table.taken(part), chosen), blocks)
+    first = parts[0]
+
+    def joined(arrays: list[NDArray[Any]]) -> NDArray[Any]:
+        return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
+
+    numbers = {name: joined([part.numbers[name] for part in parts]) for name in first.numbers}
+    codes = {name: joined([part.codes[name] for part in parts]) for name in first.codes}
+    return replace(first, units=joined([part.units for part in parts]), numbers=numbers, codes=codes)
+
+
+def chosen_rows(table: PreparedTable, chosen: ChosenRows) -> PreparedTable:
+    """Some rows of each unit, with other columns."""
+    for windows in chosen.windows:
+        table = windowed(table, *windows)
+    rows = NumpyEvaluator(table, chosen.schema)
+    kept = rows.holds(chosen.row)
+    result = PreparedTable(where_true(table.units, kept), table.names, chosen.max_rows)
+    for level in chosen.columns:
         name, node = level.name, level.expression
-        kind, column = dtype_of(node, schema), column_type(node, schema)
-        is_coded = isinstance(kind, Categorical | Boolean | String)
-
-        def values(part: slice, node: Expression = node, kind: Any = kind, column: Any = column) -> NDArray[Any]:
-            rows, own = whole.block(part), kept[part]
-            if isinstance(kind, Boolean):
-                return np.asarray(rows.level_codes(node)[0][own], np.int32)
-            if isinstance(kind, Categorical | String):
-                return np.asarray(rows.codes(node)[own])
-            return np.asarray(np.clip(rows.numbers(node)[own], column.low, column.high))
-
-        made: Any = np.concatenate([np.zeros(0, np.int32 if is_coded else np.float64), *by_blocks(values, blocks)])
-        (result.codes if is_coded else result.numbers)[name] = made
+        kind, column = dtype_of(node, chosen.schema), column_type(node, chosen.schema)
+        if isinstance(kind, Boolean):
+            result.codes[name] = np.asarray(rows.level_codes(node)[0][kept], np.int32)
+        elif isinstance(kind, Categorical | String):
+            result.codes[name] = np.asarray(rows.codes(node)[kept], np.int32)
+        else:
+            values = rows.numbers(node)[kept]
+            result.numbers[name] = np.clip(values, column.low, column.high)  # type: ignore[union-attr]
         if isinstance(kind, String):
-            result.texts[name] = whole.texts(node)
+            result.texts[name] = rows.texts(node)
         if isinstance(column, Bounded):
             result.grids[name] = column
     return result
