@@ -41,6 +41,9 @@ MAX_MOMENTS = 500
 MAX_SOURCES = 20
 """Largest number of joins and parts in a table of rows."""
 
+MAX_WINDOWS = 100
+"""Largest number of values within units in a query of rows: each becomes a column of all rows."""
+
 MAX_INTEGER = 2**63 - 1
 
 
@@ -52,6 +55,7 @@ def check_structure(plan: Plan) -> None:
     """
     _check_source(plan.source)
     _check_nodes(plan)
+    _check_number_of_windows(plan)
     aggregations = [aggregation for aggregation, _ in weighted_parts(plan.aggregation)]
     if isinstance(plan.aggregation, JointAggregation) and not 1 <= len(aggregations) <= MAX_PARTS:
         raise PlanError(f"agg: must have 1 to {MAX_PARTS:,} parts; got {len(aggregations):,}; use several queries")
@@ -150,6 +154,24 @@ def _check_deviations(aggregation: DeviationProducts, plan: Plan) -> None:
         raise PlanError(f"regress: takes 2 to {MAX_MOMENTS} columns within each unit; got another number")
     if plan.group_by or plan.contribution_bounds != ContributionBounds():
         raise PlanError("regress: fixed effects are of all rows: leave out .groupby() and .bound_contributions()")
+
+
+def _check_number_of_windows(plan: Plan) -> None:
+    waiting: list[object] = [plan.aggregation, plan.where, plan.group_by]
+    windows: set[bytes] = set()
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, WithinUnit):
+            windows.add(msgspec.json.encode(part))
+        if len(windows) > MAX_WINDOWS:
+            raise PlanError(
+                f"groupby: a query can have at most {MAX_WINDOWS} values within units beside rows; this has more; use "
+                "several queries"
+            )
+        if isinstance(part, tuple):
+            waiting += part
+        elif isinstance(part, msgspec.Struct):
+            waiting += [getattr(part, name) for name in part.__struct_fields__]
 
 
 def _check_window(node: WithinUnit) -> None:

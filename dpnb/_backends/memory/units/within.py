@@ -340,7 +340,7 @@ def windowed(table: PreparedTable, schema: Schema, columns: tuple[tuple[str, Wit
 
 
 def chosen_by_blocks(table: PreparedTable, chosen: ChosenRows) -> PreparedTable:
-    """Some rows of each unit, with other columns: by blocks of units, since windows are columns of all of their rows."""
+    """Some rows of each unit, with other columns, by blocks of units: windows are columns of all of their rows."""
     windows = sum(len(one.columns) for one in chosen.windows)
     blocks = table.blocks_for(1, max(MIN_ROWS, WINDOW_VALUES // (1 + windows)))
     parts = by_blocks(lambda part: chosen_rows(table.taken(part), chosen), blocks)
