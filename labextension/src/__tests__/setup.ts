@@ -7,7 +7,7 @@ if (!('DragEvent' in globalThis)) {
 }
 Element.prototype.scrollIntoView = (): void => undefined;
 
-// Files share a process, so none leaves a stopped clock or a page to the next.
+// Files share a process, so none leaves a stopped clock to the next.
 afterEach(() => {
   vi.useRealTimers();
 });
