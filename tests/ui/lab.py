@@ -49,8 +49,13 @@ START = """([command, index]) => {
   if (index !== null) {
     app.shell.currentWidget.content.activeCellIndex = index;
   }
-  window.dpnbTestIsDone = false;
-  void app.commands.execute(command).then(() => { window.dpnbTestIsDone = true; });
+  const run = window.dpnbTestRun = { isDone: false };
+  void app.commands.execute(command).then(() => { run.isDone = true; });
+}"""
+
+CLOSE_LAUNCHERS = """() => {
+  const { shell } = window.jupyterapp;
+  [...shell.widgets('main')].filter(({ id }) => id.startsWith('launcher')).forEach(widget => widget.dispose());
 }"""
 
 
@@ -66,6 +71,8 @@ class Lab:
         self.console = Console(page, url)
         self.has_changed_the_tab = False
         """To be set by a test that leaves routes or scripts with the tab: the next test gets another one."""
+        self.has_changed_the_page = False
+        """To be set by a test that changes more than documents and the theme: the next test loads the page again."""
         page.set_default_timeout(LIMIT_MS)
 
     @property
@@ -80,7 +87,19 @@ class Lab:
     # What the user does
 
     def open(self, path: str) -> None:
-        """Open a notebook in a workspace of its own and wait for its kernel."""
+        """Open a notebook and wait for its kernel: in the page of the test before, or in a workspace of its own.
+
+        In that page there is a launcher, and the panel, which opens by itself once, is closed.
+        """
+        if self.page.url.startswith(f"{self._url}/lab/"):
+            self.page.evaluate("() => window.jupyterapp.shell.activateById('dpnb:ledger-panel')")
+            self.open_beside(path)
+            self.page.evaluate(CLOSE_LAUNCHERS)
+        else:
+            self.load(path)
+
+    def load(self, path: str) -> None:
+        """Load the page with a notebook in a workspace of its own, and wait for the notebook's kernel."""
         self.page.goto(f"{self._url}/lab/workspaces/{uuid.uuid4().hex}/tree/{self._path(path)}?token={TOKEN}")
         self.wait_until_idle()
 
@@ -126,6 +145,7 @@ class Lab:
 
     def set_setting(self, plugin: str, name: str, value: object) -> None:
         """Change a setting of a Lab extension, save, and reload the page with it."""
+        self.has_changed_the_page = True
         self.page.evaluate(
             """async ([plugin, name, value]) => {
               const { serviceManager } = window.jupyterapp;
@@ -217,6 +237,7 @@ class Lab:
 
     def narrow_panel(self, width: int) -> None:
         """Drag the panel's edge until it is about this many pixels wide."""
+        self.has_changed_the_page = True
         box = self.panel.bounding_box()
         assert box is not None
         middle = box["y"] + box["height"] / 2
@@ -231,7 +252,7 @@ class Lab:
         self.page.wait_for_function("name => document.body.dataset.jpThemeName === name", arg=name)
 
     def _wait_until_done(self) -> None:
-        self.page.wait_for_function("window.dpnbTestIsDone")
+        self.page.wait_for_function("window.dpnbTestRun.isDone")
 
     def wait_until_idle(self) -> None:
         """Wait until the notebook in front has a kernel with nothing to do."""
@@ -239,7 +260,7 @@ class Lab:
 
     def is_running(self) -> bool:
         """Whether the cell of `running` is not done yet."""
-        return self.page.evaluate("window.dpnbTestIsDone") is False
+        return self.page.evaluate("window.dpnbTestRun.isDone") is False
 
     # What the user sees
 

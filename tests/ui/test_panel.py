@@ -44,7 +44,7 @@ LINES = """node => {
 
 def see(lab: Lab, width: int, height: int) -> Page:
     """Give the page another size."""
-    lab.has_changed_the_tab = True
+    lab.has_changed_the_page = True
     lab.page.set_viewport_size({"width": width, "height": height})
     lab.page.wait_for_function("width => document.documentElement.clientWidth === width", arg=width)
     return lab.page
