@@ -4,33 +4,26 @@ from __future__ import annotations
 
 from playwright.sync_api import Browser, BrowserContext, Error, Page
 
-from waiting import LIMIT_MS
-
 SIZE = {"width": 1400, "height": 900}
 
-# What covers the page, or looks otherwise than at first, is best undone by loading the page again.
-CLOSE_EVERYTHING = """() => {
-  const shell = window.jupyterapp?.shell;
-  const isOpen = document.querySelector('.jp-Dialog, .lm-Menu, .jp-ModalCommandPalette:not(.lm-mod-hidden)');
-  if (!shell || isOpen || document.body.dataset.jpThemeName !== 'JupyterLab Light') {
+# What covers the page, or looks otherwise than at first, is best undone by loading the page again.  The launcher is opened
+# first: otherwise JupyterLab opens one when nothing else is open, a little later and in front of what is open then.
+# The page shuts the kernels down, and reports errors of what is closed, before it is idle, when nobody listens.
+CLOSE_EVERYTHING = """async () => {
+  const app = window.jupyterapp;
+  const isCovered = document.querySelector('.jp-Dialog, .lm-Menu, .jp-ModalCommandPalette:not(.lm-mod-hidden)');
+  if (!app || isCovered || document.body.dataset.jpThemeName !== 'JupyterLab Light') {
     return false;
   }
-  for (const widget of [...shell.widgets('main')]) {
-    widget.dispose();
-  }
-  shell.collapseRight();
+  const widgets = [...app.shell.widgets('main')];
+  await app.commands.execute('launcher:create');
+  widgets.forEach(widget => widget.dispose());
+  app.shell.collapseRight();
   document.activeElement?.blur();
+  await app.serviceManager.sessions.shutdownAll();
+  await new Promise(resolve => requestIdleCallback(resolve));
   return true;
 }"""
-
-# JupyterLab opens a launcher when nothing else is open, a little later: before that, it has not finished.
-IS_CLOSED = """() => {
-  const widgets = [...window.jupyterapp.shell.widgets('main')];
-  return widgets.length > 0 && widgets.every(({ id }) => id.startsWith('launcher'));
-}"""
-
-# Errors of what was closed are reported before the next test listens.
-IS_QUIET = "() => new Promise(resolve => requestIdleCallback(() => resolve(null)))"
 
 EMPTY_STORAGE = "() => { sessionStorage.clear(); localStorage.clear(); }"
 
@@ -62,9 +55,7 @@ class Tab:
             if self._page is None:
                 return
             if is_as_it_was and self._page.evaluate(CLOSE_EVERYTHING):
-                self._page.wait_for_function(IS_CLOSED, timeout=LIMIT_MS)
                 self._page.mouse.move(0, 0)
-                self._page.evaluate(IS_QUIET)
                 self._page.evaluate(EMPTY_STORAGE)
             else:
                 self.empty()
