@@ -19,7 +19,10 @@ from ui.server import TOKEN
 from waiting import LIMIT, LIMIT_MS
 
 expect.set_options(timeout=LIMIT_MS)
-THEMES = ("JupyterLab Light", "JupyterLab Dark")
+THEMES = ("JupyterLab Dark", "JupyterLab Light")
+"""The one that a page has at first is the last: after both, it has that again."""
+WIDE = 1000
+"""Pixels beside which the side panels keep their width."""
 
 HOLD = "from fake_session import hold\n"
 """Code after which a cell can wait with ``hold()`` until the test calls `Lab.let_go`."""
@@ -234,6 +237,12 @@ class Lab:
         folded = self.page.locator(".dpnb-fold:not([open]) > summary")
         while folded.count():
             folded.first.click()
+
+    def resize(self, width: int, height: int) -> None:
+        """Give the page another size."""
+        self.has_changed_the_page |= width < WIDE  # the side panels then give way, and do not come back
+        self.page.set_viewport_size({"width": width, "height": height})
+        self.page.wait_for_function("width => document.documentElement.clientWidth === width", arg=width)
 
     def narrow_panel(self, width: int) -> None:
         """Drag the panel's edge until it is about this many pixels wide."""

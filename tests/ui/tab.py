@@ -6,9 +6,9 @@ from playwright.sync_api import Browser, BrowserContext, Error, Page
 
 SIZE = {"width": 1400, "height": 900}
 
-# What covers the page, or looks otherwise than at first, is best undone by loading the page again.  The launcher is opened
-# first: otherwise JupyterLab opens one when nothing else is open, a little later and in front of what is open then.
-# The page shuts the kernels down, and reports errors of what is closed, before it is idle, when nobody listens.
+# What covers the page, or looks otherwise than at first, is best undone by loading the page again.  A launcher is
+# opened first: if nothing is open, JupyterLab opens one a little later, in front of what is open then.  Kernels are
+# shut down, and errors of what is closed are reported, before the next test listens to the page.
 CLOSE_EVERYTHING = """async () => {
   const app = window.jupyterapp;
   const isCovered = document.querySelector('.jp-Dialog, .lm-Menu, .jp-ModalCommandPalette:not(.lm-mod-hidden)');
@@ -55,6 +55,7 @@ class Tab:
             if self._page is None:
                 return
             if is_as_it_was and self._page.evaluate(CLOSE_EVERYTHING):
+                self._page.set_viewport_size(SIZE)
                 self._page.mouse.move(0, 0)
                 self._page.evaluate(EMPTY_STORAGE)
             else:

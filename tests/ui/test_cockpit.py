@@ -233,9 +233,8 @@ def test_running_a_cell_again_does_not_change_its_badge_which_leads_to_the_log(c
 
 @pytest.mark.parametrize("width", [1280, 700])
 def test_badge_is_not_cut_off(cockpit: Lab, width: int) -> None:
-    cockpit.has_changed_the_page = True
     cockpit.run(CELL["release"])
-    cockpit.page.set_viewport_size({"width": width, "height": 800})
+    cockpit.resize(width, 800)
     if width < 1000:  # both panels would leave nothing of the notebook
         cockpit.page.evaluate("() => ['Left', 'Right'].forEach(side => window.jupyterapp.shell[`collapse${side}`]())")
     shown = badge(cockpit, "release")

@@ -384,8 +384,7 @@ def test_answer_is_in_view_after_a_release(cockpit: Lab, where: str) -> None:
 @pytest.mark.parametrize("width", [1280, 420])
 def test_nothing_of_the_picker_is_cut(unknown: Lab, width: int) -> None:
     page = unknown.page
-    unknown.has_changed_the_page = True
-    page.set_viewport_size({"width": width, "height": 800})
+    unknown.resize(width, 800)
     if width < 1000:
         page.evaluate("() => { const { shell } = window.jupyterapp; shell.collapseLeft(); shell.collapseRight(); }")
     shown = picker(unknown)
