@@ -148,7 +148,6 @@ class Lab:
 
     def set_setting(self, plugin: str, name: str, value: object) -> None:
         """Change a setting of a Lab extension, save, and reload the page with it."""
-        self.has_changed_the_page = True
         self.page.evaluate(
             """async ([plugin, name, value]) => {
               const { serviceManager } = window.jupyterapp;
@@ -179,6 +178,7 @@ class Lab:
 
     def reload(self, *, wait: bool = True) -> None:
         """Reload the page; without waiting, the kernel may still be busy."""
+        self.has_changed_the_page = True  # it opens again what was open, and does not say when all of it is
         self.page.reload()
         if wait:
             self.wait_until_idle()

@@ -22,7 +22,7 @@ CLOSE_EVERYTHING = """async () => {
   document.activeElement?.blur();
   await app.serviceManager.sessions.shutdownAll();
   await new Promise(resolve => requestIdleCallback(resolve));
-  return true;
+  return [...app.shell.widgets('main')].every(({ id }) => id.startsWith('launcher'));
 }"""
 
 EMPTY_STORAGE = "() => { sessionStorage.clear(); localStorage.clear(); }"
