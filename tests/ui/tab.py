@@ -41,34 +41,35 @@ class Tab:
 
     def take(self, url: str) -> Page:
         """Return a page: an empty one, or one with the JupyterLab of the server at `url` in which nothing is open."""
+        if self._page is not None and not self._page.url.startswith(f"{url}/lab/"):
+            self.empty()
         if self._context is None or self._page is None:
             # Nothing glides: to wait for it takes a second for each picture.
             self._context = self._browser.new_context(viewport=SIZE, reduced_motion="reduce")
             self._page = self._context.new_page()
-        if not self._page.url.startswith(f"{url}/lab/"):
-            self.empty()
         return self._page
 
     def give_back(self, *, is_as_it_was: bool) -> None:
         """Close what is open, for the next test; if the test has changed more, load nothing yet."""
         try:
-            if self._page is None:
-                return
-            if is_as_it_was and self._page.evaluate(CLOSE_EVERYTHING):
+            if self._page is not None and is_as_it_was and self._page.evaluate(CLOSE_EVERYTHING):
                 self._page.set_viewport_size(SIZE)
                 self._page.mouse.move(0, 0)
                 self._page.evaluate(EMPTY_STORAGE)
             else:
                 self.empty()
         except Error:
-            self.close()  # the test failed before it had a page, or the page hangs
+            self.close()  # the page hangs
 
     def empty(self) -> None:
         """Leave the page: the next test loads it.  Scripts, once compiled, load in half the time."""
-        if self._page is not None and self._page.url != "about:blank":
-            self._page.evaluate(EMPTY_STORAGE)
-            self._page.goto("about:blank")
-            self._page.set_viewport_size(SIZE)
+        try:
+            if self._page is not None and self._page.url != "about:blank":
+                self._page.evaluate(EMPTY_STORAGE)
+                self._page.goto("about:blank")
+                self._page.set_viewport_size(SIZE)
+        except Error:
+            self.close()  # the page hangs, or its server is gone
 
     def close(self) -> None:
         """Close it; the next test gets a new one."""
