@@ -11,9 +11,7 @@ import pytest
 NAMES = Path(__file__).resolve().parents[1] / "docs" / "reference" / "names.py"
 
 
-@pytest.fixture(autouse=True)
-def names_of_the_examples(request: pytest.FixtureRequest) -> None:
-    """Define the names again for every docstring that is tested."""
-    if isinstance(request.node, pytest.DoctestItem):
-        names: dict[str, Any] = request.getfixturevalue("doctest_namespace")
-        names.update(runpy.run_path(str(NAMES)))
+@pytest.fixture
+def doctest_namespace() -> dict[str, Any]:
+    """The names, defined again for every docstring that is tested."""
+    return runpy.run_path(str(NAMES))

@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -64,6 +65,18 @@ def tracked_text() -> dict[str, str]:
             if b"\0" not in content:
                 texts[name] = content.decode("utf-8")
     return texts
+
+
+@cache
+def parsed(path: Path) -> ast.Module:
+    """The tree of a file, for all tests of this module."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def trees_are_forgotten() -> Iterator[None]:
+    yield
+    parsed.cache_clear()
 
 
 def lines_matching(pattern: re.Pattern[str]) -> list[str]:
@@ -196,7 +209,7 @@ def test_no_module_imports_the_package_root() -> None:
     # The root imports the layers; a layer that imports the root gets round the layers without import-linter noticing.
     climbing = []
     for path in sorted((ROOT / "dpnb").rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.walk(parsed(path)):
             if isinstance(node, ast.Import) and any(alias.name == "dpnb" for alias in node.names):
                 climbing.append(f"{path.relative_to(ROOT)}:{node.lineno}")
             if isinstance(node, ast.ImportFrom) and node.module == "dpnb":
@@ -232,7 +245,7 @@ def definitions(root: Path) -> dict[str, dict[str, list[str]]]:
                 visit(path, child, is_module=is_module and isinstance(child, ast.If | ast.Try))
 
     for path in sorted(root.rglob("*.py")):
-        visit(path.relative_to(root), ast.parse(path.read_text(encoding="utf-8")), is_module=True)
+        visit(path.relative_to(root), parsed(path), is_module=True)
     return found
 
 
@@ -258,7 +271,7 @@ def strings_with_html(root: Path) -> list[str]:
     """The lines of a folder with a string, other than a docstring, that contains an HTML tag."""
     found = []
     for path in sorted(root.rglob("*.py")):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+        tree = parsed(path)
         bare = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
         strings = (node for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str))
         lines = [node.lineno for node in strings if id(node) not in bare and HTML_TAG.search(str(node.value))]
@@ -304,7 +317,7 @@ def test_no_code_outside_accounting_asks_for_the_class_of_a_filter_or_loss() -> 
     """They describe themselves, so that a new one needs no change elsewhere."""
     package = ROOT / "dpnb"
     outside = [path for path in package.rglob("*.py") if package / "accounting" not in path.parents]
-    found = {path: asked_classes(path.read_text(encoding="utf-8")) for path in outside}
+    found = {path: asked_classes(parsed(path)) for path in outside}
     assert {path: names for path, names in found.items() if names} == {}
 
 
@@ -323,17 +336,17 @@ def test_no_code_outside_accounting_asks_for_the_class_of_a_filter_or_loss() -> 
     ],
 )
 def test_a_question_for_a_class_is_found(code: str) -> None:
-    assert asked_classes(code)
+    assert asked_classes(ast.parse(code))
 
 
 @pytest.mark.parametrize(
     "code", ["GDP(0.1)", "isinstance(path, Path)", "filter_.admits(GDP(1))", "type(loss).__name__"]
 )
 def test_what_is_no_such_question_is_not_found(code: str) -> None:
-    assert not asked_classes(code)
+    assert not asked_classes(ast.parse(code))
 
 
-def asked_classes(code: str) -> set[str]:
+def asked_classes(tree: ast.Module) -> set[str]:
     """The classes of filters, losses, budgets and odometers that a module compares the class of a value with."""
     from dpnb import accounting
     from dpnb.accounting import filters, individual, losses, odometers
@@ -342,7 +355,6 @@ def asked_classes(code: str) -> set[str]:
     modules = (accounting, filters, individual, losses, odometers)
     members = [value for module in modules for value in vars(module).values() if isinstance(value, type)]
     classes = {value.__name__ for value in members if issubclass(value, kinds)}
-    tree = ast.parse(code)
 
     def names_in(node: ast.AST) -> set[str]:
         names = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}

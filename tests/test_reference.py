@@ -104,11 +104,14 @@ def test_a_private_class_that_a_method_returns_is_found() -> None:
     assert private_modules(Finder) == {"dpnb._target.Target"}
 
 
-@pytest.mark.parametrize("name", CLASSES)
-def test_the_page_of_a_class_has_every_public_member(name: str) -> None:
-    cls = reference.locate(name)
-    listed = {each for _, names in reference.sections(name) for each in names}
-    assert public_members(cls).keys() - listed == public_members(cls).keys() & set(reference.NOT_OFFERED.get(cls, ()))
+def test_the_page_of_a_class_has_every_public_member() -> None:
+    found = {}
+    for name in CLASSES:
+        cls = reference.locate(name)
+        listed = {each for _, names in reference.sections(name) for each in names}
+        members = public_members(cls).keys()
+        found[name] = (members - listed) ^ (members & set(reference.NOT_OFFERED.get(cls, ())))
+    assert {name: members for name, members in found.items() if members} == {}
 
 
 GROUPED: dict[str, Callable[[Any], Any]] = {
@@ -296,9 +299,9 @@ def test_a_class_that_is_exempted_has_no_example(name: str) -> None:
     assert ">>>" not in (inspect.getdoc(found) or "")
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name.split(".")[-1] not in WITHOUT_EXAMPLE])
-def test_every_class_and_function_has_an_example(name: str) -> None:
-    assert ">>>" in (inspect.getdoc(reference.locate(name)) or "")
+def test_every_class_and_function_has_an_example() -> None:
+    names = [name for name in NAMES if name.split(".")[-1] not in WITHOUT_EXAMPLE]
+    assert [name for name in names if ">>>" not in (inspect.getdoc(reference.locate(name)) or "")] == []
 
 
 def documented(described: Any) -> dict[str, str]:
@@ -338,16 +341,18 @@ METHODS = sorted(
 )
 
 
-@pytest.mark.parametrize(("name", "method"), METHODS)
-def test_every_argument_of_a_method_is_documented(name: str, method: str) -> None:
-    described = getattr(reference.locate(name), method)
-    assert documented(described).keys() ^ parameters(described).keys() == set()
-    assert unstated_defaults(described) == []
+def test_every_argument_of_a_method_is_documented() -> None:
+    found = {}
+    for name, method in METHODS:
+        described = getattr(reference.locate(name), method)
+        differences = documented(described).keys() ^ parameters(described).keys()
+        found[f"{name}.{method}"] = [*differences, *unstated_defaults(described)]
+    assert {name: arguments for name, arguments in found.items() if arguments} == {}
 
 
-@pytest.mark.parametrize("name", [name for name in CALLED if not name.startswith("dpnb.errors.")])
-def test_a_constructor_or_function_states_its_defaults(name: str) -> None:
-    assert unstated_defaults(reference.locate(name)) == []
+def test_a_constructor_or_function_states_its_defaults() -> None:
+    found = {name: unstated_defaults(reference.locate(name)) for name in CALLED if not name.startswith("dpnb.errors.")}
+    assert {name: arguments for name, arguments in found.items() if arguments} == {}
 
 
 def test_a_default_that_is_not_stated_is_found() -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pytest
 from numpy.typing import NDArray
 
 import dpnb
@@ -25,7 +26,7 @@ Ask = Callable[[Any], Any]
 EXACT = 1e-4
 """What the grid of the answers and the rounding of noise scales can add to a ratio that is at most 1."""
 
-CONTAINERS = ("pandas", "polars", "lazy polars", "duckdb")
+CONTAINERS = ("pandas", "polars", "lazy polars", pytest.param("duckdb", marks=pytest.mark.slow))
 
 
 def in_container(table: pd.DataFrame, container: str) -> Any:

@@ -262,6 +262,7 @@ class TestCompilation:
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
         assert (done.stdout, done.stderr) == ("end\n", "")
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("is_silent", [True, False])
     def test_no_log_tells_that_something_is_compiled(self, is_silent: bool) -> None:
         code = (
@@ -276,6 +277,7 @@ class TestCompilation:
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
         assert (done.stderr == "DEBUG:numba.core.ssa:of another thread\n") is is_silent
 
+    @pytest.mark.slow
     def test_a_fork_waits_for_the_compilation(self) -> None:
         code = (
             "import os, numpy as np\n"

@@ -100,7 +100,7 @@ def test_share_1_leaves_nothing_worth_asking(make: Make, name: str) -> None:
         question(session, 2).release(mu=0.01)
 
 
-CALLS = 100_000
+CALLS = 60_000
 """Of Python functions of dpnb, for three questions; "rogers", which searches longest, takes 30,000."""
 
 

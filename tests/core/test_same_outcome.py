@@ -212,8 +212,15 @@ def read(limit: str) -> tuple[PrivacyUnit, dict[str, TableBackend]]:
     return unit, {name: MemoryBackend.read({"": table}, {"": SCHEMA}, {"": unit}) for name, table in tables().items()}
 
 
+QUICK = {case.values for case in product(LIMITS, MODES, QUESTIONS, together=1) if not case.marks}
+"""Each question once."""
+
 # "drop" is as "skip", but for who takes part: only the pairwise part of it.
-WORK = [case for case in product(LIMITS, MODES, QUESTIONS) if case.values[1] != "drop" or not case.marks]
+WORK = [
+    pytest.param(*case.values, marks=() if case.values in QUICK else pytest.mark.slow)
+    for case in product(LIMITS, MODES, QUESTIONS)
+    if case.values[1] != "drop" or not case.marks or case.values in QUICK
+]
 
 
 @pytest.mark.parametrize(("limit", "mode", "name"), WORK)

@@ -7,7 +7,9 @@ from which kernels are forked ends with the one that started it, and its kernels
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import gc
 import importlib
 import json
 import os
@@ -208,9 +210,19 @@ def fork_kernels(line: socket.socket) -> None:
                 asker.send(str(os.waitstatus_to_exitcode(ended[1])).encode())
 
 
+def leave() -> None:
+    """End at once: to free what was imported, object by object, takes a fork longer than Jupyter waits for a kernel."""
+    for stream in (sys.__stdout__, sys.__stderr__):
+        if stream is not None:
+            stream.flush()
+    os._exit(0)
+
+
 if __name__ == "__main__":
+    atexit.register(leave)  # what is registered first is called last
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     sys.path.pop(0)  # this folder: a kernel has its own in its place
     for module in (*PRELOADED, *PRELOADED_OF_DPNB, *os.environ.get(MORE, "").split()):
         importlib.import_module(module)
+    gc.freeze()  # a collection would copy every page of this process
     fork_kernels(socket.socket(fileno=int(sys.argv[1])))

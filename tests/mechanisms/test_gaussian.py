@@ -17,6 +17,7 @@ from dpnb.mechanisms import gaussian
 from dpnb.mechanisms.gaussian import Measurement, measure
 from dpnb.mechanisms.randomness import NotPrivateSeededSource
 from mechanisms.oracles import DIGITS, SIGN, PlannedWords, floor_log2, rounded_by_inversion, words_at_boundary
+from pairwise import product
 
 WORD = st.integers(0, 2**64 - 1)
 ROUND_SIGMA = 2.0**20  # the output grid is then 1
@@ -35,8 +36,7 @@ def noisy(total: int, sigma: float, words: list[int]) -> int:
 # --- agreement with the slow oracle -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("sigma", SIGMAS)
-@pytest.mark.parametrize("total", SUMS)
+@pytest.mark.parametrize(("total", "sigma"), product(SUMS, SIGMAS, together=1))
 def test_rounding_is_that_of_the_real_number(total: int, sigma: float) -> None:
     words = [int(word) for word in NotPrivateSeededSource(SUMS.index(total) * 100 + SIGMAS.index(sigma)).words(12)]
     measured = measure([total] * 12, sigma=sigma, source=PlannedWords([*words, *range(10)]))

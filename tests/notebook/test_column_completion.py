@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import json
 from collections.abc import Iterator
-from pathlib import Path
+from contextlib import ExitStack
 from typing import Any
 
 import pandas as pd
@@ -32,11 +32,11 @@ MOST = {"visits": 1, "drugs": 1}
 TABLE = pd.DataFrame({"p": [1], "wage": [1.0], "town x": ["Aberdeen"], "town": ["Aberdeen"]})
 
 
-@pytest.fixture(params=[False, True], ids=["plain", "jedi"])
-def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iterator[Any]:
+def opened_shell(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A terminal shell with the extension, a session and some answers."""
-    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
-    with terminal_shell(jedi=request.param) as shell:
+    with ExitStack() as stack:
+        stack.enter_context(pytest.MonkeyPatch.context()).setenv("IPYTHONDIR", str(tmp_path_factory.mktemp("ipython")))
+        shell = stack.enter_context(terminal_shell(jedi=request.param))
         dpnb.load_ipython_extension(shell)
         arguments: dict[str, Any] = {"budget": dpnb.Budget.gdp(100), "ledger": ":memory:", "not_private_test_seed": 1}
         session = dpnb.Session(TABLE, name="people", schema=SCHEMA, **arguments)
@@ -53,6 +53,11 @@ def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fixtu
             limit=50,
         )
         yield shell
+
+
+COMPLETERS: dict[str, Any] = {"params": [False, True], "ids": ["plain", "jedi"]}
+shell = pytest.fixture(opened_shell, scope="module", name="shell", **COMPLETERS)
+own_shell = pytest.fixture(opened_shell, name="own_shell", **COMPLETERS)  # for what changes it
 
 
 def offered(shell: InteractiveShell, line: str) -> set[str]:
@@ -137,25 +142,25 @@ def test_other_code_neither_fails_nor_charges(
     assert "Traceback" not in capsys.readouterr().err
 
 
-def test_completion_calls_nothing_of_the_analyst(shell: InteractiveShell) -> None:
+def test_completion_calls_nothing_of_the_analyst(own_shell: InteractiveShell) -> None:
     called: list[str] = []
 
     class Other:
         @property
         def frame(self) -> Any:
             called.append("frame")
-            return shell.user_ns["df"]
+            return own_shell.user_ns["df"]
 
         def __getitem__(self, key: str) -> Any:
             called.append("item")
-            return shell.user_ns["df"]
+            return own_shell.user_ns["df"]
 
         def groupby(self, key: str) -> Any:
             called.append("call")
-            return shell.user_ns["df"]
+            return own_shell.user_ns["df"]
 
-    shell.user_ns["other"] = Other()
-    complete = column_completion.matcher(shell)
+    own_shell.user_ns["other"] = Other()
+    complete = column_completion.matcher(own_shell)
 
     class At:
         full_text, cursor_line, cursor_position = "", 0, 0
@@ -175,20 +180,20 @@ def test_completion_reads_no_row(shell: InteractiveShell, monkeypatch: pytest.Mo
     assert offered(shell, 'df[df["wage"] > 2]["') == COLUMNS
 
 
-def test_without_the_extension_plain_names_have_their_keys(shell: InteractiveShell) -> None:
-    column_completion.remove(shell)
-    assert offered(shell, 'df["') == COLUMNS
-    assert offered(shell, 'groups["') == COLUMNS
-    assert offered(shell, 'counts["') == {"Aberdeen", "Bergen"}
-    assert offered(shell, 'session.frame["') != COLUMNS  # the control: this needs the matcher
+def test_without_the_extension_plain_names_have_their_keys(own_shell: InteractiveShell) -> None:
+    column_completion.remove(own_shell)
+    assert offered(own_shell, 'df["') == COLUMNS
+    assert offered(own_shell, 'groups["') == COLUMNS
+    assert offered(own_shell, 'counts["') == {"Aberdeen", "Bergen"}
+    assert offered(own_shell, 'session.frame["') != COLUMNS  # the control: this needs the matcher
 
 
-def test_loading_twice_and_unloading_leave_one_matcher_and_none(shell: InteractiveShell) -> None:
-    dpnb.load_ipython_extension(shell)
-    ours = [one for one in shell.Completer.custom_matchers if getattr(one, "matcher_identifier", "") == "dpnb"]
+def test_loading_twice_and_unloading_leave_one_matcher_and_none(own_shell: InteractiveShell) -> None:
+    dpnb.load_ipython_extension(own_shell)
+    ours = [one for one in own_shell.Completer.custom_matchers if getattr(one, "matcher_identifier", "") == "dpnb"]
     assert len(ours) == 1
-    dpnb.unload_ipython_extension(shell)
-    assert not shell.Completer.custom_matchers
+    dpnb.unload_ipython_extension(own_shell)
+    assert not own_shell.Completer.custom_matchers
 
 
 # --- the code before the cursor --------------------------------------------------------------------------------------

@@ -115,7 +115,9 @@ def test_all_at_once_is_divided_by_how_many_are_named(session: dpnb.Session, fou
 PRESENT = {"t": ["a"] * 30 + ["b"] * 10, "u": list(range(40)), "x": [1.0] * 40}
 
 
-@pytest.mark.parametrize("how", ["pandas", "polars", "lazy polars", "duckdb", "skip", "clip"])
+@pytest.mark.parametrize(
+    "how", ["pandas", "polars", "lazy polars", pytest.param("duckdb", marks=pytest.mark.slow), "skip", "clip"]
+)
 def test_a_group_that_nobody_has_is_never_named(how: str) -> None:
     """Intervals begin at one unit.  If it got noise it would be named in a third of 18 discoveries.
 

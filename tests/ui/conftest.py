@@ -62,12 +62,18 @@ CELL = {name: index for index, name in enumerate(COCKPIT)}
 
 @pytest.fixture(scope="session")
 def tab(browser: object) -> Iterator[Tab]:
-    """Where one test after another loads its page."""
+    """Where one test after another has its page."""
     from ui.tab import Tab
 
     tab = Tab(browser)
     yield tab
     tab.close()
+
+
+@pytest.fixture
+def new_page(tab: Tab) -> None:
+    """No page, for a test of what a page does when it is loaded."""
+    tab.empty()
 
 
 @pytest.fixture(scope="session")
@@ -127,14 +133,16 @@ ON_THE_SCREEN = pytest.StashKey["Lab"]()
 
 @pytest.fixture
 def lab(tab: Tab, lab_url: str, lab_root: Path, kernels: None, request: pytest.FixtureRequest) -> Iterator[Lab]:
-    """JupyterLab in an empty browser tab; the test fails if the page complains or talks to the outside."""
+    """JupyterLab with nothing open; the test fails if the page complains or talks to the outside."""
     from ui.lab import Lab
 
-    lab = request.node.stash[ON_THE_SCREEN] = Lab(tab.take(), lab_url, lab_root.parent, lab_root.name)
+    lab = request.node.stash[ON_THE_SCREEN] = Lab(tab.take(lab_url), lab_url, lab_root.parent, lab_root.name)
     yield lab
     seen = lab.console.on_the_screen(request.node.name) if lab.troubles else ""
-    tab.give_back(is_as_it_was=not (lab.has_changed_the_tab or lab.troubles))
     lab.console.close()
+    if lab.has_changed_the_tab or lab.troubles:
+        tab.close()
+    tab.give_back(is_as_it_was=not lab.has_changed_the_page)
     request.node.user_properties += [("let off", words) for words in lab.console.let_off]
     assert not lab.troubles, seen
 

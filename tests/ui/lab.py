@@ -19,7 +19,10 @@ from ui.server import TOKEN
 from waiting import LIMIT, LIMIT_MS
 
 expect.set_options(timeout=LIMIT_MS)
-THEMES = ("JupyterLab Light", "JupyterLab Dark")
+THEMES = ("JupyterLab Dark", "JupyterLab Light")
+"""The one that a page has at first is the last: after both, it has that again."""
+WIDE = 1000
+"""Pixels beside which the side panels keep their width."""
 
 HOLD = "from fake_session import hold\n"
 """Code after which a cell can wait with ``hold()`` until the test calls `Lab.let_go`."""
@@ -49,8 +52,13 @@ START = """([command, index]) => {
   if (index !== null) {
     app.shell.currentWidget.content.activeCellIndex = index;
   }
-  window.dpnbTestIsDone = false;
-  void app.commands.execute(command).then(() => { window.dpnbTestIsDone = true; });
+  const run = window.dpnbTestRun = { isDone: false };
+  void app.commands.execute(command).then(() => { run.isDone = true; });
+}"""
+
+CLOSE_LAUNCHERS = """() => {
+  const { shell } = window.jupyterapp;
+  [...shell.widgets('main')].filter(({ id }) => id.startsWith('launcher')).forEach(widget => widget.dispose());
 }"""
 
 
@@ -66,6 +74,8 @@ class Lab:
         self.console = Console(page, url)
         self.has_changed_the_tab = False
         """To be set by a test that leaves routes or scripts with the tab: the next test gets another one."""
+        self.has_changed_the_page = False
+        """To be set by a test that changes more than documents and the theme: the next test loads the page again."""
         page.set_default_timeout(LIMIT_MS)
 
     @property
@@ -80,7 +90,19 @@ class Lab:
     # What the user does
 
     def open(self, path: str) -> None:
-        """Open a notebook in a workspace of its own and wait for its kernel."""
+        """Open a notebook and wait for its kernel: in the page of the test before, or in a workspace of its own.
+
+        In that page there is a launcher, and the panel, which opens by itself once, is closed.
+        """
+        if self.page.url.startswith(f"{self._url}/lab/"):
+            self.page.evaluate("() => window.jupyterapp.shell.activateById('dpnb:ledger-panel')")
+            self.open_beside(path)
+            self.page.evaluate(CLOSE_LAUNCHERS)
+        else:
+            self.load(path)
+
+    def load(self, path: str) -> None:
+        """Load the page with a notebook in a workspace of its own, and wait for the notebook's kernel."""
         self.page.goto(f"{self._url}/lab/workspaces/{uuid.uuid4().hex}/tree/{self._path(path)}?token={TOKEN}")
         self.wait_until_idle()
 
@@ -156,6 +178,7 @@ class Lab:
 
     def reload(self, *, wait: bool = True) -> None:
         """Reload the page; without waiting, the kernel may still be busy."""
+        self.has_changed_the_page = True  # it opens again what was open, and does not say when all of it is
         self.page.reload()
         if wait:
             self.wait_until_idle()
@@ -215,8 +238,15 @@ class Lab:
         while folded.count():
             folded.first.click()
 
+    def resize(self, width: int, height: int) -> None:
+        """Give the page another size."""
+        self.has_changed_the_page |= width < WIDE  # the side panels then give way, and do not come back
+        self.page.set_viewport_size({"width": width, "height": height})
+        self.page.wait_for_function("width => document.documentElement.clientWidth === width", arg=width)
+
     def narrow_panel(self, width: int) -> None:
         """Drag the panel's edge until it is about this many pixels wide."""
+        self.has_changed_the_page = True
         box = self.panel.bounding_box()
         assert box is not None
         middle = box["y"] + box["height"] / 2
@@ -231,7 +261,7 @@ class Lab:
         self.page.wait_for_function("name => document.body.dataset.jpThemeName === name", arg=name)
 
     def _wait_until_done(self) -> None:
-        self.page.wait_for_function("window.dpnbTestIsDone")
+        self.page.wait_for_function("window.dpnbTestRun.isDone")
 
     def wait_until_idle(self) -> None:
         """Wait until the notebook in front has a kernel with nothing to do."""
@@ -239,7 +269,7 @@ class Lab:
 
     def is_running(self) -> bool:
         """Whether the cell of `running` is not done yet."""
-        return self.page.evaluate("window.dpnbTestIsDone") is False
+        return self.page.evaluate("window.dpnbTestRun.isDone") is False
 
     # What the user sees
 

@@ -1,14 +1,37 @@
-"""One browser tab in which one test after another loads its page."""
+"""One browser tab in which one test after another has its page."""
 
 from __future__ import annotations
 
 from playwright.sync_api import Browser, BrowserContext, Error, Page
 
+SIZE = {"width": 1400, "height": 900}
+
+# What covers the page, or looks otherwise than at first, is best undone by loading the page again.  A launcher is
+# opened first: if nothing is open, JupyterLab opens one a little later, in front of what is open then.  Kernels are
+# shut down, and errors of what is closed are reported, before the next test listens to the page.
+CLOSE_EVERYTHING = """async () => {
+  const app = window.jupyterapp;
+  const isCovered = document.querySelector('.jp-Dialog, .lm-Menu, .jp-ModalCommandPalette:not(.lm-mod-hidden)');
+  if (!app || isCovered || document.body.dataset.jpThemeName !== 'JupyterLab Light') {
+    return false;
+  }
+  const widgets = [...app.shell.widgets('main')];
+  await app.commands.execute('launcher:create');
+  widgets.forEach(widget => widget.dispose());
+  app.shell.collapseRight();
+  document.activeElement?.blur();
+  await app.serviceManager.sessions.shutdownAll();
+  await new Promise(resolve => requestIdleCallback(resolve));
+  return [...app.shell.widgets('main')].every(({ id }) => id.startsWith('launcher'));
+}"""
+
+EMPTY_STORAGE = "() => { sessionStorage.clear(); localStorage.clear(); }"
+
 
 class Tab:
-    """Kept from test to test: JupyterLab's scripts, once compiled, load in half the time there.
+    """Kept from test to test, with JupyterLab in it where no test has changed more than documents.
 
-    Each test loads the page again and finds an empty storage, as in a new tab.
+    To load the page takes most of the time of most tests.  Each test finds an empty storage and no document.
     """
 
     def __init__(self, browser: Browser) -> None:
@@ -16,24 +39,37 @@ class Tab:
         self._context: BrowserContext | None = None
         self._page: Page | None = None
 
-    def take(self) -> Page:
-        """Return an empty page."""
+    def take(self, url: str) -> Page:
+        """Return a page: an empty one, or one with the JupyterLab of the server at `url` in which nothing is open."""
+        if self._page is not None and not self._page.url.startswith(f"{url}/lab/"):
+            self.empty()
         if self._context is None or self._page is None:
             # Nothing glides: to wait for it takes a second for each picture.
-            self._context = self._browser.new_context(viewport={"width": 1400, "height": 900}, reduced_motion="reduce")
+            self._context = self._browser.new_context(viewport=SIZE, reduced_motion="reduce")
             self._page = self._context.new_page()
         return self._page
 
     def give_back(self, *, is_as_it_was: bool) -> None:
-        """Empty the page for the next test; one that is not as it was is replaced."""
+        """Close what is open, for the next test; if the test has changed more, load nothing yet."""
         try:
-            if self._page is None or not is_as_it_was:
-                self.close()
+            if self._page is not None and is_as_it_was and self._page.evaluate(CLOSE_EVERYTHING):
+                self._page.set_viewport_size(SIZE)
+                self._page.mouse.move(0, 0)
+                self._page.evaluate(EMPTY_STORAGE)
             else:
-                self._page.evaluate("() => { sessionStorage.clear(); localStorage.clear(); }")
-                self._page.goto("about:blank")
+                self.empty()
         except Error:
-            self.close()  # the test failed before it had a page, or the page hangs
+            self.close()  # the page hangs
+
+    def empty(self) -> None:
+        """Leave the page: the next test loads it.  Scripts, once compiled, load in half the time."""
+        try:
+            if self._page is not None and self._page.url != "about:blank":
+                self._page.evaluate(EMPTY_STORAGE)
+                self._page.goto("about:blank")
+                self._page.set_viewport_size(SIZE)
+        except Error:
+            self.close()  # the page hangs, or its server is gone
 
     def close(self) -> None:
         """Close it; the next test gets a new one."""

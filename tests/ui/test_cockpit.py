@@ -159,6 +159,7 @@ def test_exported_log_holds_every_request(cockpit: Lab) -> None:
     )
 
 
+@pytest.mark.usefixtures("new_page")
 def test_whole_log_is_shown_on_request(cockpit: Lab) -> None:
     cockpit.write(CELL["spare"], "for i in range(60):\n    hie[hie['mdvis'] > i / 7].count().release(mu=0.001)")
     cockpit.run(CELL["spare"])
@@ -193,6 +194,7 @@ def test_refusal_is_explained_below_the_cell_and_in_the_panel(cockpit: Lab) -> N
 # --- badges -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("new_page")
 def test_cost_badge_stands_in_the_margin_and_survives_save_and_reload(cockpit: Lab) -> None:
     cockpit.run(CELL["release"])
     expect(badge(cockpit, "release")).to_have_text("1.3% of the budget")
@@ -231,9 +233,8 @@ def test_running_a_cell_again_does_not_change_its_badge_which_leads_to_the_log(c
 
 @pytest.mark.parametrize("width", [1280, 700])
 def test_badge_is_not_cut_off(cockpit: Lab, width: int) -> None:
-    cockpit.has_changed_the_tab = True
     cockpit.run(CELL["release"])
-    cockpit.page.set_viewport_size({"width": width, "height": 800})
+    cockpit.resize(width, 800)
     if width < 1000:  # both panels would leave nothing of the notebook
         cockpit.page.evaluate("() => ['Left', 'Right'].forEach(side => window.jupyterapp.shell[`collapse${side}`]())")
     shown = badge(cockpit, "release")
@@ -342,6 +343,7 @@ def test_axe_finds_no_serious_problem_in_both_themes(cockpit: Lab) -> None:
         assert len(found["passes"]) > 5, "axe looked at nothing"
 
 
+@pytest.mark.usefixtures("new_page")
 def test_setting_chooses_the_headline(cockpit: Lab) -> None:
     cockpit.run(CELL["release"])
     cockpit.set_setting("dpnb:status", "headline", "spent")

@@ -15,6 +15,7 @@ from playwright.sync_api import Browser, expect
 from ui.conftest import CELL
 from ui.lab import Lab, expect_reading
 from ui.server_side import ServerSideContract, badge, cell, left, run_all
+from ui.tab import Tab
 
 
 @pytest.fixture(scope="module")
@@ -32,15 +33,22 @@ def lab_url(chromium: str, lab_home: Path) -> Iterator[str]:
         yield url
 
 
+@pytest.fixture(scope="module")
+def other_tab(browser: Browser) -> Iterator[Tab]:
+    """A second browser's tab."""
+    tab = Tab(browser)
+    yield tab
+    tab.close()
+
+
 @pytest.fixture
-def other(browser: Browser, lab_url: str, lab_root: Path) -> Iterator[Lab]:
+def other(other_tab: Tab, lab_url: str, lab_root: Path, kernels: None) -> Iterator[Lab]:
     """A second browser."""
-    context = browser.new_context(viewport={"width": 1400, "height": 900})
-    lab = Lab(context.new_page(), lab_url, lab_root.parent, lab_root.name)
+    lab = Lab(other_tab.take(lab_url), lab_url, lab_root.parent, lab_root.name)
     yield lab
-    troubles = list(lab.troubles)
-    context.close()
-    assert troubles == []
+    lab.console.close()
+    other_tab.give_back(is_as_it_was=not lab.troubles)
+    assert lab.troubles == []
 
 
 class TestSharedNotebooks(ServerSideContract):

@@ -71,6 +71,7 @@ def expect_only_the_other_is_lost(lab: Lab) -> None:
     lab.troubles.remove(complaints[0])
 
 
+@pytest.mark.usefixtures("new_page")
 def test_widgets_of_a_kernel_that_is_gone_show_their_still_faces(saved: Lab) -> None:
     saved.shut_down()
     saved.reload()
@@ -100,6 +101,7 @@ def test_picker_is_inactive_when_somebody_else_restarts_the_kernel(cockpit: Lab,
     expect(release).to_be_enabled()
 
 
+@pytest.mark.usefixtures("new_page")
 def test_widgets_that_are_restored_in_the_last_moment_are_live(saved: Lab) -> None:
     kept: list[tuple[WebSocketRoute, str | bytes]] = []
     saved.has_changed_the_tab = True

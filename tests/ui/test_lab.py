@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import expect
 
 from ui.conftest import NUMBER
@@ -21,6 +22,7 @@ def test_address_that_the_server_prints_is_that_of_the_notebook(lab_url: str, la
     assert f"{lab_url}/lab/tree/examples/01-quickstart.ipynb?token=" in printed
 
 
+@pytest.mark.usefixtures("new_page")
 def test_panel_opens_on_the_right_by_itself_and_leaves_the_keyboard_to_the_notebook(fake: Lab) -> None:
     expect(fake.panel).to_be_visible()
     box = fake.panel.bounding_box()
@@ -51,6 +53,7 @@ def test_gauge_panel_and_status_move_together_while_a_cell_is_running_and_after_
     expect_everywhere(fake, "35.0% left")
 
 
+@pytest.mark.usefixtures("new_page")
 def test_page_reloaded_while_the_kernel_is_busy_shows_what_it_knew_as_such(fake: Lab) -> None:
     fake.run(NUMBER["spend"])
     expect_everywhere(fake, "75.0% left")
@@ -93,6 +96,7 @@ def test_panel_and_status_follow_the_notebook_in_front(fake: Lab) -> None:
     expect(fake.status).to_have_text("dpnb 100.0% left")
 
 
+@pytest.mark.usefixtures("new_page")
 def test_closed_panel_stays_closed_until_the_status_item_is_clicked(fake: Lab) -> None:
     expect(fake.panel).to_be_visible()
     fake.page.evaluate("() => window.jupyterapp.shell.collapseRight()")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, expect
 
 from dpnb._protocol.glossary import TERMS
 from ui.conftest import CELL
@@ -42,14 +42,6 @@ LINES = """node => {
 }"""
 
 
-def see(lab: Lab, width: int, height: int) -> Page:
-    """Give the page another size."""
-    lab.has_changed_the_tab = True
-    lab.page.set_viewport_size({"width": width, "height": height})
-    lab.page.wait_for_function("width => document.documentElement.clientWidth === width", arg=width)
-    return lab.page
-
-
 def ask(lab: Lab, code: str) -> None:
     lab.write(CELL["spare"], code)
     lab.run(CELL["spare"])
@@ -60,7 +52,7 @@ def fill(part: Locator) -> str:
 
 
 def test_what_matters_is_above_the_fold_on_a_small_screen(cockpit: Lab) -> None:
-    see(cockpit, 1280, 800)
+    cockpit.resize(1280, 800)
     ask(cockpit, QUERIES)
     session = cockpit.places[0]
     expect(cockpit.panel.locator(".dpnb-release")).to_have_count(4)
@@ -76,7 +68,7 @@ def test_what_matters_is_above_the_fold_on_a_small_screen(cockpit: Lab) -> None:
 
 @pytest.mark.parametrize(("width", "height", "panel"), [(1280, 800, None), (1280, 800, 250), (400, 800, None)])
 def test_nothing_is_cut_off(cockpit: Lab, width: int, height: int, panel: int | None) -> None:
-    see(cockpit, width, height)
+    cockpit.resize(width, height)
     if panel is not None:
         cockpit.narrow_panel(panel)
     for code in (QUERIES, MECHANISMS):
@@ -92,7 +84,7 @@ def test_nothing_is_cut_off(cockpit: Lab, width: int, height: int, panel: int | 
 
 
 def test_captions_of_gauges_have_one_line_in_a_narrow_panel(cockpit: Lab) -> None:
-    see(cockpit, 1280, 800)
+    cockpit.resize(1280, 800)
     cockpit.narrow_panel(250)
     for code in ("", QUERIES, EVERYTHING):
         ask(cockpit, code)

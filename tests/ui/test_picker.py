@@ -256,6 +256,7 @@ def test_picker_in_sight_follows_what_other_cells_spend(cockpit: Lab) -> None:
     expect(cost).to_have_text(f"{math.ceil(1000 * share) / 10:.1f}% of the budget, all that is left")
 
 
+@pytest.mark.usefixtures("new_page")
 def test_saved_notebook_holds_the_preview_and_after_the_release_the_answer_which_a_reload_shows(cockpit: Lab) -> None:
     def saved() -> str:
         cockpit.save()
@@ -383,8 +384,7 @@ def test_answer_is_in_view_after_a_release(cockpit: Lab, where: str) -> None:
 @pytest.mark.parametrize("width", [1280, 420])
 def test_nothing_of_the_picker_is_cut(unknown: Lab, width: int) -> None:
     page = unknown.page
-    unknown.has_changed_the_tab = True
-    page.set_viewport_size({"width": width, "height": 800})
+    unknown.resize(width, 800)
     if width < 1000:
         page.evaluate("() => { const { shell } = window.jupyterapp; shell.collapseLeft(); shell.collapseRight(); }")
     shown = picker(unknown)
