@@ -16,6 +16,7 @@ import pytest
 
 import dpnb
 from contracts import texts_and_dates, within_units
+from contracts.unit_plans import FUNCTIONS, UnitPlans
 from dpnb._backends import MemoryBackend, opened
 from dpnb._backends.lazy import execute, lazy_backend
 from dpnb._backends.lazy.engines.engine import Engine
@@ -346,7 +347,7 @@ class EngineContract(ABC):
     @pytest.mark.parametrize(
         ("asking", "step"),
         [
-            ("text", 5),
+            ("text", 10),
             pytest.param("text", 1, marks=pytest.mark.slow),
             pytest.param("whole number", 1, marks=pytest.mark.slow),
         ],
@@ -379,6 +380,19 @@ class EngineContract(ABC):
         assert faults == {}
         assert len(found) > 100 / step
         assert sum(map(bool, found.values())) > 0.9 * len(found)
+
+    @pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 6))])
+    def test_random_plans_of_units_give_the_same_integers(self, seed: int, at_hand: dict[str, tuple[Any, Any]]) -> None:
+        """One of each function; also plans that only a client can write, with odd limits and offsets."""
+        unit, (here, there) = UNITS["whole number"], self.both(at_hand, "whole number")
+        schemas, units = {"": SCHEMA}, {"": unit}
+        queries = [
+            linear_query(plan, schema_of(plan.source, schemas), unit_of(plan.source, units, schemas))
+            for plan in UnitPlans(schemas, 3, seed).plans(len(FUNCTIONS))[seed % self.every_window :: self.every_window]
+        ]
+        for query in queries:
+            same(query, here, there)
+        assert any(np.any(here.sums(query)) for query in queries)
 
     def test_texts_and_dates_give_the_same_integers(self) -> None:
         schema = texts_and_dates.SCHEMA
