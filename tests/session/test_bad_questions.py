@@ -29,7 +29,7 @@ KEYS = pd.DataFrame({"town": ["north", "south"], "grade": [1, 2]})
 
 GROUPS: dict[str, Case] = {
     "an unknown column": (lambda f: f.groupby("hight"), "its columns are"),
-    "the privacy unit": (lambda f: f.groupby("person"), "count_units"),
+    "the privacy unit": (lambda f: f.groupby("person").std(), "std"),
     "nothing": (lambda f: f.groupby(None), "its columns are"),
     "a number": (lambda f: f.groupby(0), "its columns are"),
     "an empty list": (lambda f: f.groupby([]), "at least one column"),

@@ -25,8 +25,9 @@ from hypothesis import strategies as st
 
 import dpnb
 from dpnb._backends.memory import execute as execution
-from dpnb._backends.memory import memory_backend, unit_norms
+from dpnb._backends.memory import memory_backend
 from dpnb._backends.memory.prepare.prepared_table import PreparedTable
+from dpnb._backends.memory.units import unit_norms
 from dpnb._backends.memory.units.per_unit import per_unit_vectors
 from dpnb._backends.unit_vectors import UnitVectors
 from dpnb._core import unit_budgets
