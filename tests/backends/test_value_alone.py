@@ -60,6 +60,8 @@ def kept(given: list[Any], held: list[Any]) -> list[bool]:
     """Which values a library has not changed while it put them into a column."""
 
     def same(one: Any, other: Any) -> bool:
+        if isinstance(one, pd.Interval):  # beside a missing number pandas makes its ends doubles, which are equal
+            return repr(one) == repr(other)
         try:
             return bool(plain(one) == plain(other)) or (one != one and other != other)
         except Exception:  # noqa: BLE001
@@ -109,6 +111,7 @@ def test_no_other_value_counts_otherwise_for_an_added_one(container: str) -> Non
 @example([1, 7, 2.5], 1j, "as pandas has it")
 @example([7.0], np.longdouble(1), "as numpy has it")
 @example([-0.0], 1 + 0j, "as pandas has it")
+@example([pd.Interval(0, 1)], complex("nan"), "as pandas has it")
 def test_no_mixture_of_values_moves_for_an_added_one(given_: list[Any], extra: Any, container: str) -> None:
     assert not others_move(given_, extra, container)
 
