@@ -96,7 +96,7 @@ BY: dict[str, tuple[GroupLevel, ...]] = {
 @pytest.mark.parametrize(("limits", "tables", "by"), product(UNITS, SOURCES, BY))
 def test_a_unit_in_both_tables_changes_a_join_by_no_more_than_is_claimed(limits: str, tables: str, by: str) -> None:
     units, source = UNITS[limits], SOURCES[tables]
-    unit, schema = unit_of(source, units), schema_of(source, SCHEMAS)
+    unit, schema = unit_of(source, units, SCHEMAS), schema_of(source, SCHEMAS)
     joint = JointAggregation(
         (WeightedAggregation(Mean(Column("x_y"))), WeightedAggregation(CountUnits()), WeightedAggregation(Count(), 0.1))
     )
