@@ -14,7 +14,9 @@ from dpnb._compile.features import (
 )
 from dpnb._compile.linear import UNKNOWN_CELLS, LinearQuery, cells_of_unit, max_norm_squared, rows_squared
 from dpnb._plan.expressions.text import words
+from dpnb._plan.expressions.within import WITHIN_RULES
 from dpnb._plan.measurements import DeviationProducts, Discovery, JointAggregation, ModelLoss, Moments, Single
+from dpnb._plan.plan import within_units
 from dpnb._plan.privacy_unit import PrivacyUnit, describe_bounds
 from dpnb._protocol.glossary import IN_THIS_TABLE
 
@@ -30,6 +32,7 @@ def contribution(query: LinearQuery, unit: PrivacyUnit) -> str:
 def explanation(query: LinearQuery, unit: PrivacyUnit) -> list[tuple[str, str]]:
     """A unit's contribution, the clipping, and the reasons for the noise scale; pairs of heading and text."""
     facts = [("contribution", contribution(query, unit)), ("clipped", _clipped(query, unit))]
+    facts += [("bounds", text) for text in dict.fromkeys(_within(query, unit))]
     cells = query.cells if not isinstance(query.plan.aggregation, Discovery) else UNKNOWN_CELLS
     if any(not isinstance(feature, BY_UNIT) for feature in query.features):
         facts.append(("worst case", _worst(query, cells)))
@@ -55,6 +58,24 @@ def explanation(query: LinearQuery, unit: PrivacyUnit) -> list[tuple[str, str]]:
     facts.append(("intervals", covered))
     facts.append(("less noise", "half the noise costs four times the budget; mu=0.5 gives twice the noise"))
     return facts
+
+
+def _within(query: LinearQuery, unit: PrivacyUnit) -> list[str]:
+    """Why values within a unit have their bounds, where these depend on the number of its rows."""
+    reasons = {
+        "sum": "as many times those of a row",
+        "rolling sum": "times those of a row, of at most as many as the window",
+        "count": "from 0 to this number",
+        "number": "from 0 to one less",
+        "rank": "from 1 to this number",
+    }
+    found = []
+    for node in within_units(query.plan):
+        reason = reasons.get(WITHIN_RULES[node.function].bounds)
+        if reason is not None and node.max_rows is not None:
+            rows = f"{node.max_rows} row{'s' if node.max_rows > 1 else ''}"
+            found.append(f"{words(node)}: at most {rows} of one {unit.column} count, so {reason}")
+    return found
 
 
 def _part(part: tuple[Single | Discovery, int, int], query: LinearQuery) -> list[str]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
 import msgspec
 
 from dpnb._plan.description import describe_aggregation
-from dpnb._plan.expressions.nodes import Column, Cut, Expression, Node, arguments
+from dpnb._plan.expressions.nodes import Column, Cut, Expression, Node, WithinUnit, arguments
 from dpnb._plan.expressions.rules import MAX_KEYS, public_key_count, public_keys_of
 from dpnb._plan.expressions.text import explained, name_text, named
 from dpnb._plan.measurements import (
@@ -215,20 +215,27 @@ def columns_read(plan: Plan) -> list[str]:
     return _columns_of((plan.aggregation, plan.group_by, plan.where, plan.source))
 
 
+def within_units(plan: Plan) -> list[WithinUnit]:
+    """The values within units of a plan, in the order in which they occur."""
+    return [node for node in _nodes_of(plan) if isinstance(node, WithinUnit)]
+
+
 def _columns_of(part: object) -> list[str]:
-    found: dict[str, None] = {}
+    return list(dict.fromkeys(node.name for node in _nodes_of(part) if isinstance(node, Column)))
+
+
+def _nodes_of(part: object) -> Iterator[Node]:
+    """The nodes of a part of a plan, at any depth."""
     waiting = [part]
     while waiting:
         part = waiting.pop()
-        if isinstance(part, Column):
-            found[part.name] = None
-        elif isinstance(part, Node):
+        if isinstance(part, Node):
+            yield part
             waiting += reversed(arguments(part))
         elif isinstance(part, tuple | list):
             waiting += reversed(part)
         elif isinstance(part, msgspec.Struct):
             waiting += [getattr(part, field) for field in reversed(part.__struct_fields__)]
-    return list(found)
 
 
 def shortened_words(text: str, plan: Plan, limit: int = MAX_WORDS) -> str:

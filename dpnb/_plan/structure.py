@@ -15,7 +15,7 @@ import msgspec
 from dpnb._plan.expressions.nodes import MAX_DEPTH, Cut, FillNull, IsIn, Literal, Lookup, Node, WithinUnit
 from dpnb._plan.expressions.rules import MAX_KEYS
 from dpnb._plan.measurements import DeviationProducts, Discovery, JointAggregation, Moments, weighted_parts
-from dpnb._plan.plan import Join, PartSource, PerUnit, Plan, TableSource
+from dpnb._plan.plan import Join, PartSource, PerUnit, Plan, TableSource, within_units
 from dpnb._plan.privacy_unit import MAX_LIMIT, ContributionBounds
 from dpnb.errors import PlanError
 from dpnb.schema import Key, encodable
@@ -157,21 +157,12 @@ def _check_deviations(aggregation: DeviationProducts, plan: Plan) -> None:
 
 
 def _check_number_of_windows(plan: Plan) -> None:
-    waiting: list[object] = [plan.aggregation, plan.where, plan.group_by]
-    windows: set[bytes] = set()
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, WithinUnit):
-            windows.add(msgspec.json.encode(part))
-        if len(windows) > MAX_WINDOWS:
-            raise PlanError(
-                f"groupby: a query can have at most {MAX_WINDOWS} values within units beside rows; this has more; use "
-                "several queries"
-            )
-        if isinstance(part, tuple):
-            waiting += part
-        elif isinstance(part, msgspec.Struct):
-            waiting += [getattr(part, name) for name in part.__struct_fields__]
+    rows = msgspec.structs.replace(plan, source="")
+    if len({msgspec.json.encode(node) for node in within_units(rows)}) > MAX_WINDOWS:
+        raise PlanError(
+            f"groupby: a query can have at most {MAX_WINDOWS} values within units beside rows; this has more; use "
+            "several queries"
+        )
 
 
 def _check_window(node: WithinUnit) -> None:
