@@ -45,6 +45,7 @@ from dpnb._plan.expressions.within import OF_UNIT
 from dpnb._plan.join import schema_of
 from dpnb._plan.measurements import DeviationProducts, JointAggregation, Sum, WeightedAggregation
 from dpnb._plan.plan import GroupLevel, Join, PerUnit, Plan, TableSource
+from dpnb._plan.privacy_unit import MAX_LIMIT
 from dpnb.schema import Schema
 
 T = TypeVar("T")
@@ -143,7 +144,8 @@ def first_rows(source: PerUnit, max_rows: int | None) -> Expression:
     where = Literal(True) if source.where is None else source.where
     alike = source.rows == 1 and all(_is_of_unit(level.expression, where, source.keys) for level in source.columns)
     order, descending = ((), ()) if alike else (source.order, source.descending)
-    number = WithinUnit("number", Literal(True), max_rows, where, source.keys, order, descending, ANY if alike else 0)
+    most = MAX_LIMIT if max_rows is None else max_rows
+    number = WithinUnit("number", Literal(True), most, where, source.keys, order, descending, ANY if alike else 0)
     return Compare("<", number, Literal(source.rows))
 
 
