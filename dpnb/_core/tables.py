@@ -20,7 +20,7 @@ from dpnb._plan.constants import group_key_table
 from dpnb._plan.join import check_parts, is_within, schema_of, unit_of
 from dpnb._plan.plan import PartSource, Plan, TableSource, describe_source
 from dpnb._plan.privacy_unit import PrivacyUnit, privacy_unit_from
-from dpnb._plan.structure import check_structure
+from dpnb._plan.structure import check_structure, refuse_rows_as_units
 from dpnb._target import Keys
 from dpnb.copying import NotCopyable
 from dpnb.errors import DpnbError, PlanError, RequestError, SchemaError
@@ -246,10 +246,12 @@ class PrivateTables(NotCopyable):
     def _compile_new(self, plan: Plan, subset: tuple[int, ...] | None) -> LinearQuery:
         check_structure(plan)
         check_parts(plan.source, self.schemas, self.units)
+        unit = self.unit(plan.source)
+        refuse_rows_as_units(plan, unit)
         return linear_query(
             plan,
             self.schema(plan.source),
-            self.unit(plan.source),
+            unit,
             subset,
             divisible=self.clips_units,
             limits=self.work_limits,
@@ -267,6 +269,7 @@ class PrivateTables(NotCopyable):
         A filter selects rows; the features, the sensitivity and the cells are the same with any filter.
         """
         check_structure(plan)
+        refuse_rows_as_units(plan, self.unit(plan.source))
         check_filter(plan, self.schema(plan.source))
         return dataclasses.replace(form, plan=plan)
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from dpnb._plan.expressions.nodes import Expression
+from dpnb._plan.expressions.nodes import Expression, Literal, WithinUnit
 from dpnb._plan.expressions.rules import MAX_KEYS, column_type, dtype_of, public_key_count, public_keys_of
 from dpnb._plan.expressions.text import words
 from dpnb._plan.plan import GroupLevel, Join, PartSource, PerUnit, TableSource
@@ -202,8 +202,8 @@ def check_parts(source: TableSource, schemas: dict[str, Schema], units: dict[str
 
 def check_per_unit(source: PerUnit, schema: Schema) -> None:
     """Refuse a table of rows per unit whose condition, columns or order are not valid in the table of its rows."""
-    for node in source.terms:
-        dtype_of(node, schema)
+    where = Literal(True) if source.where is None else source.where
+    dtype_of(WithinUnit("number", Literal(True), 1, where, source.keys, source.order, source.descending), schema)
     for level in source.columns:
         column_type(level.expression, schema)
 

@@ -12,11 +12,12 @@ from collections.abc import Iterator
 
 import msgspec
 
-from dpnb._plan.expressions.nodes import MAX_DEPTH, Cut, FillNull, IsIn, Literal, Lookup, Node, WithinUnit
+from dpnb._plan.expressions.nodes import MAX_DEPTH, Cut, Expression, FillNull, IsIn, Literal, Lookup, Node, WithinUnit
 from dpnb._plan.expressions.rules import MAX_KEYS
+from dpnb._plan.expressions.substitution import Substitution
 from dpnb._plan.measurements import DeviationProducts, Discovery, JointAggregation, Moments, weighted_parts
 from dpnb._plan.plan import Join, PartSource, PerUnit, Plan, TableSource, within_units
-from dpnb._plan.privacy_unit import MAX_LIMIT, ContributionBounds
+from dpnb._plan.privacy_unit import MAX_LIMIT, ContributionBounds, PrivacyUnit
 from dpnb.errors import PlanError
 from dpnb.schema import Key, encodable
 
@@ -181,6 +182,24 @@ def _check_order(rows: WithinUnit | PerUnit) -> None:
         raise PlanError("sort_values: ascending must have one value for each column; got another number")
     if len(rows.order) + len(rows.keys) > MAX_LEVELS:
         raise PlanError(f"groupby: rows of a unit must have at most {MAX_LEVELS} levels and sort columns; got more")
+
+
+def refuse_rows_as_units(plan: Plan, unit: PrivacyUnit) -> None:
+    """Refuse values that are computed from the rows of one unit, if each row is a unit."""
+    if unit.column is not None:
+        return
+    found: list[object] = [part for part, _ in weighted_parts(plan.aggregation) if isinstance(part, DeviationProducts)]
+
+    def look(node: Expression) -> None:
+        if isinstance(node, WithinUnit):
+            found.append(node)
+
+    Substitution(look).of(plan)
+    if found:
+        raise PlanError(
+            "groupby: rows of one privacy unit are computed together, but in this session each row is a unit; open one "
+            "with privacy_unit="
+        )
 
 
 def _check_constants(values: Iterator[Key] | tuple[Key, ...]) -> None:
