@@ -42,10 +42,10 @@ from dpnb._plan.expressions.nodes import (
 from dpnb._plan.expressions.rules import column_type
 from dpnb._plan.expressions.substitution import Substitution
 from dpnb._plan.expressions.within import OF_UNIT
-from dpnb._plan.join import schema_of
+from dpnb._plan.join import schema_of, unit_of
 from dpnb._plan.measurements import DeviationProducts, JointAggregation, Sum, WeightedAggregation
 from dpnb._plan.plan import GroupLevel, Join, PerUnit, Plan, TableSource
-from dpnb._plan.privacy_unit import MAX_LIMIT
+from dpnb._plan.privacy_unit import MAX_LIMIT, PrivacyUnit
 from dpnb.schema import Schema
 
 T = TypeVar("T")
@@ -112,6 +112,16 @@ class _Filtered(Substitution):
 
     def _of_rows(self, node: WithinUnit, where: Expression) -> WithinUnit:
         return msgspec.structs.replace(node, inner=self.of(node.inner), where=where)
+
+
+def check_windows(query: LinearQuery, schemas: dict[str, Schema], units: dict[str, PrivacyUnit]) -> None:
+    """Make the types of all tables and columns from which a query is computed: nothing may fail after its charge."""
+    source = query.plan.source
+    schema_with_windows(with_windows(query, schema_of(source, schemas)).plan.source, schemas)
+    for rows in rows_per_unit(source):
+        first = first_rows(rows, unit_of(rows.source, units, schemas).max_rows)
+        base, _ = lifted(rows.source, schema_of(rows.source, schemas), (first, rows.columns))
+        schema_with_windows(base, schemas)
 
 
 def rows_per_unit(source: BackendSource) -> list[PerUnit]:

@@ -12,6 +12,7 @@ from dpnb._backends import TableBackend, missing_texts, opened
 from dpnb._backends.guard import run_guarded
 from dpnb._backends.memory.prepare.prepared_table import READING_FAILED
 from dpnb._compile import LinearQuery, linear_query
+from dpnb._compile.within import check_windows
 from dpnb._compile.work import LOCAL_LIMITS, Work, work_of
 from dpnb._core.source_files import TableFileCheck
 from dpnb._plan.checks import check_filter
@@ -235,6 +236,7 @@ class PrivateTables(NotCopyable):
             form_key = replace(plan, where=None).to_json(), subset, self.clips_units
             form = self._compiled_forms.get(form_key)
             query = self._compile_new(plan, subset) if form is None else self._with_filter(form, plan)
+            check_windows(query, self.schemas, self.units)
             if self._opened is not None:
                 self._opened.refuse(query)
             _keep(self._compiled, key, query)

@@ -93,7 +93,9 @@ class _Window:
     def __init__(self, rows: NarwhalsEvaluator, node: WithinUnit, contents: list[str]) -> None:
         self._rows, self._node = rows, node
         self._kind: Dtype = rows.kind(node.inner)
-        counts = [rows.holds(node.where), *map(rows.present, node.keys)]
+        # At most as many codes as the values are that were counted; engines tell 0.0 from -0.0.
+        keys = [self._column(rows.level_codes(key)[0].cast(nw.Int64)) for key in node.keys]
+        counts = [rows.holds(node.where), *(nw.col(key) >= 0 for key in keys)]
         self._member = self._column(nw.all_horizontal(*counts, ignore_nulls=False).fill_null(False))
         by = order_of(node)
         self.is_ordered = bool(by) or (node.function == "number" and not is_any_number(node))
@@ -104,7 +106,7 @@ class _Window:
             self._in_order = self._of(nw.all_horizontal(*present, ignore_nulls=False))
             self._order = [self._column(_integer(~self._in_order))]
             self._order += [self._sortable(one, descending=is_down) for one, is_down in by]
-        self._parts = [UNIT, self._member, *(self._column(self._key(key)) for key in node.keys)]
+        self._parts = [UNIT, self._member, *keys]
         self._order += [] if is_any_number(node) else contents
         self._order = self._order or [UNIT]
 
@@ -126,15 +128,15 @@ class _Window:
     def _of(self, value: nw.Expr) -> nw.Expr:
         return nw.col(self._column(value))
 
-    def _key(self, node: Expression) -> nw.Expr:
+    def _order_of(self, node: Expression) -> nw.Expr:
         kind = self._rows.kind(node)
         if not isinstance(kind, Categorical):
-            return self._rows.numbers(node).value
+            return self._rows.numbers(node).value + 0.0  # not -0.0
         places = {value: place for place, value in enumerate(sorted(kind.values, key=by_value))}
         return self._rows.translated(self._rows.codes(node), [places[value] for value in kind.values])
 
     def _sortable(self, node: Expression, *, descending: bool = False) -> str:
-        number = self._key(node)
+        number = self._order_of(node)
         ordered = nw.when(self._in_order).then(-number if descending else number).otherwise(nw.lit(0))
         return self._column(ordered)
 
@@ -172,7 +174,7 @@ class _Window:
         """The argument in each row; a placeholder where it is missing."""
         if isinstance(self._kind, Categorical):
             return self._of(self._rows.codes(self._node.inner))
-        return self._of(self._rows.numbers(self._node.inner).value)
+        return self._of(self._rows.numbers(self._node.inner).value + 0.0)  # not -0.0
 
     def _value(self) -> tuple[nw.Expr, nw.Expr]:
         """The value, and where it is present in the rows that are computed together."""

@@ -26,7 +26,7 @@ from dpnb._plan.expressions.dtypes import (
 )
 from dpnb._plan.expressions.nodes import Expression, WithinFunction, WithinUnit
 from dpnb._plan.expressions.text import words
-from dpnb.schema import Key
+from dpnb.schema import MAX_EXACT_INTEGER, Key
 
 NUMBERS = (Numeric,)
 ORDERED = (Numeric, Timestamp)
@@ -81,8 +81,10 @@ def within(node: WithinUnit, inner: Dtype, where: Dtype, *others: Dtype) -> Dtyp
         refuse(node, f"{words(node.inner)} is {described(inner)}; {_remedy(inner)}")
     keys, order = others[: len(node.keys)], others[len(node.keys) :]
     for key, kind in zip(node.keys, keys, strict=True):
-        if not isinstance(kind, Categorical | Boolean | Numeric):
-            refuse(node, f"{words(key)} is {described(kind)}; rows of a unit are grouped by categories or numbers")
+        if not isinstance(kind, Categorical | Boolean) and not (
+            isinstance(kind, Numeric) and kind.whole and kind.magnitude <= MAX_EXACT_INTEGER
+        ):
+            refuse(node, f"groups must be public, and {words(key)} is {described(kind)}; use dpnb.cut() or .round()")
     for by, kind in zip(node.order, order, strict=True):
         if not isinstance(kind, Categorical | Boolean | Numeric | Timestamp | Duration):
             refuse(node, f"{words(by)} is {described(kind)}; rows are sorted by numbers, dates or categories")

@@ -13,10 +13,7 @@ from dpnb.frame.coerce import as_number
 from dpnb.frame.columns.series import Series
 from dpnb.frame.compatibility.options import AGGREGATION, check_options
 from dpnb.frame.compatibility.unsupported import UnsupportedOperations
-from dpnb.frame.units.statistics import F, UnitStatistics, verb_of, whole_rows
-
-OF_ROWS = ("shift", "diff", "pct_change", "cumsum", "cummax", "cummin", "cumcount", "rank", "ffill")
-"""The methods that `UnitGroupedColumn.transform` takes by name, beside statistics."""
+from dpnb.frame.units.statistics import OF_ROWS, F, UnitStatistics, verb_of, whole_rows
 
 
 class UnitGroupedColumn(UnitStatistics[F, Series]):

@@ -49,6 +49,9 @@ class UnitGroupBy(Pipe, NoOperators, UnitStatistics[F, F]):
     def _column_names(self) -> list[str]:
         return list(self._view.columns)
 
+    def _ipython_key_completions_(self) -> list[str]:
+        return list(self._view.columns)
+
     if TYPE_CHECKING:  # what `UnsupportedOperations.__getattr__` finds
 
         def __getattr__(self, name: str) -> UnitGroupedColumn[F]: ...

@@ -15,6 +15,7 @@ from dpnb._plan.suggestions import did_you_mean
 from dpnb.errors import PlanError
 from dpnb.frame.coerce import as_number
 from dpnb.frame.compatibility.examples import examples
+from dpnb.frame.compatibility.remedies import OTHER_UNITS
 from dpnb.frame.compatibility.unsupported import UnsupportedOperations
 from dpnb.frame.compatibility.verbs import verb_name
 from dpnb.frame.view import TableView, UnitRows
@@ -27,6 +28,9 @@ R = TypeVar("R")
 
 ROW = Literal(True)
 """The argument of a number of rows."""
+
+OF_ROWS = ("shift", "diff", "pct_change", "cumsum", "cummax", "cummin", "cumcount", "rank", "ffill")
+"""The values of each row that are computed from the rows of its unit."""
 
 STATISTICS = ("sum", "mean", "min", "max", "count", "size", "nunique", "first", "last", "any", "all")
 """The statistics of a unit's rows."""
@@ -43,6 +47,12 @@ class UnitStatistics(UnsupportedOperations, Generic[F, R]):
     @property
     def _keys(self) -> tuple[Expression, ...]:
         return tuple(level.expression for level in self._by)
+
+    def _example(self, template: str) -> str:
+        if template.startswith(OTHER_UNITS):  # the reason of refusals without a unit
+            offered = ", ".join(f".{name}()" for name in OF_ROWS)
+            return f"is not offered for the rows of one {self._view.unit}; a column has {offered}, .rolling(3).mean()"
+        return super()._example(template)
 
     def _examples(self) -> dict[str, str]:
         return examples(self._view)

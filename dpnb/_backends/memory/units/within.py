@@ -81,14 +81,15 @@ def _runs(table: PreparedTable, rows: NumpyEvaluator, part: slice, node: WithinU
     """The rows in which a value is computed: those of the condition that have all keys."""
     by = order_of(node)
     counts: Mask = rows.holds(node.where)
-    for one in node.keys:
-        counts = rows.both(counts, rows.present(one))
+    codes = [rows.level_codes(key)[0] for key in node.keys]  # at most as many as the values are that were counted
+    for code in codes:
+        counts = rows.both(counts, code >= 0)
     at = np.flatnonzero(counts)
     in_order = rows.everywhere
     for one, _ in by:
         in_order = rows.both(in_order, rows.present(one))
     in_order = in_order[at]
-    keys = [_sortable(rows, one)[at] for one in node.keys]
+    keys = [code[at] for code in codes]
     order = [np.where(in_order, (-1 if down else 1) * _sortable(rows, one)[at], 0) for one, down in by]
     levels = [rows.short_units[at], *keys, *([~in_order] if order else []), *order]
     if not _is_sorted(levels):
