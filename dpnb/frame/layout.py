@@ -368,7 +368,7 @@ class ColumnLayout(UnsupportedOperations):
         Parameters
         ----------
         by : str or list of str
-            Names of columns: numbers, dates or categories.
+            Names of columns: numbers, dates or categories.  The name of the privacy unit has no effect.
         **options
             ``ascending``, True or False or a list of these; arguments of pandas that change nothing here.
 
@@ -384,11 +384,14 @@ class ColumnLayout(UnsupportedOperations):
         """
         ascending = options.pop("ascending", True)
         check_options("sort_values", options, self._examples(), *SORTING)
-        order = tuple(map(self._view.column, by if isinstance(by, list) else [by]))
-        up = ascending if isinstance(ascending, list | tuple) else [ascending] * len(order)
-        if len(up) != len(order):
+        names = by if isinstance(by, list) else [by]
+        up = ascending if isinstance(ascending, list | tuple) else [ascending] * len(names)
+        if len(up) != len(names):
             raise PlanError(f"sort_values: ascending must be one value, or one for each column; got {ascending!r}")
-        descending = tuple(not flag(one, "ascending") for one in up)
+        unit = self._view.unit  # has one value in the rows of a unit
+        sorted_by = [pair for pair in zip(names, up, strict=True) if not (isinstance(pair[0], str) and pair[0] == unit)]
+        order = tuple(self._view.column(name) for name, _ in sorted_by)
+        descending = tuple(not flag(one, "ascending") for _, one in sorted_by)
         return self._with(order=order, descending=descending if any(descending) else ())
 
 

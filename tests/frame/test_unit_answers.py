@@ -323,6 +323,10 @@ ROWS: dict[str, Case] = {
         lambda f: (lambda t: t[t.v > 3].v.mean())(f.assign(v=rows(f)["x"].shift(1))),
         ordered.x.shift(1).loc[lambda v: v > 3].mean(),
     ),
+    "sorted by person too": (
+        lambda f: f.sort_values(["p", *ORDER], ascending=[False, False, True]).groupby("p")["x"].shift(1).mean(),
+        DOWN.groupby("p").x.shift(1).mean(),
+    ),
     "per key": (
         lambda f: f.sort_values(ORDER).groupby(["p", "k"])["x"].cumsum().mean(),
         IN_ORDER.groupby(["p", "k"]).x.cumsum().mean(),
