@@ -57,6 +57,23 @@ def groups(session: Any) -> Shown:
     return [*shown, *all_of(frame[frame["age"] > 50].groupby("plan").size().release(share=0.1))]
 
 
+def persons(session: Any) -> Shown:
+    """Values within a person, tables of persons, and what is made of these."""
+    frame = session.frame
+    by_age = frame.sort_values(["age", "cost"])
+    table = by_age.groupby("person").agg(total=("cost", "sum"), plan=("plan", "last"), n="size")
+    shown = all_of(table[table["n"] > 1].groupby("plan")["total"].mean().release(share=0.1))
+    shown += [by_age.groupby("person")["cost"].diff().mean().explain()]
+    parts = session.partition(table["plan"])
+    return [
+        *shown,
+        by_age.groupby("person")["cost"].shift(1).sum().release(share=0.05),
+        frame.regress("cost ~ age | person").release(share=0.1),
+        session.plan([table.groupby("plan").size(), table.count()]).release(share=0.1),
+        parts["free"].frame["total"].sum().release(share=0.1),
+    ]
+
+
 def discover(session: Any) -> Shown:
     return all_of(session.frame.discover("town").release(share=0.2))
 
@@ -170,8 +187,8 @@ def plots(session: Any) -> Shown:
 
 
 ACTIONS: list[Action] = [
-    release, refine, groups, discover, several, combined, batch, margins, top, partition, delegate, noise_reduction,
-    above_threshold, launches_without_noise, fit, refusals, plots,
+    release, refine, groups, persons, discover, several, combined, batch, margins, top, partition, delegate,
+    noise_reduction, above_threshold, launches_without_noise, fit, refusals, plots,
 ]  # fmt: skip
 
 
