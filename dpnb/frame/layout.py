@@ -388,11 +388,7 @@ class ColumnLayout(UnsupportedOperations):
         up = ascending if isinstance(ascending, list | tuple) else [ascending] * len(names)
         if len(up) != len(names):
             raise PlanError(f"sort_values: ascending must be one value, or one for each column; got {ascending!r}")
-        unit = self._view.unit  # has one value in the rows of a unit
-        sorted_by = [pair for pair in zip(names, up, strict=True) if not (isinstance(pair[0], str) and pair[0] == unit)]
-        order = tuple(self._view.column(name) for name, _ in sorted_by)
-        descending = tuple(not flag(one, "ascending") for _, one in sorted_by)
-        return self._with(order=order, descending=descending if any(descending) else ())
+        return type(self)(self._view.sorted_by(names, [not flag(one, "ascending") for one in up]))
 
 
 def _balanced(operator: type[And | Or], conditions: list[Expression]) -> Expression:

@@ -80,6 +80,15 @@ class TableView(NotCopyable):
         rows = None if rule.bounds == "argument" else self.max_rows
         return WithinUnit(function, node, rows, where, order=order, descending=descending, **options)
 
+    def _is_unit(self, name: object) -> bool:
+        return isinstance(name, str) and name == self.unit
+
+    def sorted_by(self, names: list[Any], descending: list[bool]) -> TableView:
+        """The same rows, those of each unit in another order; the unit itself has one value in them."""
+        by = [(one, down) for one, down in zip(names, descending, strict=True) if not self._is_unit(one)]
+        down = tuple(one for _, one in by)
+        return replace(self, order=tuple(self.column(name) for name, _ in by), descending=down if any(down) else ())
+
     def of_rows_per_unit(self, columns: Mapping[str, Expression], rows: UnitRows) -> TableView:
         """The view of some rows of each unit, with other columns."""
         if self.limits != ContributionBounds():

@@ -432,6 +432,7 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {
     "public keys": (lambda f: f.groupby("p", keys=[1, 2]), "units are private"),
     "rows of different persons": (lambda f: f.drop_duplicates("g"), "rows of different privacy units"),
     "an order of two": (lambda f: f.sort_values(["year", "turn"], ascending=[True]), "ascending must be"),
+    "rows without an order first": (lambda f: f.sort_values("year", na_position="first"), "na_position='first'"),
     "a half row": (lambda f: rows(f)["x"].shift(0.5), "whole number of rows"),
     "no rows": (lambda f: rows(f).head(0), "whole number of rows"),
     "a window of no rows": (lambda f: rows(f)["x"].rolling(0), "at least 1"),

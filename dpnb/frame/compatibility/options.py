@@ -95,6 +95,7 @@ _ACCEPTED: dict[str, tuple[object, ...]] = {
     "thresh": (None,),
     "fill_value": (None,),
     "pivot_table.fill_value": (None, 0),
+    "sort_values.na_position": ("last",),  # of the rows of a unit
     "raw": (True, False),
     "result_type": (None,),
     "copy": (True, False, None),

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dpnb._plan.expressions.nodes import Arithmetic, Expression, Literal, WithinFunction
-from dpnb._plan.expressions.text import words
+from dpnb._plan.expressions.rules import numeric_dtype_of
+from dpnb._plan.expressions.text import as_code, words
 from dpnb.copying import safe_repr
 from dpnb.errors import PlanError, UnsupportedError
 from dpnb.frame.coerce import as_number
@@ -240,6 +241,12 @@ class UnitGroupedColumn(UnitStatistics[F, Series]):
         """
         self._refuse_no_order("pct_change")
         number = self._number()
+        kind = numeric_dtype_of(number, self._view.schema, "pct_change")
+        if kind.low <= 0 <= kind.high:
+            raise PlanError(
+                f"pct_change: {words(number)} can be 0, so nothing bounds the change; exclude 0 first, as in "
+                f"df.assign(x={as_code(number)}.clip(lower=0.01))"
+            )
         before = self._within("shift", number, offset=whole_rows(periods, "pct_change"))
         return self._of_row(Arithmetic("-", Arithmetic("/", number, before), Literal(1)))
 
