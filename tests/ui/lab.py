@@ -92,7 +92,7 @@ class Lab:
     def open(self, path: str) -> None:
         """Open a notebook and wait for its kernel: in the page of the test before, or in a workspace of its own.
 
-        In that page there is a launcher, and the panel, which opens by itself once, is closed.
+        In that page there is a launcher, and the panel, which JupyterLab opens once, is closed.
         """
         if self.page.url.startswith(f"{self._url}/lab/"):
             self.page.evaluate("() => window.jupyterapp.shell.activateById('dpnb:ledger-panel')")
