@@ -52,7 +52,7 @@ class TestSpark(TypedEngineContract):
 
     engine = Spark
     every_unit = False
-    every_window = 9
+    every_window = 20
     modes = ("skip",)
     whole_logarithms = False
     last = 4
