@@ -385,7 +385,7 @@ class EngineContract(ABC):
     def test_random_plans_of_units_give_the_same_integers(self, seed: int, at_hand: dict[str, tuple[Any, Any]]) -> None:
         """One of each function; also plans that only a client can write, with odd limits and offsets."""
         unit, (here, there) = UNITS["whole number"], self.both(at_hand, "whole number")
-        schemas, units, step = {"": SCHEMA}, {"": unit}, min(self.every_window, 9)
+        schemas, units, step = {"": SCHEMA}, {"": unit}, min(self.every_window, 6)
         queries = [
             linear_query(plan, schema_of(plan.source, schemas), unit_of(plan.source, units, schemas))
             for plan in UnitPlans(schemas, 3, seed).plans(len(FUNCTIONS))[seed % step :: step]
