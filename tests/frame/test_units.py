@@ -88,6 +88,10 @@ def test_fixed_effects_are_those_of_deviations(session: dpnb.Session) -> None:
         (lambda df: df.regress("visits ~ year | plan"), r"\| person"),
         (lambda df: df.groupby("person")["visits"].agg("mode"), "'mean'"),
         (lambda df: df.groupby("person", keys=[1]), "private"),
+        (lambda df: df.groupby("person")["visits"].rank(pct=True), "pct=True is not offered"),
+        (lambda df: df.sort_values("year").groupby("person")["visits"].shift(1, fill_value=0), "fill"),
+        (lambda df: df.sort_values("year").groupby("person")["visits"].rolling(3, center=True), "center"),
+        (lambda df: df.sort_values("year").groupby("person")["visits"].ffill(limit=1), "limit"),
     ],
 )
 def test_a_refusal_names_what_works(ask: Any, words: str, session: dpnb.Session) -> None:

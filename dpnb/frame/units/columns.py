@@ -13,7 +13,7 @@ from dpnb.errors import PlanError, UnsupportedError
 from dpnb.frame.coerce import as_number
 from dpnb.frame.columns.series import Series
 from dpnb.frame.compatibility.options import AGGREGATION, check_options
-from dpnb.frame.compatibility.unsupported import UnsupportedOperations
+from dpnb.frame.units.rolling import Rolling
 from dpnb.frame.units.statistics import OF_ROWS, F, UnitStatistics, verb_of, whole_rows
 
 
@@ -191,13 +191,15 @@ class UnitGroupedColumn(UnitStatistics[F, Series]):
         check_options("transform", options, self._examples(), *AGGREGATION)
         return self._of_row(self._statistic(verb, self._node))
 
-    def shift(self, periods: int = 1) -> Series:
+    def shift(self, periods: int = 1, **options: object) -> Series:
         """Value of the row before, in the order of ``sort_values``; missing in the first row of a unit.
 
         Parameters
         ----------
         periods : int, default 1
             How many rows before; negative for rows after.
+        **options
+            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
@@ -205,40 +207,47 @@ class UnitGroupedColumn(UnitStatistics[F, Series]):
         >>> (before == "north").mean().description
         "share of rows with (site.shift(1) within each unit ordered by year) == 'north'"
         """
+        check_options("shift", options, self._examples(), "freq", "axis", "fill_value", "suffix")
         self._refuse_no_order("shift")
         return self._of_row(self._condition_or_value("shift", self._node, offset=whole_rows(periods, "shift")))
 
-    def diff(self, periods: int = 1) -> Series:
+    def diff(self, periods: int = 1, **options: object) -> Series:
         """Difference to the row before, in the order of ``sort_values``; missing in the first row of a unit.
 
         Parameters
         ----------
         periods : int, default 1
             How many rows before.
+        **options
+            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
         >>> people.sort_values("year").groupby("person")["weight"].diff().dtype
         'number from -120 to 120'
         """
+        check_options("diff", options, self._examples(), "axis")
         self._refuse_no_order("diff")
         number = self._number()
         before = self._within("shift", number, offset=whole_rows(periods, "diff"))
         return self._of_row(Arithmetic("-", number, before))
 
-    def pct_change(self, periods: int = 1) -> Series:
+    def pct_change(self, periods: int = 1, **options: object) -> Series:
         """Relative change since the row before, for a column whose bounds exclude 0.
 
         Parameters
         ----------
         periods : int, default 1
             How many rows before.
+        **options
+            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
         >>> people.sort_values("year").groupby("person")["weight"].pct_change().dtype
         'number from -0.75 to 3'
         """
+        check_options("pct_change", options, self._examples(), "fill_method", "limit", "freq", "axis")
         self._refuse_no_order("pct_change")
         number = self._number()
         kind = numeric_dtype_of(number, self._view.schema, "pct_change")
@@ -250,48 +259,72 @@ class UnitGroupedColumn(UnitStatistics[F, Series]):
         before = self._within("shift", number, offset=whole_rows(periods, "pct_change"))
         return self._of_row(Arithmetic("-", Arithmetic("/", number, before), Literal(1)))
 
-    def cumsum(self) -> Series:
+    def cumsum(self, **options: object) -> Series:
         """Sum of the row and those before it, in the order of ``sort_values``.
+
+        Parameters
+        ----------
+        **options
+            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
         >>> (people.sort_values("year").groupby("person")["cost"].cumsum() > 3000).mean().description
         'share of rows with (cost.cumsum() within each unit ordered by year) > 3000'
         """
+        check_options("cumsum", options, self._examples(), "axis", "skipna", "numeric_only")
         return self._ordered("cumsum")
 
-    def cummax(self) -> Series:
+    def cummax(self, **options: object) -> Series:
         """Largest value of the row and those before it, in the order of ``sort_values``.
+
+        Parameters
+        ----------
+        **options
+            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
         >>> people.sort_values("year").groupby("person")["weight"].cummax().dtype
         'number from 40 to 160'
         """
+        check_options("cummax", options, self._examples(), "axis", "skipna", "numeric_only")
         return self._ordered("cummax")
 
-    def cummin(self) -> Series:
+    def cummin(self, **options: object) -> Series:
         """Smallest value of the row and those before it, in the order of ``sort_values``.
+
+        Parameters
+        ----------
+        **options
+            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
         >>> people.sort_values("year").groupby("person")["weight"].cummin().dtype
         'number from 40 to 160'
         """
+        check_options("cummin", options, self._examples(), "axis", "skipna", "numeric_only")
         return self._ordered("cummin")
 
-    def cumcount(self) -> Series:
+    def cumcount(self, **options: object) -> Series:
         """Number of rows of the unit before the row, in the order of ``sort_values``.
+
+        Parameters
+        ----------
+        **options
+            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
         >>> people.sort_values("year").groupby("person")["cost"].cumcount().dtype
         'whole number from 0 to 4'
         """
+        check_options("cumcount", options, self._examples(), "ascending")
         self._refuse_no_order("cumcount")
         return self._of_row(self._within("number", ordered=True))
 
-    def rank(self, method: str = "average", ascending: bool = True) -> Series:
+    def rank(self, method: str = "average", ascending: bool = True, **options: object) -> Series:
         """Rank of the value among those of its unit, from 1; equal values have their average rank.
 
         Parameters
@@ -300,28 +333,37 @@ class UnitGroupedColumn(UnitStatistics[F, Series]):
             Other treatments of equal values are not offered.
         ascending : bool, default True
             Must be True.
+        **options
+            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
         >>> people.groupby("person")["cost"].rank().dtype
         'number from 1 to 5'
         """
+        check_options("rank", options, self._examples(), "na_option", "pct", "axis")
         if method != "average" or ascending is not True:
             raise PlanError(f"rank: takes method='average' and ascending=True; got {method!r} and {ascending!r}")
         return self._of_row(self._within("rank", self._number()))
 
-    def ffill(self) -> Series:
+    def ffill(self, **options: object) -> Series:
         """The value, or the last one before it that is not missing, in the order of ``sort_values``.
+
+        Parameters
+        ----------
+        **options
+            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
         >>> people.sort_values("year").groupby("person")["weight"].ffill().dtype
         'number from 40 to 160'
         """
+        check_options("ffill", options, self._examples(), "limit")
         self._refuse_no_order("ffill")
         return self._of_row(self._condition_or_value("ffill", self._node))
 
-    def rolling(self, window: int, min_periods: int | None = None) -> Rolling:
+    def rolling(self, window: int, min_periods: int | None = None, **options: object) -> Rolling:
         """The last rows of each unit up to each row, in the order of ``sort_values``.
 
         Parameters
@@ -330,12 +372,15 @@ class UnitGroupedColumn(UnitStatistics[F, Series]):
             Number of rows.
         min_periods : int, optional
             Number of values that are needed; by default `window`.
+        **options
+            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
         >>> people.sort_values("year").groupby("person")["cost"].rolling(3).mean().median().description
         'median of cost.rolling_mean(3) within each unit ordered by year'
         """
+        check_options("rolling", options, self._examples(), "center", "win_type", "on", "axis", "closed", "step")
         self._refuse_no_order("rolling")
         rows = whole_rows(window, "rolling")
         least = rows if min_periods is None else whole_rows(min_periods, "min_periods")
@@ -343,46 +388,8 @@ class UnitGroupedColumn(UnitStatistics[F, Series]):
             raise PlanError(
                 f"rolling: window must be at least 1, and min_periods from 1 to window; got {window!r}, {min_periods!r}"
             )
-        return Rolling(self, rows, least)
-
-
-class Rolling(UnsupportedOperations):
-    """The last rows of each privacy unit up to each row: ``df.sort_values(...).groupby(unit)["x"].rolling(3)``.
-
-    Examples
-    --------
-    >>> people.sort_values("year").groupby("person")["cost"].rolling(2, min_periods=1).sum().dtype
-    'number from 0 to 4000'
-    """
-
-    __slots__ = ("_column", "_least", "_window")
-
-    def __init__(self, column: UnitGroupedColumn[Any], window: int, least: int) -> None:
-        self._column, self._window, self._least = column, window, least
-
-    def _description(self) -> str:
-        return f"last {self._window} rows of {self._column._description()}"
-
-    def _of(self, function: WithinFunction) -> Series:
-        column = self._column
-        return column._of_row(column._within(function, column._number(), offset=self._window, least=self._least))
-
-    def sum(self) -> Series:
-        """Sum of these rows; missing with fewer values than `min_periods`.
-
-        Examples
-        --------
-        >>> people.sort_values("year").groupby("person")["cost"].rolling(2).sum().dtype
-        'number from 0 to 4000'
-        """
-        return self._of("rolling_sum")
-
-    def mean(self) -> Series:
-        """Mean of these rows; missing with fewer values than `min_periods`.
-
-        Examples
-        --------
-        >>> people.sort_values("year").groupby("person")["cost"].rolling(2).mean().dtype
-        'number from 0 to 2000'
-        """
-        return self._of("rolling_mean")
+        number = self._number()
+        return Rolling(
+            f"last {rows} rows of {self._description()}",
+            lambda function: self._of_row(self._within(function, number, offset=rows, least=least)),
+        )
