@@ -191,6 +191,28 @@ def test_below_an_error_of_ours_stands_one_sentence_and_below_others_nothing(
     assert capsys.readouterr().out == ""
 
 
+def test_below_the_cell_that_made_a_session_stands_once_for_what_its_promise_holds(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    made = {
+        "name": "promised",
+        "budget": dpnb.Budget.gdp(1),
+        "schema": {"x": dpnb.Bounded(0, 5)},
+        "ledger": ":memory:",
+    }
+    extension.say_promises(None)
+    capsys.readouterr()
+    table = pd.DataFrame({"x": [1.0], "person": [1]})
+    session = dpnb.Session(table, privacy_unit="person", max_rows_per_unit=3, **made)
+    inside = session.delegate(share=0.1, name="inside")
+    extension.say_promises(None)
+    said = capsys.readouterr().out
+    assert said == "dpnb session promised: 1-GDP, for one person (at most 3 rows)\n"
+    extension.say_promises(None)
+    assert capsys.readouterr().out == ""
+    assert inside.headroom == 1.0
+
+
 def test_a_link_to_the_panel_leads_to_more_than_the_sentence_below_the_error(monkeypatch: pytest.MonkeyPatch) -> None:
     shown: list[dict[str, str]] = []
     monkeypatch.setattr(extension, "display", lambda bundle, raw: shown.append(bundle))
