@@ -96,7 +96,7 @@ class Grouping(ColumnLayout):
         view = Proportions() if flag(normalize, "normalize") else PlainView()
         return groups._ask(Count(), view)
 
-    def groupby(self, by: Any = None, keys: object = None, **options: Unpack[GroupOptions]) -> Any:
+    def groupby(self, by: Any = None, keys: object = None, **options: Unpack[GroupOptions]) -> GroupBy:
         """Split the view into groups, to aggregate each; groups without rows are included.
 
         Parameters
@@ -126,7 +126,7 @@ class Grouping(ColumnLayout):
         own = unit_levels(self._view, by)
         if own is not None:
             check_options("groupby", {**options, "observed": False}, self._examples(), *GROUPING)
-            return self._by_unit(own, keys)
+            return self._by_unit(own, keys)  # type: ignore[return-value]  # a type checker knows no privacy unit
         check_options("groupby", options, self._examples(), *GROUPING)
         return self._groups(by, keys)
 

@@ -379,7 +379,7 @@ class EngineContract(ABC):
                 faults[name] = str(error)
         assert faults == {}
         assert len(found) > 100 / step
-        assert sum(map(bool, found.values())) > 0.9 * len(found)
+        assert sum(map(bool, found.values())) > 0.8 * len(found)
 
     @pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 6))])
     def test_random_plans_of_units_give_the_same_integers(self, seed: int, at_hand: dict[str, tuple[Any, Any]]) -> None:

@@ -1,4 +1,6 @@
-"""Filters refuse.  A state and a loss give a new state, or a refusal that leaves the old state unchanged.
+"""Filters refuse; `FILTERS` lists those that sessions offer.
+
+A state and a loss give a new state, or a refusal that leaves the old state unchanged.
 
 A filter enforces one guarantee, fixed before the first answer, however the losses are chosen afterwards.
 

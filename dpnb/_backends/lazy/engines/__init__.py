@@ -1,4 +1,4 @@
-"""The supported engines: one module for each, behind one base class.
+"""The supported engines, listed in `ENGINES`: one module for each, behind one base class.
 
 ``engine``  the base class: the operations that narwhals does not express for every engine, and causes of unstable plans
 ``polars``  lazy frames of polars
