@@ -236,7 +236,6 @@ class PrivateTables(NotCopyable):
             form_key = replace(plan, where=None).to_json(), subset, self.clips_units
             form = self._compiled_forms.get(form_key)
             query = self._compile_new(plan, subset) if form is None else self._with_filter(form, plan)
-            check_windows(query, self.schemas, self.units)
             if self._opened is not None:
                 self._opened.refuse(query)
             _keep(self._compiled, key, query)
@@ -244,18 +243,23 @@ class PrivateTables(NotCopyable):
         return query
 
     def _compile_new(self, plan: Plan, subset: tuple[int, ...] | None) -> LinearQuery:
-        check_structure(plan)
+        within_units = check_structure(plan)
         check_parts(plan.source, self.schemas, self.units)
-        unit = self.unit(plan.source)
-        refuse_rows_as_units(plan, unit)
-        return linear_query(
+        query = linear_query(
             plan,
             self.schema(plan.source),
-            unit,
+            self.unit(plan.source),
             subset,
             divisible=self.clips_units,
             limits=self.work_limits,
         )
+        return self._checked(query) if within_units else query
+
+    def _checked(self, query: LinearQuery) -> LinearQuery:
+        """A query that computes within units, whose tables and columns are all valid."""
+        refuse_rows_as_units(self.unit(query.plan.source))
+        check_windows(query, self.schemas, self.units)
+        return query
 
     def refuse_work(self, plans: Sequence[Plan], words: str) -> None:
         """Refuse queries whose work together is above `work_limits`, before any of them is compiled."""
@@ -268,10 +272,10 @@ class PrivateTables(NotCopyable):
 
         A filter selects rows; the features, the sensitivity and the cells are the same with any filter.
         """
-        check_structure(plan)
-        refuse_rows_as_units(plan, self.unit(plan.source))
+        within_units = check_structure(plan)
         check_filter(plan, self.schema(plan.source))
-        return dataclasses.replace(form, plan=plan)
+        query = dataclasses.replace(form, plan=plan)
+        return self._checked(query) if within_units else query
 
     @property
     def opened(self) -> TableBackend:

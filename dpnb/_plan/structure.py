@@ -12,9 +12,8 @@ from collections.abc import Iterator
 
 import msgspec
 
-from dpnb._plan.expressions.nodes import MAX_DEPTH, Cut, Expression, FillNull, IsIn, Literal, Lookup, Node, WithinUnit
+from dpnb._plan.expressions.nodes import MAX_DEPTH, Cut, FillNull, IsIn, Literal, Lookup, Node, WithinUnit
 from dpnb._plan.expressions.rules import MAX_KEYS
-from dpnb._plan.expressions.substitution import Substitution
 from dpnb._plan.measurements import DeviationProducts, Discovery, JointAggregation, Moments, weighted_parts
 from dpnb._plan.plan import Join, PartSource, PerUnit, Plan, TableSource, within_units
 from dpnb._plan.privacy_unit import MAX_LIMIT, ContributionBounds, PrivacyUnit
@@ -48,15 +47,16 @@ MAX_WINDOWS = 100
 MAX_INTEGER = 2**63 - 1
 
 
-def check_structure(plan: Plan) -> None:
-    """Refuse a plan whose form is invalid, whatever the schema is.
+def check_structure(plan: Plan) -> bool:
+    """Refuse a plan whose form is invalid, whatever the schema is; whether it computes anything within units.
 
     Refuses one that is too large or too deep, a constant that is not finite, keys that do not belong to levels, a
     lookup without one value for each key, and an aggregation without parts.
     """
     _check_source(plan.source)
-    _check_nodes(plan)
-    _check_number_of_windows(plan)
+    windows = _check_nodes(plan)
+    if windows > MAX_WINDOWS:
+        _check_number_of_windows(plan)
     aggregations = [aggregation for aggregation, _ in weighted_parts(plan.aggregation)]
     if isinstance(plan.aggregation, JointAggregation) and not 1 <= len(aggregations) <= MAX_PARTS:
         raise PlanError(f"agg: must have 1 to {MAX_PARTS:,} parts; got {len(aggregations):,}; use several queries")
@@ -72,6 +72,7 @@ def check_structure(plan: Plan) -> None:
     if isinstance(plan.aggregation, Discovery) and (not plan.group_by or plan.group_keys is not None):
         raise PlanError("discover: must have a level of groups, and no keys; give keys to .groupby() instead")
     _check_group_keys(plan)
+    return windows > 0 or isinstance(plan.aggregation, DeviationProducts) or bool(_derived(plan.source))
 
 
 def _check_group_keys(plan: Plan) -> None:
@@ -91,12 +92,12 @@ def _check_group_keys(plan: Plan) -> None:
     _check_constants(part for key in keys for part in key)
 
 
-def _check_nodes(plan: Plan) -> None:
-    """Check every expression of a plan, also those of its source; works at any depth."""
+def _check_nodes(plan: Plan) -> int:
+    """Check every expression of a plan, also those of its source, at any depth; the number of values within units."""
     waiting: list[tuple[object, int]] = [
         (part, 0) for part in (plan.aggregation, plan.where, plan.group_by, *_derived(plan.source))
     ]
-    nodes = listed = 0
+    nodes = listed = windows = 0
     while waiting:
         part, depth = waiting.pop()
         if isinstance(part, tuple):
@@ -108,6 +109,7 @@ def _check_nodes(plan: Plan) -> None:
         elif isinstance(part, msgspec.Struct):
             inside = depth + isinstance(part, Node)
             nodes += 1
+            windows += isinstance(part, WithinUnit)
             listed += _check_lists(part) if isinstance(part, Node) else 0
             if inside > MAX_PLAN_DEPTH or nodes > MAX_PLAN_NODES or listed > MAX_LISTED_VALUES:
                 raise PlanError(
@@ -121,6 +123,7 @@ def _check_nodes(plan: Plan) -> None:
                 if isinstance(inner := getattr(part, name), msgspec.Struct | tuple)
                 and not (isinstance(part, Lookup) and name != "inner")
             ]
+    return windows
 
 
 def _check_lists(node: Node) -> int:
@@ -184,18 +187,9 @@ def _check_order(rows: WithinUnit | PerUnit) -> None:
         raise PlanError(f"groupby: rows of a unit must have at most {MAX_LEVELS} levels and sort columns; got more")
 
 
-def refuse_rows_as_units(plan: Plan, unit: PrivacyUnit) -> None:
+def refuse_rows_as_units(unit: PrivacyUnit) -> None:
     """Refuse values that are computed from the rows of one unit, if each row is a unit."""
-    if unit.column is not None:
-        return
-    found: list[object] = [part for part, _ in weighted_parts(plan.aggregation) if isinstance(part, DeviationProducts)]
-
-    def look(node: Expression) -> None:
-        if isinstance(node, WithinUnit):
-            found.append(node)
-
-    Substitution(look).of(plan)
-    if found:
+    if unit.column is None:
         raise PlanError(
             "groupby: rows of one privacy unit are computed together, but in this session each row is a unit; open one "
             "with privacy_unit="
