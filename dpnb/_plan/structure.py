@@ -72,7 +72,8 @@ def check_structure(plan: Plan) -> bool:
     if isinstance(plan.aggregation, Discovery) and (not plan.group_by or plan.group_keys is not None):
         raise PlanError("discover: must have a level of groups, and no keys; give keys to .groupby() instead")
     _check_group_keys(plan)
-    return windows > 0 or isinstance(plan.aggregation, DeviationProducts) or bool(_derived(plan.source))
+    has_rows_per_unit = any(isinstance(source, PerUnit) for source in _derived(plan.source))
+    return windows > 0 or has_rows_per_unit or isinstance(plan.aggregation, DeviationProducts)
 
 
 def _check_group_keys(plan: Plan) -> None:
