@@ -31,7 +31,7 @@ from dpnb._backends.lazy.lazy_table import UNIT, LazyTable, Share, engine_table
 from dpnb._backends.lazy.row_limits import has_small_units, with_first_rows
 from dpnb._backends.lazy.unit_budgets import UnitSpending, unit_norms_squared
 from dpnb._backends.lazy.within import chosen_rows, windowed
-from dpnb._backends.protocol import LEAST_KEPT, ChosenRows, Groups, Schemas, SourceResolver, Units, Windows
+from dpnb._backends.protocol import ChosenRows, Groups, Schemas, SourceResolver, Units, Windows
 from dpnb._backends.quiet import run_silently
 from dpnb._backends.unit_vectors import Sums
 from dpnb._compile.features import UnitFeature
@@ -89,9 +89,6 @@ def part(table: LazyTable, schema: Schema, which: PartSource) -> LazyTable:
 
 MAX_KEPT_BYTES = 2**30
 """Largest size of a table whose chosen rows are kept."""
-
-MAX_WITHIN = 16
-"""Largest number of tables of values within units that are kept."""
 
 OPENING_SECONDS = 300.0
 """The longest time in which an engine must describe its tables; it reads no row for that."""
@@ -230,27 +227,30 @@ class LazyBackend(SourceResolver[LazyTable]):
         if not table.has_units:
             return table
         if max_rows is not None:
-            keep = self._keeps(source)
+            keep = self._kept_bytes(source) is not None
             table = with_first_rows(table, max_rows, keep=keep)
             if keep or not isinstance(self.engine, InProcessEngine):  # of a cluster a plan, which has read no row
                 self._kept[source] = table
         return table
 
-    def _keeps(self, source: BackendSource) -> bool:
-        """Whether rows are kept in the engine."""
+    def _kept_bytes(self, source: BackendSource) -> int | None:
+        """About the number of bytes of rows that are kept in the engine; None if they are not, as pairs are not."""
+        columns = len(self.schema(source))
         while isinstance(source, Windowed):
             source = source.source
-        whole = sum(map(self._size, tables_of(source)))
-        return isinstance(self.engine, InProcessEngine) and not self._is_share and whole <= MAX_KEPT_BYTES
+        name, *others = tables_of(source)
+        if others or self._is_share or not isinstance(self.engine, InProcessEngine):
+            return None
+        size = self._size(name) + 9 * self._row_counts[name] * max(columns - len(self._schemas[name]), 0)
+        return size if size <= MAX_KEPT_BYTES else None
 
     def _made(self, source: BackendSource) -> LazyTable:
         table = super()._made(source)
-        if isinstance(source, Join | PartSource) or not self._keeps(source):
-            return table
-        return replace(table, frame=self.engine.kept(table.frame))
+        size = None if isinstance(source, Join | PartSource) else self._kept_bytes(source)
+        return table if size is None else replace(table, frame=self.engine.kept(table.frame), kept_bytes=size)
 
     def _bytes(self, rows: LazyTable) -> int:
-        return LEAST_KEPT // MAX_WITHIN if rows.is_prepared else 0  # the tables themselves are not
+        return rows.kept_bytes
 
     def _size(self, name: str) -> int:
         """About the number of bytes of a table."""

@@ -103,6 +103,7 @@ class LazyTable:
     is_prepared: bool = False  # the frame has all columns as queries use them, and no others
     derived: frozenset[str] = frozenset()  # columns that do not decide the ranks of rows
     is_numbered: bool = False  # has column `PLACE`
+    kept_bytes: int = 0  # memory of the rows, if they are values within units that are kept in the engine
 
     @property
     def unit_kind(self) -> StorageType | None:
