@@ -1,9 +1,10 @@
 """Products of deviations from means within a unit: the measurement of a regression with fixed effects.
 
-Each product is summed over the rows of a unit, and the sum of a unit is one row of a table.  In n rows the squared
-deviations of a number with range R from its mean add up to at most n R^2/4 (Popoviciu 1935), and by the inequality of
-Cauchy and Schwarz the products of two numbers to at most n/4 times the product of their ranges.  The sum of a unit is
-clipped to this, for its largest number of rows, so that rounding, or a wrong number of rows, cannot exceed it.
+Each product is summed over the rows of a unit, which has the sum once (`dpnb._compile.products`). In n rows the
+squared deviations of a number with range R from its mean add up to at most n R^2/4 (Popoviciu 1935), and by the
+inequality of Cauchy and Schwarz the products of two numbers to at most n/4 times the product of their ranges. The sum
+of a unit is clipped to this, for its largest number of rows, so that rounding, or a wrong number of rows, cannot
+exceed it.
 """
 
 from __future__ import annotations

@@ -10,12 +10,21 @@ from dpnb._compile.features import (
     ModelLossFeature,
     TreeFeature,
     UnitFeature,
+    UnitValueFeature,
     ValueFeature,
 )
 from dpnb._compile.linear import UNKNOWN_CELLS, LinearQuery, cells_of_unit, max_norm_squared, rows_squared
 from dpnb._plan.expressions.text import words
 from dpnb._plan.expressions.within import WITHIN_RULES
-from dpnb._plan.measurements import DeviationProducts, Discovery, JointAggregation, ModelLoss, Moments, Single
+from dpnb._plan.measurements import (
+    DeviationProducts,
+    Discovery,
+    JointAggregation,
+    ModelLoss,
+    Moments,
+    Single,
+    UnitProducts,
+)
 from dpnb._plan.plan import within_units
 from dpnb._plan.privacy_unit import PrivacyUnit, describe_bounds
 from dpnb._protocol.glossary import IN_THIS_TABLE
@@ -34,7 +43,9 @@ def explanation(query: LinearQuery, unit: PrivacyUnit) -> list[tuple[str, str]]:
     facts = [("contribution", contribution(query, unit)), ("clipped", _clipped(query, unit))]
     facts += [("bounds", text) for text in dict.fromkeys(_within(query, unit))]
     cells = query.cells if not isinstance(query.plan.aggregation, Discovery) else UNKNOWN_CELLS
-    if any(not isinstance(feature, BY_UNIT) for feature in query.features):
+    if any(isinstance(feature, UnitValueFeature) for feature in query.features):
+        facts.append(("worst case", "all rows of a unit in one group, with products at their bounds"))
+    if any(not isinstance(feature, (*BY_UNIT, UnitValueFeature)) for feature in query.features):
         facts.append(("worst case", _worst(query, cells)))
     if any(isinstance(feature, UnitFeature) for feature in query.features):
         groups = cells_of_unit(query.contribution_bounds, cells)
@@ -48,7 +59,7 @@ def explanation(query: LinearQuery, unit: PrivacyUnit) -> list[tuple[str, str]]:
     details = {
         index
         for aggregation, first, count in query.parts
-        if isinstance(aggregation, Moments | DeviationProducts)
+        if isinstance(aggregation, Moments | DeviationProducts | UnitProducts)
         for index in range(first + 1, first + count)
     }
     scales = (_scale(feature, query) for index, feature in enumerate(query.features) if index not in details)
@@ -88,6 +99,9 @@ def _part(part: tuple[Single | Discovery, int, int], query: LinearQuery) -> list
         of = ", ".join(words(node) for node in aggregation.columns)
         quarter = f"{aggregation.max_rows / 4:g}"
         return [f"at most {quarter} times the ranges to each sum of products of the deviations of {of}"]
+    if isinstance(aggregation, UnitProducts):
+        of = ", ".join(words(node) for node in aggregation.columns)
+        return [f"at most the products of {aggregation.max_rows} times the bounds to each sum of products of {of}"]
     if isinstance(aggregation, ModelLoss):
         return ["1 to the count for each row, and at most 0.5 to the sum of prediction errors minus 0.5"]
     return [_feature(feature) for feature in query.features[first : first + count]]
@@ -117,7 +131,7 @@ def _clipped(query: LinearQuery, unit: PrivacyUnit) -> str:
         if isinstance(feature, ValueFeature | TreeFeature)
         and not isinstance(feature, ModelLossFeature)
         and not (isinstance(feature, TreeFeature) and feature.whole and not feature.pieces)
-        if not any(isinstance(part, Moments | DeviationProducts) for part, _, _ in query.parts)
+        if not any(isinstance(part, Moments | DeviationProducts | UnitProducts) for part, _, _ in query.parts)
     ]
     texts += [
         f"the gradient of a unit, summed over its rows, to a norm of {feature.gradient.clip_norm:g}"
@@ -148,7 +162,7 @@ def _scale(feature: Feature, query: LinearQuery) -> str:
         case GradientFeature():
             return f"{scale:.4g} in each number of a gradient"
         case ValueFeature():
-            if isinstance(query.plan.aggregation, DeviationProducts):
+            if isinstance(feature, UnitValueFeature) or isinstance(query.plan.aggregation, UnitProducts):
                 return f"{scale / feature.high:.4g} times the bound of each sum of products"
             return f"{scale:.4g} in the sum of {words(feature.expression)}"
         case TreeFeature():

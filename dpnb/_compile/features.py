@@ -116,6 +116,13 @@ class ValueFeature:
 
 
 @dataclass(frozen=True)
+class UnitValueFeature(ValueFeature):
+    """A number that a unit has once in each group; see `dpnb._compile.products`."""
+
+    max_rows: int = 1  # of a unit in a group, for which the number is bounded
+
+
+@dataclass(frozen=True)
 class TreeFeature:
     """1 in the node, on each level of a tree, that contains a row's number."""
 

@@ -38,13 +38,14 @@ from dpnb._compile.features import (
     ModelLossFeature,
     TreeFeature,
     UnitFeature,
+    UnitValueFeature,
     ValueFeature,
 )
 from dpnb._compile.lowering import features_of
 from dpnb._compile.work import LOCAL_LIMITS, WorkLimits, work_of
 from dpnb._plan.checks import check_plan
 from dpnb._plan.expressions.nodes import Expression
-from dpnb._plan.measurements import DeviationProducts, Discovery, Single, weighted_parts
+from dpnb._plan.measurements import Discovery, Single, weighted_parts
 from dpnb._plan.plan import Plan, group_keys
 from dpnb._plan.privacy_unit import ContributionBounds, PrivacyUnit, effective_bounds
 from dpnb._plan.regression import RegressionDesign
@@ -132,12 +133,19 @@ def rows_squared(limits: ContributionBounds, cells: int) -> int | None:
 
     At least one of rows, groups with rows per group, or norm is limited.
     """
-    groups = cells if limits.max_groups is None else min(limits.max_groups, cells)
+    per_group, rows = max_rows_in_cell(limits), rows_of_unit(limits, cells)
+    if per_group is None or rows is None:
+        return None
+    return rows // per_group * per_group**2 + (rows % per_group) ** 2
+
+
+def rows_of_unit(limits: ContributionBounds, cells: int) -> int | None:
+    """The largest number of rows of one unit in all groups together; None if nothing bounds it."""
     per_group = max_rows_in_cell(limits)
     if per_group is None:
         return None
-    rows = groups * per_group if limits.max_rows is None else min(limits.max_rows, groups * per_group)
-    return rows // per_group * per_group**2 + (rows % per_group) ** 2
+    groups = cells if limits.max_groups is None else min(limits.max_groups, cells)
+    return groups * per_group if limits.max_rows is None else min(limits.max_rows, groups * per_group)
 
 
 def max_rows_in_cell(limits: ContributionBounds) -> int | None:
@@ -276,8 +284,6 @@ def linear_query(
     limits.refuse(plan.words, work_of(plan, schema))
     check_plan(plan, schema)
     bounds = effective_bounds(unit, plan.contribution_bounds)
-    if isinstance(plan.aggregation, DeviationProducts):
-        bounds = ContributionBounds(max_rows=1)  # its sums are those of a table with one row per unit
     keys = group_keys(plan, schema) if plan.group_by and not isinstance(plan.aggregation, Discovery) else ()
     cells = max(1, len(keys)) if not isinstance(plan.aggregation, Discovery) else UNKNOWN_CELLS
     if isinstance(plan.aggregation, Discovery) and bounds.max_rows is None and bounds.max_groups is None:
@@ -314,12 +320,19 @@ def linear_query(
 
 def _max_norms_squared(features: list[Feature], limits: ContributionBounds, cells: int) -> list[Fraction]:
     """The largest squared norm that one unit can add to each feature, before weighting."""
-    by_row, by_cell = max_norm_squared(limits, cells), cells_of_unit(limits, cells)
-    return [
-        (1 if isinstance(feature, GradientFeature) else by_cell if isinstance(feature, UnitFeature) else by_row)
-        * Fraction(feature.limit_squared)
-        for feature in features
-    ]
+    by_row, by_cell, rows = max_norm_squared(limits, cells), cells_of_unit(limits, cells), rows_of_unit(limits, cells)
+
+    def factor(feature: Feature) -> int | Fraction:
+        match feature:
+            case GradientFeature():
+                return 1
+            case UnitFeature():
+                return by_cell
+            case UnitValueFeature(max_rows=bounded) if rows is not None:
+                return max(Fraction(1), Fraction(rows, bounded))
+        return by_row
+
+    return [factor(feature) * Fraction(feature.limit_squared) for feature in features]
 
 
 def _fineness(features: list[Feature], weights: list[int]) -> int:

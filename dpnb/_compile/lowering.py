@@ -16,8 +16,10 @@ from dpnb._compile.features import (
     SlotLayout,
     TreeFeature,
     UnitFeature,
+    UnitValueFeature,
     ValueFeature,
 )
+from dpnb._compile.products import once, unit_products
 from dpnb._plan.expressions.dtypes import Numeric
 from dpnb._plan.expressions.nodes import Arithmetic, Expression, Literal, Seconds
 from dpnb._plan.expressions.rules import numeric_dtype_of, public_keys_of
@@ -35,6 +37,7 @@ from dpnb._plan.measurements import (
     Ratio,
     Single,
     Sum,
+    UnitProducts,
 )
 from dpnb._plan.regression import design
 from dpnb.errors import PlanError
@@ -61,8 +64,12 @@ def features_of(aggregation: Single | Discovery, schema: Schema) -> tuple[Featur
         case Moments():
             return _moments(aggregation, schema)
         case DeviationProducts():
-            products = deviation_products(aggregation, schema)
-            return tuple(_value(node, schema, "regress", products) for node in products)
+            once_each = [once(node) for node in deviation_products(aggregation, schema)]
+            return tuple(_of_unit(node, schema, "regress", aggregation) for node in once_each)
+        case UnitProducts(columns):
+            if aggregation.max_rows == 1:
+                return tuple(_value(node, schema, "population", columns) for node in unit_products(aggregation))
+            return tuple(_of_unit(node, schema, "population", aggregation) for node in unit_products(aggregation))
         case QuantileTree(column, graded):
             return (_nodes(column, schema, graded=graded),)
         case Gradient(model):
@@ -84,6 +91,13 @@ def _value(node: Expression, schema: Schema, verb: str, required: tuple[Expressi
             "larger one's size apart; subtract a public constant first, or query the count if it is a constant"
         )
     return ValueFeature(node, number.low, number.high, required=required or (node,))
+
+
+def _of_unit(
+    node: Expression, schema: Schema, verb: str, aggregation: DeviationProducts | UnitProducts
+) -> UnitValueFeature:
+    value = _value(node, schema, verb)
+    return UnitValueFeature(node, value.low, value.high, required=aggregation.columns, max_rows=aggregation.max_rows)
 
 
 def _centred(node: Expression, schema: Schema, verb: str, required: tuple[Expression, ...] = ()) -> ValueFeature:

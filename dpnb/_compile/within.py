@@ -26,10 +26,10 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from dpnb._compile.features import ValueFeature
+from dpnb._compile.features import UnitValueFeature
 from dpnb._compile.linear import LinearQuery
+from dpnb._compile.products import ANY, of_groups
 from dpnb._plan.expressions.nodes import (
-    And,
     Column,
     Compare,
     Expression,
@@ -43,8 +43,7 @@ from dpnb._plan.expressions.rules import column_type
 from dpnb._plan.expressions.substitution import Substitution
 from dpnb._plan.expressions.within import OF_UNIT
 from dpnb._plan.join import schema_of, unit_of
-from dpnb._plan.measurements import DeviationProducts, JointAggregation, Sum, WeightedAggregation
-from dpnb._plan.plan import GroupLevel, Join, PerUnit, Plan, TableSource
+from dpnb._plan.plan import Join, PerUnit, TableSource
 from dpnb._plan.privacy_unit import MAX_LIMIT, PrivacyUnit
 from dpnb.schema import Schema
 
@@ -72,7 +71,7 @@ def schema_with_windows(source: BackendSource, schemas: dict[str, Schema]) -> Sc
 
 def with_windows(query: LinearQuery, schema: Schema) -> LinearQuery:
     """The same query of a table that has a column for each value that is computed within a unit."""
-    query = _of_units(query)
+    query = _in_groups(query)
     plan = query.plan
     parts = plan.where, plan.group_by, query.features, query.required
     source, (where, group_by, features, required) = lifted(plan.source, schema, parts)
@@ -84,34 +83,16 @@ def with_windows(query: LinearQuery, schema: Schema) -> LinearQuery:
     return result
 
 
-def _of_units(query: LinearQuery) -> LinearQuery:
-    """The products of deviations as sums over a table with one row per unit; any other query as it is."""
-    plan, aggregation = query.plan, query.plan.aggregation
-    if not isinstance(aggregation, DeviationProducts):
-        return query
-    where = aggregation.complete if plan.where is None else And(plan.where, aggregation.complete)
-    # The features do not have the filter of the plan, since they are kept for other filters.
-    filtered = _Filtered(where)
-    levels = tuple(GroupLevel(str(index), filtered.of(node)) for index, node in enumerate(query.required))
-    columns = [Column(level.name) for level in levels]
+def _in_groups(query: LinearQuery) -> LinearQuery:
+    """The same query, whose numbers of a unit are of its rows that count, in each group."""
+    plan, keys = query.plan, tuple(level.expression for level in query.plan.group_by)
     features = tuple(
-        dataclasses.replace(feature, expression=column, required=(column,))
-        for feature, column in zip(query.features, columns, strict=True)
-        if isinstance(feature, ValueFeature)  # all are
+        dataclasses.replace(feature, expression=of_groups(feature.expression, feature.required, plan.where, keys))
+        if isinstance(feature, UnitValueFeature)
+        else feature
+        for feature in query.features
     )
-    sums = JointAggregation(tuple(WeightedAggregation(Sum(column)) for column in columns))
-    plan = Plan(sums, source=PerUnit(plan.source, levels, where))
-    return dataclasses.replace(query, plan=plan, features=features)
-
-
-class _Filtered(Substitution):
-    """Values within a unit, of the rows for which a condition is true."""
-
-    def __init__(self, where: Expression) -> None:
-        super().__init__(lambda node: self._of_rows(node, where) if isinstance(node, WithinUnit) else None)
-
-    def _of_rows(self, node: WithinUnit, where: Expression) -> WithinUnit:
-        return msgspec.structs.replace(node, inner=self.of(node.inner), where=where)
+    return query if features == query.features else dataclasses.replace(query, features=features)
 
 
 def check_windows(query: LinearQuery, schemas: dict[str, Schema], units: dict[str, PrivacyUnit]) -> None:
@@ -140,10 +121,6 @@ def lifted(source: BackendSource, schema: Schema, parts: T) -> tuple[BackendSour
     for level in lifting.levels:
         source = Windowed(source, tuple(level.items()))
     return source, replaced
-
-
-ANY = 1
-"""The offset of a number that rows without an order have in any order; a plan cannot contain it."""
 
 
 def first_rows(source: PerUnit, max_rows: int | None) -> Expression:

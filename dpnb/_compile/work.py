@@ -25,6 +25,7 @@ from dpnb._plan.measurements import (
     QuantileTree,
     Ratio,
     Single,
+    UnitProducts,
     weighted_parts,
 )
 from dpnb._plan.plan import Plan
@@ -188,6 +189,8 @@ def _features_and_slots(aggregation: Single | Discovery, schema: Schema) -> tupl
         case DeviationProducts(columns):
             pairs = len(columns) * (len(columns) + 1) // 2
             return pairs, pairs
+        case UnitProducts():
+            return len(aggregation.pairs), len(aggregation.pairs)
         case QuantileTree(column):
             levels = tree_levels(numeric_dtype_of(column, schema, "quantiles"))
             return 1, sum(BRANCHING**level for level in range(1, levels + 1))

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from dpnb._plan.privacy_unit import PrivacyUnit
+from dpnb._target import refuse_long
 from dpnb.accounting.budget import Budget, checked_budget
 from dpnb.accounting.doubles import LEAST_FAILURE
 from dpnb.accounting.exact import Number, decimal_down, positive, shown, to_text
@@ -83,6 +84,22 @@ def checked_size(size: object) -> int | None:
     if size is None or (number is not None and number > 0):
         return number
     raise InvalidValueError(f"public_size: must be a positive whole number of units, or left out; got {size!r}")
+
+
+def checked_sampled(sampled: Any) -> Fraction | None:
+    """The fraction of the population that the units are: 0 of a large one, 1 in a census; None if it is not stated."""
+    if sampled is None:
+        return None
+    words = {"population": Fraction(0), "census": Fraction(1)}
+    if isinstance(sampled, str) and sampled in words:
+        return words[sampled]
+    number = None if isinstance(sampled, str) else positive(sampled, name="sampled")
+    if number is None or not number < 1:
+        raise InvalidValueError(
+            f"sampled: must be 'population', 'census', or the fraction of the population that was drawn, between 0 and "
+            f"1; got {sampled!r}; it follows from the design of the data, and is never computed from the table"
+        )
+    return refuse_long(number, "sampled", sampled)
 
 
 def checked_rows(rows: object, units: Mapping[str, PrivacyUnit], size: int | None) -> dict[str, int]:

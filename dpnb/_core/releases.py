@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -19,9 +19,11 @@ from dpnb._core.execution.protocol import ReleaseExecution, ReleaseRequest
 from dpnb._core.history.log import RequestLog
 from dpnb._core.history.words import AnswerReader
 from dpnb._core.pricing.batch_observations import record_of
-from dpnb._core.pricing.estimation import EstimateReader
+from dpnb._core.pricing.estimation import EstimateReader, Squares
+from dpnb._core.pricing.influence import squares_query
 from dpnb._core.pricing.pricer import QueryPricer, find_request, refuse_separate_shares, request_key
 from dpnb._core.pricing.query_state import plan_of, request_of
+from dpnb._plan.expressions.nodes import Expression, fixed_values
 from dpnb._plan.identity import query_key
 from dpnb._plan.measurements import AnyView, BoundsView, Discovery, Proportions
 from dpnb._plan.plan import Plan, describe_plan
@@ -37,6 +39,7 @@ from dpnb.results.bounds import BoundsAnswer
 from dpnb.results.estimates.noisy import IntervalArrays
 from dpnb.results.estimates.outputs import TableLayout, dates_of
 from dpnb.results.observations import CombinedObservations
+from dpnb.schema import Key
 
 # --- the measurements that each number of an answer is computed from --------------------------------------------------
 
@@ -82,6 +85,34 @@ def measurement_ids(refinement: CombinedObservations, charges: list[Charge], vie
     return (frozenset().union(*sources),) * len(sources) if isinstance(view, Proportions) else sources
 
 
+@dataclass(frozen=True)
+class GroupValues(Sequence[frozenset[tuple[Expression, Key]]]):
+    """The expressions that have one value in all rows of each group of a query, with this value, made when asked for.
+
+    Groups in which an expression has different values have no unit in common, if no unit is in several groups.
+    """
+
+    fixed: frozenset[tuple[Expression, Key]]  # by the filter
+    levels: tuple[Expression, ...]
+    keys: tuple[tuple[Key, ...], ...]
+
+    @classmethod
+    def of(cls, query: LinearQuery) -> GroupValues:
+        """Those of a query; none where a unit may be in several groups."""
+        plan, limits = query.plan, query.contribution_bounds
+        in_one = limits.max_rows == 1
+        levels = tuple(level.expression for level in plan.group_by) if in_one or limits.max_groups == 1 else ()
+        return cls(frozenset(fixed_values(plan.where) if in_one else ()), levels, query.keys or ((),))
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return GroupValues(self.fixed, self.levels, self.keys[index])
+        return self.fixed.union(zip(self.levels, self.keys[index], strict=False))
+
+
 # --- releases of one session ------------------------------------------------------------------------------------------
 
 
@@ -107,7 +138,7 @@ class ReleasePipeline(NotCopyable):
         changed: Callable[[], None],
     ) -> None:
         self.pricer, self._execution, self.notice = pricer, execution, notice
-        self.changed, self._reader = changed, reader
+        self.changed, self.reader = changed, reader
         self.log = RequestLog(pricer.account, reader.words)
 
     @property
@@ -188,7 +219,7 @@ class ReleasePipeline(NotCopyable):
         query = self.pricer.tables.compile(plan_of(charge))
         request = request_of(charge)
         cost = charge.gdp, self.pricer.account.cost_fraction(charge.id)
-        charges = self._reader.observations_of(charge)
+        charges = self.reader.observations_of(charge)
         return self.answer_from(query, request, charges, cost=cost, total_loss=charge.total_loss, time=charge.time)
 
     def answer_from(
@@ -202,10 +233,11 @@ class ReleasePipeline(NotCopyable):
         time: str,
     ) -> Answer:
         plan, view = query.plan, request.view
-        reader = self._reader.estimates(query, request, charges)
+        reader = self.reader.estimates(query, request, charges)
         refinement, table = reader.refinement, reader.table
         sources = measurement_ids(refinement, charges, view)
         kind, simultaneous = Answer, request.simultaneous
+        excluded = self._excluded(charges)
         if isinstance(view, BoundsView):
             kind, simultaneous = BoundsAnswer, True
         return kind(
@@ -217,11 +249,13 @@ class ReleasePipeline(NotCopyable):
             confidence=decimal_down(request.confidence),
             simultaneous=simultaneous,
             notice=self.notice,
-            population=self._population(charges),
+            excluded=excluded,
             condition=reader.condition,
             worst_case=self.pricer.account.individual,
             measurement_ids=sources if table is None else [*sources] * len(table.rows),
             anytime_arrays=partial(_anytime_arrays, reader, table),
+            population_arrays=None if excluded else partial(self.population_arrays, reader, table),
+            group_values=GroupValues.of(query) if table is None else (),
             is_refined=len(refinement.observations) > 1,
             dates=dates_of(plan.aggregation, view),
             plan=plan,
@@ -234,7 +268,14 @@ class ReleasePipeline(NotCopyable):
             origin=_PipelineReference(self, query, request, charges),
         )
 
-    def _population(self, charges: list[Charge]) -> str | None:
+    def population_arrays(
+        self, reader: EstimateReader, table: TableLayout | None, squares: Squares | None = None
+    ) -> IntervalArrays | None:
+        """The numbers of an answer with population intervals; None without any."""
+        found = reader.population_arrays(self.account.sampled, squares)
+        return found if found is None or table is None else table.arranged(found)
+
+    def _excluded(self, charges: list[Charge]) -> str | None:
         """The units that an answer is about, if that may not be all: a function of the ledger alone."""
         first = self.pricer.account.first_exclusion
         return SOME_EXCLUDED if first is not None and any(charge.id >= first for charge in charges) else None
@@ -252,6 +293,7 @@ class _PipelineReference(NotCopyable):
     query: LinearQuery
     request: StoredRequest
     charges: list[Charge]
+    squares: Squares | None = None  # the sums of squared influences on each number, if they were measured
 
     @contextmanager
     def refining(self, answer: Answer, groups: object) -> Iterator[Keys]:
@@ -259,7 +301,42 @@ class _PipelineReference(NotCopyable):
             yield self.releases.pricer.tables.group_keys(answer.plan, groups)
 
     def refine(self, answer: Answer, target: Target) -> Answer:
-        return self.releases.release(ReleaseRequest(answer.plan, answer.view, target))
+        return self.with_population(self.releases.release(ReleaseRequest(answer.plan, answer.view, target)))
+
+    def population(self, answer: Answer, target: Target) -> Answer:
+        """The same answer with population intervals, from squares of influences that are measured now."""
+        releases, tables = self.releases, self.releases.pricer.tables
+        with releases.refusals_of(lambda: f"population interval of the {answer.description}"):
+            reader = releases.reader.estimates(self.query, self.request, self.charges)
+            plan, view = squares_query(
+                self.query,
+                answer.view,
+                tables.unit(answer.plan.source),
+                tables.schema(answer.plan.source),
+                reader.part,
+            )
+            measured = releases.release(ReleaseRequest(plan, view, target))
+        squares = measured.arrays.value, measured.arrays.noise_scale
+        total = GDP.from_mu_squared(answer.total_loss.mu_squared + measured.total_loss.mu_squared)
+        own = replace(self, squares=squares)
+        return replace(
+            own.with_population(answer),
+            cost=measured.cost,
+            cost_fraction=measured.cost_fraction,
+            total_loss=total,
+            time=measured.time,
+        )
+
+    def with_population(self, answer: Answer) -> Answer:
+        """An answer with population intervals from the squares that were measured for an earlier one."""
+        if self.squares is None:
+            return answer
+        origin = answer.origin
+        if not isinstance(origin, _PipelineReference):
+            return answer
+        reader = self.releases.reader.estimates(origin.query, origin.request, origin.charges)
+        arrays = partial(self.releases.population_arrays, reader, reader.table, self.squares)
+        return replace(answer, population_arrays=arrays, origin=replace(origin, squares=self.squares))
 
     def shares(self, answer: Answer) -> Answer:
         view = Proportions()

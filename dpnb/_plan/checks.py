@@ -40,7 +40,11 @@ from dpnb._plan.measurements import (
     Ratio,
     Single,
     SlopesView,
+    StandardErrorView,
     Sum,
+    UnitProducts,
+    products_of,
+    statistic_of,
     weighted_parts,
 )
 from dpnb._plan.plan import GroupLevel, Plan, group_keys
@@ -77,11 +81,13 @@ def check_view(plan: Plan, view: AnyView, schema: Schema) -> None:
 
 def _fits(plan: Plan, view: AnyView, schema: Schema) -> bool:
     aggregation = plan.aggregation
+    if products_of(aggregation) is not None and isinstance(view, PlainView | StandardErrorView):
+        return isinstance(view, PlainView) or isinstance(statistic_of(aggregation), Mean)
     if isinstance(aggregation, JointAggregation):
         return isinstance(view, ColumnsView) and _fit_columns(aggregation, view, schema)
     match view:
         case PlainView():
-            return not isinstance(aggregation, Moments | Gradient | DeviationProducts)
+            return not isinstance(aggregation, Moments | Gradient | DeviationProducts) and _has_one_number(aggregation)
         case Proportions(size=size):
             cells = len(group_keys(plan, schema)) if plan.group_by and _has_shares(aggregation) else 0
             return cells > 0 and (size == 0 or (size > 0 and cells % size == 0))
@@ -104,7 +110,7 @@ def _fits(plan: Plan, view: AnyView, schema: Schema) -> bool:
 def _fit_single(aggregation: Measured, view: AnyView, schema: Schema) -> bool:
     match view:
         case PlainView():
-            return not isinstance(aggregation, Moments | Gradient | DeviationProducts)
+            return not isinstance(aggregation, Moments | Gradient | DeviationProducts) and _has_one_number(aggregation)
         case MeanCountView():
             return isinstance(aggregation, Mean)
         case QuantilesView(at, single):
@@ -113,6 +119,10 @@ def _fit_single(aggregation: Measured, view: AnyView, schema: Schema) -> bool:
         case MomentsView():
             return isinstance(aggregation, Moments) and _fit_moments(aggregation, view, schema)
     return False
+
+
+def _has_one_number(aggregation: Measured) -> bool:
+    return not isinstance(aggregation, UnitProducts) or len(aggregation.pairs) == 1
 
 
 def _has_shares(aggregation: Measured) -> bool:
@@ -238,5 +248,8 @@ def _check_aggregation(aggregation: Single | Discovery, schema: Schema) -> None:
         case DeviationProducts(columns):
             for node in columns:
                 numeric_dtype_of(node, schema, "regress")
+        case UnitProducts(columns):
+            for node in columns:
+                numeric_dtype_of(node, schema, "population")
         case Sum(node) | Mean(node) | QuantileTree(node):
             numeric_dtype_of(node, schema, {Sum: "sum", Mean: "mean", QuantileTree: "quantiles"}[type(aggregation)])

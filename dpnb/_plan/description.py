@@ -30,13 +30,22 @@ from dpnb._plan.measurements import (
     Ratio,
     Single,
     SlopesView,
+    StandardErrorView,
     Sum,
+    UnitProducts,
+    products_of,
+    statistic_of,
 )
 from dpnb._plan.regression import describe_model, is_class
 
 
 def describe_aggregation(aggregation: Measured, view: AnyView) -> str:
     """An aggregation and its view in words."""
+    if products_of(aggregation) is not None and isinstance(aggregation, JointAggregation):
+        statistic = aggregation.parts[0].aggregation
+        if isinstance(view, StandardErrorView):
+            return f"standard error of the {_words(statistic, PlainView())}"
+        return f"{_words(statistic, view)} with a population interval"
     if isinstance(aggregation, JointAggregation):
         parts = [part.aggregation for part in aggregation.parts]
         described = _described(parts)
@@ -103,6 +112,9 @@ def _words(aggregation: Single | Discovery, view: AnyView) -> str:
             return _moment_words(columns + categories, view)
         case DeviationProducts(columns):
             return _slope_words(columns, view)
+        case UnitProducts(columns):
+            what = "squares" if aggregation.squares else "products"
+            return f"{what} of {', '.join(map(explained, columns))}, added up for each privacy unit"
         case QuantileTree(node):
             return f"{_quantile_words(view)} of {explained(node)}"
         case Discovery():
@@ -160,14 +172,14 @@ def answer_unit(aggregation: Measured, view: AnyView) -> str | None:
     """The unit of an answer and its error, for example ``mdvis``; None for plain numbers and for mixed statistics."""
     if isinstance(view, Proportions | ColumnsView):
         return None
-    match aggregation:
+    match statistic_of(aggregation):
         case CountUnits() | Discovery():
             return "privacy units"
         case Count():
             return "rows"
         case Sum(AsNumber(condition)) if _is_condition(condition):
             return "rows"
-        case Gradient() | ModelLoss() | DeviationProducts():
+        case Gradient() | ModelLoss() | DeviationProducts() | UnitProducts():
             return None
         case Mean(AsNumber(condition)) if _is_condition(condition):
             return "rows" if isinstance(view, MeanCountView) else None

@@ -83,6 +83,23 @@ class DeviationProducts(Aggregation, frozen=True, tag="deviation_products"):
         return reduce(And, present)
 
 
+class UnitProducts(Aggregation, frozen=True, tag="unit_products"):
+    """Sums over units of products of what a unit's rows in a group add up to, of each pair of numbers once.
+
+    Over the rows where no number is null.
+    """
+
+    columns: tuple[Expression, ...]
+    max_rows: int  # of a unit in a group; 1 if each row counts as a unit
+    squares: bool = False  # of each number with itself only
+
+    @property
+    def pairs(self) -> list[tuple[int, int]]:
+        """Indices of the two numbers of each product."""
+        numbers = range(len(self.columns))
+        return [(i, j) for i in numbers for j in numbers if (i == j if self.squares else i <= j)]
+
+
 class QuantileTree(Aggregation, frozen=True, tag="quantile_tree"):
     """Number of rows in each node of a tree over the range of an expression."""
 
@@ -123,7 +140,7 @@ class ModelLoss(Aggregation, frozen=True, tag="model_loss"):
     at: Coefficients
 
 
-Joinable = Count | CountUnits | Sum | Mean | Ratio | Moments | QuantileTree
+Joinable = Count | CountUnits | Sum | Mean | Ratio | Moments | UnitProducts | QuantileTree
 """Aggregations that can be parts of a joint aggregation."""
 
 
@@ -159,6 +176,7 @@ Single = (
     | Ratio
     | Moments
     | DeviationProducts
+    | UnitProducts
     | QuantileTree
     | Gradient
     | ModelLoss
@@ -171,6 +189,21 @@ def weighted_parts(aggregation: Measured) -> tuple[tuple[Single | Discovery, flo
     if isinstance(aggregation, JointAggregation):
         return tuple((part.aggregation, part.weight) for part in aggregation.parts)
     return ((aggregation, 1.0),)
+
+
+def statistic_of(aggregation: Measured) -> Measured:
+    """What an aggregation is shown as: of a statistic with the products of its population interval, the statistic."""
+    return aggregation if products_of(aggregation) is None else weighted_parts(aggregation)[0][0]
+
+
+def products_of(aggregation: Measured) -> UnitProducts | None:
+    """The products from which a statistic, the other part of a joint aggregation, has a population interval."""
+    match aggregation:
+        case JointAggregation(
+            (WeightedAggregation(Sum() | Mean() | Ratio()), WeightedAggregation(UnitProducts() as found))
+        ):
+            return found
+    return None
 
 
 # --- views -----------------------------------------------------------------------------------------------------------
@@ -211,6 +244,10 @@ class SlopesView(View, frozen=True, tag="slopes"):
 
 class MeanCountView(View, frozen=True, tag="count_of_mean"):
     """The count that a mean also measures."""
+
+
+class StandardErrorView(View, frozen=True, tag="sem"):
+    """The standard error of a mean: the standard deviation of its sampling error."""
 
 
 class QuantilesView(View, frozen=True, tag="quantiles"):
@@ -261,6 +298,7 @@ AnyView = (
     | Proportions
     | MomentsView
     | SlopesView
+    | StandardErrorView
     | MeanCountView
     | QuantilesView
     | ColumnsView

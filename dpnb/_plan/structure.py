@@ -14,7 +14,14 @@ import msgspec
 
 from dpnb._plan.expressions.nodes import MAX_DEPTH, Cut, FillNull, IsIn, Literal, Lookup, Node, WithinUnit
 from dpnb._plan.expressions.rules import MAX_KEYS
-from dpnb._plan.measurements import DeviationProducts, Discovery, JointAggregation, Moments, weighted_parts
+from dpnb._plan.measurements import (
+    DeviationProducts,
+    Discovery,
+    JointAggregation,
+    Moments,
+    UnitProducts,
+    weighted_parts,
+)
 from dpnb._plan.plan import Join, PartSource, PerUnit, Plan, TableSource, within_units
 from dpnb._plan.privacy_unit import MAX_LIMIT, ContributionBounds, PrivacyUnit
 from dpnb.errors import PlanError
@@ -44,6 +51,9 @@ MAX_SOURCES = 20
 MAX_WINDOWS = 100
 """Largest number of values within units in a query of rows: each becomes a column of all rows."""
 
+MAX_ADDED = 2**20
+"""Largest number of rows of a unit that products add up: see `dpnb._compile.products`."""
+
 MAX_INTEGER = 2**63 - 1
 
 
@@ -63,6 +73,8 @@ def check_structure(plan: Plan) -> bool:
     for aggregation in aggregations:
         if isinstance(aggregation, DeviationProducts):
             _check_deviations(aggregation, plan)
+        if isinstance(aggregation, UnitProducts):
+            _check_products(aggregation, plan)
         if isinstance(aggregation, Moments):
             number = len(aggregation.columns) + len(aggregation.categories)
             if not aggregation.columns or number > MAX_MOMENTS:
@@ -72,8 +84,11 @@ def check_structure(plan: Plan) -> bool:
     if isinstance(plan.aggregation, Discovery) and (not plan.group_by or plan.group_keys is not None):
         raise PlanError("discover: must have a level of groups, and no keys; give keys to .groupby() instead")
     _check_group_keys(plan)
-    has_rows_per_unit = any(isinstance(source, PerUnit) for source in _derived(plan.source))
-    return windows > 0 or has_rows_per_unit or isinstance(plan.aggregation, DeviationProducts)
+    adds_rows = any(
+        isinstance(one, DeviationProducts) or (isinstance(one, UnitProducts) and one.max_rows > 1)
+        for one in aggregations
+    )
+    return windows > 0 or adds_rows or any(isinstance(source, PerUnit) for source in _derived(plan.source))
 
 
 def _check_group_keys(plan: Plan) -> None:
@@ -159,6 +174,13 @@ def _check_deviations(aggregation: DeviationProducts, plan: Plan) -> None:
         raise PlanError(f"regress: takes 2 to {MAX_MOMENTS} columns within each unit; got another number")
     if plan.group_by or plan.contribution_bounds != ContributionBounds():
         raise PlanError("regress: fixed effects are of all rows: leave out .groupby() and .bound_contributions()")
+
+
+def _check_products(aggregation: UnitProducts, plan: Plan) -> None:
+    if not 1 <= len(aggregation.columns) <= MAX_MOMENTS or not 1 <= aggregation.max_rows <= MAX_ADDED:
+        raise PlanError(f"population: takes 1 to {MAX_MOMENTS} numbers, and 1 to {MAX_ADDED:,} rows; got others")
+    if aggregation.max_rows > 1 and plan.contribution_bounds != ContributionBounds():
+        raise PlanError("population: the rows of a unit are those of the session: leave out .bound_contributions()")
 
 
 def _check_number_of_windows(plan: Plan) -> None:

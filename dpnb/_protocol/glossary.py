@@ -8,8 +8,10 @@ from __future__ import annotations
 from typing import Final
 
 NOISE_INTERVAL = "noise interval"
+POPULATION_INTERVAL = "population interval"
 IN_THIS_TABLE = "in this table"
-"""What a verdict is about: an interval that covers the noise says nothing about a population."""
+IN_THE_POPULATION = "in the population"
+"""What a verdict is about: an interval that covers the noise alone says nothing about a population."""
 
 TERMS: Final = {
     "headroom": "The share of the budget that is left, in the scale in which the filter adds costs.",
@@ -48,6 +50,11 @@ TERMS: Final = {
     NOISE_INTERVAL: (
         "An interval that contains, with the stated confidence, the exact answer for this table, after clamping and "
         "contribution bounds; it covers the noise that was added, not the sampling of the rows from a population."
+    ),
+    POPULATION_INTERVAL: (
+        "An interval that contains, with the stated confidence, the value in the population from which the privacy "
+        "units are a random sample, after clamping and contribution bounds; it covers sampling and noise, for a "
+        "question that was fixed beforehand."
     ),
     "DP": (
         "Differential privacy with parameters epsilon and delta: a bound on how much everything that is released can "

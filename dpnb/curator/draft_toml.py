@@ -95,6 +95,7 @@ max_rows_per_unit = {rows}    # how many rows of a unit count; from the design o
 # --- public numbers, used to predict errors: optional, never computed from the table ---
 # public_size = 10000    # number of units
 # public_rows = 10000    # number of rows
+# sampled = 0.1          # the fraction of the population that was drawn at random, or "census"; else a large population
 
 # --- the budget of all releases together; see the guide for values that others have published ---
 [budget]

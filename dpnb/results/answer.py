@@ -38,6 +38,9 @@ class SessionReference(Protocol):
     def refine(self, answer: Answer, target: Target) -> Answer:
         """The same query with a smaller error."""
 
+    def population(self, answer: Answer, target: Target) -> Answer:
+        """The same answer with population intervals."""
+
     def shares(self, answer: Answer) -> Answer:
         """Each group as a proportion of the sum over the groups."""
 
@@ -141,6 +144,49 @@ class Answer(Estimates):
             target = target_from(mu, rho, epsilon, share, within, confidence, simultaneous, final, keys)
             return replace(self.origin.refine(self, target), is_two_way=self.is_two_way)
 
+    def population(
+        self,
+        *,
+        mu: Number | None = None,
+        rho: Number | None = None,
+        epsilon: Number | None = None,
+        share: Number | None = None,
+    ) -> Answer:
+        """The same answer with population intervals: the sampling error is measured now, and charged.
+
+        What is measured is the sum of the squared influences of the privacy units on each number, at the released
+        values.  A tenth of the loss of the answer is usually enough.  Repeating it costs nothing, and a refinement of
+        the result keeps it.  Where the sampling error follows from the answer, as of shares and quantiles where each
+        row is a unit, `population_interval` has it at no cost.
+
+        Parameters
+        ----------
+        mu, rho, epsilon, share : Number, optional
+            The loss of this measurement, as for `dpnb.Query.release`: exactly one of them.
+
+        Raises
+        ------
+        PlanError
+            The answer has its population interval already, or it is not offered for the statistic.
+        RequestError
+            The answer is a copy, which has no session.
+
+        Examples
+        --------
+        >>> answer = df["age"].mean().release(mu=0.3)
+        >>> answer.has_population_intervals
+        False
+        >>> answer = answer.population(mu=0.1)
+        >>> low, high = answer.population_interval
+        >>> low < answer.interval[0] and answer.interval[1] < high
+        True
+        """
+        return self.origin.population(self, target_from(mu, rho, epsilon, share))
+
+    @property
+    def _population_remedy(self) -> str:
+        return "measure it by .population(share=0.01), or in the release, as in .mean(population=True)"
+
     def proportions(self) -> Answer:
         """Each group as a proportion of the sum over the groups: free, with intervals for the joint noise.
 
@@ -195,7 +241,12 @@ class Answer(Estimates):
         past: tuple[Answer, ...] = ()
         with suppress(DpnbError):  # a discovery has no history, and the ledger may be gone
             past = tuple(replace(answer, origin=_Copied()) for answer in self.history)
-        return {**vars(self), "anytime_arrays": self.anytime_arrays, "origin": _Copied(past)}
+        return {
+            **vars(self),
+            "anytime_arrays": self.anytime_arrays,
+            "population_arrays": self.population_arrays,
+            "origin": _Copied(past),
+        }
 
 
 @dataclass(frozen=True, repr=False)
@@ -209,6 +260,9 @@ class _Copied:
 
     def refine(self, answer: Answer, target: Target) -> NoReturn:
         self._refuse("refine", answer)
+
+    def population(self, answer: Answer, target: Target) -> NoReturn:
+        self._refuse("population", answer)
 
     def shares(self, answer: Answer) -> NoReturn:
         self._refuse("proportions", answer)

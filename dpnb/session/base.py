@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, NoReturn
 
@@ -14,6 +15,7 @@ from dpnb._plan.join import table_of
 from dpnb._plan.measurements import CountActiveUnits, PlainView
 from dpnb._plan.plan import Plan
 from dpnb.accounting.budget import Budget
+from dpnb.accounting.exact import decimal_down
 from dpnb.accounting.filters import Filter
 from dpnb.accounting.losses import Loss
 from dpnb.accounting.odometers import Odometer
@@ -79,6 +81,12 @@ class BaseSession(Launches["SubSession", "PartSession"], Batches, BudgetRequests
     def public_rows(self) -> Mapping[str, int]:
         """The public numbers of rows by table name; the name of a single table is empty."""
         return self._core.pricer.public.rows
+
+    @property
+    def sampled(self) -> str | float:
+        """What the units are: "population" (a sample of a large one), "census", or the fraction that was drawn."""
+        drawn = self._core.account.sampled
+        return {Fraction(0): "population", Fraction(1): "census"}.get(drawn) or decimal_down(drawn)
 
     @property
     def schema(self) -> TableSchema | TablesSchema:

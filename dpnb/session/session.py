@@ -10,7 +10,7 @@ import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Required, Self, TypedDict, Unpack
+from typing import Any, Literal, Required, Self, TypedDict, Unpack
 
 from dpnb._core import registry
 from dpnb._core.accountant.accountant import Accountant
@@ -20,6 +20,7 @@ from dpnb._core.options import (
     checked_limit,
     checked_name,
     checked_rows,
+    checked_sampled,
     checked_seed,
     checked_size,
     checked_version,
@@ -60,6 +61,10 @@ def import_libraries() -> None:
 Columns = Mapping[str, DeclaredColumn]
 
 
+Sampled = Literal["population", "census"] | Number
+"""What the units of a table are: see `Session`."""
+
+
 class SessionOptions(TypedDict, total=False):
     """The named arguments of `Session`, for `Session.rehearse`."""
 
@@ -75,6 +80,7 @@ class SessionOptions(TypedDict, total=False):
     missing: Sequence[str]
     public_size: int | None
     public_rows: int | Mapping[str, int] | None
+    sampled: Sampled | None
     version: str
     ledger: str | os.PathLike[str] | None
     filter: FilterName
@@ -135,6 +141,10 @@ class Session(BaseSession):
         A public number of rows that count (at most `max_rows_per_unit` of each unit), used to predict the errors of
         means; never computed from the table, and not adjusted for missing values.  For several tables, a mapping by
         table name.
+    sampled : {"population", "census"} or Number, optional
+        What the units are, for population intervals: a random sample of a large population (the default), all of the
+        population, or a random sample of this fraction of it.  It follows from the design of the data, is never
+        computed from the table, and is stated in the disclosure statement; a ledger keeps what it was created with.
     version : str, default "1"
         Version of the table; the curator changes it when the table changes.  The spending is kept, answers are not
         reused.  The guarantee of individual accounting assumes this: what each unit has paid is computed from the
@@ -217,6 +227,7 @@ class Session(BaseSession):
         missing: Sequence[str] = (),
         public_size: int | None = None,
         public_rows: int | Mapping[str, int] | None = None,
+        sampled: Sampled | None = None,
         version: str = "1",
         ledger: str | os.PathLike[str] | None = None,
         filter: FilterName = "gdp",
@@ -242,6 +253,7 @@ class Session(BaseSession):
         )
         warn_of_texts(tables.schemas, limit)
         warn_of_units(tables.schemas, None if privacy_unit is None else str(privacy_unit))
+        drawn = checked_sampled(sampled)
         public = PublicSizes(size, checked_rows(public_rows, tables.units, size))
         exhausted = checked_accounting(accounting, on_exhausted)
         tables.clips_units = exhausted == "clip"
@@ -258,7 +270,7 @@ class Session(BaseSession):
             if exhausted is not None:
                 tables.opened.refuse_individual(exhausted)
             with at(Stage.LEDGER):
-                account = Accountant.open(path, limit, metadata, enforced, size, individual=individual)
+                account = Accountant.open(path, limit, metadata, enforced, size, individual=individual, sampled=drawn)
                 tables.check_files(account.ledger, version)
         core = SessionCore(
             id=_identity(path, id(self)),

@@ -10,7 +10,13 @@ from fractions import Fraction
 from dpnb._core.accountant.comparison import AccountantState, ChargeBatch, FilterComparison, partition_cost
 from dpnb._core.accountant.grant import Grant
 from dpnb._core.accountant.limit import Limit, binding_limit, limit_of, within_limits
-from dpnb._core.accountant.parameters import computed_parameters, parameters_of, stored_parameters
+from dpnb._core.accountant.parameters import (
+    computed_parameters,
+    parameters_of,
+    sampled_of,
+    sampled_text,
+    stored_parameters,
+)
 from dpnb._core.accountant.timeline import Timeline
 from dpnb._core.accountant.tree import BudgetTree, Launch, paused_by
 from dpnb.accounting.budget import Budget
@@ -21,7 +27,7 @@ from dpnb.accounting.losses import GDP, Loss
 from dpnb.accounting.no_budget import NoBudget
 from dpnb.accounting.odometers import MixtureOdometer, Odometer
 from dpnb.accounting.partition_cost import PartRef
-from dpnb.errors import BudgetExceeded
+from dpnb.errors import BudgetExceeded, LedgerError
 from dpnb.ledger import ROOT, Charge, ChargeSummary, Ledger, node_of, refuse_unreadable
 from dpnb.schema import Key
 
@@ -68,16 +74,19 @@ class Accountant:
         public_size: int | None = None,
         *,
         individual: bool = False,
+        sampled: Fraction | None = None,
     ) -> Accountant:
         """The accountant of a session, on a new ledger or on one that was created with the same metadata.
 
-        `metadata` is all but budget and filter: table, privacy unit and schema.  `public_size` is stored in a new
-        ledger.  Without a budget, `filter_` is `NO_FILTER`; under individual accounting each unit has its own budget.
+        `metadata` is all but budget and filter: table, privacy unit and schema.  `public_size` and `sampled` are stored
+        in a new ledger; another `sampled` than that of an old one is refused, None is what it has.  Without a budget,
+        `filter_` is `NO_FILTER`; under individual accounting each unit has its own budget.
         """
         guarantee = make_guarantee(filter_, budget, individual=individual)
         metadata = {**metadata, "budget": json.dumps(budget.to_json()), "filter": filter_}
-        ledger = Ledger(path, metadata, computed_parameters(guarantee, public_size))
+        ledger = Ledger(path, metadata, computed_parameters(guarantee, public_size, sampled=sampled or Fraction(0)))
         try:
+            _refuse_other_sampled(ledger, sampled)
             return cls(ledger, BudgetTree(ledger), ROOT, *stored_parameters(ledger.parameters, guarantee))
         except BaseException:
             ledger.close()
@@ -125,6 +134,11 @@ class Accountant:
         (part, *_) = self.tree.path(node, self.root_node) or ()
         own, odometer, size = self.guarantee, self.initial_odometer, self._public_size
         return Accountant(self.ledger, self.tree, node, own, odometer, size, self, part)
+
+    @property
+    def sampled(self) -> Fraction:
+        """The declared fraction of the population that the units are: 0 of a large one, 1 in a census."""
+        return sampled_of(self.ledger.parameters)
 
     @property
     def public_size(self) -> int | None:
@@ -396,3 +410,12 @@ class Accountant:
     def includes(self, node: str) -> bool:
         """Whether the charges of a node are counted here."""
         return self.tree.path(node, self.root_node) is not None
+
+
+def _refuse_other_sampled(ledger: Ledger, sampled: Fraction | None) -> None:
+    known = sampled_of(ledger.parameters)
+    if sampled is not None and sampled != known:
+        raise LedgerError(
+            f"sampled: the ledger was created with sampled={sampled_text(known)}, as its disclosure statement says; "
+            f"got {sampled_text(sampled)}; leave it out, or use another ledger"
+        )

@@ -72,7 +72,7 @@ def grant(
         if ceiling is not None:
             _refuse_excess(account, level, name, ceiling, project)
             guarantee = make_guarantee("gdp", budget_of(ceiling), individual=account.individual)
-            parameters = computed_parameters(guarantee, account.public_size, account.delta)
+            parameters = computed_parameters(guarantee, account.public_size, account.delta, account.sampled)
         new = Grant(0, level, name, mode, node, ceiling, None if mode == "reserved" else amount, parameters)
         row = account.ledger.reserve(
             kind=GRANT,

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from fractions import Fraction
 
-from dpnb.accounting.exact import from_text, to_text
+from dpnb.accounting.exact import decimal_down, from_text, to_text
 from dpnb.accounting.guarantee import PrivacyGuarantee, make_guarantee
 from dpnb.accounting.no_budget import budget_from_json
 from dpnb.accounting.odometers import MixtureOdometer
@@ -17,7 +17,10 @@ ODOMETER_DELTA = Fraction(1, 10**6)
 
 
 def computed_parameters(
-    guarantee: PrivacyGuarantee, public_size: int | None, delta: Fraction | None = None
+    guarantee: PrivacyGuarantee,
+    public_size: int | None,
+    delta: Fraction | None = None,
+    sampled: Fraction = Fraction(0),
 ) -> dict[str, str]:
     """The parameters of a new ledger, or of a part of a budget whose delta is given.
 
@@ -32,7 +35,22 @@ def computed_parameters(
         "odometer_gamma": odometer.gamma.hex(),
         "odometer_delta": to_text(odometer.delta),
         **({} if public_size is None else {"public_size": str(public_size)}),
+        **({"sampled": to_text(sampled)} if sampled else {}),
     }
+
+
+def sampled_text(fraction: Fraction) -> str:
+    """A declared fraction as the curator writes it."""
+    return {Fraction(0): "'population'", Fraction(1): "'census'"}.get(fraction) or repr(decimal_down(fraction))
+
+
+def sampled_of(parameters: Mapping[str, str]) -> Fraction:
+    """The declared fraction of the population that the units are: 0 of a large one, 1 in a census."""
+    with refuse_unreadable("the parameters"):
+        fraction = from_text(parameters.get("sampled", "0"))
+        if not 0 <= fraction <= 1:
+            raise ValueError(fraction)
+    return fraction
 
 
 def stored_parameters(

@@ -7,11 +7,14 @@ from fractions import Fraction
 from functools import cached_property
 from typing import NamedTuple
 
+import numpy as np
+
 from dpnb._compile import LinearQuery
 from dpnb._core.pricing.forecasts import alpha_of, intervals_at_once
-from dpnb._plan.measurements import Discovery
+from dpnb._plan.measurements import AnyView, ColumnsView, Discovery, NamedColumn, StandardErrorView
 from dpnb._target import Keys, StoredRequest
 from dpnb.accounting.exact import binary_down, decimal_down
+from dpnb.accounting.intervals import fixed_radius
 from dpnb.accounting.truncated_normal import alpha_of_each
 from dpnb.mechanisms.measurement import Measurement
 from dpnb.mechanisms.partition_selection import least_named
@@ -19,7 +22,8 @@ from dpnb.render.numbers import date_with_interval, describe_error, number_with_
 from dpnb.results.estimates import IntervalArrays, estimate
 from dpnb.results.estimates.discovered_groups import GIVEN, named_groups
 from dpnb.results.estimates.outputs import TableLayout, dates_of, outputs_of, table_of
-from dpnb.results.observations import CombinedObservations, Floats
+from dpnb.results.estimates.population import SamplingError, population
+from dpnb.results.observations import FIRST_OBSERVATION_ALPHA, CombinedObservations, Floats
 from dpnb.schema import Key, Schema
 
 
@@ -34,6 +38,10 @@ class AnswerSummary(NamedTuple):
     value: float | None = None
     low: float | None = None
     high: float | None = None
+
+
+Squares = tuple[Floats, Floats]
+"""Sums of squared influences on each number, with their noise scales; shape (cells, outputs)."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +86,34 @@ class EstimateReader:
         if isinstance(self.query.plan.aggregation, Discovery):
             return self._discovered
         return self._estimate(self.refinement, self.refinement.anytime_radius(self._alpha))
+
+    def population_arrays(self, sampled: Fraction, squares: Squares | None = None) -> IntervalArrays | None:
+        """The estimates with population intervals, NaN where the sampling error is not known; None if it is nowhere.
+
+        `sampled` is the declared fraction of the population, and `squares` are those of `SamplingError`.  Refined
+        answers are widened in full, the noise at a quarter of alpha and the sampling error at the rest.
+        """
+        refinement = self.refinement
+        if isinstance(self.query.plan.aggregation, Discovery) or isinstance(self.request.view, StandardErrorView):
+            return None
+        additive = refinement.is_refined and not refinement.is_final
+        if additive:
+            noise_alpha, alpha = self._alpha / 4, self._alpha * 3 / 4
+        else:
+            noise_alpha = self._alpha
+            alpha = self._alpha if refinement.is_final else FIRST_OBSERVATION_ALPHA * self._alpha
+        z = fixed_radius([1.0], alpha=alpha)
+        error = SamplingError(z, float(1 - sampled), additive, squares)
+        found = population(
+            self.query, self.request.view, *refinement.combined(), refinement.radius(noise_alpha), self.schema, error
+        )
+        return None if np.isnan(found.low).all() else found
+
+    def part(self, index: int, view: AnyView) -> IntervalArrays:
+        """One statistic of a part of the query, which may be another than the requested one."""
+        columns = ColumnsView((NamedColumn("", index, view),))  # type: ignore[arg-type]  # of a part
+        sums, sigma = self.refinement.combined()
+        return estimate(self.query, columns, sums, sigma, sigma, self.schema)
 
     @property
     def error(self) -> str:

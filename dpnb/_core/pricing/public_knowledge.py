@@ -28,6 +28,7 @@ from dpnb._plan.measurements import (
     MomentsView,
     Proportions,
     Single,
+    statistic_of,
 )
 from dpnb._plan.plan import PerUnit, Plan, describe_plan
 from dpnb._plan.privacy_unit import ContributionBounds, PrivacyUnit
@@ -193,7 +194,7 @@ def rows_needed(plan: Plan, view: AnyView) -> Single | None:
     parts = (
         [part.aggregation for part in plan.aggregation.parts] if isinstance(plan.aggregation, JointAggregation) else []
     )
-    shown: list[tuple[Measured, AnyView]] = [(plan.aggregation, view)]
+    shown: list[tuple[Measured, AnyView]] = [(statistic_of(plan.aggregation), view)]
     if isinstance(view, ColumnsView):
         shown = [(parts[named.part], named.view) for named in view.columns]
     for aggregation, single in shown:

@@ -298,6 +298,20 @@ def conjuncts(condition: Expression | None) -> list[Expression]:
     return [*conjuncts(condition.left), *conjuncts(condition.right)] if isinstance(condition, And) else [condition]
 
 
+def fixed_values(condition: Expression | None) -> list[tuple[Expression, Key]]:
+    """Expressions that have one value in all rows for which a condition is true, with this value."""
+    found: list[tuple[Expression, Key]] = []
+    for part in conjuncts(condition):
+        match part:
+            case Compare("==", inner, Literal(value)) | IsIn(inner, (value,)):
+                found.append((inner, value))
+            case Not(inner):
+                found.append((inner, False))
+            case _:
+                found.append((part, True))
+    return found
+
+
 def columns_of(node: Expression) -> set[str]:
     """Names of the columns of an expression."""
     if isinstance(node, Column):

@@ -124,6 +124,12 @@ def numeric_dtype_of(node: Expression, schema: Schema, verb: str) -> Numeric:
     raise PlanError(f"{verb} of {words(node)}: needs a number, and this is {described(kind)}; {remedy}")
 
 
+def is_zero_or_one(node: Expression, schema: Schema) -> bool:
+    """Whether an expression is a number that is 0 or 1 in every row."""
+    kind = numeric_dtype_of(node, schema, "population")
+    return kind.whole and (kind.low, kind.high) == (0.0, 1.0)
+
+
 def public_keys_of(node: Expression, schema: Schema) -> tuple[Key, ...] | None:
     """The public values that an expression can have, in order; None for texts.
 

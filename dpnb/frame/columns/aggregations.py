@@ -30,6 +30,7 @@ from dpnb.frame.columns.column_methods import ColumnMethods
 from dpnb.frame.columns.named_operators import NamedOperators
 from dpnb.frame.compatibility.numpy_functions import NumpyFunctions
 from dpnb.frame.compatibility.options import AGGREGATION, AxisOptions, PandasOptions, check_options
+from dpnb.query.population import standard_error, with_population
 from dpnb.query.query import Query
 from dpnb.schema import Key
 
@@ -90,13 +91,15 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
         """
         return self._query(*aggregation_for("count", self._node))
 
-    def sum(self, axis: object = 0, **options: Unpack[PandasOptions]) -> Query:
+    def sum(self, axis: object = 0, *, population: bool = False, **options: Unpack[PandasOptions]) -> Query:
         """Sum of a bounded column; of a condition, the number of rows for which it is true.
 
         Parameters
         ----------
         axis : {0, "index", "rows"}, default 0
             Values are aggregated over rows.
+        population : bool, default False
+            As for `mean`.
         **options
             Arguments of pandas, with the values that change nothing here.
 
@@ -108,15 +111,18 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
         'sum of cost by plan'
         """
         self._checked("sum", options, axis)
-        return self._query(*aggregation_for("sum", self._number()))
+        return with_population(self._query(*aggregation_for("sum", self._number())), population)
 
-    def mean(self, axis: object = 0, **options: Unpack[PandasOptions]) -> Query:
+    def mean(self, axis: object = 0, *, population: bool = False, **options: Unpack[PandasOptions]) -> Query:
         """Mean of a bounded column: its count and centred sum, measured jointly; of a condition, a proportion.
 
         Parameters
         ----------
         axis : {0, "index", "rows"}, default 0
             Values are aggregated over rows.
+        population : bool, default False
+            Whether a tenth of the charge measures the sampling error, so that the answer has a population interval.
+            That of a proportion needs no measurement where each row is a unit.
         **options
             Arguments of pandas, with the values that change nothing here.
 
@@ -128,7 +134,28 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
         'mean of age by plan'
         """
         self._checked("mean", options, axis)
-        return self._query(*aggregation_for("mean", self._number()))
+        return with_population(self._query(*aggregation_for("mean", self._number())), population)
+
+    def sem(self, ddof: Ddof = 1, **options: Unpack[AxisOptions]) -> Query:
+        """Standard error of the mean: the standard deviation of its sampling error, clustered by the privacy unit.
+
+        It is measured together with the mean, as `mean` with ``population=True`` measures it.
+
+        Parameters
+        ----------
+        ddof : {1, 0}, default 1
+            Without effect: the sum of squares is divided by the noisy count.
+        **options
+            Arguments of pandas, with the values that change nothing here.
+
+        Examples
+        --------
+        >>> df["age"].sem().description
+        'standard error of the mean of age'
+        """
+        self._checked("sem", options)
+        checked_ddof(ddof)
+        return standard_error(self._query(*aggregation_for("mean", self._number())))
 
     def var(self, ddof: Ddof = 1, **options: Unpack[AxisOptions]) -> Query:
         """Variance: count, sum and sum of squares, measured jointly.
@@ -327,13 +354,15 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
 
     __matmul__ = dot
 
-    def ratio(self, denominator: ColumnExpr) -> Query:
+    def ratio(self, denominator: ColumnExpr, *, population: bool = False) -> Query:
         """Sum of this column divided by the sum of another, over the rows that have a value in both.
 
         Parameters
         ----------
         denominator : column
             Another numeric column of the same rows.
+        population : bool, default False
+            As for `mean`.
 
         Examples
         --------
@@ -343,7 +372,7 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
         'ratio of cost to age by plan'
         """
         other = as_number(self._column(denominator, "ratio"), self._view.schema)
-        return self._query(Ratio(self._number(), other))
+        return with_population(self._query(Ratio(self._number(), other)), population)
 
     def describe(self, **options: object) -> Query:
         """Count, mean, `std` and quartiles in one charge: half for the moments, half for the quantiles.

@@ -47,7 +47,7 @@ class _DescentEvent:
     after: int  # number of steps so far, including this one
     paid: GDP  # cost of all events since the launch, including this one
     sources: frozenset[tuple[int, int]]  # the measurements that it uses
-    population: str | None  # description, if it may not be all units
+    excluded: str | None  # description, if it may not be all units
     check: Answer | None  # None for a step, of which only the resulting coefficients are kept
     variance: float  # of the noise in each component of a step's sum of gradients
 
@@ -273,7 +273,7 @@ class GradientDescent(SessionMechanism):
                 n_steps + (not check),
                 paid,
                 answer.measurement_ids[0],
-                answer.population,
+                answer.excluded,
                 answer if check else None,
                 float(answer.arrays.noise_scale.max()) ** 2,
             )
@@ -324,7 +324,7 @@ class GradientDescent(SessionMechanism):
             arrays=without_intervals(values),
             confidence=CONFIDENCE,
             notice=self._core.notice,
-            population=next((event.population for event in events if event.population), None),
+            excluded=next((event.excluded for event in events if event.excluded), None),
             measurement_ids=(sources,) * len(keys),
             notes=tuple(notes),
             is_moving=moving,

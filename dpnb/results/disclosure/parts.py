@@ -126,6 +126,7 @@ class Unit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     neighbours: Annotated[str, _about("When two tables are neighbours.")]
     relation: Annotated[Literal["add or remove one unit"], _about("The relation of neighbouring tables: unbounded.")]
     public_units: Annotated[int | None, _about("The number of units, if the curator declared it to be public.")]
+    sampled: Annotated[str, _about("What the units are: a sample of a large population, a census, or a fraction.")]
 
 
 class ReportedPart(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

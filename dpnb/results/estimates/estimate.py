@@ -23,16 +23,20 @@ from dpnb._plan.measurements import (
     ModelLoss,
     Moments,
     MomentsView,
+    PlainView,
     Proportions,
     QuantilesView,
     Ratio,
     Single,
+    StandardErrorView,
+    products_of,
 )
-from dpnb.results.estimates.moments import MomentSums
+from dpnb.results.estimates.moments import MomentSums, root_of
 from dpnb.results.estimates.noisy import Cells, IntervalArrays, NoisyArrays, noisy_features, quotient, totals
 from dpnb.results.estimates.outputs import pairs_of
 from dpnb.results.estimates.quantiles import quantiles
 from dpnb.results.estimates.slopes import ProductMatrix
+from dpnb.results.estimates.squares import measured_squares
 from dpnb.schema import Schema
 
 FeatureSlice = list[tuple[Feature, NoisyArrays]]
@@ -50,10 +54,12 @@ def estimate(
 
     def of_part(index: int, view: AnyView) -> IntervalArrays:
         aggregation, first, count = query.parts[index]
-        return _estimate(aggregation, view, noisy_features(query, sums, sigma, first, count), z, schema)
+        return estimate_part(aggregation, view, noisy_features(query, sums, sigma, first, count), z, schema)
 
     # Beyond the range of doubles a result is infinite or unknown, never a warning.
     with np.errstate(all="ignore"):
+        if isinstance(view, StandardErrorView):
+            return _standard_error(query, of_part(0, PlainView()), sums, sigma, z)
         return _by_column(view, of_part)
 
 
@@ -63,9 +69,10 @@ def _by_column(view: AnyView, of_part: Callable[[int, AnyView], IntervalArrays])
     return of_part(0, view)
 
 
-def _estimate(
+def estimate_part(
     aggregation: Single | Discovery, view: AnyView, part: FeatureSlice, z: Cells, schema: Schema
 ) -> IntervalArrays:
+    """The statistic of one part of a query."""
     features, noisy = [feature for feature, _ in part], [sums for _, sums in part]
     match aggregation:
         case Discovery():
@@ -79,7 +86,7 @@ def _estimate(
         case DeviationProducts(columns):
             return ProductMatrix(len(columns), [_value(feature) for feature in features], noisy, z).slopes()
         case Moments():
-            return _from_moments(aggregation, view, features, noisy, z, schema)
+            return _from_moments(view, moment_sums(aggregation, part, z, schema))
     first = features[0]
     if isinstance(first, TreeFeature):
         return quantiles(first, noisy[0], view.at if isinstance(view, QuantilesView) else (0.5,), z)
@@ -144,12 +151,33 @@ def _proportions(feature: Feature, sums: NoisyArrays, z: Cells, size: int) -> In
     )
 
 
-def _from_moments(
-    aggregation: Moments, view: AnyView, features: list[Feature], noisy: list[NoisyArrays], z: Cells, schema: Schema
-) -> IntervalArrays:
+def _standard_error(query: LinearQuery, mean: IntervalArrays, sums: Cells, sigma: Cells, z: Cells) -> IntervalArrays:
+    """The root of the sum of squared influences, over the number of rows."""
+    products = products_of(query.plan.aggregation)
+    if products is None:
+        raise TypeError(type(query.plan.aggregation).__name__)
+    squares = measured_squares(query, products, mean.value[:, 0], sums, sigma)
+    count = noisy_features(query, sums, sigma, 0, 1)[0][1]
+    variance = quotient(
+        squares.single,
+        np.where(count.single > 0, count.single, np.nan) ** 2,
+        (squares.scale**2, (2 * count.single * count.scale) ** 2),
+        0.0,
+        z,
+        (0.0, math.inf),
+    )
+    return root_of(variance)
+
+
+def moment_sums(aggregation: Moments, part: FeatureSlice, z: Cells, schema: Schema) -> MomentSums:
+    """The noisy moments that one part of a query measured."""
+    features, noisy = [feature for feature, _ in part], [sums for _, sums in part]
     scales = np.array([scaled(node, schema)[1:] for node in aggregation.columns])
     sizes = [indicators_of(node, schema) for node in aggregation.categories]
-    sums = MomentSums(features, noisy, scales[:, 0], scales[:, 1], sizes, z)
+    return MomentSums(features, noisy, scales[:, 0], scales[:, 1], sizes, z)
+
+
+def _from_moments(view: AnyView, sums: MomentSums) -> IntervalArrays:
     if not isinstance(view, MomentsView):
         raise TypeError(type(view).__name__)
     match view.statistic:

@@ -163,16 +163,7 @@ class MomentSums:
         The variance of numbers in [-1, 1] is at most 1; over the count less 1 it is at most 2, which two rows reach.
         """
         variance = self._quotient(lambda m: _about_means(m, column, column), _less(ddof), (0.0, 1.0 + ddof))
-        if not root:
-            return variance.rescaled(self._reach[column] ** 2)
-        with np.errstate(all="ignore"):
-            value, low, high = (np.sqrt(end) for end in (variance.value, variance.low, variance.high))
-            scale = variance.noise_scale / (2 * value)
-            first, second, third = (np.sqrt(np.maximum(end, 0.0)) for end in variance.unclipped)
-            # The root is far from linear there: arithmetic must combine ranges, not distances from the estimate.
-            second = np.where(second > 0, second, -np.inf)
-        deviation = IntervalArrays(value, low, high, scale, (first, second, third), variance.has_whole_range)
-        return deviation.rescaled(self._reach[column])
+        return root_of(variance).rescaled(self._reach[column]) if root else variance.rescaled(self._reach[column] ** 2)
 
     def cov(self, i: int, j: int, *, ddof: int = 0) -> IntervalArrays:
         """Covariance of two columns, with the divisor and the limits of `var`."""
@@ -228,6 +219,17 @@ class MomentSums:
             slope = self._quotient(partial(determinant, replaced=term), determinant, everything)
             coefficients.append(slope.rescaled(ratio))
         return IntervalArrays.side_by_side(coefficients)
+
+
+def root_of(variance: IntervalArrays) -> IntervalArrays:
+    """The square root of a number that is at least 0."""
+    with np.errstate(all="ignore"):
+        value, low, high = (np.sqrt(end) for end in (variance.value, variance.low, variance.high))
+        scale = variance.noise_scale / (2 * value)
+        first, second, third = (np.sqrt(np.maximum(end, 0.0)) for end in variance.unclipped)
+        # The root is far from linear there: arithmetic must combine ranges, not distances from the estimate.
+        second = np.where(second > 0, second, -np.inf)
+    return IntervalArrays(value, low, high, scale, (first, second, third), variance.has_whole_range)
 
 
 def _middle(feature: Feature) -> float:

@@ -147,6 +147,28 @@ class IntervalArrays:
         whole_range = self.whole_range
         return IntervalArrays(value, low, high, self.noise_scale, raw, whole_range)  # type: ignore[arg-type]  # three of three
 
+    def widened(self, below: Cells, above: Cells, *, additive: bool = False) -> IntervalArrays:
+        """The same values, with intervals that also cover errors of other kinds.
+
+        `below` and `above` are the distances from the estimate to the limits through these errors alone, NaN where they
+        are not known; they are added in quadrature, or with `additive` in full.
+        """
+        value, low, high = self.unclipped
+        add = np.add if additive else np.hypot
+        whole = self.has_whole_range | np.isnan(below)
+        with np.errstate(all="ignore"):
+            low = np.where(whole, -np.inf, value - add(value - low, below))
+            high = np.where(whole, np.inf, value + add(high - value, above))
+        return IntervalArrays(self.value, low, high, self.noise_scale, (value, low, high), whole)
+
+    def beyond(self, noise: IntervalArrays) -> tuple[Cells, Cells]:
+        """The distances by which these intervals exceed those of the noise: their difference in quadrature."""
+        (value, low, high), (_, noise_low, noise_high) = self.unclipped, noise.unclipped
+        with np.errstate(all="ignore"):
+            below = np.sqrt(np.maximum((value - low) ** 2 - (value - noise_low) ** 2, 0.0))
+            above = np.sqrt(np.maximum((high - value) ** 2 - (noise_high - value) ** 2, 0.0))
+        return below, above
+
     @property
     def is_collapsed(self) -> NDArray[np.bool_]:
         """Where the whole interval is outside the range of the quantity, so that clipping left one value."""

@@ -40,6 +40,13 @@ class PrefixSums:
         return np.asarray(np.sqrt(np.maximum(variance, 0.0)))
 
 
+@dataclass(frozen=True)
+class Sampling:
+    variance: Cells
+    z: float
+    additive: bool
+
+
 @lru_cache
 def prefixes(levels: int) -> PrefixSums:
     """By the recursion over levels: a prefix is some whole children and a prefix of the next.
@@ -87,15 +94,33 @@ def rank_scale(feature: TreeFeature, q: float) -> float:
     return float(prefixes(feature.levels).rank_scale(q).max())
 
 
-def quantiles(feature: TreeFeature, nodes: NoisyArrays, levels: tuple[float, ...], z: Cells) -> IntervalArrays:
+def quantiles(
+    feature: TreeFeature, nodes: NoisyArrays, levels: tuple[float, ...], z: Cells, sampling: Sampling | None = None
+) -> IntervalArrays:
     """Quantiles at the given levels, one output each."""
     leaves = consistent_leaves(nodes.value, feature.levels)
     below = np.concatenate([np.zeros((len(leaves), 1)), np.cumsum(leaves, axis=1)], axis=1)
     rising = (np.maximum.accumulate(below, axis=1) + np.minimum.accumulate(below[:, ::-1], axis=1)[:, ::-1]) / 2
-    return IntervalArrays.side_by_side([_quantile(feature, below, rising, nodes.scale, q, z) for q in levels])
+    return IntervalArrays.side_by_side(
+        [
+            _quantile(
+                feature,
+                below,
+                rising,
+                nodes.scale,
+                q,
+                z,
+                0.0 if sampling is None else sampling.z * np.sqrt(sampling.variance[:, i]),
+                sampling is not None and sampling.additive,
+            )
+            for i, q in enumerate(levels)
+        ]
+    )
 
 
-def _quantile(feature: TreeFeature, below: Cells, rising: Cells, scale: Cells, q: float, z: Cells) -> IntervalArrays:
+def _quantile(
+    feature: TreeFeature, below: Cells, rising: Cells, scale: Cells, q: float, z: Cells, more, additive
+) -> IntervalArrays:
     total = below[:, -1]
     unit = prefixes(feature.levels).rank_scale(q)
     margin = RANK_MARGIN * unit.max() * scale
@@ -104,6 +129,7 @@ def _quantile(feature: TreeFeature, below: Cells, rising: Cells, scale: Cells, q
     # A leaf is excluded if its upper edge is clearly below the rank, or its lower edge clearly above.
     gap = below - q * total[:, None]
     reach = z[:, None] * scale[:, None] * unit
+    reach = (np.add if additive else np.hypot)(reach, np.asarray(more).reshape(-1, 1))
     possible = (gap[:, 1:] >= -reach[:, 1:]) & (gap[:, :-1] <= reach[:, :-1])
     some = possible.any(axis=1)
     last = feature.leaves - 1

@@ -1,19 +1,19 @@
 """Comparisons with numbers: of estimates, and of counts and sums by an above-threshold mechanism.
 
-Of an estimate the outcome is yes, no, or too close to say at the confidence of its noise interval; a mechanism always
-says yes or no, from a noisy comparison.
+Of an estimate the outcome is yes, no, or too close to say at the confidence of its interval; a mechanism always says
+yes or no, from a noisy comparison.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnb._protocol.glossary import IN_THIS_TABLE, NOISE_INTERVAL
+from dpnb._protocol.glossary import IN_THE_POPULATION, IN_THIS_TABLE, NOISE_INTERVAL, POPULATION_INTERVAL
 from dpnb.accounting.exact import display_down, display_up
 from dpnb.errors import RequestError
 from dpnb.results.display import Displayed
@@ -95,11 +95,12 @@ OPPOSITE = {">": "<=", "<=": ">", ">=": "<", "<": ">=", "==": "!=", "!=": "=="}
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Comparison(Displayed):
-    """Whether numbers of this table are above or below a number, as far as their noise intervals show it.
+    """Whether numbers are above or below a number, as far as their intervals show it.
 
     It is yes where the whole interval satisfies the comparison, no where none of it does, and undecided otherwise.
     ``if`` and ``bool`` work for a single decided comparison and raise for an undecided one.  The confidence is that of
-    the intervals, which cover the noise and not the sampling of the rows from a population.  Post-processing, and free.
+    the intervals.  It is about the population if there are population intervals, and otherwise about this table, as
+    `scope` says.  Post-processing, and free.
 
     Parameters
     ----------
@@ -111,7 +112,9 @@ class Comparison(Displayed):
     names, keys, outputs
         Names and labels of the numbers, as in the answer.
     arrays : IntervalArrays
-        The compared numbers with their intervals.
+        The compared numbers with their noise intervals.
+    population_arrays : IntervalArrays or None
+        The same with population intervals; None if they are not known.
     confidence : float
     simultaneous : bool
         Whether all intervals hold at once with that confidence.
@@ -141,8 +144,31 @@ class Comparison(Displayed):
     outputs: tuple[str, tuple[Key, ...]] | None
     arrays: IntervalArrays
     confidence: float
+    population_arrays: IntervalArrays | None = None
     simultaneous: bool = False
     notice: str | None = None
+
+    @property
+    def scope(self) -> str:
+        """What the outcome is about: "in the population" or "in this table"."""
+        return IN_THIS_TABLE if self.population_arrays is None else IN_THE_POPULATION
+
+    @property
+    def in_this_table(self) -> Comparison:
+        """The same comparison about this table, by the noise intervals.
+
+        Examples
+        --------
+        >>> share = (df["age"] > 40).mean().release(mu=0.5)
+        >>> (share > 0.01).scope, (share > 0.01).in_this_table.scope
+        ('in the population', 'in this table')
+        """
+        return replace(self, population_arrays=None)
+
+    @property
+    def deciding_arrays(self) -> IntervalArrays:
+        """The numbers with the intervals that decide."""
+        return self.arrays if self.population_arrays is None else self.population_arrays
 
     @property
     def is_scalar(self) -> bool:
@@ -152,11 +178,12 @@ class Comparison(Displayed):
     @property
     def outcomes(self) -> list[bool | None]:
         """True, False or None (undecided) for each number, group by group."""
-        low, high = self.arrays.low.ravel(), self.arrays.high.ravel()
+        arrays = self.deciding_arrays
+        low, high = arrays.low.ravel(), arrays.high.ravel()
         yes = _CERTAIN[self.operator](low, high, self.number)
         no = _CERTAIN[OPPOSITE[self.operator]](low, high, self.number)
         # An interval that clipping reduced to one value shows that the noise missed, not that this value is certain.
-        unsure = self.arrays.is_collapsed.ravel() & (low == self.number)
+        unsure = arrays.is_collapsed.ravel() & (low == self.number)
         return [
             None if unclear else True if certain else False if excluded else None
             for certain, excluded, unclear in zip(yes, no, unsure, strict=True)
@@ -192,13 +219,14 @@ class Comparison(Displayed):
         (outcome,) = self.outcomes
         if outcome is not None:
             return outcome
-        low, high = float(self.arrays.low[0, 0]), float(self.arrays.high[0, 0])
+        low, high = float(self.deciding_arrays.low[0, 0]), float(self.deciding_arrays.high[0, 0])
         interval = "there is no interval"
         if not np.isnan([low, high]).any():
-            interval = f"the {NOISE_INTERVAL} is {_end(low, display_down)} to {_end(high, display_up)}"
+            kind = NOISE_INTERVAL if self.population_arrays is None else POPULATION_INTERVAL
+            interval = f"the {kind} is {_end(low, display_down)} to {_end(high, display_up)}"
         level = f"{display_down(100 * self.confidence)}% confidence"
         raise RequestError(
-            f"{what}: too close to say {IN_THIS_TABLE} at {level}: {interval}; release a more accurate answer, or "
+            f"{what}: too close to say {self.scope} at {level}: {interval}; release a more accurate answer, or "
             "compare its .estimate, which ignores the noise"
         )
 

@@ -83,8 +83,11 @@ def _converted(values: Cells, dates: Sequence[bool], kind: str) -> Any:
 # --- columns and index of the table of an answer ----------------------------------------------------------------------
 
 
-COLUMNS = {"estimate": "value", "low": "low", "high": "high", "noise_scale": "noise_scale"}
-"""Columns of an answer's table, and the arrays that they hold."""
+COLUMNS = {
+    **{"estimate": "value", "low": "low", "high": "high", "noise_scale": "noise_scale"},
+    **{"population_low": "low", "population_high": "high"},
+}
+"""Columns of an answer's table, and the arrays that they hold; the last two are those with population intervals."""
 
 MAX_DECIMALS = 300
 

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, Self, TypeVar
@@ -112,6 +112,41 @@ REFLECTED = {
 E = TypeVar("E")
 R = TypeVar("R")
 
+# --- the sampling error of two answers --------------------------------------------------------------------------------
+
+
+def _repeated(values: Sequence[Any], count: int) -> Sequence[Any]:
+    return tuple(values) * count if len(values) == 1 else values
+
+
+def _are_apart(one: Sequence[Any], other: Sequence[Any]) -> bool:
+    """Whether no unit is in two groups that are combined: some expression has another value in each."""
+    if not one or not other:
+        return False
+    pairs = zip(one, _repeated(other, len(one)), strict=False)
+    return all(
+        any(by in others and others[by] != value for by, value in mine)
+        for mine, others in ((a, dict(b)) for a, b in pairs)
+    )
+
+
+def _with_sampling(one: Any, apart: bool, *, refined: bool) -> IntervalArrays | None:
+    """The population intervals of an operand, such that the sampling errors may be added in quadrature.
+
+    Errors of the same units may be dependent, but their standard deviations a and b at most add up, and
+    ``(a + b)^2 <= 2 a^2 + 2 b^2``.
+    """
+    if one.population_arrays is None:
+        return None
+    noise = (one.anytime_arrays or one.arrays) if refined else one.arrays
+    if apart and not refined:
+        arrays: IntervalArrays = one.population_arrays
+        return arrays
+    factor = 1.0 if apart else math.sqrt(2.0)
+    below, above = (factor * distance for distance in one.population_arrays.beyond(one.arrays))
+    widened: IntervalArrays = noise.widened(below, above)
+    return widened
+
 
 def _leaves_private_objects(method: Callable[[Any, object], R]) -> Callable[[Any, object], R]:
     """Leave the operator to a column, for which a number is a constant, and to a query, which refuses it."""
@@ -152,14 +187,19 @@ class Operators(Generic[E]):
         outputs: Any
         arrays: Any
         anytime_arrays: Any
+        population_arrays: Any
+        group_values: Any
         is_refined: Any
         measurement_ids: Any
         confidence: Any
         notice: Any
-        population: Any
+        excluded: Any
         condition: Any
         is_scalar: Any
         dates: Any
+
+        def _intervals(self, function: Callable[[IntervalArrays], IntervalArrays]) -> dict[str, Any]:
+            """A function of the intervals of each kind."""
 
         def _part(self, words: str, rows: slice, columns: slice, **changes: Any) -> Any:
             """Some of the numbers."""
@@ -253,8 +293,9 @@ class Operators(Generic[E]):
                 f"{sign}: an answer is compared with a number or another answer; got {_shown(other)}; use .estimate to "
                 "compare it with anything else"
             )
-        same = ("description", "names", "keys", "outputs", "arrays", "confidence", "simultaneous", "notice")
-        return Comparison(operator=sign, number=number, **{name: getattr(self, name) for name in same})
+        same = ("description", "names", "keys", "outputs", "arrays", "population_arrays", "confidence", "simultaneous")
+        fields = {name: getattr(self, name) for name in (*same, "notice")}
+        return Comparison(operator=sign, number=number, **fields)
 
     def _refuse_dates(self, verb: str) -> None:
         """Refuse arithmetic of dates, whose intervals are intervals of time."""
@@ -270,9 +311,8 @@ class Operators(Generic[E]):
 
     def _mapped(self, function: Callable[[IntervalArrays], IntervalArrays]) -> Any:
         with np.errstate(all="ignore"):  # a number beyond the range of doubles is infinite or unknown
-            anytime = None if self.anytime_arrays is None else function(self.anytime_arrays)
             whole: Any = self
-            return replace(whole, arrays=function(self.arrays), anytime_arrays=anytime, decimals=None)
+            return replace(whole, **self._intervals(function), decimals=None)
 
     def _combine(
         self, sign: str, other: object, combine: Callable[[IntervalArrays, IntervalArrays], IntervalArrays]
@@ -320,14 +360,22 @@ class Operators(Generic[E]):
         whole = self._part(f"[{self.description}] {sign} [{other.description}]", slice(None), slice(None))
         anytime = combine(self.anytime_arrays or self.arrays, other.anytime_arrays or other.arrays)
         refined = self.is_refined or other.is_refined
+        apart = _are_apart(self.group_values, other.group_values)
+        mine = _with_sampling(self, apart, refined=refined)
+        others = _with_sampling(other, apart, refined=refined)
         return replace(
             whole,
             arrays=anytime if refined else combine(self.arrays, other.arrays),
             anytime_arrays=anytime,
+            population_arrays=None if mine is None or others is None else combine(mine, others),
+            group_values=tuple(
+                mine & others
+                for mine, others in zip(self.group_values, _repeated(other.group_values, len(id_pairs)), strict=False)
+            ),
             is_refined=refined,
             measurement_ids=tuple(mine | others for mine, others in id_pairs),
             notice=self.notice or other.notice,
-            population=self.population or other.population,
+            excluded=self.excluded or other.excluded,
             condition=self.condition or other.condition,
             decimals=None,
         )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from dpnb._plan.expressions.nodes import Expression
 from dpnb.errors import RequestError
 from dpnb.results.display import Displayed
 from dpnb.results.estimates.noisy import IntervalArrays
@@ -54,7 +55,7 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Exports, Unk
         Whether all intervals hold at once with that confidence, or each one separately.
     notice : str or None
         Warning that the answer is from a rehearsal or not private.
-    population : str or None
+    excluded : str or None
         Which units are counted, if some may be excluded.
     condition : str or None
         The condition under which its intervals hold, if any.
@@ -63,6 +64,11 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Exports, Unk
     anytime_arrays : IntervalArrays, callable or None
         Like `arrays`, with intervals that hold for all observations at once; None if `arrays` has such intervals.  A
         callable that returns them is called when they are first needed.
+    population_arrays : IntervalArrays, callable or None
+        Like `arrays`, with population intervals, NaN where there is none; None if no number has one.
+    group_values : sequence of frozenset
+        For each group, expressions with the value that they have in all of its rows: groups in which one has different
+        values have no unit in common.  Empty where a unit may be in several groups.
     is_refined : bool
         Whether any number combines more than one observation.
     source : Estimates or None
@@ -94,10 +100,12 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Exports, Unk
     confidence: float
     simultaneous: bool = False
     notice: str | None = None
-    population: str | None = None
+    excluded: str | None = None
     condition: str | None = None
     measurement_ids: MeasurementIds = field(default=(), repr=False)
     anytime_arrays: Deferred = Deferred()  # noqa: RUF009  (a descriptor)
+    population_arrays: Deferred = Deferred()  # noqa: RUF009  (a descriptor)
+    group_values: Sequence[frozenset[tuple[Expression, Key]]] = field(default=(), repr=False)
     is_refined: bool = False
     source: Estimates | None = field(default=None, repr=False)
     decimals: tuple[int, ...] | None = None
@@ -132,12 +140,49 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Exports, Unk
         return self.to_pandas()[["low", "high"]]
 
     @property
+    def population_interval(self) -> tuple[float, float] | pd.DataFrame:
+        """The population interval ``(low, high)`` of a single number, otherwise a DataFrame with these columns.
+
+        It contains, with the stated confidence, the value in the population from which the units are a sample.
+
+        Raises
+        ------
+        RequestError
+            The sampling error of no number is known: release with ``population=True``, or use ``.population(...)``.
+
+        Examples
+        --------
+        >>> shares = df["plan"].value_counts(normalize=True).release(mu=0.1)
+        >>> shares.population_interval.columns.tolist()
+        ['population_low', 'population_high']
+        """
+        arrays = self.population_arrays
+        if arrays is None:
+            raise RequestError(
+                f"population_interval: the sampling error of {self.description} is not known; {self._population_remedy}"
+            )
+        if self.is_scalar:
+            return self._shaped("population_low"), self._shaped("population_high")
+        return self.to_pandas()[["population_low", "population_high"]]
+
+    @property
+    def has_population_intervals(self) -> bool:
+        """Whether any number has a population interval."""
+        return self.population_arrays is not None
+
+    @property
+    def _population_remedy(self) -> str:
+        return "compute with answers that have one, as of .release(...).population(share=0.01)"
+
+    @property
     def has_intervals(self) -> bool:
         """Whether any number has an interval; the coefficients of a descent have none."""
         return not bool(np.isnan(self.arrays.low).all())
 
     def to_pandas(self) -> pd.DataFrame:
         """Estimate, low and high (the ends of the noise interval) and noise_scale; one row for each number.
+
+        With population intervals also their ends, as population_low and population_high.
 
         Examples
         --------
@@ -153,6 +198,8 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Exports, Unk
             "high": self.arrays.high,
             "noise_scale": self.arrays.noise_scale,
         }
+        if self.population_arrays is not None:
+            columns |= {"population_low": self.population_arrays.low, "population_high": self.population_arrays.high}
         index = pandas_index(self.names, self.keys, self.outputs)
         if self.dates:
             kinds = [durations if name == "noise_scale" else points_in_time for name in columns]
@@ -164,7 +211,8 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Exports, Unk
         if self.is_scalar:
             if self.dates:
                 return self.to_pandas()[column].iloc[0]
-            return float(getattr(self.arrays, COLUMNS[column])[0, 0])
+            name, arrays = COLUMNS[column], self.population_arrays if column.startswith("population") else self.arrays
+            return float(getattr(arrays, name)[0, 0])
         series = self.to_pandas()[column]
         if self.is_two_way:  # a pair of keys may be missing
             table: Any = series.unstack()
@@ -236,14 +284,14 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Exports, Unk
         ]
 
     def _part(self, words: str, rows: slice, columns: slice, **changes: Any) -> Estimates:
-        arrays, anytime = self.arrays.select(rows, columns), self.anytime_arrays
         fields: dict[str, Any] = {
             "measurement_ids": self.measurement_ids[rows],
+            "group_values": self.group_values[rows],
             "decimals": self.decimals and self.decimals[columns],
             "dates": self.dates[columns] if any(self.dates[columns]) else (),
         }
         fields["is_two_way"] = self.is_two_way and rows == slice(None)
-        return self._with(words, arrays, anytime and anytime.select(rows, columns), **{**fields, **changes})
+        return self._with(words, lambda arrays: arrays.select(rows, columns), **{**fields, **changes})
 
     def _taken(self, rows: Sequence[int], columns: Sequence[int], words: str, **changes: Any) -> Estimates:
         name, labels = self.outputs or ("", ())
@@ -255,6 +303,7 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Exports, Unk
             keys=changes.pop("keys", tuple(self.keys[row] for row in rows)),
             outputs=self.outputs and (name, tuple(labels[column] for column in columns)),
             measurement_ids=tuple(self.measurement_ids[row] for row in rows) if self.measurement_ids else (),
+            group_values=tuple(self.group_values[row] for row in rows) if self.group_values else (),
             **{"decimals": decimals, "is_two_way": self.is_two_way, "dates": dates if any(dates) else (), **changes},
         )
 
@@ -267,15 +316,19 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Exports, Unk
     def _derived(self, words: str, function: Callable[[IntervalArrays], IntervalArrays], **changes: Any) -> Estimates:
         """A rearrangement of these estimates."""
         description = f"{self.description}, {words}" if words else self.description
-        anytime = None if self.anytime_arrays is None else function(self.anytime_arrays)
-        return self._with(
-            description, function(self.arrays), anytime, source=self if self.source is None else self.source, **changes
-        )
+        return self._with(description, function, source=self if self.source is None else self.source, **changes)
 
-    def _with(self, words: str, arrays: IntervalArrays, anytime: IntervalArrays | None, **changes: Any) -> Estimates:
+    def _with(self, words: str, function: Callable[[IntervalArrays], IntervalArrays], **changes: Any) -> Estimates:
+        """Other estimates, from a function of intervals of each kind."""
         same = ("names", "keys", "outputs", "is_refined", "measurement_ids", "confidence", "simultaneous", "notice")
-        fields = {name: getattr(self, name) for name in (*same, "population", "condition")}
-        return Estimates(**{**fields, "description": words, "arrays": arrays, "anytime_arrays": anytime, **changes})
+        fields = {name: getattr(self, name) for name in (*same, "group_values", "excluded", "condition")}
+        return Estimates(**{**fields, "description": words, **self._intervals(function), **changes})
+
+    def _intervals(self, function: Callable[[IntervalArrays], IntervalArrays]) -> dict[str, Any]:
+        """A function of the intervals of each kind."""
+        kinds = {"anytime_arrays": self.anytime_arrays, "population_arrays": self.population_arrays}
+        others = {name: None if arrays is None else function(arrays) for name, arrays in kinds.items()}
+        return {"arrays": function(self.arrays), **others}
 
     def _ranks(self, level: int) -> dict[Key, int]:
         own = self.names[level]
@@ -345,8 +398,8 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Exports, Unk
         warnings += self._point_warnings()
         if self.condition is not None:
             warnings.append(("named", f"intervals {self.condition}"))
-        if self.population is not None:
-            warnings.append(("excluded-units", self.population))
+        if self.excluded is not None:
+            warnings.append(("excluded-units", self.excluded))
         return warnings
 
     def _point_warnings(self) -> list[tuple[str, str]]:

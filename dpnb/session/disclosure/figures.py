@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from dpnb._core.accountant import participation
 from dpnb._core.accountant.accountant import Accountant
+from dpnb._core.accountant.parameters import sampled_text
 from dpnb._core.explain import NOTHING_REFUSED, describe_guarantee
 from dpnb._core.ledger_metadata import LedgerMetadata
 from dpnb._core.tables import PrivateTables
@@ -153,7 +154,8 @@ def readings_of(account: Accountant) -> Readings:
 
 def unit_of(account: Accountant, tables: PrivateTables) -> Unit:
     """Who is protected."""
-    return Unit(printable(tables.words), NEIGHBOURS, "add or remove one unit", account.public_size)
+    drawn = sampled_text(account.sampled).strip("'")
+    return Unit(printable(tables.words), NEIGHBOURS, "add or remove one unit", account.public_size, drawn)
 
 
 def tables_of(tables: PrivateTables) -> tuple[ReportedTable, ...]:

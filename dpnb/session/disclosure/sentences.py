@@ -50,8 +50,8 @@ NOT_COVERED = (
     "the table under another ledger, adds to what this ledger discloses.",
     "What the curator declared. Bounds, categories, limits and public numbers, which are listed below, are public. If "
     "they were taken from the rows of this table, the guarantee does not cover that.",
-    "Accuracy. Errors and noise intervals account for the noise, and neither for sampling nor for "
-    "values and rows beyond the declared bounds and limits.",
+    "Accuracy. Errors and noise intervals account for the noise; population intervals also for the sampling of the "
+    "units. Neither accounts for values and rows beyond the declared bounds and limits.",
 )
 
 
@@ -87,7 +87,7 @@ def sections_of(facts: Facts) -> tuple[Section, ...]:
         Section("What is guaranteed", _guaranteed(facts)),
         Section("What has been released", _released(facts)),
         Section("How the budget is divided", _divided(facts)),
-        Section("What is not covered", (*NOT_COVERED, _where(facts), *_missing(facts))),
+        Section("What is not covered", (*NOT_COVERED, _sampled(facts), _where(facts), *_missing(facts))),
         Section("How to check this statement", _check(facts)),
     )
 
@@ -234,6 +234,16 @@ def _divided(facts: Facts) -> tuple[str, ...]:
     else:
         first = "Several analysts share the budget."
     return (first, *division.assumptions)
+
+
+def _sampled(facts: Facts) -> str:
+    """What the curator declared about the sampling of the units."""
+    drawn = facts.unit.sampled
+    words = {
+        "population": "a random sample of a large population",
+        "census": "the whole population, so that population intervals are noise intervals",
+    }.get(drawn, f"a random sample of a fraction {drawn} of the population")
+    return f"The sampling of the units. The curator declared that they are {words}. No row can show that this is true."
 
 
 def _where(facts: Facts) -> str:

@@ -1,0 +1,72 @@
+"""Numbers that one unit has once in each group: products of what its rows there add up to.
+
+Such a number stands in one row of the unit and group, and is 0 in its other rows; so its sums are sums over units, and
+measured beside those of rows.  Which row it is makes no difference, and it is computed from the unit's own rows alone
+(`dpnb._compile.within`).
+
+Sensitivity
+-----------
+Let a unit have n_g rows in group g, at most r in all, and let K, at most 2^20, be the number of rows for which the
+products are bounded.  With ``|a| <= A`` and ``|b| <= B`` in each row, a sum is clipped to K A or K B, and the number x
+in a group to L = K^2 A B.  With m = min(n_g, K) it is at most ``(m/K)^2 L``.  Rounding to the grid, of at least 2^29
+steps for L, adds less than one step h.  So ``x^2 <= L^2 m/K``: if m = K by the clipping, and otherwise since ::
+
+    ((m/K)^2 L + h)^2 <= L^2 (m/K) (1 - 1/K) + 3 h L m/K <= L^2 m/K,    3 h K <= L.
+
+The squared norm of the unit's numbers is therefore at most L^2 r/K: that of one number at its bound if K = r, however
+many groups there are.  Products of deviations (`dpnb._compile.deviations`) have no groups, and are clipped to L.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+
+import msgspec
+
+from dpnb._plan.expressions.nodes import And, Arithmetic, Compare, Expression, IsNull, Literal, Not, Where, WithinUnit
+from dpnb._plan.expressions.substitution import Substitution
+from dpnb._plan.measurements import UnitProducts
+from dpnb._plan.privacy_unit import MAX_LIMIT
+
+ANY = 1
+"""The offset of a number that rows without an order have in any order; a plan cannot contain it."""
+
+
+def unit_products(aggregation: UnitProducts) -> tuple[Expression, ...]:
+    """The products of each pair, in one row of each unit and group; in every row if each counts as a unit."""
+    rows = aggregation.max_rows
+    terms: list[Expression] = [*aggregation.columns]
+    if rows > 1:
+        terms = [WithinUnit("sum", node, rows) for node in terms]
+    products = tuple(
+        Arithmetic("**", terms[i], Literal(2)) if i == j else Arithmetic("*", terms[i], terms[j])
+        for i, j in aggregation.pairs
+    )
+    return products if rows == 1 else tuple(once(product) for product in products)
+
+
+def once(node: Expression) -> Expression:
+    """An expression that is equal in all rows of a unit and group, in one of these rows, and 0 in the others."""
+    # Numbers are clipped to this limit: with a smaller one, several rows could have the number 0.
+    number = WithinUnit("number", Literal(True), MAX_LIMIT, offset=ANY)
+    return Where(Compare("==", number, Literal(0)), node, Literal(0))
+
+
+def of_groups(
+    node: Expression, required: tuple[Expression, ...], where: Expression | None, keys: tuple[Expression, ...]
+) -> Expression:
+    """The same, of the rows for which a condition is true and nothing required is missing, in each group.
+
+    A compiled query has neither: its features are kept for other filters.
+    """
+    present: list[Expression] = [Not(IsNull(one)) for one in required]
+    chosen = reduce(And, ([] if where is None else [where]) + present)
+
+    def changed(inner: Expression) -> Expression | None:
+        if not isinstance(inner, WithinUnit):
+            return None
+        return msgspec.structs.replace(inner, inner=changing.of(inner.inner), where=chosen, keys=keys)
+
+    changing = Substitution(changed)
+    result: Expression = changing.of(node)
+    return result

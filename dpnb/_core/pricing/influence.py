@@ -1,0 +1,238 @@
+"""What each row adds to an estimate, at released values: the query that measures the sampling error afterwards.
+
+The influence of a row on a statistic theta = S/N is s - theta m, divided by N: the first-order term of theta in the
+row (Huber and Ronchetti 2009, *Robust Statistics*, section 1.3).  A unit's influence is the sum over its rows, and the
+variance of theta through sampling is the sum over units of its square.  Released estimates are public, so the
+influences are ordinary expressions with constants.  An estimate that differs from the exact value makes the sum larger,
+by N times the squared difference.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from dpnb._compile import LinearQuery
+from dpnb._plan.expressions.nodes import Arithmetic, AsNumber, Compare, Expression, IsNull, Literal, Lookup, Not
+from dpnb._plan.expressions.rules import is_zero_or_one, numeric_dtype_of
+from dpnb._plan.measurements import (
+    AnyView,
+    ColumnsView,
+    Count,
+    JointAggregation,
+    Mean,
+    MeanCountView,
+    Moments,
+    MomentsView,
+    NamedColumn,
+    PlainView,
+    QuantilesView,
+    QuantileTree,
+    Ratio,
+    Sum,
+    UnitProducts,
+    WeightedAggregation,
+    products_of,
+)
+from dpnb._plan.plan import Plan
+from dpnb._plan.privacy_unit import ContributionBounds, PrivacyUnit
+from dpnb.errors import PlanError
+from dpnb.results.estimates.noisy import IntervalArrays
+from dpnb.results.estimates.outputs import outputs_of
+from dpnb.schema import Schema
+
+EstimateOf = Callable[[int, AnyView], IntervalArrays]
+"""The estimates of one part of a query."""
+
+
+def squares_query(
+    query: LinearQuery, view: AnyView, unit: PrivacyUnit, schema: Schema, estimate_of: EstimateOf
+) -> tuple[Plan, AnyView]:
+    """The sums of squared influences on the numbers of an answer, in the groups of its query."""
+    plan = query.plan
+    rows = _rows_of_unit(query, unit)
+    if products_of(plan.aggregation) is not None or (rows == 1 and _is_free(query, view, schema)):
+        raise PlanError(f"population: the answer has its population interval already; got the {plan.words}")
+    columns = view.columns if isinstance(view, ColumnsView) else _columns(view)
+    influences = [_Influence(query, schema, estimate_of, named.part).on(named.view) for named in columns]
+    parts = [UnitProducts((node,), rows, squares=True) for node in influences]
+    source, groups = plan.source, (plan.group_by, plan.group_keys)
+    if len(parts) == 1:
+        return Plan(parts[0], plan.where, *groups, source=source), PlainView()
+    outputs = outputs_of(view)
+    names = [str(label) for label in outputs[1]] if outputs else []
+    joint = JointAggregation(tuple(map(WeightedAggregation, parts)))
+    shown = tuple(NamedColumn(name, index) for index, name in enumerate(names))
+    return Plan(joint, plan.where, *groups, source=source), ColumnsView(
+        shown, title="sampling error of several numbers"
+    )
+
+
+STATISTIC_WEIGHT = 9.0
+"""How much of the charge measures a statistic, for each part that measures its sampling error: a tenth widens the noise
+interval by 5%, and leaves the noise of the squares small."""
+
+
+def with_products(
+    query: LinearQuery, unit: PrivacyUnit, schema: Schema, *, always: bool = False
+) -> JointAggregation | None:
+    """A sum, mean or ratio with the products of its population interval, in one charge.
+
+    None if the interval follows from the answer, unless `always`.
+    """
+    statistic = query.plan.aggregation
+    if not isinstance(statistic, Sum | Mean | Ratio):
+        raise TypeError(type(statistic).__name__)
+    rows = _rows_of_unit(query, unit)
+    if not always and rows == 1 and not isinstance(statistic, Ratio) and is_zero_or_one(statistic.column, schema):
+        return None
+    terms: tuple[Expression, ...] = (statistic.column,)
+    if isinstance(statistic, Mean):
+        kind = numeric_dtype_of(statistic.column, schema, "mean")
+        terms = (_minus(statistic.column, Literal(kind.low / 2 + kind.high / 2)),)
+        terms += () if rows == 1 else (AsNumber(Not(IsNull(statistic.column))),)
+    elif isinstance(statistic, Ratio):
+        terms += (statistic.denominator,)
+    products = UnitProducts(terms, rows, squares=len(terms) == 1)
+    parts = WeightedAggregation(statistic, STATISTIC_WEIGHT), WeightedAggregation(products)
+    return JointAggregation(parts)
+
+
+def _columns(view: AnyView) -> tuple[NamedColumn, ...]:
+    """The numbers of a single statistic, each with a view of its own."""
+    if isinstance(view, QuantilesView):
+        return tuple(NamedColumn(str(q), 0, QuantilesView((q,), single=True)) for q in view.at)
+    if isinstance(view, PlainView | MeanCountView | MomentsView):
+        return (NamedColumn("", 0, view),)
+    raise PlanError(
+        "population: is not offered for this statistic; use counts, sums, means, ratios, quantiles, variances or "
+        "correlations, or for a share the mean of a condition, as in (df['x'] == 'a').mean(population=True)"
+    )
+
+
+def _rows_of_unit(query: LinearQuery, unit: PrivacyUnit) -> int:
+    """The number of rows of a unit that count."""
+    limits = query.contribution_bounds
+    if unit.max_rows is None or limits != ContributionBounds(max_rows=unit.max_rows, max_groups=limits.max_groups):
+        raise PlanError(
+            "population: needs a session with max_rows_per_unit= and no other limit on the rows that count; got the "
+            f"{query.plan.words}; leave out .bound_contributions()"
+        )
+    return unit.max_rows
+
+
+def _is_free(query: LinearQuery, view: AnyView, schema: Schema) -> bool:
+    """Whether the sampling error of every number follows from the answer, where each row is a unit."""
+    columns = view.columns if isinstance(view, ColumnsView) else (NamedColumn("", 0, PlainView()),)
+    for named in columns:
+        aggregation = query.parts[named.part][0]
+        shown = named.view if isinstance(view, ColumnsView) else view
+        free = isinstance(aggregation, Count | QuantileTree) or isinstance(shown, MeanCountView)
+        if isinstance(aggregation, Sum | Mean) and isinstance(shown, PlainView):
+            free = is_zero_or_one(aggregation.column, schema)
+        if isinstance(aggregation, Moments) and isinstance(shown, MomentsView):
+            free = shown.statistic in ("count", "mean")
+        if not free:
+            return False
+    return True
+
+
+@dataclass(frozen=True)
+class _Influence:
+    """The influences on statistics of one part of a query."""
+
+    query: LinearQuery
+    schema: Schema
+    estimate_of: EstimateOf
+    part: int
+
+    def on(self, view: AnyView) -> Expression:
+        """What a row adds to N times a statistic."""
+        aggregation = self.query.parts[self.part][0]
+        match aggregation, view:
+            case (Count() | Mean() | Moments(), _) if _counts(view, aggregation):
+                return Literal(1)
+            case Sum(column), PlainView():
+                return column
+            case Mean(column), PlainView():
+                return _minus(column, self._constant(view))
+            case Ratio(column, denominator), PlainView():
+                return _minus(column, Arithmetic("*", self._constant(view), denominator))
+            case QuantileTree(column), QuantilesView((q,)):
+                return _minus(AsNumber(Compare("<=", column, self._constant(view))), Literal(q))
+            case Moments(columns), MomentsView():
+                return self._of_moments(columns, view)
+        raise PlanError(f"population: is not offered for the {self.query.plan.words}")
+
+    def _of_moments(self, columns: tuple[Expression, ...], view: MomentsView) -> Expression:
+        first = columns[view.columns[0]]
+        centred = [_minus(columns[at], self._constant(MomentsView("mean", (at,)))) for at in view.columns]
+        match view.statistic:
+            case "mean":
+                return _minus(first, self._constant(view))
+            case "var" | "std":
+                influence = _minus(_square(centred[0]), self._constant(MomentsView("var", view.columns)))
+                if view.statistic == "var":
+                    return influence
+                return Arithmetic("*", self._inverse(view.columns[0], first, 0.5), influence)
+            case "cov":
+                return _minus(Arithmetic("*", *centred), self._constant(view))
+            case "corr":
+                one, other = (
+                    Arithmetic("*", self._inverse(at, columns[at]), node)
+                    for at, node in zip(view.columns, centred, strict=True)
+                )
+                both = Arithmetic("+", _square(one), _square(other))
+                return _minus(Arithmetic("*", one, other), Arithmetic("*", self._constant(view, 0.5), both))
+        raise PlanError(
+            f"population: is not offered for a {view.statistic}; use means, variances or the correlation of two columns"
+        )
+
+    def _inverse(self, of: int, column: Expression, times: float = 1.0) -> Expression:
+        """A number divided by the released standard deviation of a column; half its range where that is unknown."""
+        kind = numeric_dtype_of(column, self.schema, "population")
+        reach = kind.high / 2 - kind.low / 2
+        found = self.estimate_of(self.part, MomentsView("std", (of,))).displayed[:, 0].tolist()
+        return self._by_group([_shortened(times / (std if std > 0 else reach)) for std in found])
+
+    def _constant(self, view: AnyView, times: float = 1.0) -> Expression:
+        """A released estimate of each group, times a number, to a hundredth of its noise; 0 if unknown."""
+        found = self.estimate_of(self.part, view)
+        pairs = zip(found.displayed[:, 0].tolist(), found.noise_scale[:, 0].tolist(), strict=True)
+        return self._by_group(
+            [times * _rounded(value, scale) if math.isfinite(value) else 0.0 for value, scale in pairs]
+        )
+
+    def _by_group(self, values: list[float]) -> Expression:
+        plan, keys = self.query.plan, self.query.keys
+        if not keys:
+            return Literal(values[0])
+        inner = tuple(level.expression for level in plan.group_by)
+        names = ", ".join(level.name for level in plan.group_by)
+        return Lookup(f"released value by {names}", inner, keys, tuple(values), min(values), max(values))
+
+
+def _counts(view: AnyView, aggregation: object) -> bool:
+    if isinstance(aggregation, Count):
+        return isinstance(view, PlainView)
+    return isinstance(view, MeanCountView) or (isinstance(view, MomentsView) and view.statistic == "count")
+
+
+def _minus(left: Expression, right: Expression) -> Expression:
+    return Arithmetic("-", left, right)
+
+
+def _square(node: Expression) -> Expression:
+    return Arithmetic("**", node, Literal(2))
+
+
+def _rounded(value: float, scale: float) -> float:
+    """A number with two digits more than its noise has."""
+    if not (value and 0 < scale < math.inf):
+        return value
+    return round(value, min(2 - math.floor(math.log10(scale)), 300))
+
+
+def _shortened(value: float) -> float:
+    return float(f"{value:.4g}")

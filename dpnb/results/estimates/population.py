@@ -1,0 +1,241 @@
+"""Population intervals: those of the value in the population from which the privacy units are a sample.
+
+Units are independent draws; v_u is what unit u adds, after clamping and contribution limits.  The error of an estimate
+has two independent parts: the noise, and the sampling of the units, whose variance is estimated from released values
+(linearisation; for rows of persons this is the cluster-robust variance).  With s_u and m_u what unit u adds to the
+numerator and denominator of a ratio theta = S/N, and M = sum over units of (s_u - theta m_u)^2::
+
+    Var(theta) = M/N^2
+
+* Shares, where each row is a unit: M = N theta (1 - theta).  The set of all theta within z standard deviations is
+  Wilson's interval.  Counts: M is the count (units arrive independently).
+* Means with second moments, where each row is a unit: M = N times the variance.
+* Otherwise M is a sum of squares or products of what units add, measured in addition (`dpnb._compile.products`); its
+  noise scale is added to it once, since M enters with its root: without that, coverage falls where M is small.
+* Where units have up to k rows and M was not measured: by the inequality of Cauchy and Schwarz it is at most k times
+  the M of rows taken as units.
+* A sample of a fraction F of the population at random: M is multiplied by 1 - F (Cochran 1977, *Sampling Techniques*,
+  section 2.6); a census has no sampling error.
+
+The distances of both parts from the estimate are added in quadrature (the MOVER of Zou and Donner 2008).  A refined
+answer was refined because of earlier ones, with the same sample: there the half-widths are added, at errors that add
+up to alpha.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpnb._compile import LinearQuery
+from dpnb._compile.features import BRANCHING, TreeFeature, ValueFeature
+from dpnb._compile.linear import max_rows_in_cell, rows_of_unit
+from dpnb._plan.expressions.rules import is_zero_or_one
+from dpnb._plan.measurements import (
+    AnyView,
+    ColumnsView,
+    Count,
+    CountUnits,
+    Discovery,
+    Mean,
+    MeanCountView,
+    Moments,
+    MomentsView,
+    PlainView,
+    Proportions,
+    QuantilesView,
+    Ratio,
+    Single,
+    Sum,
+    products_of,
+)
+from dpnb.results.estimates.estimate import FeatureSlice, estimate_part, moment_sums
+from dpnb.results.estimates.noisy import Cells, IntervalArrays, noisy_features, totals
+from dpnb.results.estimates.quantiles import Sampling as RankSampling
+from dpnb.results.estimates.quantiles import quantiles
+from dpnb.results.estimates.squares import measured_squares
+from dpnb.schema import Schema
+
+Reach = tuple[Cells, Cells]
+"""Distances from the estimate to the lower and upper limit, each of shape (cells,)."""
+
+
+@dataclass(frozen=True)
+class SamplingError:
+    """What is known of the sampling error of an answer, from declarations and released values.
+
+    `squares` has M for each number, with its noise scale; shape (cells, outputs), NaN where it was not measured.
+    """
+
+    z: float  # half-width of an interval, in standard deviations
+    remaining: float = 1.0  # 1 - F: the part of the population that was not drawn
+    additive: bool = False  # whether half-widths are added
+    squares: tuple[Cells, Cells] | None = None
+
+
+def population(
+    query: LinearQuery, view: AnyView, sums: Cells, sigma: Cells, radius: Cells, schema: Schema, error: SamplingError
+) -> IntervalArrays:
+    """The estimates with population intervals, NaN where the sampling error is not known; see `estimate`."""
+    z, count = radius / sigma, len(view.columns) if isinstance(view, ColumnsView) else 1
+
+    def column(index: int, part: int, view: AnyView) -> IntervalArrays:
+        aggregation, first, number = query.parts[part]
+        features = noisy_features(query, sums, sigma, first, number)
+        noise = estimate_part(aggregation, view, features, z, schema)
+        many = noise.value.shape[1]
+        places = slice(index, index + 1) if count > 1 else slice(0, many)
+        known = None if error.squares is None else (error.squares[0][:, places], error.squares[1][:, places])
+        if not error.remaining:
+            return noise
+        return _Part(query, aggregation, view, features, noise, z, schema, error, known).intervals(sums, sigma)
+
+    with np.errstate(all="ignore"):
+        if isinstance(view, ColumnsView):
+            return IntervalArrays.side_by_side(
+                [column(index, named.part, named.view) for index, named in enumerate(view.columns)]
+            )
+        return column(0, 0, view)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """One part of a query, with its estimates."""
+
+    query: LinearQuery
+    aggregation: Single | Discovery
+    view: AnyView
+    features: FeatureSlice
+    noise: IntervalArrays
+    z: Cells
+    schema: Schema
+    error: SamplingError
+    squares: tuple[Cells, Cells] | None
+
+    def intervals(self, sums: Cells, sigma: Cells) -> IntervalArrays:
+        feature, _ = self.features[0]
+        if isinstance(feature, TreeFeature):
+            return self._quantiles(feature)
+        reach = self._reach(sums, sigma)
+        if reach is None:
+            unknown = np.full_like(self.noise.value, np.nan)
+            return IntervalArrays(self.noise.value, unknown, unknown, self.noise.noise_scale)
+        widened = self.noise.widened(reach[0][:, None], reach[1][:, None], additive=self.error.additive)
+        return widened.clipped(*self._range, value=False)
+
+    @property
+    def _range(self) -> tuple[float, float]:
+        """The range of the quantity."""
+        match self.aggregation, self.view:
+            case (Count() | CountUnits(), PlainView()) | (_, MeanCountView()):
+                return 0.0, math.inf
+            case Mean(), _:
+                value = self.features[1][0]
+                return (value.low, value.high) if isinstance(value, ValueFeature) else (-math.inf, math.inf)
+            case _, Proportions():
+                return 0.0, 1.0
+            case Moments(), MomentsView("count" | "var" | "std"):
+                return 0.0, math.inf
+            case Moments(), MomentsView("corr"):
+                return -1.0, 1.0
+        return -math.inf, math.inf
+
+    # --- M, where it follows from what is released -----------------------------------------------------------------
+
+    def _rows(self, *, of_groups: bool = False) -> float:
+        """The largest number of rows of a unit, in one group or in all; infinite if nothing bounds it."""
+        bounds = self.query.contribution_bounds
+        rows = rows_of_unit(bounds, self.query.cells) if of_groups else max_rows_in_cell(bounds)
+        return math.inf if rows is None or self.query.clip_squared is not None else rows
+
+    def _reach(self, sums: Cells, sigma: Cells) -> Reach | None:
+        """The distances through sampling alone; None if they are not known."""
+        if self.query.clip_squared is not None:
+            return None
+        squares = self.squares if self.squares is not None else self._measured(sums, sigma)
+        if squares is not None and np.isfinite(squares[0]).any():
+            value, scale = (array[:, 0] for array in squares)
+            deviation = np.sqrt((np.maximum(value, 0.0) + scale) * self.error.remaining) / self._divisor
+            return (self.error.z * deviation,) * 2
+        return self._without_squares()
+
+    def _measured(self, sums: Cells, sigma: Cells) -> tuple[Cells, Cells] | None:
+        """M from the products that were measured in the same query, with its noise scale."""
+        products = products_of(self.query.plan.aggregation)
+        if products is None:
+            return None
+        squares = measured_squares(self.query, products, self.noise.value[:, 0], sums, sigma)
+        return squares.value, squares.scale[:, None]
+
+    @property
+    def _divisor(self) -> Cells:
+        """N: what the sum of influences is divided by."""
+        match self.aggregation:
+            case Mean() | Moments() if not isinstance(self.view, MeanCountView):
+                noisy = self.features[0][1]
+            case Ratio():
+                noisy = self.features[1][1]
+            case _:
+                return np.ones(len(self.noise.value))
+        return np.where(noisy.single > 0, noisy.single, np.nan)
+
+    def _without_squares(self) -> Reach | None:
+        aggregation, view, noisy = self.aggregation, self.view, self.features[0][1]
+        of_unit = 1.0 if isinstance(aggregation, CountUnits) else self._rows(of_groups=isinstance(view, Proportions))
+        times = of_unit * self.error.remaining
+        if not math.isfinite(times):
+            return None
+        match aggregation, view:
+            case Count() | CountUnits(), PlainView():
+                return self._of_count(noisy.single, times)
+            case (Mean(), MeanCountView()) | (Moments(), MomentsView("count")):
+                return self._of_count(noisy.single, times)
+            case Sum(column), PlainView() if is_zero_or_one(column, self.schema):
+                return self._of_count(noisy.single, times)
+            case Count() | CountUnits(), Proportions(size=size):
+                return self._of_share(totals(noisy.single, size), times)
+            case Mean(column), PlainView() if is_zero_or_one(column, self.schema):
+                return self._of_share(noisy.single, times)
+            case Moments(), MomentsView("mean"):
+                sums = moment_sums(aggregation, self.features, self.z, self.schema)
+                variance = sums.of_columns(*view.columns).var(0, ddof=0)
+                value, scale = np.maximum(variance.value[:, 0], 0.0), variance.noise_scale[:, 0]
+                return (self.error.z * np.sqrt(times * (value + scale) / self._divisor),) * 2
+        return None
+
+    def _of_count(self, count: Cells, times: float) -> Reach:
+        """The means of all counts of which this one is within z standard deviations, the roots of these means."""
+        half = self.error.z**2 * times / 2
+        root = np.sqrt(2 * half * np.maximum(count, 0.0) + half**2)
+        return root - half, root + half
+
+    def _of_share(self, total: Cells, times: float) -> Reach:
+        """Wilson's interval of the share of a total."""
+        share = np.clip(self.noise.value[:, 0], 0.0, 1.0)
+        square = self.error.z**2 * times / np.where(total > 0, total, np.nan)
+        middle = (share + square / 2) / (1 + square)
+        half = np.sqrt(square * share * (1 - share) + square**2 / 4) / (1 + square)
+        return share - middle + half, middle + half - share
+
+    def _quantiles(self, feature: TreeFeature) -> IntervalArrays:
+        """By the rank: the number of rows up to the quantile, less q times that of all rows."""
+        noisy = self.features[0][1]
+        levels = np.array(self.view.at if isinstance(self.view, QuantilesView) else (0.5,))
+        total = np.maximum(noisy.value[:, :BRANCHING].sum(axis=1), 0.0)[:, None]
+        variance = total * levels * (1 - levels) * self._rows()
+        if self.squares is not None:
+            measured = np.maximum(self.squares[0], 0.0) + self.squares[1]
+            variance = np.where(np.isfinite(measured), measured, variance)
+        variance = np.where((levels > 0) & (levels < 1), variance * self.error.remaining, np.nan)
+        known = np.isfinite(variance).any(axis=0)  # the extremes of a population are not known from a sample
+        rank = RankSampling(np.where(np.isfinite(variance), variance, 0.0), self.error.z, self.error.additive)
+        found = quantiles(feature, noisy, tuple(levels.tolist()), self.z, rank)
+        return IntervalArrays(
+            found.value,
+            np.where(known, found.low, np.nan),
+            np.where(known, found.high, np.nan),
+            found.noise_scale,
+            whole_range=found.has_whole_range,
+        )
