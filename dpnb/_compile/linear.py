@@ -320,7 +320,7 @@ def linear_query(
 
 def _max_norms_squared(features: list[Feature], limits: ContributionBounds, cells: int) -> list[Fraction]:
     """The largest squared norm that one unit can add to each feature, before weighting."""
-    by_row, by_cell, rows = max_norm_squared(limits, cells), cells_of_unit(limits, cells), rows_of_unit(limits, cells)
+    by_row, by_cell, rows = max_norm_squared(limits, cells), cells_of_unit(limits, cells), limits.max_rows
 
     def factor(feature: Feature) -> int | Fraction:
         match feature:
@@ -328,8 +328,8 @@ def _max_norms_squared(features: list[Feature], limits: ContributionBounds, cell
                 return 1
             case UnitFeature():
                 return by_cell
-            case UnitValueFeature(max_rows=bounded) if rows is not None:
-                return max(Fraction(1), Fraction(rows, bounded))
+            case UnitValueFeature(max_rows=bounded):  # of all rows of the table, not only those that count in a group
+                return by_cell if rows is None else max(Fraction(1), min(Fraction(rows, bounded), Fraction(by_cell)))
         return by_row
 
     return [factor(feature) * Fraction(feature.limit_squared) for feature in features]
