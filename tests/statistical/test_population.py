@@ -1,0 +1,177 @@
+"""Population intervals cover as often as those of statistics without noise do, in samples of any size and shape.
+
+Each sample is a group of one table, so that the public interface answers thousands of them at once.  An interval is
+compared with the one that has no noise, computed with numpy on the same samples at the same nominal 95%: it must cover
+at least as often, less one point and less 6 standard errors of the difference (for paired samples, at most 1.5 points
+in 4,000).  If a true difference were at the limit of one point, one comparison would fail with probability 1e-9; there
+are about 300.  The controls: intervals for the noise alone, and persons whose rows are taken as independent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpnb.frame.frame import Frame
+from dpnb.results.answer import Answer
+from statistical.population_samples import ROWS, TRUTH, Array, Samples, Shape, samples
+
+pytestmark = pytest.mark.statistical
+Z = 1.959963984540054
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """What is asked of each sample, what is true in the population, and a standard error without noise."""
+
+    ask: Callable[[Frame], Any]  # a query by sample, or two whose answers are subtracted
+    truth: Callable[[Samples], float]
+    without: Callable[[Samples, bool], tuple[Array, Array]]  # estimates and standard errors; as if each row were a unit
+    afterwards: bool = False  # whether its sampling error is measured by a charge of its own
+
+
+def by_sample(frame: Frame) -> Any:
+    return frame.groupby("s")
+
+
+def quotient(top: str, bottom: str | None = None) -> Callable[[Samples, bool], tuple[Array, Array]]:
+    """A ratio of sums, or a mean."""
+
+    def without(of: Samples, by_row: bool) -> tuple[Array, Array]:
+        s, m = of.table[top].to_numpy(float), of.table[bottom].to_numpy(float) if bottom else np.ones(len(of.table))
+        total = of.total(m)
+        theta = of.total(s) / total
+        return theta, np.sqrt(of.squares(s - of.each(theta) * m, by_row=by_row)) / total
+
+    return without
+
+
+def added(column: str | None) -> Callable[[Samples, bool], tuple[Array, Array]]:
+    """A sum, or a count of rows with b = 1."""
+
+    def without(of: Samples, by_row: bool) -> tuple[Array, Array]:
+        values = of.table[column or "b"].to_numpy(float)
+        return of.total(values), np.sqrt(of.squares(values, by_row=by_row))
+
+    return without
+
+
+def moment(kind: str) -> Callable[[Samples, bool], tuple[Array, Array]]:
+    def without(of: Samples, by_row: bool) -> tuple[Array, Array]:
+        x, y, total = of.table["x"].to_numpy(), of.table["y"].to_numpy(), of.total(1.0)
+        x, y = (one - of.each(of.total(one) / total) for one in (x, y))
+        var, var_y = of.total(x**2) / total, of.total(y**2) / total
+        if kind == "correlation":
+            x, y = x / of.each(np.sqrt(var)), y / of.each(np.sqrt(var_y))
+            theta = of.total(x * y) / total
+            influence = x * y - of.each(theta) * (x**2 + y**2) / 2
+        else:
+            theta, influence = var, x**2 - of.each(var)
+        error = np.sqrt(of.squares(influence, by_row=by_row)) / total
+        return (np.sqrt(theta), error / (2 * np.sqrt(theta))) if kind == "deviation" else (theta, error)
+
+    return without
+
+
+def difference(of: Samples, by_row: bool) -> tuple[Array, Array]:
+    parts = [quotient("x")(of.of(of.table["g"].to_numpy() == g), by_row) for g in "ab"]
+    return parts[0][0] - parts[1][0], np.hypot(parts[0][1], parts[1][1])
+
+
+def true(name: str) -> Callable[[Samples], float]:
+    return lambda of: TRUTH[of.shape][name]
+
+
+def rows(of: Samples) -> int:
+    return of.units * (ROWS if of.persons else 1)
+
+
+MEAN, RATIO = quotient("x"), quotient("x", "y")
+STATISTICS = {
+    "count": Statistic(lambda df: by_sample(df[df["b"] == 1]).size(), lambda of: 0.3 * rows(of), added(None)),
+    "share": Statistic(lambda df: by_sample(df)["b"].mean(), lambda of: 0.3, quotient("b")),
+    "share, measured": Statistic(lambda df: by_sample(df)["b"].mean(population=True), lambda of: 0.3, quotient("b")),
+    "mean": Statistic(lambda df: by_sample(df)["x"].mean(population=True), true("x"), MEAN),
+    "mean, afterwards": Statistic(lambda df: by_sample(df)["x"].mean(), true("x"), MEAN, afterwards=True),
+    "ratio": Statistic(
+        lambda df: by_sample(df)["x"].ratio(df["y"], population=True),
+        lambda of: TRUTH[of.shape]["x"] / TRUTH[of.shape]["y"],
+        RATIO,
+    ),
+    "ratio, afterwards": Statistic(
+        lambda df: by_sample(df)["x"].ratio(df["y"]),
+        lambda of: TRUTH[of.shape]["x"] / TRUTH[of.shape]["y"],
+        RATIO,
+        afterwards=True,
+    ),
+    "sum": Statistic(
+        lambda df: by_sample(df)["x"].sum(population=True), lambda of: rows(of) * TRUTH[of.shape]["x"], added("x")
+    ),
+    "variance": Statistic(lambda df: by_sample(df)["x"].var(), true("variance"), moment("variance"), afterwards=True),
+    "deviation": Statistic(lambda df: by_sample(df)["x"].std(), true("variance"), moment("deviation"), afterwards=True),
+    "correlation": Statistic(
+        lambda df: by_sample(df)["x"].corr(df["y"]), true("correlation"), moment("correlation"), afterwards=True
+    ),
+    "difference of groups": Statistic(
+        lambda df: [by_sample(df[df["g"] == g])["x"].mean(population=True) for g in "ab"], lambda of: 0.0, difference
+    ),
+}
+
+
+def answered(statistic: Statistic, of: Samples, mu: float, refinements: int, **options: Any) -> Answer:
+    """The answers for all samples, final or refined."""
+    asked = statistic.ask(of.session(**options).frame)
+    whole = []
+    for query in asked if isinstance(asked, list) else [asked]:
+        answer = query.release(mu=mu, final=True) if not refinements else query.release(mu=mu / 3)
+        if statistic.afterwards:
+            answer = answer.population(mu=mu / 3)
+        for step in range(refinements):
+            answer = answer.refine(mu=mu / 3 + (mu - mu / 3) * (step + 1) / refinements)
+        whole.append(answer)
+    return whole[0] - whole[1] if len(whole) == 2 else whole[0]
+
+
+def covers(low: Array, high: Array, truth: Any) -> Array:
+    """A missing limit covers nothing."""
+    return np.asarray((low <= truth) & (truth <= high))
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """How often intervals cover, by sample."""
+
+    private: Array
+    noise: Array
+    without: Array
+    width: float  # median, as a multiple of that without noise
+
+    @property
+    def slack(self) -> float:
+        """What is allowed for: one point, and 6 standard errors of the difference."""
+        differ = np.mean(self.private != self.without)
+        return 0.01 + 6 * float(np.sqrt(max(differ, 1 / len(self.private)) / len(self.private)))
+
+    @property
+    def falls_short(self) -> bool:
+        return bool(self.private.mean() < self.without.mean() - self.slack)
+
+
+def coverage(
+    statistic: Statistic, of: Samples, mu: float, refinements: int = 0, truth: Array | None = None, **options: Any
+) -> Coverage:
+    true = statistic.truth(of) if truth is None else truth
+    table = answered(statistic, of, mu, refinements, **options).to_pandas()
+    low, high = (table[f"population_{end}"].to_numpy() for end in ("low", "high"))
+    estimate, error = statistic.without(of, False)
+    error = error * np.sqrt(1 - options.get("sampled", 0))
+    return Coverage(
+        covers(low, high, true),
+        covers(table["low"].to_numpy(), table["high"].to_numpy(), true),
+        covers(estimate - Z * error, estimate + Z * error, true),
+        float(np.nanmedian(high - low) / np.nanmedian(2 * Z * error)),
+    )
