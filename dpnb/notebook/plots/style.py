@@ -20,7 +20,7 @@ from dpnb._plan.expressions.text import words
 from dpnb._plan.measurements import QuantileTree
 from dpnb.render.histograms import released
 from dpnb.render.numbers import format_cost, format_mu_up
-from dpnb.render.tables import interval_name, intervals_name
+from dpnb.render.tables import interval_name, intervals_name, population_name
 from dpnb.results.answer import Answer
 from dpnb.results.tables.table import Estimates
 
@@ -108,6 +108,8 @@ def notes_of(estimates: Estimates) -> list[str]:
     notes = []
     if estimates.has_intervals:
         notes.append(interval_name(estimates) if estimates.is_scalar else intervals_name(estimates))
+    if estimates.has_population_intervals:
+        notes.append(f"thin lines are {population_name(estimates)}s")
     if isinstance(estimates, Answer):
         known = f"known at mu {format_mu_up(estimates.total_loss)}"
         notes.append(

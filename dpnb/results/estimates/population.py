@@ -18,8 +18,9 @@ numerator and denominator of a ratio theta = S/N, and M = sum over units of (s_u
   section 2.6); a census has no sampling error.
 
 The distances of both parts from the estimate are added in quadrature (the MOVER of Zou and Donner 2008).  A refined
-answer was refined because of earlier ones, with the same sample: there the half-widths are added, at errors that add
-up to alpha.
+answer was refined because of earlier ones, with the same sample: its half-widths are added in full, at errors that add
+up to a fifth of alpha, and the interval is intersected with that of the first observation, at the rest of it.  So a
+refinement never widens an interval, and all of them together miss with probability at most alpha.
 """
 
 from __future__ import annotations
@@ -71,8 +72,8 @@ class SamplingError:
 
     z: float  # half-width of an interval, in standard deviations
     remaining: float = 1.0  # 1 - F: the part of the population that was not drawn
-    additive: bool = False  # whether half-widths are added
     squares: tuple[Cells, Cells] | None = None
+    additive: bool = False  # whether half-widths are added
 
 
 def population(
