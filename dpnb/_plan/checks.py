@@ -86,8 +86,6 @@ def _fits(plan: Plan, view: AnyView, schema: Schema) -> bool:
     if isinstance(aggregation, JointAggregation):
         return isinstance(view, ColumnsView) and _fit_columns(aggregation, view, schema)
     match view:
-        case PlainView():
-            return not isinstance(aggregation, Moments | Gradient | DeviationProducts) and _has_one_number(aggregation)
         case Proportions(size=size):
             cells = len(group_keys(plan, schema)) if plan.group_by and _has_shares(aggregation) else 0
             return cells > 0 and (size == 0 or (size > 0 and cells % size == 0))
@@ -110,7 +108,9 @@ def _fits(plan: Plan, view: AnyView, schema: Schema) -> bool:
 def _fit_single(aggregation: Measured, view: AnyView, schema: Schema) -> bool:
     match view:
         case PlainView():
-            return not isinstance(aggregation, Moments | Gradient | DeviationProducts) and _has_one_number(aggregation)
+            if isinstance(aggregation, UnitProducts):
+                return len(aggregation.pairs) == 1
+            return not isinstance(aggregation, Moments | Gradient | DeviationProducts)
         case MeanCountView():
             return isinstance(aggregation, Mean)
         case QuantilesView(at, single):
@@ -119,10 +119,6 @@ def _fit_single(aggregation: Measured, view: AnyView, schema: Schema) -> bool:
         case MomentsView():
             return isinstance(aggregation, Moments) and _fit_moments(aggregation, view, schema)
     return False
-
-
-def _has_one_number(aggregation: Measured) -> bool:
-    return not isinstance(aggregation, UnitProducts) or len(aggregation.pairs) == 1
 
 
 def _has_shares(aggregation: Measured) -> bool:

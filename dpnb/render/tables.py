@@ -35,9 +35,8 @@ def population_name(estimates: Estimates | Comparison) -> str:
 
 def intervals_name(estimates: Estimates) -> str:
     """The name of several intervals, and whether they hold at once."""
-    kinds = f"{interval_name(estimates)}s"
-    if estimates.has_population_intervals:
-        kinds += f" and {POPULATION_INTERVAL}s"
+    names = [interval_name(estimates), *([population_name(estimates)] if estimates.has_population_intervals else [])]
+    kinds = " and ".join(f"{name}s" for name in names)
     return f"{kinds}, {'all at once' if estimates.simultaneous else 'each separately'}"
 
 

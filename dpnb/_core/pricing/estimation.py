@@ -95,9 +95,8 @@ class EstimateReader:
         quarter of their part, and the sampling error, with the rest of it, are added in full.
         """
         refinement, remaining = self.refinement, float(1 - sampled)
-        if isinstance(self.query.plan.aggregation, Discovery) or isinstance(
-            self.request.view, StandardErrorView | BoundsView
-        ):
+        without = isinstance(self.request.view, StandardErrorView | BoundsView)
+        if without or isinstance(self.query.plan.aggregation, Discovery):
             return None
         share = Fraction(1) if refinement.is_final else FIRST_OBSERVATION_ALPHA
         z = fixed_radius([1.0], alpha=share * self._alpha)

@@ -91,7 +91,7 @@ def population(
         known = None if error.squares is None else (error.squares[0][:, places], error.squares[1][:, places])
         if not error.remaining:
             return noise
-        return _Part(query, aggregation, view, features, noise, z, schema, error, known).intervals(sums, sigma)
+        return _SampledPart(query, aggregation, view, features, noise, z, schema, error, known).intervals(sums, sigma)
 
     with np.errstate(all="ignore"):
         if isinstance(view, ColumnsView):
@@ -102,7 +102,7 @@ def population(
 
 
 @dataclass(frozen=True)
-class _Part:
+class _SampledPart:
     """One part of a query, with its estimates."""
 
     query: LinearQuery
