@@ -52,11 +52,10 @@ from dpnb._plan.measurements import (
     Sum,
     products_of,
 )
-from dpnb.results.estimates.estimate import FeatureSlice, estimate_part, moment_sums
+from dpnb.results.estimates.estimate import FeatureSlice, estimate_part, measured_squares, moment_sums
 from dpnb.results.estimates.noisy import Cells, IntervalArrays, noisy_features, totals
 from dpnb.results.estimates.quantiles import Sampling as RankSampling
 from dpnb.results.estimates.quantiles import quantiles
-from dpnb.results.estimates.squares import measured_squares
 from dpnb.schema import Schema
 
 Reach = tuple[Cells, Cells]
