@@ -13,17 +13,28 @@ its hull.  No density is estimated.  Errors are therefore known in rank, without
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpnb._compile.features import BRANCHING, TreeFeature
 from dpnb.results.estimates.noisy import Cells, IntervalArrays, NoisyArrays
 
 RANK_MARGIN = 2.0
 """Extremes are taken at this many standard deviations of rank: values beyond cannot be distinguished from noise."""
+
+STEP = BRANCHING**2
+"""Every edge and every edge of so many is tested."""
+
+FINE = 0.8
+"""Share of the failure probability for the test at every edge."""
+
+LEAST = 0.9
+"""No edge is tested at less than this part of z."""
 
 
 @dataclass(frozen=True)
@@ -87,33 +98,81 @@ def rank_scale(feature: TreeFeature, q: float) -> float:
     return float(prefixes(feature.levels).rank_scale(q).max())
 
 
-def quantiles(feature: TreeFeature, nodes: NoisyArrays, levels: tuple[float, ...], z: Cells) -> IntervalArrays:
-    """Quantiles at the given levels, one output each."""
+@dataclass(frozen=True)
+class Sampling:
+    """What the interval of a population's quantile has to reach further than the noise, in rows of rank."""
+
+    variance: Cells  # shape (cells, levels): of F(x) - q N, x the population's quantile, over samples; 0 or more
+    z: float  # half-width of an interval in standard deviations, for sampling alone
+    # Whether the reaches of noise and sampling are added, as their two failure probabilities are; for answers that are
+    # refined, whose z is not that of one normal draw.
+    additive: bool = False
+
+    def widen(self, reach: Cells, index: int) -> Cells:
+        """The reach of noise and sampling at the level with this index, of the noise's, shape (cells, edges)."""
+        own = self.z * np.sqrt(np.maximum(self.variance[:, index : index + 1], 0.0))
+        return np.asarray(reach + own if self.additive else np.hypot(reach, own))
+
+
+def quantiles(
+    feature: TreeFeature, nodes: NoisyArrays, levels: tuple[float, ...], z: Cells, sampling: Sampling | None = None
+) -> IntervalArrays:
+    """Quantiles at the given levels, one output each, with noise intervals; with `sampling`, population intervals.
+
+    `z`, of shape (cells,), is the half-width of a noise interval in standard deviations of a normal.
+    """
     leaves = consistent_leaves(nodes.value, feature.levels)
     below = np.concatenate([np.zeros((len(leaves), 1)), np.cumsum(leaves, axis=1)], axis=1)
     rising = (np.maximum.accumulate(below, axis=1) + np.minimum.accumulate(below[:, ::-1], axis=1)[:, ::-1]) / 2
-    return IntervalArrays.side_by_side([_quantile(feature, below, rising, nodes.scale, q, z) for q in levels])
+    outputs = []
+    for index, q in enumerate(levels):
+        unit = nodes.scale[:, None] * prefixes(feature.levels).rank_scale(q)
+        fine, coarse = (reach[:, None] * unit for reach in _reaches(z))
+        if sampling is not None:
+            fine, coarse = sampling.widen(fine, index), sampling.widen(coarse, index)
+        ends = _possible(below - q * below[:, -1:], fine, coarse)
+        outputs.append(_quantile(feature, below[:, -1], rising, unit.max(axis=1), q, ends, z))
+    return IntervalArrays.side_by_side(outputs)
 
 
-def _quantile(feature: TreeFeature, below: Cells, rising: Cells, scale: Cells, q: float, z: Cells) -> IntervalArrays:
-    total = below[:, -1]
-    unit = prefixes(feature.levels).rank_scale(q)
-    margin = RANK_MARGIN * unit.max() * scale
+def _reaches(z: Cells) -> tuple[Cells, Cells]:
+    """How many standard deviations an edge, and one of every `STEP`, has to be off to exclude the leaves beyond it."""
+    from scipy.special import log_ndtr, ndtri_exp  # imported when first used
+
+    fine, coarse = (-ndtri_exp(math.log(2 * share) + log_ndtr(-z)) for share in (FINE, 1 - FINE))
+    return np.maximum(fine, LEAST * z), coarse
+
+
+def _possible(gap: Cells, fine: Cells, coarse: Cells) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The first and the last leaf that may contain the quantile; of `gap`, F(x) - q N at every edge."""
+    last = gap.shape[1] - 2
+    step = min(STEP, last + 1)
+    too_low = (gap < -fine)[:, 1:] | np.repeat((gap < -coarse)[:, step::step], step, axis=1)
+    too_high = (gap > fine)[:, :-1] | np.repeat((gap > coarse)[:, :-1:step], step, axis=1)
+    # all leaves are excluded: the search from the other end has the same result
+    first_leaf = (~too_low).argmax(axis=1)
+    last_leaf = last - (~too_high)[:, ::-1].argmax(axis=1)
+    told = ~too_low.all(axis=1) & ~too_high.all(axis=1) & (first_leaf <= last_leaf)
+    return np.where(told, first_leaf, 0), np.where(told, last_leaf, last)
+
+
+def _quantile(
+    feature: TreeFeature,
+    total: Cells,
+    rising: Cells,
+    scale: Cells,
+    q: float,
+    ends: tuple[NDArray[np.intp], NDArray[np.intp]],
+    z: Cells,
+) -> IntervalArrays:
+    margin = RANK_MARGIN * scale
     is_known = total > 2 * margin
     rank = np.clip(q * total, margin, np.maximum(total - margin, margin))
-    # A leaf is excluded if its upper edge is clearly below the rank, or its lower edge clearly above.
-    gap = below - q * total[:, None]
-    reach = z[:, None] * scale[:, None] * unit
-    possible = (gap[:, 1:] >= -reach[:, 1:]) & (gap[:, :-1] <= reach[:, :-1])
-    some = possible.any(axis=1)
-    last = feature.leaves - 1
-    first_leaf = np.where(some, possible.argmax(axis=1), 0)
-    last_leaf = np.where(some, last - possible[:, ::-1].argmax(axis=1), last)
-    leaf = np.minimum((rising[:, 1:] < rank[:, None]).sum(axis=1), last)
+    leaf = np.minimum((rising[:, 1:] < rank[:, None]).sum(axis=1), feature.leaves - 1)
     rows = np.arange(len(leaf))
     start, end = rising[rows, leaf], rising[rows, leaf + 1]
     part = np.clip((rank - start) / np.where(end > start, end - start, 1.0), 0.0, 1.0)
-    value, low, high = feature.at(leaf + part), feature.at(first_leaf), feature.at(last_leaf + 1)
+    value, low, high = feature.at(leaf + part), feature.at(ends[0]), feature.at(ends[1] + 1)
     if feature.whole:
         value, high = np.minimum(np.floor(value), feature.at(leaf + 1) - 1), high - 1
     # The leaves may begin before the bounds, and end after them.
