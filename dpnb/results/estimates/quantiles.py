@@ -6,9 +6,37 @@ through consistency*, sec. 4; for normal noise it is also the maximum likelihood
 combining each node with the sum of its children, and then downwards, by distributing the remainder.  A prefix of the
 leaves is a linear functional of it, whose exact variance follows from the same recursion, without the data.
 
-For the true quantile x at level q, F(x) - q N is 0 (or jumps over 0 there), so its noisy value is normal with a known
-scale: the points where it is within z of these are a set that covers x with the confidence of z, and the interval is
-its hull.  No density is estimated.  Errors are therefore known in rank, without the table.
+For the true quantile x at level q, F - q N is at most 0 at every edge before the leaf of x and at least 0 at every edge
+after it, and its noisy value is normal with a known scale.  An edge where that value is clearly negative therefore
+excludes all leaves before it, and one where it is clearly positive all leaves after it.  Two edges are tested for each
+leaf and direction: the nearest one, and the nearest of every `STEP`, whose noise is less since fewer levels contribute
+to it.  The interval goes from the first leaf that is not excluded from below to the last that is not from above.  No
+density is estimated.  Errors are therefore known in rank, without the table.
+
+**Coverage.**  Let alpha = 2 Phi(-z).  An edge is clear of 0 beyond max(f, 0.9 z) standard deviations, Phi(-f) = 0.8
+alpha, and one of every `STEP` also beyond c, Phi(-c) = 0.2 alpha.  The leaf of x is excluded from below only if one of
+two edges after it, whose true values are at least 0, is seen that far below 0: with probability alpha at most, whatever
+the data (union bound).  The same holds from above.  So the interval covers with the confidence of z unless the
+quantile may be missed at both ends, that is, unless the true values before *and* after its leaf are within reach of 0.
+Then only 1 - 2 alpha is proved.  But an interval begins after that leaf only if the leaves before it are excluded too,
+hence if the noise of several edges is large at once.  This case is simulated, not proved: over 1,100 courses of F (flat
+parts and steps of all lengths and heights between jumps; 4 to 256 leaves; q from 0.01 to 0.95) the largest shares of
+misses were 27.1, 11.9, 9.1, 4.8, 1.0 and 0.19% at z = 1, 1.5, 1.645, 1.96, 2.576 and 3.09, where alpha is 31.7, 13.4,
+10, 5, 1 and 0.2%.  The bound 0.9 z is needed for it: without, the largest is 14.9% at z = 1.5.
+
+Simulated even data are covered in 97% or more at 95%.  Against two-sided tests at z of every edge alone, intervals are
+5 to 10% narrower where the noise of a rank spans up to 3 leaves, 13 to 16% at 10 leaves and 23 to 34% from 30 to 300.
+Where few leaves matter, at most 16% could be gained: if the rank is that of all rows before a gap, an interval fails by
+the noise of the edges in the gap alone, so one edge has to be tested at 1.645 standard deviations.
+
+**Populations.**  For the quantile x of a population from which the rows are a sample, the mean of F - q N over samples
+is at most 0 before the leaf of x and at least 0 after it, and its variance is given.  F does not decrease, so if
+sampling makes it too small at some edge after x, it is too small at the first one: sampling fails once at each end, not
+once for each edge, and its part of the reach has z for both tests.  If reaches are added, the failure probabilities of
+noise and sampling are too.  In quadrature it is simulated: at alpha 5%, with normal, skewed, heaped and even data of
+200 to 50,000 rows, noise of 0.02 to 11 times the sampling error, and jumps at the quantile itself, at least 95% of
+samples are covered, within the error of the simulation; mostly 96 to 98%, and more where a leaf holds more rows than
+the reach.
 """
 
 from __future__ import annotations
@@ -23,6 +51,8 @@ from numpy.typing import NDArray
 
 from dpnb._compile.features import BRANCHING, TreeFeature
 from dpnb.results.estimates.noisy import Cells, IntervalArrays, NoisyArrays
+
+Flags = NDArray[np.bool_]
 
 RANK_MARGIN = 2.0
 """Extremes are taken at this many standard deviations of rank: values beyond cannot be distinguished from noise."""
@@ -94,7 +124,10 @@ def consistent_leaves(nodes: Cells, levels: int) -> Cells:
 
 
 def rank_scale(feature: TreeFeature, q: float) -> float:
-    """The largest standard deviation of a rank, for noise of scale 1 in each node."""
+    """The largest standard deviation of a rank, for noise of scale 1 in each node.
+
+    Where leaves are finer, an interval of even data ends at z times this many rows on average, or up to a fifth nearer.
+    """
     return float(prefixes(feature.levels).rank_scale(q).max())
 
 
@@ -126,12 +159,15 @@ def quantiles(
     rising = (np.maximum.accumulate(below, axis=1) + np.minimum.accumulate(below[:, ::-1], axis=1)[:, ::-1]) / 2
     outputs = []
     for index, q in enumerate(levels):
-        unit = nodes.scale[:, None] * prefixes(feature.levels).rank_scale(q)
-        fine, coarse = (reach[:, None] * unit for reach in _reaches(z))
-        if sampling is not None:
-            fine, coarse = sampling.widen(fine, index), sampling.widen(coarse, index)
-        ends = _possible(below - q * below[:, -1:], fine, coarse)
-        outputs.append(_quantile(feature, below[:, -1], rising, unit.max(axis=1), q, ends, z))
+        gap = below - q * below[:, -1:]
+        scale = nodes.scale[:, None] * prefixes(feature.levels).rank_scale(q)
+        step = min(STEP, feature.leaves)
+        tests = []
+        for every, reach in zip((1, step), _reaches(z), strict=True):
+            some = reach[:, None] * scale[:, ::every]
+            some = some if sampling is None else sampling.widen(some, index)
+            tests.append((gap[:, ::every] < -some, gap[:, ::every] > some))
+        outputs.append(_quantile(feature, below[:, -1], rising, scale.max(axis=1), q, _possible(tests), z))
     return IntervalArrays.side_by_side(outputs)
 
 
@@ -143,17 +179,21 @@ def _reaches(z: Cells) -> tuple[Cells, Cells]:
     return np.maximum(fine, LEAST * z), coarse
 
 
-def _possible(gap: Cells, fine: Cells, coarse: Cells) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """The first and the last leaf that may contain the quantile; of `gap`, F(x) - q N at every edge."""
-    last = gap.shape[1] - 2
-    step = min(STEP, last + 1)
-    too_low = (gap < -fine)[:, 1:] | np.repeat((gap < -coarse)[:, step::step], step, axis=1)
-    too_high = (gap > fine)[:, :-1] | np.repeat((gap > coarse)[:, :-1:step], step, axis=1)
-    # all leaves are excluded: the search from the other end has the same result
+def _possible(tests: list[tuple[Flags, Flags]]) -> tuple[Cells, Cells]:
+    """The first and the last leaf that may contain the quantile.
+
+    Of each test, at which edges, evenly spaced from the first to the last, the rank is clearly too low and too high.
+    """
+    leaves = tests[0][0].shape[1] - 1
+    too_low, too_high = np.zeros((2, len(tests[0][0]), leaves), np.bool_)
+    for low, high in tests:
+        step = leaves // (low.shape[1] - 1)
+        too_low |= np.repeat(low[:, 1:], step, axis=1)
+        too_high |= np.repeat(high[:, :-1], step, axis=1)
     first_leaf = (~too_low).argmax(axis=1)
-    last_leaf = last - (~too_high)[:, ::-1].argmax(axis=1)
-    told = ~too_low.all(axis=1) & ~too_high.all(axis=1) & (first_leaf <= last_leaf)
-    return np.where(told, first_leaf, 0), np.where(told, last_leaf, last)
+    last_leaf = leaves - 1 - (~too_high)[:, ::-1].argmax(axis=1)
+    meet = first_leaf <= last_leaf  # else the noise contradicts itself, and any leaf is possible
+    return np.where(meet, first_leaf, 0.0), np.where(meet, last_leaf, leaves - 1.0)
 
 
 def _quantile(
@@ -162,7 +202,7 @@ def _quantile(
     rising: Cells,
     scale: Cells,
     q: float,
-    ends: tuple[NDArray[np.intp], NDArray[np.intp]],
+    ends: tuple[Cells, Cells],
     z: Cells,
 ) -> IntervalArrays:
     margin = RANK_MARGIN * scale
