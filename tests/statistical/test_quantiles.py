@@ -190,11 +190,18 @@ def nodes_of(counts: Array) -> Array:
 
 
 def found_in(
-    counts: Array, sigma: float, at: tuple[float, ...], *, z: float = 1.96, sampling: Sampling | None = None
+    counts: Array,
+    sigma: float,
+    at: tuple[float, ...],
+    *,
+    z: float = 1.96,
+    sampling: Sampling | None = None,
+    seed: tuple[int, ...] = (4,),
 ) -> IntervalArrays:
     """Quantiles of tables with these counts of whole numbers, with noise."""
     nodes = nodes_of(counts)
-    noisy = NoisyArrays(nodes + np.random.default_rng(4).normal(0, sigma, nodes.shape), np.full(len(nodes), sigma))
+    noise = np.random.default_rng(seed).normal(0, sigma, nodes.shape)
+    noisy = NoisyArrays(nodes + noise, np.full(len(nodes), sigma))
     levels = round(np.log(counts.shape[1]) / np.log(BRANCHING))
     return quantiles(feature(levels), noisy, at, np.full(len(nodes), z), sampling)
 
@@ -233,7 +240,7 @@ def test_the_noise_interval_of_even_data_is_as_wide_as_foretold(leaves: int, nar
     foretold = 1.96 * sigma * rank_scale(feature(5), 0.37)
     # a whole number is a leaf wide
     rows = (found.high - found.low + 1).mean() / 2 * per_leaf
-    noise = np.random.default_rng(4).normal(0, sigma, (300, feature(5).slots))
+    noise = np.random.default_rng((4,)).normal(0, sigma, (300, feature(5).slots))
     gap = ranks(consistent_leaves(noise, 5), 0.37) + (np.arange(4**5 + 1) - 0.37 * 4**5) * per_leaf
     reach = 1.96 * sigma * prefixes(5).rank_scale(0.37)
     first, after = (gap >= -reach)[:, 1:].argmax(axis=1), 4**5 - (gap <= reach)[:, -2::-1].argmax(axis=1)
@@ -265,14 +272,15 @@ def shares(shape: str, rows: int, mu: float, samples: int) -> dict[str, Array]:
     """How often the population's quantiles are in each kind of interval."""
     p, at = population(shape), np.array(AT)
     truth = np.searchsorted(np.cumsum(p), at)
-    counts = np.random.default_rng(8).multinomial(rows, p, samples).astype(np.float64)
+    seed = (8, rows, int(100 * mu))
+    counts = np.random.default_rng(seed).multinomial(rows, p, samples).astype(np.float64)
     below = np.concatenate([np.zeros((samples, 1)), np.cumsum(counts, axis=1)], axis=1)
     reach = 1.96 * np.sqrt(rows * at * (1 - at))
     plain = (below[:, truth] <= rows * at + reach) & (below[:, truth + 1] >= rows * at - reach)
     sigma, variance = 5**0.5 / mu, np.tile(rows * at * (1 - at), (samples, 1))
-    noise = found_in(counts, sigma, AT)
-    whole = found_in(counts, sigma, AT, sampling=Sampling(variance, 1.96))
-    added = found_in(counts, sigma, AT, sampling=Sampling(variance, 1.96, additive=True))
+    noise = found_in(counts, sigma, AT, seed=seed)
+    whole = found_in(counts, sigma, AT, seed=seed, sampling=Sampling(variance, 1.96))
+    added = found_in(counts, sigma, AT, seed=seed, sampling=Sampling(variance, 1.96, additive=True))
     assert np.array_equal(noise.value, whole.value, equal_nan=True)
     for inner, outer in ((noise, whole), (whole, added)):
         assert (outer.low <= inner.low).all()
@@ -283,30 +291,27 @@ def shares(shape: str, rows: int, mu: float, samples: int) -> dict[str, Array]:
     }
 
 
-@pytest.mark.parametrize("shape", ["normal", "skewed", "heaped"])
-def test_the_quantile_of_a_population_is_covered(shape: str) -> None:
-    """At least as often as without noise, less 5.2 standard errors of 500 samples (false alarm 1e-7 a check).
+FEW = ((200, 2.0), (2000, 0.5), (2000, 0.05))
+ALL = tuple((rows, mu) for rows in (200, 2000, 50_000) for mu in (0.05, 0.2, 0.5, 2.0))
 
-    The control is the noise interval, which covers less than 90% of samples where sampling outweighs the noise.  Four
-    quantiles of one sample are not independent, so they are not pooled.
+
+@pytest.mark.parametrize(("settings", "samples"), [(FEW, 500), pytest.param(ALL, 1000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("shape", ["normal", "skewed", "heaped"])
+def test_the_quantile_of_a_population_is_covered(
+    shape: str, settings: tuple[tuple[int, float], ...], samples: int
+) -> None:
+    """Of 1,500 samples in all at 95% less than 92.1% are covered with probability 9e-7, of 12,000 less than 94.0%.
+
+    The four quantiles of a sample depend on each other, so each is judged by itself.  Without noise, the test of the
+    rank at the quantile covers as many samples: 2% is 5 standard errors of the difference.  The control is the noise
+    interval, where sampling outweighs the noise.
     """
-    worst = 0.95 - 5.2 * (0.05 * 0.95 / 500) ** 0.5
-    for rows, mu in ((200, 2.0), (2000, 0.5), (2000, 0.05)):
-        told = shares(shape, rows, mu, 500)
-        assert (told["population"] > worst).all()
-        assert (told["added"] >= told["population"]).all()
-        if (rows, mu) == (200, 2.0):
-            assert told["noise"].mean() < 0.9
-            assert (told["population"] < 1).all() or shape == "heaped"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("rows", [200, 2000, 50_000])
-@pytest.mark.parametrize("shape", ["normal", "skewed", "heaped"])
-def test_the_quantile_of_a_population_is_covered_at_every_size(shape: str, rows: int) -> None:
-    """As above, with 1,000 samples: 94.0% is 1.5 standard errors; 91.4% is 5.2."""
-    for mu in (0.05, 0.2, 0.5, 2.0):
-        assert (shares(shape, rows, mu, 1000)["population"] > 0.914).all()
+    told = [shares(shape, rows, mu, samples) for rows, mu in settings]
+    worst = 0.95 - 5.1 * (0.95 * 0.05 / (samples * len(settings))) ** 0.5
+    found, without_noise = (np.mean([each[kind] for each in told], axis=0) for kind in ("population", "plain"))
+    assert (found > worst).all()
+    assert (found > without_noise - 0.02).all()
+    assert (told[settings.index((200, 2.0))]["noise"] < worst).any()
 
 
 def test_quantile_intervals_of_half_the_width_are_caught() -> None:

@@ -9,12 +9,12 @@ leaves is a linear functional of it, whose exact variance follows from the same 
 For the true quantile x at level q, F - q N is at most 0 at every edge before the leaf of x and at least 0 at every edge
 after it, and its noisy value is normal with a known scale.  An edge where that value is clearly negative therefore
 excludes all leaves before it, and one where it is clearly positive all leaves after it.  Two edges are tested for each
-leaf and direction: the nearest one, and the nearest of every `STEP`, whose noise is less since fewer levels contribute
-to it.  The interval goes from the first leaf that is not excluded from below to the last that is not from above.  No
-density is estimated.  Errors are therefore known in rank, without the table.
+leaf and direction: the nearest one, and the nearest of every 16th (`STEP`), whose noise is less since fewer levels
+contribute to it.  The interval goes from the first leaf that is not excluded from below to the last that is not from
+above.  No density is estimated.  Errors are therefore known in rank, without the table.
 
 **Coverage.**  Let alpha = 2 Phi(-z).  An edge is clear of 0 beyond max(f, 0.9 z) standard deviations, Phi(-f) = 0.8
-alpha, and one of every `STEP` also beyond c, Phi(-c) = 0.2 alpha.  The leaf of x is excluded from below only if one of
+alpha, and every 16th edge also beyond c, Phi(-c) = 0.2 alpha.  The leaf of x is excluded from below only if one of
 two edges after it, whose true values are at least 0, is seen that far below 0: with probability alpha at most, whatever
 the data (union bound).  The same holds from above.  So the interval covers with the confidence of z unless the
 quantile may be missed at both ends, that is, unless the true values before *and* after its leaf are within reach of 0.
@@ -58,7 +58,7 @@ RANK_MARGIN = 2.0
 """Extremes are taken at this many standard deviations of rank: values beyond cannot be distinguished from noise."""
 
 STEP = BRANCHING**2
-"""Every edge and every edge of so many is tested."""
+"""Besides every edge, the edges this many leaves apart are tested."""
 
 FINE = 0.8
 """Share of the failure probability for the test at every edge."""
