@@ -209,7 +209,7 @@ def found_in(
 @pytest.mark.parametrize("z", [1.5, 1.96, 2.576])
 @pytest.mark.parametrize("rows", [{9: 500, 54: 500}, {9: 500, 10: 1, 11: 500}, {1: 500, 40: 500}])
 def test_a_median_at_a_gap_is_covered(rows: dict[int, int], z: float) -> None:
-    """The worst data: one end rests on edges whose rank is that of the median, or both on two neighbours.
+    """The worst data: the rank of the median is that of a gap after it, or of both edges of its leaf.
 
     More than 5.2 standard errors above the nominal share of 40,000 draws has probability 1e-7.  The control has nine
     tenths of the width.
@@ -302,9 +302,9 @@ def test_the_quantile_of_a_population_is_covered(
 ) -> None:
     """Of 1,500 samples in all at 95% less than 92.1% are covered with probability 9e-7, of 12,000 less than 94.0%.
 
-    The four quantiles of a sample depend on each other, so each is judged by itself.  Without noise, the test of the
-    rank at the quantile covers as many samples: 2% is 5 standard errors of the difference.  The control is the noise
-    interval, where sampling outweighs the noise.
+    The four quantiles of a sample depend on each other, so they are not pooled.  An interval from the exact ranks
+    covers as many samples: 2% is 5 standard errors of the difference.  The control is the noise interval, where
+    sampling outweighs the noise.
     """
     told = [shares(shape, rows, mu, samples) for rows, mu in settings]
     worst = 0.95 - 5.1 * (0.95 * 0.05 / (samples * len(settings))) ** 0.5
@@ -366,7 +366,7 @@ def test_a_whole_number_is_told_exactly_between_wide_bounds() -> None:
 
 
 def test_a_quantile_of_a_count_that_drowns_may_be_anything() -> None:
-    """In 95% of draws each edge alone is possible; the hull of 4,096 leaves is all but 5% of the range on average.
+    """In 92% of draws each edge alone is possible; the hull of 4,096 leaves is all but 5% of the range on average.
 
     With little noise it is narrow, which is the control.
     """

@@ -7,36 +7,36 @@ combining each node with the sum of its children, and then downwards, by distrib
 leaves is a linear functional of it, whose exact variance follows from the same recursion, without the data.
 
 For the true quantile x at level q, F - q N is at most 0 at every edge before the leaf of x and at least 0 at every edge
-after it, and its noisy value is normal with a known scale.  An edge where that value is clearly negative therefore
-excludes all leaves before it, and one where it is clearly positive all leaves after it.  Two edges are tested for each
-leaf and direction: the nearest one, and the nearest of every 16th (`STEP`), whose noise is less since fewer levels
-contribute to it.  The interval goes from the first leaf that is not excluded from below to the last that is not from
-above.  No density is estimated.  Errors are therefore known in rank, without the table.
+after it, and its noisy value is normal with a known scale.  Where it is clearly negative, x is not before that edge,
+and where it is clearly positive, not after it.  For each leaf and direction two edges are tested: the nearest one, and
+the nearest of every 16th (`STEP`), whose noise is less since fewer levels contribute to it.  The interval goes from the
+first leaf that is not excluded from below to the last that is not from above.  No density is estimated.  Errors are
+therefore known in rank, without the table.
 
-**Coverage.**  Let alpha = 2 Phi(-z).  An edge is clear of 0 beyond max(f, 0.9 z) standard deviations, Phi(-f) = 0.8
-alpha, and every 16th edge also beyond c, Phi(-c) = 0.2 alpha.  The leaf of x is excluded from below only if one of
-two edges after it, whose true values are at least 0, is seen that far below 0: with probability alpha at most, whatever
-the data (union bound).  The same holds from above.  So the interval covers with the confidence of z unless the
-quantile may be missed at both ends, that is, unless the true values before *and* after its leaf are within reach of 0.
-Then only 1 - 2 alpha is proved.  But an interval begins after that leaf only if the leaves before it are excluded too,
-hence if the noise of several edges is large at once.  This case is simulated, not proved: over 1,100 courses of F (flat
-parts and steps of all lengths and heights between jumps; 4 to 256 leaves; q from 0.01 to 0.95) the largest shares of
-misses were 27.1, 11.9, 9.1, 4.8, 1.0 and 0.19% at z = 1, 1.5, 1.645, 1.96, 2.576 and 3.09, where alpha is 31.7, 13.4,
-10, 5, 1 and 0.2%.  The bound 0.9 z is needed for it: without, the largest is 14.9% at z = 1.5.
+**Coverage.** Let alpha = 2 Phi(-z).  The nearest edge excludes a leaf beyond max(f, 0.9 z) standard deviations, with
+Phi(-f) = 0.8 alpha, and the other beyond c, with Phi(-c) = 0.2 alpha.  The leaf of x is excluded from below only if
+one of two edges after it, whose true values are at least 0, is seen that far below 0: with probability alpha at most,
+whatever the data (union bound).  The same holds from above.  So the interval covers with the confidence of z unless
+the quantile may be missed at both ends, that is, unless the true values before *and* after its leaf are within reach
+of 0.  Then only 1 - 2 alpha is proved.  But an interval begins after that leaf only if the leaves before it are
+excluded too, hence if the noise of several edges is large at once.  This case is simulated, not proved: over 1,100
+courses of F (flat parts and steps of all lengths and heights between jumps; 4 to 256 leaves; q from 0.01 to 0.95) the
+largest shares of misses were 27.1, 11.9, 9.1, 4.8, 1.0 and 0.19% at z = 1, 1.5, 1.645, 1.96, 2.576 and 3.09, where
+alpha is 31.7, 13.4, 10, 5, 1 and 0.2%.  The bound 0.9 z is needed for it: without, the largest is 14.9% at z = 1.5.
 
 Simulated even data are covered in 97% or more at 95%.  Against two-sided tests at z of every edge alone, intervals are
 5 to 10% narrower where the noise of a rank spans up to 3 leaves, 13 to 16% at 10 leaves and 23 to 34% from 30 to 300.
-Where few leaves matter, at most 16% could be gained: if the rank is that of all rows before a gap, an interval fails by
-the noise of the edges in the gap alone, so one edge has to be tested at 1.645 standard deviations.
+Where few leaves matter, single edges decide, and at most 16% could be gained: if the rank is that of all rows before a
+gap, the interval fails by the noise of the first edge in it, which has to be tested at 1.645 standard deviations.
 
-**Populations.**  For the quantile x of a population from which the rows are a sample, the mean of F - q N over samples
+**Populations.** For the quantile x of a population from which the rows are a sample, the mean of F - q N over samples
 is at most 0 before the leaf of x and at least 0 after it, and its variance is given.  F does not decrease, so if
-sampling makes it too small at some edge after x, it is too small at the first one: sampling fails once at each end, not
-once for each edge, and its part of the reach has z for both tests.  If reaches are added, the failure probabilities of
-noise and sampling are too.  In quadrature it is simulated: at alpha 5%, with normal, skewed, heaped and even data of
-200 to 50,000 rows, noise of 0.02 to 11 times the sampling error, and jumps at the quantile itself, at least 95% of
-samples are covered, within the error of the simulation; mostly 96 to 98%, and more where a leaf holds more rows than
-the reach.
+sampling makes it too small at some edge after x, it is too small at the first one: sampling fails once at each end,
+not once for each edge, and its part of the reach has z for both tests.  If reaches are added, an interval fails only
+if noise or sampling alone exceeds its own.  In quadrature it is simulated: at alpha 5%, with normal, skewed, heaped
+and even data of 200 to 50,000 rows, noise of 0.02 to 11 times the sampling error, and jumps at the quantile itself, at
+least 95% of samples are covered, within the error of the simulation; mostly 96 to 98%, and more where a leaf holds
+more rows than the reach.
 """
 
 from __future__ import annotations
@@ -152,7 +152,8 @@ def quantiles(
 ) -> IntervalArrays:
     """Quantiles at the given levels, one output each, with noise intervals; with `sampling`, population intervals.
 
-    `z`, of shape (cells,), is the half-width of a noise interval in standard deviations of a normal.
+    `z`, of shape (cells,), is the half-width of a noise interval in standard deviations of a normal.  The noise scales
+    are half the widths over z: with `sampling`, they are not of the noise alone.
     """
     leaves = consistent_leaves(nodes.value, feature.levels)
     below = np.concatenate([np.zeros((len(leaves), 1)), np.cumsum(leaves, axis=1)], axis=1)
@@ -172,7 +173,7 @@ def quantiles(
 
 
 def _reaches(z: Cells) -> tuple[Cells, Cells]:
-    """How many standard deviations an edge, and one of every `STEP`, has to be off to exclude the leaves beyond it."""
+    """At how many standard deviations the nearest edge, and the nearest of those `STEP` apart, exclude a leaf."""
     from scipy.special import log_ndtr, ndtri_exp  # imported when first used
 
     fine, coarse = (-ndtri_exp(math.log(2 * share) + log_ndtr(-z)) for share in (FINE, 1 - FINE))
