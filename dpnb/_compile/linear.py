@@ -325,15 +325,18 @@ def _max_norms_squared(features: list[Feature], limits: ContributionBounds, cell
         (1 if isinstance(feature, GradientFeature) else by_cell if isinstance(feature, UnitFeature) else by_row)
         * Fraction(feature.limit_squared)
         if not isinstance(feature, UnitValueFeature)
-        else _of_unit(feature, limits, cells, by_row)
+        else _of_unit(feature, limits.max_rows, by_cell)
         for feature in features
     ]
 
 
-def _of_unit(feature: UnitValueFeature, limits: ContributionBounds, cells: int, by_row: Fraction) -> Fraction:
-    """The largest squared norm of a unit's numbers in all groups: see `dpnb._compile.products`."""
-    rows = rows_of_unit(limits, cells)
-    return (by_row if rows is None else max(Fraction(1), Fraction(rows, feature.max_rows))) * feature.limit_squared
+def _of_unit(feature: UnitValueFeature, rows: int | None, cells: int) -> Fraction:
+    """The largest squared norm of a unit's numbers in at most `cells` groups: see `dpnb._compile.products`.
+
+    `rows` are all of its rows in the table, not only those that count in a group.
+    """
+    times = Fraction(cells) if rows is None else min(Fraction(rows, feature.max_rows), Fraction(cells))
+    return max(Fraction(1), times) * feature.limit_squared
 
 
 def _fineness(features: list[Feature], weights: list[int]) -> int:

@@ -11,8 +11,25 @@ import dpnb
 from dpnb._core import tables
 from dpnb._plan import join
 from dpnb._plan.expressions.nodes import Arithmetic, Column, Compare, Expression, Literal, WithinUnit
-from dpnb._plan.measurements import AnyView, Count, DeviationProducts, PlainView, QuantilesView, QuantileTree, Sum
+from dpnb._plan.measurements import (
+    AnyView,
+    Count,
+    DeviationProducts,
+    JointAggregation,
+    Mean,
+    MeanCountView,
+    Measured,
+    PlainView,
+    QuantilesView,
+    QuantileTree,
+    SlopesView,
+    StandardErrorView,
+    Sum,
+    UnitProducts,
+    WeightedAggregation,
+)
 from dpnb._plan.plan import GroupLevel, Join, PartSource, PerUnit, Plan, TableSource
+from dpnb._plan.privacy_unit import ContributionBounds
 from dpnb.errors import ExecutionError, PlanError
 from dpnb.interactive.calls import execute_call
 from dpnb.wire.calls import Release, TargetArguments
@@ -71,6 +88,15 @@ def total(function: Any, node: Expression = X, most: int | None = 2, **options: 
     return Plan(Sum(WithinUnit(function, node, most, **options)))
 
 
+def squares(rows: int, node: Expression = X, **options: Any) -> Plan:
+    return Plan(UnitProducts((node,), rows, squares=True), **options)
+
+
+def beside(statistic: Any, *columns: Expression, rows: int = 2, **options: Any) -> Measured:
+    products = UnitProducts(columns, rows, **options)
+    return JointAggregation((WeightedAggregation(statistic), WeightedAggregation(products)))
+
+
 def deep(levels: int) -> TableSource:
     return PerUnit(deep(levels - 1), (level("x"),)) if levels else ""
 
@@ -112,6 +138,16 @@ REFUSED = {
     "a join with itself": Plan(Count(), source=Join(PerUnit("", (level("g", G),)), "")),
     "a part that does not exist": Plan(Count(), source=PartSource(PerUnit("", (level("g", G),)), level("g", G), "z")),
     "deviations of one number": Plan(DeviationProducts((X,), 2)),
+    "products of nothing": Plan(UnitProducts((), 2)),
+    "products of too many numbers": Plan(beside(Sum(X), *(X,) * 501)),
+    "products of a text": squares(2, T),
+    "products of no rows": squares(0),
+    "products of a negative number of rows": squares(-1),
+    "products of more rows than the proof allows": squares(2**20 + 1),
+    "products of as many rows as a limit can have": squares(2**31),
+    "products of too many rows beside a mean": Plan(beside(Mean(X), X, rows=2**21)),
+    "products of limited rows": squares(2, contribution_bounds=ContributionBounds(max_rows=1)),
+    "products of a limited number of groups": squares(2, contribution_bounds=ContributionBounds(max_groups=1)),
     "deviations in groups": Plan(DeviationProducts((X, W), 2), group_by=(level("g", G),)),
 }  # fmt: skip
 
@@ -159,6 +195,19 @@ ODD = {
 }  # fmt: skip
 
 
+ODD |= {
+    "products of single rows": squares(1),
+    "products of as many rows as units have": squares(2),
+    "products of very many rows": squares(2**20),
+    "products of very many rows in groups": squares(2**20, group_by=(level("g", G),)),
+    "products within products": squares(2, WithinUnit("sum", X, 2)),
+    "products of rows per unit": squares(2, Column("a"), source=PerUnit("", (level("a"),))),
+    "products of a constant": squares(2, Literal(1)),
+    "products of a mean that are not its own": Plan(beside(Mean(X), W, X, rows=1)),
+    "one product of a ratio": Plan(beside(Mean(X), X, squares=True)),
+}  # fmt: skip
+
+
 @pytest.mark.parametrize("unit", ["rows", "groups"])
 @pytest.mark.parametrize("name", ODD)
 def test_an_odd_plan_of_units_is_answered(name: str, unit: str) -> None:
@@ -179,6 +228,20 @@ def test_where_each_row_is_a_unit_there_is_nothing_within_one(plan: Plan, contai
     with pytest.raises(PlanError, match="each row is a unit"):
         send(session, plan)
     assert session.ledger.count == 1
+
+
+@pytest.mark.parametrize("unit", ["rows", "groups"])
+def test_deviations_may_be_of_fewer_rows_than_units_have(unit: str) -> None:
+    send(opened(unit), Plan(DeviationProducts((X, W), 1)), SlopesView(("x", "w"), "u"))
+
+
+@pytest.mark.parametrize("view", [StandardErrorView(), MeanCountView()], ids=["standard error", "count"])
+def test_a_product_of_the_wrong_statistic_has_no_view_of_a_mean(view: AnyView) -> None:
+    session = opened("rows")
+    for aggregation in (beside(Sum(X), X), beside(Count(), X), UnitProducts((X,), 2, squares=True)):
+        with pytest.raises(PlanError):
+            send(session, Plan(aggregation), view)
+    assert session.ledger.count == 0
 
 
 def test_a_median_of_persons_needs_no_number_of_rows() -> None:

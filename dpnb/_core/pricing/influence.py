@@ -20,6 +20,7 @@ from dpnb._plan.measurements import (
     AnyView,
     ColumnsView,
     Count,
+    CountUnits,
     JointAggregation,
     Mean,
     MeanCountView,
@@ -52,7 +53,7 @@ def squares_query(
     """The sums of squared influences on the numbers of an answer, in the groups of its query."""
     plan = query.plan
     rows = _rows_of_unit(query, unit)
-    if products_of(plan.aggregation) is not None or (rows == 1 and _is_free(query, view, schema)):
+    if products_of(plan.aggregation) is not None or _is_free(query, view, schema, rows):
         raise PlanError(f"population: the answer has its population interval already; got the {plan.words}")
     columns = view.columns if isinstance(view, ColumnsView) else _columns(view)
     influences = [_Influence(query, schema, estimate_of, named.part).on(named.view) for named in columns]
@@ -122,8 +123,8 @@ def _rows_of_unit(query: LinearQuery, unit: PrivacyUnit) -> int:
     return unit.max_rows
 
 
-def _is_free(query: LinearQuery, view: AnyView, schema: Schema) -> bool:
-    """Whether the sampling error of every number follows from the answer, where each row is a unit."""
+def _is_free(query: LinearQuery, view: AnyView, schema: Schema, rows: int) -> bool:
+    """Whether the sampling error of every number follows from the answer, for units that have up to some rows."""
     columns = view.columns if isinstance(view, ColumnsView) else (NamedColumn("", 0, PlainView()),)
     for named in columns:
         aggregation = query.parts[named.part][0]
@@ -133,7 +134,7 @@ def _is_free(query: LinearQuery, view: AnyView, schema: Schema) -> bool:
             free = is_zero_or_one(aggregation.column, schema)
         if isinstance(aggregation, Moments) and isinstance(shown, MomentsView):
             free = shown.statistic in ("count", "mean")
-        if not free:
+        if not (isinstance(aggregation, CountUnits) or (free and rows == 1)):
             return False
     return True
 
@@ -152,7 +153,7 @@ class _Influence:
         aggregation = self.query.parts[self.part][0]
         match aggregation, view:
             case (Count() | Mean() | Moments(), _) if _counts(view, aggregation):
-                return Literal(1)
+                return AsNumber(Literal(True))  # with bounds that differ, as a square needs
             case Sum(column), PlainView():
                 return column
             case Mean(column), PlainView():
