@@ -232,10 +232,8 @@ class _SampledPart:
         known = np.isfinite(variance).any(axis=0)  # the extremes of a population are not known from a sample
         rank = RankSampling(np.where(np.isfinite(variance), variance, 0.0), self.error.z, self.error.additive)
         found = quantiles(feature, noisy, tuple(levels.tolist()), self.z, rank)
-        return IntervalArrays(
-            found.value,
-            np.where(known, found.low, np.nan),
-            np.where(known, found.high, np.nan),
-            found.noise_scale,
-            whole_range=found.has_whole_range,
-        )
+        # The noise alone may contradict itself, and its interval is then the whole range.
+        low, high = np.minimum(found.low, self.noise.low), np.maximum(found.high, self.noise.high)
+        whole = found.has_whole_range | self.noise.has_whole_range
+        low, high = np.where(known, low, np.nan), np.where(known, high, np.nan)
+        return IntervalArrays(found.value, low, high, self.noise.noise_scale, whole_range=whole)
