@@ -99,9 +99,11 @@ def _part(part: tuple[Single | Discovery, int, int], query: LinearQuery) -> list
         of = ", ".join(words(node) for node in aggregation.columns)
         quarter = f"{aggregation.max_rows / 4:g}"
         return [f"at most {quarter} times the ranges to each sum of products of the deviations of {of}"]
-    if isinstance(aggregation, UnitProducts):
+    if isinstance(aggregation, UnitProducts) and aggregation.max_rows > 1:
         of = ", ".join(words(node) for node in aggregation.columns)
-        return [f"at most the products of {aggregation.max_rows} times the bounds to each sum of products of {of}"]
+        limits = [feature for feature in query.features[first : first + count] if isinstance(feature, ValueFeature)]
+        most = ", ".join(f"{feature.magnitude:.6g}" for feature in limits)
+        return [f"once in each group at most {most} to the products of what its rows add up to, of {of}"]
     if isinstance(aggregation, ModelLoss):
         return ["1 to the count for each row, and at most 0.5 to the sum of prediction errors minus 0.5"]
     return [_feature(feature) for feature in query.features[first : first + count]]

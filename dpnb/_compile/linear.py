@@ -133,8 +133,8 @@ def rows_squared(limits: ContributionBounds, cells: int) -> int | None:
 
     At least one of rows, groups with rows per group, or norm is limited.
     """
-    per_group, rows = max_rows_in_cell(limits), rows_of_unit(limits, cells)
-    if per_group is None or rows is None:
+    rows, per_group = rows_of_unit(limits, cells), max_rows_in_cell(limits)
+    if rows is None or per_group is None:
         return None
     return rows // per_group * per_group**2 + (rows % per_group) ** 2
 
@@ -320,19 +320,23 @@ def linear_query(
 
 def _max_norms_squared(features: list[Feature], limits: ContributionBounds, cells: int) -> list[Fraction]:
     """The largest squared norm that one unit can add to each feature, before weighting."""
-    by_row, by_cell, rows = max_norm_squared(limits, cells), cells_of_unit(limits, cells), limits.max_rows
+    by_row, by_cell = max_norm_squared(limits, cells), cells_of_unit(limits, cells)
+    return [
+        (1 if isinstance(feature, GradientFeature) else by_cell if isinstance(feature, UnitFeature) else by_row)
+        * Fraction(feature.limit_squared)
+        if not isinstance(feature, UnitValueFeature)
+        else _of_unit(feature, limits.max_rows, by_cell)
+        for feature in features
+    ]
 
-    def factor(feature: Feature) -> int | Fraction:
-        match feature:
-            case GradientFeature():
-                return 1
-            case UnitFeature():
-                return by_cell
-            case UnitValueFeature(max_rows=bounded):  # of all rows of the table, not only those that count in a group
-                return by_cell if rows is None else max(Fraction(1), min(Fraction(rows, bounded), Fraction(by_cell)))
-        return by_row
 
-    return [factor(feature) * Fraction(feature.limit_squared) for feature in features]
+def _of_unit(feature: UnitValueFeature, rows: int | None, cells: int) -> Fraction:
+    """The largest squared norm of a unit's numbers in at most `cells` groups: see `dpnb._compile.products`.
+
+    `rows` are all of its rows in the table, not only those that count in a group.
+    """
+    times = Fraction(cells) if rows is None else min(Fraction(rows, feature.max_rows), Fraction(cells))
+    return max(Fraction(1), times) * feature.limit_squared
 
 
 def _fineness(features: list[Feature], weights: list[int]) -> int:

@@ -5,17 +5,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from typing import Any
 
 from dpnb._compile import LinearQuery
 from dpnb._core import registry
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.execution.protocol import ReleaseExecution, ReleaseRequest
+from dpnb._core.group_sources import GroupValues, measurement_ids
 from dpnb._core.history.log import RequestLog
 from dpnb._core.history.words import AnswerReader
 from dpnb._core.pricing.batch_observations import record_of
@@ -23,7 +23,6 @@ from dpnb._core.pricing.estimation import EstimateReader, Squares
 from dpnb._core.pricing.influence import squares_query
 from dpnb._core.pricing.pricer import QueryPricer, find_request, refuse_separate_shares, request_key
 from dpnb._core.pricing.query_state import plan_of, request_of
-from dpnb._plan.expressions.nodes import Expression, fixed_values
 from dpnb._plan.identity import query_key
 from dpnb._plan.measurements import AnyView, BoundsView, Discovery, Proportions
 from dpnb._plan.plan import Plan, describe_plan
@@ -38,80 +37,6 @@ from dpnb.results.answer import Answer
 from dpnb.results.bounds import BoundsAnswer
 from dpnb.results.estimates.noisy import IntervalArrays
 from dpnb.results.estimates.outputs import TableLayout, dates_of
-from dpnb.results.observations import CombinedObservations
-from dpnb.schema import Key
-
-# --- the measurements that each number of an answer is computed from --------------------------------------------------
-
-
-Ids = frozenset[tuple[int, int]]
-"""Row of the ledger and cell of each measurement; numbers that share one are not independent."""
-
-WHOLE_BATCH = -1
-"""The cell of a measurement that every estimate of a batch uses, with the id of the batch's first row."""
-
-
-@dataclass(frozen=True)
-class MeasuredCells(Sequence[Ids]):
-    """The measurements of the cells of one row of the ledger, each of a group of its own.
-
-    Made one by one when they are asked for: an answer may have a hundred thousand groups.
-    """
-
-    row: int
-    cells: range
-
-    def __len__(self) -> int:
-        return len(self.cells)
-
-    def __getitem__(self, index: Any) -> Any:
-        if isinstance(index, slice):
-            return MeasuredCells(self.row, self.cells[index])
-        return frozenset({(self.row, self.cells[index])})
-
-
-def measurement_ids(refinement: CombinedObservations, charges: list[Charge], view: AnyView) -> Sequence[Ids]:
-    """For each group, the measurements that it is computed from; a share or a batch depends on those of all groups."""
-    is_single = len(charges) == 1 and record_of(charges[0]) is None and refinement.observations[0].cells is None
-    if is_single and not isinstance(view, Proportions):
-        return MeasuredCells(charges[0].id, range(refinement.count))
-    records = {charge.id: record for charge in charges if (record := record_of(charge))}
-    by_cell: list[list[tuple[int, int]]] = [[] for _ in range(refinement.count)]
-    for charge, observation in zip(charges, refinement.observations, strict=True):
-        record = records.get(charge.id)
-        for cell in range(refinement.count) if observation.cells is None else observation.cells:
-            by_cell[cell].append((charge.id, cell) if record is None else (charge.id - record.index, WHOLE_BATCH))
-    sources = tuple(map(frozenset, by_cell))
-    return (frozenset().union(*sources),) * len(sources) if isinstance(view, Proportions) else sources
-
-
-@dataclass(frozen=True)
-class GroupValues(Sequence[frozenset[tuple[Expression, Key]]]):
-    """The expressions that have one value in all rows of each group of a query, with this value, made when asked for.
-
-    Groups in which an expression has different values have no unit in common, if no unit is in several groups.
-    """
-
-    fixed: frozenset[tuple[Expression, Key]]  # by the filter
-    levels: tuple[Expression, ...]
-    keys: tuple[tuple[Key, ...], ...]
-
-    @classmethod
-    def of(cls, query: LinearQuery) -> GroupValues:
-        """Those of a query; none where a unit may be in several groups."""
-        plan, limits = query.plan, query.contribution_bounds
-        in_one = limits.max_rows == 1
-        levels = tuple(level.expression for level in plan.group_by) if in_one or limits.max_groups == 1 else ()
-        return cls(frozenset(fixed_values(plan.where) if in_one else ()), levels, query.keys or ((),))
-
-    def __len__(self) -> int:
-        return len(self.keys)
-
-    def __getitem__(self, index: Any) -> Any:
-        if isinstance(index, slice):
-            return GroupValues(self.fixed, self.levels, self.keys[index])
-        return self.fixed.union(zip(self.levels, self.keys[index], strict=False))
-
 
 # --- releases of one session ------------------------------------------------------------------------------------------
 

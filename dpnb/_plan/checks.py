@@ -66,6 +66,9 @@ COLUMNS_OF = {"count": 1, "mean": 1, "var": 1, "std": 1, "cov": 2, "corr": 2}
 
 MATRICES = ("corr matrix", "cov matrix")
 
+WITHOUT_PLAIN_VIEW = (Moments, Gradient, DeviationProducts)
+"""Measurements of which each statistic has a view of its own."""
+
 
 def check_view(plan: Plan, view: AnyView, schema: Schema) -> None:
     """Refuse a view that cannot be computed from the measurement of a plan.
@@ -81,13 +84,13 @@ def check_view(plan: Plan, view: AnyView, schema: Schema) -> None:
 
 def _fits(plan: Plan, view: AnyView, schema: Schema) -> bool:
     aggregation = plan.aggregation
-    if products_of(aggregation) is not None and isinstance(view, PlainView | StandardErrorView):
-        return isinstance(view, PlainView) or isinstance(statistic_of(aggregation), Mean)
     if isinstance(aggregation, JointAggregation):
+        if isinstance(view, PlainView | StandardErrorView) and products_of(aggregation) is not None:
+            return isinstance(view, PlainView) or isinstance(statistic_of(aggregation), Mean)
         return isinstance(view, ColumnsView) and _fit_columns(aggregation, view, schema)
     match view:
-        case PlainView():
-            return not isinstance(aggregation, Moments | Gradient | DeviationProducts) and _has_one_number(aggregation)
+        case PlainView() if not isinstance(aggregation, UnitProducts):
+            return not isinstance(aggregation, WITHOUT_PLAIN_VIEW)
         case Proportions(size=size):
             cells = len(group_keys(plan, schema)) if plan.group_by and _has_shares(aggregation) else 0
             return cells > 0 and (size == 0 or (size > 0 and cells % size == 0))
@@ -110,7 +113,9 @@ def _fits(plan: Plan, view: AnyView, schema: Schema) -> bool:
 def _fit_single(aggregation: Measured, view: AnyView, schema: Schema) -> bool:
     match view:
         case PlainView():
-            return not isinstance(aggregation, Moments | Gradient | DeviationProducts) and _has_one_number(aggregation)
+            if isinstance(aggregation, UnitProducts):
+                return len(aggregation.pairs) == 1
+            return not isinstance(aggregation, WITHOUT_PLAIN_VIEW)
         case MeanCountView():
             return isinstance(aggregation, Mean)
         case QuantilesView(at, single):
@@ -119,10 +124,6 @@ def _fit_single(aggregation: Measured, view: AnyView, schema: Schema) -> bool:
         case MomentsView():
             return isinstance(aggregation, Moments) and _fit_moments(aggregation, view, schema)
     return False
-
-
-def _has_one_number(aggregation: Measured) -> bool:
-    return not isinstance(aggregation, UnitProducts) or len(aggregation.pairs) == 1
 
 
 def _has_shares(aggregation: Measured) -> bool:

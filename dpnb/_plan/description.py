@@ -41,7 +41,7 @@ from dpnb._plan.regression import describe_model, is_class
 
 def describe_aggregation(aggregation: Measured, view: AnyView) -> str:
     """An aggregation and its view in words."""
-    if products_of(aggregation) is not None and isinstance(aggregation, JointAggregation):
+    if isinstance(aggregation, JointAggregation) and products_of(aggregation) is not None:
         statistic = aggregation.parts[0].aggregation
         if isinstance(view, StandardErrorView):
             return f"standard error of the {_words(statistic, PlainView())}"
@@ -172,7 +172,7 @@ def answer_unit(aggregation: Measured, view: AnyView) -> str | None:
     """The unit of an answer and its error, for example ``mdvis``; None for plain numbers and for mixed statistics."""
     if isinstance(view, Proportions | ColumnsView):
         return None
-    match statistic_of(aggregation):
+    match aggregation:
         case CountUnits() | Discovery():
             return "privacy units"
         case Count():
@@ -183,7 +183,10 @@ def answer_unit(aggregation: Measured, view: AnyView) -> str | None:
             return None
         case Mean(AsNumber(condition)) if _is_condition(condition):
             return "rows" if isinstance(view, MeanCountView) else None
-        case Ratio() | JointAggregation():
+        case JointAggregation():
+            statistic = statistic_of(aggregation)
+            return None if statistic is aggregation else answer_unit(statistic, view)
+        case Ratio():
             return "rows" if isinstance(view, MeanCountView) else None
         case Moments(columns):
             return _moment_unit(columns, view)

@@ -193,7 +193,9 @@ def weighted_parts(aggregation: Measured) -> tuple[tuple[Single | Discovery, flo
 
 def statistic_of(aggregation: Measured) -> Measured:
     """What an aggregation is shown as: of a statistic with the products of its population interval, the statistic."""
-    return aggregation if products_of(aggregation) is None else weighted_parts(aggregation)[0][0]
+    if isinstance(aggregation, JointAggregation) and products_of(aggregation) is not None:
+        return aggregation.parts[0].aggregation
+    return aggregation
 
 
 def products_of(aggregation: Measured) -> UnitProducts | None:

@@ -73,8 +73,10 @@ def check_structure(plan: Plan) -> bool:
     for aggregation in aggregations:
         if isinstance(aggregation, DeviationProducts):
             _check_deviations(aggregation, plan)
+            windows += 1
         if isinstance(aggregation, UnitProducts):
             _check_products(aggregation, plan)
+            windows += aggregation.max_rows > 1
         if isinstance(aggregation, Moments):
             number = len(aggregation.columns) + len(aggregation.categories)
             if not aggregation.columns or number > MAX_MOMENTS:
@@ -84,11 +86,7 @@ def check_structure(plan: Plan) -> bool:
     if isinstance(plan.aggregation, Discovery) and (not plan.group_by or plan.group_keys is not None):
         raise PlanError("discover: must have a level of groups, and no keys; give keys to .groupby() instead")
     _check_group_keys(plan)
-    adds_rows = any(
-        isinstance(one, DeviationProducts) or (isinstance(one, UnitProducts) and one.max_rows > 1)
-        for one in aggregations
-    )
-    return windows > 0 or adds_rows or any(isinstance(source, PerUnit) for source in _derived(plan.source))
+    return windows > 0 or any(isinstance(source, PerUnit) for source in _derived(plan.source))
 
 
 def _check_group_keys(plan: Plan) -> None:

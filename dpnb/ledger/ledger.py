@@ -29,7 +29,7 @@ from dpnb.ledger.sqlite_file import SqliteFile
 from dpnb.mechanisms.measurement import Measurement
 from dpnb.threads import end_if_asked
 
-FORMAT = 6
+FORMAT = 7
 """1 to 5 were development versions.  A change in how a plan uses a unit's rows (which count, weights, steps) raises it
 too: under individual accounting what each unit has paid is recomputed from the plans."""
 TABLES = f"""

@@ -29,6 +29,9 @@ from dpnb.render.tables import (
     intervals_name,
     labels_of,
     numbers_of,
+    population_ends,
+    population_name,
+    population_texts,
     rows_of,
     table_html,
     table_markdown,
@@ -73,13 +76,14 @@ def _title(comparison: Comparison) -> str:
 
 def _table(comparison: Comparison) -> list[list[str]]:
     names = [*comparison.names, *([comparison.outputs[0]] if comparison.outputs else [])]
-    rows = zip(labels_of(comparison), comparison.outcomes, numbers_of(comparison.arrays), strict=True)
-    head = [*names, f"outcome {IN_THIS_TABLE}", interval_name(comparison)]
+    rows = zip(labels_of(comparison), comparison.outcomes, numbers_of(comparison.deciding_arrays), strict=True)
+    named = interval_name if comparison.population_arrays is None else population_name
+    head = [*names, f"outcome {comparison.scope}", named(comparison)]
     return [head, *([*label, WORDS[outcome], words] for label, outcome, (_, words) in rows)]
 
 
 def _confidence(comparison: Comparison) -> str:
-    level = f"{IN_THIS_TABLE}, at {percent(comparison.confidence)} confidence"
+    level = f"{comparison.scope}, at {percent(comparison.confidence)} confidence"
     if comparison.is_scalar:
         return level
     return f"{level}, all at once" if comparison.simultaneous else f"{level} each"
@@ -101,6 +105,8 @@ def estimates_text(estimates: Estimates) -> str:
     if estimates.is_scalar:
         ((_, value, interval),) = rows_of(estimates)
         lines.append(f"  {value}   {interval_name(estimates)} {interval}" if estimates.has_intervals else f"  {value}")
+        indent = " " * (len(value) + 5)
+        lines += [f"{indent}{population_name(estimates)} {text}" for text in population_texts(estimates)]
     else:
         lines += table_text([_head(estimates), *_body(estimates)], indent="  ")
     below = footer(estimates)
@@ -211,27 +217,39 @@ def _head(estimates: Estimates) -> list[str]:
     if estimates.is_two_way:
         *outer, inner = estimates.names
         columns = dict.fromkeys(key[-1] for key in estimates.keys)
-        return [*outer, *(f"{inner} {label_text(label)} ({percent(estimates.confidence)} noise)" for label in columns)]
+        return [*outer, *(f"{inner} {label_text(label)} ({_level(estimates)})" for label in columns)]
     if _wide(estimates) and estimates.outputs:
-        level = f" ({percent(estimates.confidence)} noise)" if estimates.has_intervals else ""
+        level = f" ({_level(estimates)})" if estimates.has_intervals else ""
         return [*estimates.names, *(f"{label}{level}" for label in estimates.outputs[1])]
     return [
         *estimates.names,
         *([estimates.outputs[0]] if estimates.outputs else []),
         "estimate",
         *([interval_name(estimates)] if estimates.has_intervals else []),
+        *([population_name(estimates)] if estimates.has_population_intervals else []),
     ]
+
+
+def _level(estimates: Estimates) -> str:
+    """What the intervals beside a number are."""
+    return f"{percent(estimates.confidence)} noise{'; population' if estimates.has_population_intervals else ''}"
 
 
 def _body(estimates: Estimates) -> list[list[str]]:
     """The rows of the table below its header."""
-    rows = rows_of(estimates)
+    rows, more = rows_of(estimates), population_texts(estimates)
+    if more and (estimates.is_two_way or _wide(estimates)):
+        rows = [
+            (key, value, f"{interval}; {text}" if text else interval)
+            for (key, value, interval), text in zip(rows, more, strict=True)
+        ]
     if not estimates.has_intervals and not _wide(estimates):
         return [[*key, value] for key, value, _ in rows]
     if estimates.is_two_way:
         return _two_way(estimates, rows)
     if not _wide(estimates) or not estimates.outputs:
-        return [[*key, value, interval] for key, value, interval in rows]
+        columns = [[text] for text in more] or [[]] * len(rows)
+        return [[*key, value, interval, *column] for (key, value, interval), column in zip(rows, columns, strict=True)]
     many, levels = len(estimates.outputs[1]), len(estimates.names)
     groups = [rows[start : start + many] for start in range(0, len(rows), many)]
     cells = [(f"{value} ({interval})" if estimates.has_intervals else value) for _, value, interval in rows]
@@ -256,9 +274,11 @@ class _IntervalBars:
             array.ravel().tolist()
             for array in (estimates.arrays.displayed, estimates.arrays.low, estimates.arrays.high)
         )
+        self._wider = population_ends(estimates)
         self._unknown: list[bool] = estimates.arrays.is_unknown.ravel().tolist()
         rows = zip(self._unknown, self._value, self._lower, self._upper, strict=True)
         ends = [x for unknown, *numbers in rows for x in numbers if math.isfinite(x) and not unknown]
+        ends += [x for pair in self._wider for x in pair if math.isfinite(x)]
         self._low: float = min(ends, default=0.0)
         self._high: float = max(ends, default=1.0)
 
@@ -272,6 +292,10 @@ class _IntervalBars:
         if self._low < 0 < self._high:
             axis = f'<line x1="{zero}" x2="{zero}" y1="0" y2="16" stroke="currentColor" stroke-opacity=".35"/>'
         line = f'<line x1="{low:.1f}" x2="{high:.1f}" y1="8" y2="8" stroke="{ACCENT}" stroke-width="2"/>'
+        if self._wider and not math.isnan(self._wider[index][0]):
+            low, high = map(self._at, self._wider[index])
+            style = f'stroke="{ACCENT}" stroke-width="6" stroke-opacity=".3"'
+            line = f'<line x1="{low:.1f}" x2="{high:.1f}" y1="8" y2="8" {style}/>{line}'
         return f'<svg width="{CHART_WIDTH}" height="16" aria-hidden="true">{axis}{line}{dot}</svg>'
 
     def _at(self, value: float) -> float:

@@ -23,7 +23,7 @@ from dpnb._plan.measurements import (
     Sum,
 )
 from dpnb.render.page import ACCENT
-from dpnb.render.tables import labels_of
+from dpnb.render.tables import labels_of, population_ends
 from dpnb.results.answer import Answer
 from dpnb.results.tables.table import Estimates
 
@@ -150,7 +150,9 @@ def histogram_html(estimates: Estimates) -> str:
     value, low, high = (
         array.ravel().tolist() for array in (estimates.arrays.displayed, estimates.arrays.low, estimates.arrays.high)
     )
-    ends = [0.0, *(end for end in (*value, *low, *high) if math.isfinite(end))]
+    wider = population_ends(estimates)
+    limits = [end for pair in wider for end in pair]
+    ends = [0.0, *(end for end in (*value, *low, *high, *limits) if math.isfinite(end))]
     ticks = Ticks.between(min(ends), max(ends), 5)
     if ticks is None:
         return ""
@@ -176,6 +178,9 @@ def histogram_html(estimates: Estimates) -> str:
             )
         if not any(map(math.isnan, interval)):
             parts.append(_whisker(middle, y(interval[0]), y(interval[1]), min(4.0, width / 3)))
+        if wider and not any(map(math.isnan, wider[index])):
+            below, above = wider[index]
+            parts.append(_whisker(middle, y(below), y(above), min(7.0, width / 2), "1"))
     parts += _axis_labels([label for (label,) in labels_of(estimates)], width)
     return (
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" style="display:block;max-width:100%;height:auto" '
@@ -195,8 +200,8 @@ def _axis_labels(labels: list[str], width: float) -> list[str]:
     ]
 
 
-def _whisker(x: float, low: float, high: float, cap: float) -> str:
-    style = f"stroke:{ACCENT};stroke-width:1.5"
+def _whisker(x: float, low: float, high: float, cap: float, width: str = "1.5") -> str:
+    style = f"stroke:{ACCENT};stroke-width:{width}"
     ends = "".join(_line(x - cap, end, x + cap, end, style) for end in (low, high))
     return _line(x, low, x, high, style) + ends
 

@@ -102,6 +102,10 @@ def _facts(schema: TableSchema) -> list[str]:
     for what, number in (("units", schema.public_size), ("rows", schema.public_rows)):
         if number is not None:
             facts.append(f"public number of {what}: {number:,}")
+    if schema.sampled == "census":
+        facts.append("the units are the whole population (a census)")
+    elif schema.sampled != "population":
+        facts.append(f"the units are a random sample of a fraction {schema.sampled} of the population")
     return [*facts, MISSING]
 
 

@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from dpnb._protocol.glossary import NOISE_INTERVAL
+from dpnb._protocol.glossary import NOISE_INTERVAL, POPULATION_INTERVAL
 from dpnb.render.numbers import date_with_interval, format_decimals, label_text, number_with_interval, percent
 from dpnb.render.page import FAINT, term_html
 from dpnb.results.estimates.noisy import IntervalArrays
@@ -28,9 +28,16 @@ def interval_name(estimates: Estimates | Comparison) -> str:
     return f"{percent(estimates.confidence)} {NOISE_INTERVAL}"
 
 
-def intervals_name(estimates: Estimates | Comparison) -> str:
+def population_name(estimates: Estimates | Comparison) -> str:
+    """Heading of the column of population intervals."""
+    return f"{percent(estimates.confidence)} {POPULATION_INTERVAL}"
+
+
+def intervals_name(estimates: Estimates) -> str:
     """The name of several intervals, and whether they hold at once."""
-    return f"{interval_name(estimates)}s, {'all at once' if estimates.simultaneous else 'each separately'}"
+    names = [interval_name(estimates), *([population_name(estimates)] if estimates.has_population_intervals else [])]
+    kinds = " and ".join(f"{name}s" for name in names)
+    return f"{kinds}, {'all at once' if estimates.simultaneous else 'each separately'}"
 
 
 def labels_of(estimates: Estimates | Comparison) -> list[list[str]]:
@@ -52,21 +59,41 @@ def numbers_of(arrays: IntervalArrays) -> list[tuple[str, str]]:
 
 def rows_of(estimates: Estimates) -> list[tuple[list[str], str, str]]:
     """Labels, estimate and interval of each number, as text."""
-    labels, numbers = labels_of(estimates), numbers_of(estimates.arrays)
+    numbers = _texts(estimates, estimates.arrays)
+    return [(label, *number) for label, number in zip(labels_of(estimates), numbers, strict=True)]
+
+
+def population_ends(estimates: Estimates) -> list[tuple[float, float]]:
+    """The population interval of each number, NaN where there is none; nothing without any."""
+    arrays = estimates.population_arrays
+    return [] if arrays is None else list(zip(arrays.low.ravel().tolist(), arrays.high.ravel().tolist(), strict=True))
+
+
+def population_texts(estimates: Estimates) -> list[str]:
+    """The population interval of each number, as text, empty where there is none; nothing without any."""
+    arrays = estimates.population_arrays
+    if arrays is None:
+        return []
+    missing = np.isnan(arrays.low).ravel().tolist()
+    return ["" if none else text for none, (_, text) in zip(missing, _texts(estimates, arrays), strict=True)]
+
+
+def _texts(estimates: Estimates, arrays: IntervalArrays) -> list[tuple[str, str]]:
+    numbers = numbers_of(arrays)
     if estimates.dates:
-        cells = (estimates.arrays.value, estimates.arrays.low, estimates.arrays.high)
+        cells = (arrays.value, arrays.low, arrays.high)
         dates = estimates.dates * len(estimates.keys)
         for index, (dated, *ends) in enumerate(zip(dates, *(cell.ravel() for cell in cells), strict=True)):
             if dated:
                 numbers[index] = date_with_interval(*ends)
     if estimates.decimals is not None:
-        cells = (estimates.arrays.displayed, estimates.arrays.low, estimates.arrays.high)
+        cells = (arrays.displayed, arrays.low, arrays.high)
         decimals = estimates.decimals * len(estimates.keys)
         for index, (digits, *ends) in enumerate(zip(decimals, *(cell.ravel() for cell in cells), strict=True)):
             if digits <= MAX_DECIMALS:
                 value, low, high = (format_decimals(end, digits) for end in ends)
                 numbers[index] = (value, f"{low} to {high}")
-    return [(label, *number) for label, number in zip(labels, numbers, strict=True)]
+    return numbers
 
 
 # --- tables and lists of facts ----------------------------------------------------------------------------------------
@@ -103,8 +130,9 @@ def _markdown(cell: str) -> str:
 
 
 def _head_html(text: str) -> str:
-    """The head of a column; what a noise interval covers is explained on hover and focus."""
-    return term_html(text, NOISE_INTERVAL) if text.endswith(NOISE_INTERVAL) else escape(text)
+    """The head of a column; what an interval covers is explained on hover and focus."""
+    term = next((term for term in (NOISE_INTERVAL, POPULATION_INTERVAL) if text.endswith(term)), None)
+    return escape(text) if term is None else term_html(text, term)
 
 
 def table_html(head: Sequence[str], rows: Sequence[Sequence[str]], charts: Sequence[str] = (), *, left: int = 0) -> str:

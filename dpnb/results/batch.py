@@ -273,6 +273,7 @@ def table_with_margins(batch: BatchAnswer, name: str) -> TableWithMargins:
         add(_margin(name, len(cells.names)), 1, 0)
     outputs = range(cells.arrays.value.shape[1])
     anytime = [answer.anytime_arrays or answer.arrays for answer in batch.answers]
+    sampled = [answer.population_arrays for answer in batch.answers]
     ids = [one for answer in batch.answers for one in answer.measurement_ids]
     return TableWithMargins(
         description=f"{cells.description}, with margins",
@@ -281,6 +282,7 @@ def table_with_margins(batch: BatchAnswer, name: str) -> TableWithMargins:
         outputs=cells.outputs,
         arrays=_stacked([answer.arrays for answer in batch.answers]).take(order, outputs),
         anytime_arrays=_stacked(anytime).take(order, outputs),
+        population_arrays=None if None in sampled else _stacked(sampled).take(order, outputs),
         confidence=cells.confidence,
         simultaneous=cells.simultaneous,
         notice=cells.notice,

@@ -90,13 +90,12 @@ class BoundsAnswer(Answer):
         """The bins of the bounds, with one more on each side; without bounds, all bins."""
         first, last = self._first_last or (0, len(self.keys) - 1)
         part = slice(max(first - 1, 0), last + 2)
-        anytime = None if self.anytime_arrays is None else self.anytime_arrays.select(part, slice(None))
         return replace(
             self,
             keys=self.keys[part],
-            arrays=self.arrays.select(part, slice(None)),
-            anytime_arrays=anytime,
             measurement_ids=self.measurement_ids[part],
+            group_values=self.group_values[part],
+            **self._intervals(lambda arrays: arrays.select(part, slice(None))),
         )
 
     @property

@@ -83,6 +83,8 @@ class TableSchema(ByName[ColumnType]):
         A warning that answers are not real or not private.
     missing : tuple of str
         The texts that are missing values in CSV files.
+    sampled : str or float
+        What the units are: ``"population"`` (a sample of a large one), ``"census"``, or the fraction that was drawn.
 
     Examples
     --------
@@ -107,6 +109,7 @@ class TableSchema(ByName[ColumnType]):
     public_rows: int | None = None
     notice: str | None = None
     missing: tuple[str, ...] = ()
+    sampled: str | float = "population"
 
     @property
     def _entries(self) -> Mapping[str, ColumnType]:

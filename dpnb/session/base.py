@@ -95,10 +95,17 @@ class BaseSession(Launches["SubSession", "PartSession"], Batches, BudgetRequests
         With several tables, the schema of each table by its name.
         """
         core = self._core
-        known, public = core.tables, core.pricer.public
+        known, public, drawn = core.tables, core.pricer.public, self.sampled
         tables = {
             name: TableSchema(
-                name, dict(columns), known.units[name], public.units, public.rows.get(name), core.notice, known.missing
+                name,
+                dict(columns),
+                known.units[name],
+                public.units,
+                public.rows.get(name),
+                core.notice,
+                known.missing,
+                drawn,
             )
             for name, columns in known.schemas.items()
         }

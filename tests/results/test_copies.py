@@ -29,6 +29,7 @@ PICKLED_FROM = {
     "answers": (
         "dpnb.results.answer",
         "dpnb.results.estimates.noisy",
+        "dpnb._core.group_sources",
         "dpnb._core.releases",
         "dpnb.accounting.losses.",
     ),

@@ -1,4 +1,4 @@
-"""Every display of an interval says that it covers the noise, and every verdict that it is about this table."""
+"""Every display of an interval says what it covers, and every verdict what it is about."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from dpnb.render.previews import describe_expected_error
 TABLE = pd.DataFrame(
     {"side": ["n", "s"] * 3000, "plan": ["a", "b", "b"] * 2000, "x": [float(i % 10) for i in range(6000)]}
 )
-UNNAMED = re.compile(r"(?<!noise )(?<!noise_)\bintervals?\b|confidence interval|95%\)|(?<!\()95% (?!noise|confidence)")
+UNNAMED = re.compile(
+    r"(?<!noise )(?<!noise_)(?<!population )\bintervals?\b|confidence interval|95%\)|"
+    r"(?<!\()95% (?!noise|confidence|population)"
+)
 """An interval whose name does not say what it covers."""
 
 
@@ -54,7 +57,9 @@ def test_intervals_of_answers_are_named(name: str, session: dpnb.Session) -> Non
         assert "95% noise" in text
         assert not UNNAMED.search(re.sub(r'title="[^"]*"', "", text)), text
     assert TERMS[NOISE_INTERVAL].replace("'", "&#x27;") in answer._repr_html_()
-    assert [*answer.to_pandas().columns] == ["estimate", "low", "high", "noise_scale"]  # names in code stay
+    more = ["population_low", "population_high"] if answer.has_population_intervals else []
+    assert [*answer.to_pandas().columns] == ["estimate", "low", "high", "noise_scale", *more]  # names in code stay
+    assert ("population" in str(answer)) == answer.has_population_intervals
 
 
 def test_errors_are_named_where_they_are_shown(session: dpnb.Session) -> None:

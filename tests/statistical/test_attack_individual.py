@@ -168,7 +168,7 @@ class Attacker:
                 charge = question(one, one.frame[one.frame["age"] >= -self._asked]).release(rho=rho)
             except DpnbError as error:
                 said = f"{type(error).__name__}: {error}"
-        about = None if charge is None else one._core.releases._population([charge])
+        about = None if charge is None else one._core.releases._excluded([charge])
         shown = (one.spent, one.headroom, one._core.account.first_exclusion, about)
         return charge, sums, (said, shown, None if charge is None else (charge.loss, charge.sigma, charge.observations))
 

@@ -6,17 +6,12 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import cached_property
 
 from dpnb._core.accountant.comparison import AccountantState, ChargeBatch, FilterComparison, partition_cost
 from dpnb._core.accountant.grant import Grant
 from dpnb._core.accountant.limit import Limit, binding_limit, limit_of, within_limits
-from dpnb._core.accountant.parameters import (
-    computed_parameters,
-    parameters_of,
-    sampled_of,
-    sampled_text,
-    stored_parameters,
-)
+from dpnb._core.accountant.parameters import computed_parameters, parameters_of, sampled_of, stored_parameters
 from dpnb._core.accountant.timeline import Timeline
 from dpnb._core.accountant.tree import BudgetTree, Launch, paused_by
 from dpnb.accounting.budget import Budget
@@ -27,7 +22,7 @@ from dpnb.accounting.losses import GDP, Loss
 from dpnb.accounting.no_budget import NoBudget
 from dpnb.accounting.odometers import MixtureOdometer, Odometer
 from dpnb.accounting.partition_cost import PartRef
-from dpnb.errors import BudgetExceeded, LedgerError
+from dpnb.errors import BudgetExceeded
 from dpnb.ledger import ROOT, Charge, ChargeSummary, Ledger, node_of, refuse_unreadable
 from dpnb.schema import Key
 
@@ -57,7 +52,7 @@ class Accountant:
     ) -> None:
         self.ledger, self.tree, self.root_node, self.guarantee = ledger, tree, root_node, guarantee
         self._parent, self._part, self._limits, self._whole = parent, part, limits, whole
-        self.initial_odometer, self._public_size = odometer, public_size
+        self.initial_odometer, self.public_size = odometer, public_size
         self._cost_fractions: dict[int, float] = {}
         self._worst_cases: dict[int, Fraction] = {}  # under individual accounting, as mu squared
         self._state = AccountantState(FilterComparison.initial(guarantee, odometer, everything=False))
@@ -78,16 +73,14 @@ class Accountant:
     ) -> Accountant:
         """The accountant of a session, on a new ledger or on one that was created with the same metadata.
 
-        `metadata` is all but budget and filter: table, privacy unit and schema.  `public_size` and `sampled` are stored
-        in a new ledger; another `sampled` than that of an old one is refused, None is what it has.  Without a budget,
-        `filter_` is `NO_FILTER`; under individual accounting each unit has its own budget.
+        `metadata` is table, privacy unit and schema.  `public_size` and `sampled` are stored in a new ledger; another
+        `sampled` is refused.  Without a budget, `filter_` is `NO_FILTER`; `individual` units have their own budgets.
         """
         guarantee = make_guarantee(filter_, budget, individual=individual)
         metadata = {**metadata, "budget": json.dumps(budget.to_json()), "filter": filter_}
         ledger = Ledger(path, metadata, computed_parameters(guarantee, public_size, sampled=sampled or Fraction(0)))
         try:
-            _refuse_other_sampled(ledger, sampled)
-            return cls(ledger, BudgetTree(ledger), ROOT, *stored_parameters(ledger.parameters, guarantee))
+            return cls(ledger, BudgetTree(ledger), ROOT, *stored_parameters(ledger.parameters, guarantee, sampled))
         except BaseException:
             ledger.close()
             raise
@@ -108,7 +101,7 @@ class Accountant:
             guarantee, odometer, size = stored_parameters(grant.parameters, guarantee)
             limits = (Limit(self.ledger, self.tree, guarantee, node, node, words="your cap"),)
             return Accountant(self.ledger, self.tree, node, guarantee, odometer, size, limits=limits, whole=self)
-        caps, size = self._limits_of(grant), self._public_size
+        caps, size = self._limits_of(grant), self.public_size
         return Accountant(self.ledger, self.tree, ROOT, self.guarantee, self.initial_odometer, size, limits=caps)
 
     def _limits_of(self, grant: Grant) -> tuple[Limit, ...]:
@@ -132,18 +125,13 @@ class Accountant:
         """The accountant of a part of a partition that was launched here."""
         node = node_of(launch.id, key)
         (part, *_) = self.tree.path(node, self.root_node) or ()
-        own, odometer, size = self.guarantee, self.initial_odometer, self._public_size
+        own, odometer, size = self.guarantee, self.initial_odometer, self.public_size
         return Accountant(self.ledger, self.tree, node, own, odometer, size, self, part)
 
-    @property
+    @cached_property
     def sampled(self) -> Fraction:
         """The declared fraction of the population that the units are: 0 of a large one, 1 in a census."""
         return sampled_of(self.ledger.parameters)
-
-    @property
-    def public_size(self) -> int | None:
-        """The public number of units."""
-        return self._public_size
 
     @property
     def budget(self) -> Budget | NoBudget:
@@ -246,7 +234,7 @@ class Accountant:
         """
         with self.ledger.lock.checked():
             if compared not in self._timelines:
-                size = self._public_size if compared else None
+                size = self.public_size if compared else None
                 start = FilterComparison.initial(self.guarantee, self.initial_odometer, size, everything=compared)
                 self._timelines[compared] = Timeline(start, self.tree, self.root_node)
             timeline = self._timelines[compared]
@@ -410,12 +398,3 @@ class Accountant:
     def includes(self, node: str) -> bool:
         """Whether the charges of a node are counted here."""
         return self.tree.path(node, self.root_node) is not None
-
-
-def _refuse_other_sampled(ledger: Ledger, sampled: Fraction | None) -> None:
-    known = sampled_of(ledger.parameters)
-    if sampled is not None and sampled != known:
-        raise LedgerError(
-            f"sampled: the ledger was created with sampled={sampled_text(known)}, as its disclosure statement says; "
-            f"got {sampled_text(sampled)}; leave it out, or use another ledger"
-        )

@@ -10,6 +10,7 @@ from dpnb.accounting.exact import decimal_down, from_text, to_text
 from dpnb.accounting.guarantee import PrivacyGuarantee, make_guarantee
 from dpnb.accounting.no_budget import budget_from_json
 from dpnb.accounting.odometers import MixtureOdometer
+from dpnb.errors import LedgerError
 from dpnb.ledger import Ledger, refuse_unreadable
 
 ODOMETER_DELTA = Fraction(1, 10**6)
@@ -54,9 +55,17 @@ def sampled_of(parameters: Mapping[str, str]) -> Fraction:
 
 
 def stored_parameters(
-    parameters: Mapping[str, str], guarantee: PrivacyGuarantee
+    parameters: Mapping[str, str], guarantee: PrivacyGuarantee, sampled: Fraction | None = None
 ) -> tuple[PrivacyGuarantee, MixtureOdometer, int | None]:
-    """The guarantee with the stored parameters, the odometer in its initial state, and the public number of units."""
+    """The guarantee with the stored parameters, the odometer in its initial state, and the public number of units.
+
+    Another declaration `sampled` than the stored one is refused; None is none.
+    """
+    if sampled is not None and sampled != (known := sampled_of(parameters)):
+        raise LedgerError(
+            f"sampled: the ledger was created with sampled={sampled_text(known)}, as its disclosure statement says; "
+            f"got {sampled_text(sampled)}; leave it out, or use another ledger"
+        )
     with refuse_unreadable("the parameters"):
         restored = guarantee.with_parameters(parameters)
         gamma = Fraction(float.fromhex(parameters["odometer_gamma"]))

@@ -11,7 +11,7 @@ import numpy as np
 
 from dpnb._compile import LinearQuery
 from dpnb._core.pricing.forecasts import alpha_of, intervals_at_once
-from dpnb._plan.measurements import AnyView, ColumnsView, Discovery, NamedColumn, StandardErrorView
+from dpnb._plan.measurements import AnyView, BoundsView, ColumnsView, Discovery, NamedColumn, StandardErrorView
 from dpnb._target import Keys, StoredRequest
 from dpnb.accounting.exact import binary_down, decimal_down
 from dpnb.accounting.intervals import fixed_radius
@@ -90,24 +90,27 @@ class EstimateReader:
     def population_arrays(self, sampled: Fraction, squares: Squares | None = None) -> IntervalArrays | None:
         """The estimates with population intervals, NaN where the sampling error is not known; None if it is nowhere.
 
-        `sampled` is the declared fraction of the population, and `squares` are those of `SamplingError`.  Refined
-        answers are widened in full, the noise at a quarter of alpha and the sampling error at the rest.
+        `sampled` is the declared fraction of the population, and `squares` are those of `SamplingError`.  Alpha is
+        divided as for noise intervals.  The later observations were made because of earlier ones, so the noise, with a
+        quarter of their part, and the sampling error, with the rest of it, are added in full.
         """
-        refinement = self.refinement
-        if isinstance(self.query.plan.aggregation, Discovery) or isinstance(self.request.view, StandardErrorView):
+        refinement, remaining = self.refinement, float(1 - sampled)
+        without = isinstance(self.request.view, StandardErrorView | BoundsView)
+        if without or isinstance(self.query.plan.aggregation, Discovery):
             return None
-        additive = refinement.is_refined and not refinement.is_final
-        if additive:
-            noise_alpha, alpha = self._alpha / 4, self._alpha * 3 / 4
-        else:
-            noise_alpha = self._alpha
-            alpha = self._alpha if refinement.is_final else FIRST_OBSERVATION_ALPHA * self._alpha
-        z = fixed_radius([1.0], alpha=alpha)
-        error = SamplingError(z, float(1 - sampled), additive, squares)
-        found = population(
-            self.query, self.request.view, *refinement.combined(), refinement.radius(noise_alpha), self.schema, error
-        )
+        share = Fraction(1) if refinement.is_final else FIRST_OBSERVATION_ALPHA
+        z = fixed_radius([1.0], alpha=share * self._alpha)
+        refined = refinement.is_refined and not refinement.is_final
+        first = refinement.first if refined else refinement
+        found = self._population(first, first.radius(self._alpha), SamplingError(z, remaining, squares))
+        if refined:
+            z = fixed_radius([1.0], alpha=(1 - share) * self._alpha * 3 / 4)
+            error = SamplingError(z, remaining, squares, additive=True)
+            found = self._population(refinement, refinement.anytime_radius(self._alpha / 4), error).within(found)
         return None if np.isnan(found.low).all() else found
+
+    def _population(self, refinement: CombinedObservations, radius: Floats, error: SamplingError) -> IntervalArrays:
+        return population(self.query, self.request.view, *refinement.combined(), radius, self.schema, error)
 
     def part(self, index: int, view: AnyView) -> IntervalArrays:
         """One statistic of a part of the query, which may be another than the requested one."""

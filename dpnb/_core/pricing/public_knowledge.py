@@ -194,7 +194,8 @@ def rows_needed(plan: Plan, view: AnyView) -> Single | None:
     parts = (
         [part.aggregation for part in plan.aggregation.parts] if isinstance(plan.aggregation, JointAggregation) else []
     )
-    shown: list[tuple[Measured, AnyView]] = [(statistic_of(plan.aggregation), view)]
+    is_joint = isinstance(plan.aggregation, JointAggregation)
+    shown: list[tuple[Measured, AnyView]] = [(statistic_of(plan.aggregation) if is_joint else plan.aggregation, view)]
     if isinstance(view, ColumnsView):
         shown = [(parts[named.part], named.view) for named in view.columns]
     for aggregation, single in shown:

@@ -134,7 +134,8 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
         'mean of age by plan'
         """
         self._checked("mean", options, axis)
-        return with_population(self._query(*aggregation_for("mean", self._number())), population)
+        query = self._query(*aggregation_for("mean", self._number()))
+        return query if population is False else with_population(query, population)
 
     def sem(self, ddof: Ddof = 1, **options: Unpack[AxisOptions]) -> Query:
         """Standard error of the mean: the standard deviation of its sampling error, clustered by the privacy unit.

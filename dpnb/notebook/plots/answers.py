@@ -61,8 +61,13 @@ def draw(estimates: Estimates, history: bool) -> go.Figure:
 def _first(estimates: Estimates) -> Estimates:
     """The first groups only."""
     kept = slice(MAX_GROUPS)
-    cells = estimates.arrays.select(kept, slice(None))
-    return replace(estimates, keys=estimates.keys[kept], arrays=cells, measurement_ids=estimates.measurement_ids[kept])
+    return replace(
+        estimates,
+        keys=estimates.keys[kept],
+        measurement_ids=estimates.measurement_ids[kept],
+        group_values=estimates.group_values[kept],
+        **estimates._intervals(lambda arrays: arrays.select(kept, slice(None))),
+    )
 
 
 def _drawn(estimates: Estimates, groups: int = 0) -> go.Figure:

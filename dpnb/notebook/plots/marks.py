@@ -8,8 +8,8 @@ its interval.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -32,7 +32,14 @@ from dpnb.notebook.plots.style import (
 )
 from dpnb.render.histograms import Ticks
 from dpnb.render.numbers import format_mu_up
-from dpnb.render.tables import interval_name, intervals_name, rows_of
+from dpnb.render.tables import (
+    interval_name,
+    intervals_name,
+    population_ends,
+    population_name,
+    population_texts,
+    rows_of,
+)
 from dpnb.results.answer import History
 from dpnb.results.tables.table import UNKNOWN, Estimates
 
@@ -47,6 +54,7 @@ class PlotValues:
     low: list[float]
     high: list[float]
     hover: list[str]
+    population: list[tuple[float, float]] = field(default_factory=list)  # NaN where there is no population interval
 
     @classmethod
     def of(cls, estimates: Estimates) -> Self:
@@ -59,12 +67,20 @@ class PlotValues:
             )
             for key, value, interval in rows_of(estimates)
         ]
-        return cls(cells.displayed.ravel().tolist(), cells.low.ravel().tolist(), cells.high.ravel().tolist(), hover)
+        texts = population_texts(estimates)
+        if texts:
+            hover = [
+                f"{label}<br>{population_name(estimates)} {more}" if more else label
+                for label, more in zip(hover, texts, strict=True)
+            ]
+        low, high = cells.low.ravel().tolist(), cells.high.ravel().tolist()
+        return cls(cells.displayed.ravel().tolist(), low, high, hover, population_ends(estimates))
 
     def select(self, rows: Sequence[int]) -> Self:
         """The selected rows."""
         value, low, high = ([column[row] for row in rows] for column in (self.value, self.low, self.high))
-        return type(self)(value, low, high, [self.hover[row] for row in rows])
+        population = [self.population[row] for row in rows] if self.population else []
+        return type(self)(value, low, high, [self.hover[row] for row in rows], population)
 
 
 def hover_text(estimates: Estimates, label: str, value: str, interval: str) -> str:
@@ -84,7 +100,9 @@ class AxisRange:
     @classmethod
     def around(cls, numbers: Iterable[PlotValues], *, zero: bool) -> Self:
         """The range of all finite ends, including 0 for bars."""
+        numbers = list(numbers)
         ends = [x for one in numbers for column in (one.value, one.low, one.high) for x in column if math.isfinite(x)]
+        ends += [x for one in numbers for pair in one.population for x in pair if math.isfinite(x)]
         if not ends:
             return cls(-1.0, 1.0, known=False)
         low, high = min(ends), max(ends)
@@ -162,6 +180,8 @@ def add_series(
         line = {"mode": "lines+markers", "line": {"color": hue, "dash": DASHES[series.hue], "width": 2}}
         mode = line if series.line else {"mode": "markers"}
         draw(go.Scatter, seen, marker=mark, showlegend=legend, **mode, **whiskers(seen))
+    if numbers.population:
+        _draw_population(draw, numbers, seen, span, hue, of)
     if incomplete:  # for every hue, so that plotly offsets all marks of a group equally
         middle = [(b + h) / 2 if v is None else None for v, b, h in zip(seen, low, high, strict=True)]
         mark = {"color": hue, "symbol": f"{SYMBOLS[series.hue]}-open", "size": MARK + 1, "line": {"width": 2}}
@@ -173,6 +193,25 @@ def add_series(
             unbounded = [None if math.isfinite(end) else edge for end in ends]
             mark = {"color": hue, "symbol": symbol, "size": MARK + 3}
             draw(go.Scatter, unbounded, mode="markers", marker=mark, showlegend=False, cliponaxis=False)
+
+
+def _draw_population(
+    draw: Callable[..., None],
+    numbers: PlotValues,
+    seen: Sequence[float | None],
+    span: AxisRange,
+    hue: str,
+    of: str,
+) -> None:
+    """Population intervals as thin lines with wide ends, around the estimates."""
+    known = [None if math.isnan(low) else value for value, (low, _) in zip(seen, numbers.population, strict=True)]
+    ends = [
+        (0.0, 0.0) if value is None else (span.within(high, math.inf) - value, value - span.within(low, -math.inf))
+        for value, (low, high) in zip(known, numbers.population, strict=True)
+    ]
+    reach = {"array": [up for up, _ in ends], "arrayminus": [down for _, down in ends]}
+    bars = {f"error_{of}": {"type": "data", "symmetric": False, **reach, "color": hue, "thickness": 1, "width": 9}}
+    draw(go.Scatter, known, mode="markers", marker={"size": 1, "opacity": 0, "color": hue}, showlegend=False, **bars)
 
 
 def is_incomplete(numbers: Iterable[PlotValues]) -> bool:

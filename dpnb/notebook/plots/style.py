@@ -17,7 +17,7 @@ import plotly.graph_objects as go
 
 from dpnb._plan.description import describe_aggregation
 from dpnb._plan.expressions.text import words
-from dpnb._plan.measurements import QuantileTree
+from dpnb._plan.measurements import QuantileTree, statistic_of
 from dpnb.render.histograms import released
 from dpnb.render.numbers import format_cost, format_mu_up
 from dpnb.render.tables import interval_name, intervals_name
@@ -99,7 +99,7 @@ def describe_value(estimates: Estimates) -> str:
     if answer is not None:
         if answer.outputs and isinstance(answer.plan.aggregation, QuantileTree):
             return short(words(answer.plan.aggregation.column))  # its levels are on the other axis
-        return short(describe_aggregation(answer.plan.aggregation, answer.view).rstrip(","))
+        return short(describe_aggregation(statistic_of(answer.plan.aggregation), answer.view).rstrip(","))
     return "estimate"
 
 
@@ -108,6 +108,8 @@ def notes_of(estimates: Estimates) -> list[str]:
     notes = []
     if estimates.has_intervals:
         notes.append(interval_name(estimates) if estimates.is_scalar else intervals_name(estimates))
+    if estimates.has_population_intervals:
+        notes.append("thin lines are population intervals")
     if isinstance(estimates, Answer):
         known = f"known at mu {format_mu_up(estimates.total_loss)}"
         notes.append(

@@ -29,6 +29,7 @@ from dpnb._plan.measurements import (
     Ratio,
     Single,
     StandardErrorView,
+    UnitProducts,
     products_of,
 )
 from dpnb.results.estimates.moments import MomentSums, root_of
@@ -36,7 +37,6 @@ from dpnb.results.estimates.noisy import Cells, IntervalArrays, NoisyArrays, noi
 from dpnb.results.estimates.outputs import pairs_of
 from dpnb.results.estimates.quantiles import quantiles
 from dpnb.results.estimates.slopes import ProductMatrix
-from dpnb.results.estimates.squares import measured_squares
 from dpnb.schema import Schema
 
 FeatureSlice = list[tuple[Feature, NoisyArrays]]
@@ -167,6 +167,28 @@ def _standard_error(query: LinearQuery, mean: IntervalArrays, sums: Cells, sigma
         (0.0, math.inf),
     )
     return root_of(variance)
+
+
+def measured_squares(
+    query: LinearQuery, products: UnitProducts, theta: Cells, sums: Cells, sigma: Cells
+) -> NoisyArrays:
+    """M = sum over units of (s - theta m)^2 at an estimate theta of shape (cells,), with its noise scale.
+
+    The products are the second part of the query; a unit adds s to the numerator, m to the denominator of the first.
+    """
+    (statistic, first, number), (_, second, many) = query.parts[:2]
+    shown = noisy_features(query, sums, sigma, first, number)
+    terms = [noisy for _, noisy in noisy_features(query, sums, sigma, second, many)]
+    if isinstance(statistic, Mean):
+        value = shown[1][0]
+        theta = theta - (value.middle if isinstance(value, ValueFeature) else 0.0)
+        if products.squares:  # each row is a unit, so m = 1: the other sums are those of the mean
+            terms += [shown[1][1], shown[0][1]]
+    factors = [np.ones_like(theta), -2 * theta, theta**2]
+    pairs = list(zip(factors, terms, strict=False))
+    total = sum(factor * term.single for factor, term in pairs)
+    variance = sum((factor * term.scale) ** 2 for factor, term in pairs)
+    return NoisyArrays(np.asarray(total)[:, None], np.sqrt(variance))
 
 
 def moment_sums(aggregation: Moments, part: FeatureSlice, z: Cells, schema: Schema) -> MomentSums:

@@ -18,8 +18,9 @@ numerator and denominator of a ratio theta = S/N, and M = sum over units of (s_u
   section 2.6); a census has no sampling error.
 
 The distances of both parts from the estimate are added in quadrature (the MOVER of Zou and Donner 2008).  A refined
-answer was refined because of earlier ones, with the same sample: there the half-widths are added, at errors that add
-up to alpha.
+answer was refined because of earlier ones, with the same sample: its half-widths are added in full, at errors that add
+up to a fifth of alpha, and the interval is intersected with that of the first observation, at the rest of it.  So a
+refinement never widens an interval, and all of them together miss with probability at most alpha.
 """
 
 from __future__ import annotations
@@ -51,11 +52,10 @@ from dpnb._plan.measurements import (
     Sum,
     products_of,
 )
-from dpnb.results.estimates.estimate import FeatureSlice, estimate_part, moment_sums
+from dpnb.results.estimates.estimate import FeatureSlice, estimate_part, measured_squares, moment_sums
 from dpnb.results.estimates.noisy import Cells, IntervalArrays, noisy_features, totals
 from dpnb.results.estimates.quantiles import Sampling as RankSampling
 from dpnb.results.estimates.quantiles import quantiles
-from dpnb.results.estimates.squares import measured_squares
 from dpnb.schema import Schema
 
 Reach = tuple[Cells, Cells]
@@ -71,8 +71,8 @@ class SamplingError:
 
     z: float  # half-width of an interval, in standard deviations
     remaining: float = 1.0  # 1 - F: the part of the population that was not drawn
-    additive: bool = False  # whether half-widths are added
     squares: tuple[Cells, Cells] | None = None
+    additive: bool = False  # whether half-widths are added
 
 
 def population(
@@ -90,7 +90,7 @@ def population(
         known = None if error.squares is None else (error.squares[0][:, places], error.squares[1][:, places])
         if not error.remaining:
             return noise
-        return _Part(query, aggregation, view, features, noise, z, schema, error, known).intervals(sums, sigma)
+        return _SampledPart(query, aggregation, view, features, noise, z, schema, error, known).intervals(sums, sigma)
 
     with np.errstate(all="ignore"):
         if isinstance(view, ColumnsView):
@@ -101,7 +101,7 @@ def population(
 
 
 @dataclass(frozen=True)
-class _Part:
+class _SampledPart:
     """One part of a query, with its estimates."""
 
     query: LinearQuery
@@ -232,10 +232,8 @@ class _Part:
         known = np.isfinite(variance).any(axis=0)  # the extremes of a population are not known from a sample
         rank = RankSampling(np.where(np.isfinite(variance), variance, 0.0), self.error.z, self.error.additive)
         found = quantiles(feature, noisy, tuple(levels.tolist()), self.z, rank)
-        return IntervalArrays(
-            found.value,
-            np.where(known, found.low, np.nan),
-            np.where(known, found.high, np.nan),
-            found.noise_scale,
-            whole_range=found.has_whole_range,
-        )
+        # The noise alone may contradict itself, and its interval is then the whole range.
+        low, high = np.minimum(found.low, self.noise.low), np.maximum(found.high, self.noise.high)
+        whole = found.has_whole_range | self.noise.has_whole_range
+        low, high = np.where(known, low, np.nan), np.where(known, high, np.nan)
+        return IntervalArrays(found.value, low, high, self.noise.noise_scale, whole_range=whole)

@@ -6,24 +6,65 @@ through consistency*, sec. 4; for normal noise it is also the maximum likelihood
 combining each node with the sum of its children, and then downwards, by distributing the remainder.  A prefix of the
 leaves is a linear functional of it, whose exact variance follows from the same recursion, without the data.
 
-For the true quantile x at level q, F(x) - q N is 0 (or jumps over 0 there), so its noisy value is normal with a known
-scale: the points where it is within z of these are a set that covers x with the confidence of z, and the interval is
-its hull.  No density is estimated.  Errors are therefore known in rank, without the table.
+For the true quantile x at level q, F - q N is at most 0 at every edge before the leaf of x and at least 0 at every edge
+after it, and its noisy value is normal with a known scale.  Where it is clearly negative, x is not before that edge,
+and where it is clearly positive, not after it.  For each leaf and direction two edges are tested: the nearest one, and
+the nearest of every 16th (`STEP`), whose noise is less since fewer levels contribute to it.  The interval goes from the
+first leaf that is not excluded from below to the last that is not from above.  No density is estimated.  Errors are
+therefore known in rank, without the table.
+
+**Coverage.** Let alpha = 2 Phi(-z).  The nearest edge excludes a leaf beyond max(f, 0.9 z) standard deviations, with
+Phi(-f) = 0.8 alpha, and the other beyond c, with Phi(-c) = 0.2 alpha.  The leaf of x is excluded from below only if
+one of two edges after it, whose true values are at least 0, is seen that far below 0: with probability alpha at most,
+whatever the data (union bound).  The same holds from above.  So the interval covers with the confidence of z unless
+the quantile may be missed at both ends, that is, unless the true values before *and* after its leaf are within reach
+of 0.  Then only 1 - 2 alpha is proved.  But an interval begins after that leaf only if the leaves before it are
+excluded too, hence if the noise of several edges is large at once.  This case is simulated, not proved: over 1,100
+courses of F (flat parts and steps of all lengths and heights between jumps; 4 to 256 leaves; q from 0.01 to 0.95) the
+largest shares of misses were 27.1, 11.9, 9.1, 4.8, 1.0 and 0.19% at z = 1, 1.5, 1.645, 1.96, 2.576 and 3.09, where
+alpha is 31.7, 13.4, 10, 5, 1 and 0.2%.  The bound 0.9 z is needed for it: without, the largest is 14.9% at z = 1.5.
+
+Simulated even data are covered in 97% or more at 95%.  Against two-sided tests at z of every edge alone, intervals are
+5 to 10% narrower where the noise of a rank spans up to 3 leaves, 13 to 16% at 10 leaves and 23 to 34% from 30 to 300.
+Where few leaves matter, single edges decide, and at most 16% could be gained: if the rank is that of all rows before a
+gap, the interval fails by the noise of the first edge in it, which has to be tested at 1.645 standard deviations.
+
+**Populations.** For the quantile x of a population from which the rows are a sample, the mean of F - q N over samples
+is at most 0 before the leaf of x and at least 0 after it, and its variance is given.  F does not decrease, so if
+sampling makes it too small at some edge after x, it is too small at the first one: sampling fails once at each end,
+not once for each edge, and its part of the reach has z for both tests.  If reaches are added, an interval fails only
+if noise or sampling alone exceeds its own.  In quadrature it is simulated: at alpha 5%, with normal, skewed, heaped
+and even data of 200 to 50,000 rows, noise of 0.02 to 11 times the sampling error, and jumps at the quantile itself, at
+least 95% of samples are covered, within the error of the simulation; mostly 96 to 98%, and more where a leaf holds
+more rows than the reach.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpnb._compile.features import BRANCHING, TreeFeature
 from dpnb.results.estimates.noisy import Cells, IntervalArrays, NoisyArrays
 
+Flags = NDArray[np.bool_]
+
 RANK_MARGIN = 2.0
 """Extremes are taken at this many standard deviations of rank: values beyond cannot be distinguished from noise."""
+
+STEP = BRANCHING**2
+"""Besides every edge, the edges this many leaves apart are tested."""
+
+FINE = 0.8
+"""Share of the failure probability for the test at every edge."""
+
+LEAST = 0.9
+"""No edge is tested at less than this part of z."""
 
 
 @dataclass(frozen=True)
@@ -38,13 +79,6 @@ class PrefixSums:
         """Standard deviation of F(x) - q N at every edge between leaves."""
         variance = self.variance - 2 * q * self.with_total + q * q * self.total
         return np.asarray(np.sqrt(np.maximum(variance, 0.0)))
-
-
-@dataclass(frozen=True)
-class Sampling:
-    variance: Cells
-    z: float
-    additive: bool
 
 
 @lru_cache
@@ -90,56 +124,96 @@ def consistent_leaves(nodes: Cells, levels: int) -> Cells:
 
 
 def rank_scale(feature: TreeFeature, q: float) -> float:
-    """The largest standard deviation of a rank, for noise of scale 1 in each node."""
+    """The largest standard deviation of a rank, for noise of scale 1 in each node.
+
+    Where leaves are finer, an interval of even data ends at z times this many rows on average, or up to a fifth nearer.
+    """
     return float(prefixes(feature.levels).rank_scale(q).max())
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """What the interval of a population's quantile has to reach further than the noise, in rows of rank."""
+
+    variance: Cells  # shape (cells, levels): of F(x) - q N, x the population's quantile, over samples; 0 or more
+    z: float  # half-width of an interval in standard deviations, for sampling alone
+    # Whether the reaches of noise and sampling are added, as their two failure probabilities are; for answers that are
+    # refined, whose z is not that of one normal draw.
+    additive: bool = False
+
+    def widen(self, reach: Cells, index: int) -> Cells:
+        """The reach of noise and sampling at the level with this index, of the noise's, shape (cells, edges)."""
+        own = self.z * np.sqrt(np.maximum(self.variance[:, index : index + 1], 0.0))
+        return np.asarray(reach + own if self.additive else np.hypot(reach, own))
 
 
 def quantiles(
     feature: TreeFeature, nodes: NoisyArrays, levels: tuple[float, ...], z: Cells, sampling: Sampling | None = None
 ) -> IntervalArrays:
-    """Quantiles at the given levels, one output each."""
+    """Quantiles at the given levels, one output each, with noise intervals; with `sampling`, population intervals.
+
+    `z`, of shape (cells,), is the half-width of a noise interval in standard deviations of a normal.  The noise scales
+    are half the widths over z: with `sampling`, they are not of the noise alone.
+    """
     leaves = consistent_leaves(nodes.value, feature.levels)
     below = np.concatenate([np.zeros((len(leaves), 1)), np.cumsum(leaves, axis=1)], axis=1)
     rising = (np.maximum.accumulate(below, axis=1) + np.minimum.accumulate(below[:, ::-1], axis=1)[:, ::-1]) / 2
-    return IntervalArrays.side_by_side(
-        [
-            _quantile(
-                feature,
-                below,
-                rising,
-                nodes.scale,
-                q,
-                z,
-                0.0 if sampling is None else sampling.z * np.sqrt(sampling.variance[:, i]),
-                sampling is not None and sampling.additive,
-            )
-            for i, q in enumerate(levels)
-        ]
-    )
+    outputs = []
+    for index, q in enumerate(levels):
+        gap = below - q * below[:, -1:]
+        scale = nodes.scale[:, None] * prefixes(feature.levels).rank_scale(q)
+        step = min(STEP, feature.leaves)
+        tests = []
+        for every, reach in zip((1, step), _reaches(z), strict=True):
+            some = reach[:, None] * scale[:, ::every]
+            some = some if sampling is None else sampling.widen(some, index)
+            tests.append((gap[:, ::every] < -some, gap[:, ::every] > some))
+        outputs.append(_quantile(feature, below[:, -1], rising, scale.max(axis=1), q, _possible(tests), z))
+    return IntervalArrays.side_by_side(outputs)
+
+
+def _reaches(z: Cells) -> tuple[Cells, Cells]:
+    """At how many standard deviations the nearest edge, and the nearest of those `STEP` apart, exclude a leaf."""
+    from scipy.special import log_ndtr, ndtri_exp  # imported when first used
+
+    fine, coarse = (-ndtri_exp(math.log(2 * share) + log_ndtr(-z)) for share in (FINE, 1 - FINE))
+    return np.maximum(fine, LEAST * z), coarse
+
+
+def _possible(tests: list[tuple[Flags, Flags]]) -> tuple[Cells, Cells]:
+    """The first and the last leaf that may contain the quantile.
+
+    Of each test, at which edges, evenly spaced from the first to the last, the rank is clearly too low and too high.
+    """
+    leaves = tests[0][0].shape[1] - 1
+    too_low, too_high = np.zeros((2, len(tests[0][0]), leaves), np.bool_)
+    for low, high in tests:
+        step = leaves // (low.shape[1] - 1)
+        too_low |= np.repeat(low[:, 1:], step, axis=1)
+        too_high |= np.repeat(high[:, :-1], step, axis=1)
+    first_leaf = (~too_low).argmax(axis=1)
+    last_leaf = leaves - 1 - (~too_high)[:, ::-1].argmax(axis=1)
+    meet = first_leaf <= last_leaf  # else the noise contradicts itself, and any leaf is possible
+    return np.where(meet, first_leaf, 0.0), np.where(meet, last_leaf, leaves - 1.0)
 
 
 def _quantile(
-    feature: TreeFeature, below: Cells, rising: Cells, scale: Cells, q: float, z: Cells, more, additive
+    feature: TreeFeature,
+    total: Cells,
+    rising: Cells,
+    scale: Cells,
+    q: float,
+    ends: tuple[Cells, Cells],
+    z: Cells,
 ) -> IntervalArrays:
-    total = below[:, -1]
-    unit = prefixes(feature.levels).rank_scale(q)
-    margin = RANK_MARGIN * unit.max() * scale
+    margin = RANK_MARGIN * scale
     is_known = total > 2 * margin
     rank = np.clip(q * total, margin, np.maximum(total - margin, margin))
-    # A leaf is excluded if its upper edge is clearly below the rank, or its lower edge clearly above.
-    gap = below - q * total[:, None]
-    reach = z[:, None] * scale[:, None] * unit
-    reach = (np.add if additive else np.hypot)(reach, np.asarray(more).reshape(-1, 1))
-    possible = (gap[:, 1:] >= -reach[:, 1:]) & (gap[:, :-1] <= reach[:, :-1])
-    some = possible.any(axis=1)
-    last = feature.leaves - 1
-    first_leaf = np.where(some, possible.argmax(axis=1), 0)
-    last_leaf = np.where(some, last - possible[:, ::-1].argmax(axis=1), last)
-    leaf = np.minimum((rising[:, 1:] < rank[:, None]).sum(axis=1), last)
+    leaf = np.minimum((rising[:, 1:] < rank[:, None]).sum(axis=1), feature.leaves - 1)
     rows = np.arange(len(leaf))
     start, end = rising[rows, leaf], rising[rows, leaf + 1]
     part = np.clip((rank - start) / np.where(end > start, end - start, 1.0), 0.0, 1.0)
-    value, low, high = feature.at(leaf + part), feature.at(first_leaf), feature.at(last_leaf + 1)
+    value, low, high = feature.at(leaf + part), feature.at(ends[0]), feature.at(ends[1] + 1)
     if feature.whole:
         value, high = np.minimum(np.floor(value), feature.at(leaf + 1) - 1), high - 1
     # The leaves may begin before the bounds, and end after them.

@@ -142,9 +142,11 @@ def _with_sampling(one: Any, apart: bool, *, refined: bool) -> IntervalArrays | 
     if apart and not refined:
         arrays: IntervalArrays = one.population_arrays
         return arrays
+    below, above = one.population_arrays.beyond(one.arrays)
+    if refined:  # an intersection of intervals may be closer to the estimate on one side
+        below = above = np.fmax(below, above)
     factor = 1.0 if apart else math.sqrt(2.0)
-    below, above = (factor * distance for distance in one.population_arrays.beyond(one.arrays))
-    widened: IntervalArrays = noise.widened(below, above)
+    widened: IntervalArrays = noise.widened(factor * below, factor * above)
     return widened
 
 

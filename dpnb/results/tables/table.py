@@ -17,6 +17,7 @@ from dpnb.results.estimates.noisy import IntervalArrays
 from dpnb.results.tables.comparison import Comparison
 from dpnb.results.tables.exports import EstimatesPlot, Exports
 from dpnb.results.tables.index import COLUMNS, Deferred, UnknownNames, durations, pandas_index, points_in_time
+from dpnb.results.tables.intervals import Intervals
 from dpnb.results.tables.operators import Operators
 from dpnb.results.tables.pandas_methods import PandasMethods
 from dpnb.schema import Key, plain
@@ -32,7 +33,7 @@ MeasurementIds = Sequence[frozenset[tuple[int, int]]]
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Exports, UnknownNames, Displayed):
+class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Intervals, Exports, UnknownNames, Displayed):
     """Estimates with noise intervals: they cover the noise, not the sampling of the rows from a population.
 
     They behave like a number, or like a pandas Series or DataFrame of the shape of `estimate`.  Everything computed
@@ -131,53 +132,6 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Exports, Unk
     def noise_scale(self) -> float | pd.Series | pd.DataFrame:
         """Standard deviation of the noise, in the estimate's units and shape; approximate for non-linear estimates."""
         return self._shaped("noise_scale")  # type: ignore[no-any-return]
-
-    @property
-    def interval(self) -> tuple[float, float] | pd.DataFrame:
-        """The noise interval ``(low, high)`` of a single number, otherwise a DataFrame with these columns."""
-        if self.is_scalar:
-            return self._shaped("low"), self._shaped("high")
-        return self.to_pandas()[["low", "high"]]
-
-    @property
-    def population_interval(self) -> tuple[float, float] | pd.DataFrame:
-        """The population interval ``(low, high)`` of a single number, otherwise a DataFrame with these columns.
-
-        It contains, with the stated confidence, the value in the population from which the units are a sample.
-
-        Raises
-        ------
-        RequestError
-            The sampling error of no number is known: release with ``population=True``, or use ``.population(...)``.
-
-        Examples
-        --------
-        >>> shares = df["plan"].value_counts(normalize=True).release(mu=0.1)
-        >>> shares.population_interval.columns.tolist()
-        ['population_low', 'population_high']
-        """
-        arrays = self.population_arrays
-        if arrays is None:
-            raise RequestError(
-                f"population_interval: the sampling error of {self.description} is not known; {self._population_remedy}"
-            )
-        if self.is_scalar:
-            return self._shaped("population_low"), self._shaped("population_high")
-        return self.to_pandas()[["population_low", "population_high"]]
-
-    @property
-    def has_population_intervals(self) -> bool:
-        """Whether any number has a population interval."""
-        return self.population_arrays is not None
-
-    @property
-    def _population_remedy(self) -> str:
-        return "compute with answers that have one, as of .release(...).population(share=0.01)"
-
-    @property
-    def has_intervals(self) -> bool:
-        """Whether any number has an interval; the coefficients of a descent have none."""
-        return not bool(np.isnan(self.arrays.low).all())
 
     def to_pandas(self) -> pd.DataFrame:
         """Estimate, low and high (the ends of the noise interval) and noise_scale; one row for each number.
@@ -323,12 +277,6 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Exports, Unk
         same = ("names", "keys", "outputs", "is_refined", "measurement_ids", "confidence", "simultaneous", "notice")
         fields = {name: getattr(self, name) for name in (*same, "group_values", "excluded", "condition")}
         return Estimates(**{**fields, "description": words, **self._intervals(function), **changes})
-
-    def _intervals(self, function: Callable[[IntervalArrays], IntervalArrays]) -> dict[str, Any]:
-        """A function of the intervals of each kind."""
-        kinds = {"anytime_arrays": self.anytime_arrays, "population_arrays": self.population_arrays}
-        others = {name: None if arrays is None else function(arrays) for name, arrays in kinds.items()}
-        return {"arrays": function(self.arrays), **others}
 
     def _ranks(self, level: int) -> dict[Key, int]:
         own = self.names[level]

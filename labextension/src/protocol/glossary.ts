@@ -17,5 +17,7 @@ export const TERMS = {
   GDP: 'Gaussian differential privacy with parameter mu: all answers together reveal at most as much about one privacy unit as a single answer with the loss mu would.',
   'noise interval':
     'An interval that contains, with the stated confidence, the exact answer for this table, after clamping and contribution bounds; it covers the noise that was added, not the sampling of the rows from a population.',
+  'population interval':
+    'An interval that contains, with the stated confidence, the value in the population from which the privacy units are a random sample, after clamping and contribution bounds; it covers sampling and noise, for a question that was fixed beforehand.',
   DP: 'Differential privacy with parameters epsilon and delta: a bound on how much everything that is released can depend on any one privacy unit.'
 } as const;

@@ -1,0 +1,82 @@
+"""The intervals of estimates: noise intervals, and population intervals where the sampling error is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpnb.errors import RequestError
+from dpnb.results.estimates.noisy import IntervalArrays
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Intervals:
+    """The intervals; a subclass has the fields of `dpnb.results.tables.table.Estimates`."""
+
+    if TYPE_CHECKING:
+        description: Any
+        arrays: Any
+        anytime_arrays: Any
+        population_arrays: Any
+        is_scalar: Any
+        to_pandas: Callable[[], pd.DataFrame]
+
+        def _shaped(self, column: str) -> Any:
+            """One column, in the shape of the estimate."""
+
+    @property
+    def interval(self) -> tuple[float, float] | pd.DataFrame:
+        """The noise interval ``(low, high)`` of a single number, otherwise a DataFrame with these columns."""
+        if self.is_scalar:
+            return self._shaped("low"), self._shaped("high")
+        return self.to_pandas()[["low", "high"]]
+
+    @property
+    def population_interval(self) -> tuple[float, float] | pd.DataFrame:
+        """The population interval ``(low, high)`` of a single number, otherwise a DataFrame with these columns.
+
+        It contains, with the stated confidence, the value in the population from which the units are a sample.
+
+        Raises
+        ------
+        RequestError
+            The sampling error of no number is known: release with ``population=True``, or use ``.population(...)``.
+
+        Examples
+        --------
+        >>> shares = df["plan"].value_counts(normalize=True).release(mu=0.1)
+        >>> shares.population_interval.columns.tolist()
+        ['population_low', 'population_high']
+        """
+        arrays = self.population_arrays
+        if arrays is None:
+            raise RequestError(
+                f"population_interval: the sampling error of {self.description} is not known; {self._population_remedy}"
+            )
+        if self.is_scalar:
+            return self._shaped("population_low"), self._shaped("population_high")
+        return self.to_pandas()[["population_low", "population_high"]]
+
+    @property
+    def has_population_intervals(self) -> bool:
+        """Whether any number has a population interval."""
+        return self.population_arrays is not None
+
+    @property
+    def _population_remedy(self) -> str:
+        return "compute with answers that have one, as of .release(...).population(share=0.01)"
+
+    @property
+    def has_intervals(self) -> bool:
+        """Whether any number has an interval; the coefficients of a descent have none."""
+        return not bool(np.isnan(self.arrays.low).all())
+
+    def _intervals(self, function: Callable[[IntervalArrays], IntervalArrays]) -> dict[str, Any]:
+        """A function of the intervals of each kind."""
+        kinds = {"anytime_arrays": self.anytime_arrays, "population_arrays": self.population_arrays}
+        others = {name: None if arrays is None else function(arrays) for name, arrays in kinds.items()}
+        return {"arrays": function(self.arrays), **others}
