@@ -10,14 +10,15 @@ are about 300.  The controls: intervals for the noise alone, and persons whose r
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from dpnb.frame.frame import Frame
-from dpnb.results.answer import Answer
 from statistical.population_samples import ROWS, TRUTH, Array, Samples, Shape, samples
 
 pytestmark = pytest.mark.statistical
@@ -122,18 +123,18 @@ STATISTICS = {
 }
 
 
-def answered(statistic: Statistic, of: Samples, mu: float, refinements: int, **options: Any) -> Answer:
-    """The answers for all samples, final or refined."""
+def answered(statistic: Statistic, of: Samples, mu: float, refinements: int, **options: Any) -> pd.DataFrame:
+    """The final or refined answers for all samples."""
+    whole: list[Any] = []
     asked = statistic.ask(of.session(**options).frame)
-    whole = []
     for query in asked if isinstance(asked, list) else [asked]:
-        answer = query.release(mu=mu, final=True) if not refinements else query.release(mu=mu / 3)
+        answer = query.release(mu=mu / 3) if refinements else query.release(mu=mu, final=True)
         if statistic.afterwards:
             answer = answer.population(mu=mu / 3)
         for step in range(refinements):
             answer = answer.refine(mu=mu / 3 + (mu - mu / 3) * (step + 1) / refinements)
         whole.append(answer)
-    return whole[0] - whole[1] if len(whole) == 2 else whole[0]
+    return (whole[0] - whole[1] if len(whole) == 2 else whole[0]).to_pandas()
 
 
 def covers(low: Array, high: Array, truth: Any) -> Array:
@@ -165,7 +166,7 @@ def coverage(
     statistic: Statistic, of: Samples, mu: float, refinements: int = 0, truth: Array | None = None, **options: Any
 ) -> Coverage:
     true = statistic.truth(of) if truth is None else truth
-    table = answered(statistic, of, mu, refinements, **options).to_pandas()
+    table = answered(statistic, of, mu, refinements, **options)
     low, high = (table[f"population_{end}"].to_numpy() for end in ("low", "high"))
     estimate, error = statistic.without(of, False)
     error = error * np.sqrt(1 - options.get("sampled", 0))
@@ -175,3 +176,104 @@ def coverage(
         covers(estimate - Z * error, estimate + Z * error, true),
         float(np.nanmedian(high - low) / np.nanmedian(2 * Z * error)),
     )
+
+
+# --- in samples of every size and shape -------------------------------------------------------------------------------
+
+Setting = tuple[Shape, bool, int, float, int]
+"""Distribution, whether units are persons, rows, mu, refinements."""
+
+SETTINGS: list[Setting] = [
+    *(
+        (shape, persons, n, mu, refinements)
+        for shape in ("normal", "skewed")
+        for persons in (False, True)
+        for n, mu, refinements in [(200, 0.5, 0), (200, 2, 0), (2000, 0.05, 0), (2000, 0.5, 5), (2000, 2, 0)]
+    ),
+    *(("skewed", False, 50_000, mu, 0) for mu in (0.05, 0.5)),
+    *(("normal", True, 50_000, mu, 0) for mu in (0.05, 0.5)),
+]  # type: ignore[assignment]  # of shapes
+NUMBER = {200: 4000, 2000: 1000, 50_000: 100}
+"""Samples, by their rows: all that a minute has time for."""
+
+
+@cache
+def drawn(shape: Shape, persons: bool, n: int) -> Samples:
+    return samples(shape, n // (ROWS if persons else 1), NUMBER[n], n, persons=persons)
+
+
+def short(name: str, setting: Setting) -> str | None:
+    shape, persons, n, mu, refinements = setting
+    found = coverage(STATISTICS[name], drawn(shape, persons, n), mu, refinements)
+    return f"{found.private.mean():.3f} instead of {found.without.mean():.3f}" if found.falls_short else None
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: "-".join(map(str, setting)))
+def test_population_intervals_cover_as_often_as_without_noise(setting: Setting) -> None:
+    assert {name: found for name in STATISTICS if (found := short(name, setting)) is not None} == {}
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize("persons", [False, True], ids=["rows", "persons"])
+def test_population_intervals_of_small_samples_cover_as_often_as_without_noise(persons: bool) -> None:
+    of = samples("normal", 100, 500, 1, persons=persons)
+    assert [name for name, statistic in STATISTICS.items() if coverage(statistic, of, 2).falls_short] == []
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize("name", ["count", "share", "mean", "sum", "variance", "difference of groups"])
+def test_intervals_of_the_noise_alone_are_caught(name: str) -> None:
+    found = coverage(STATISTICS[name], samples("normal", 1000, 400, 2), 2)
+    assert replace(found, private=found.noise).falls_short
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize("name", ["mean", "share, measured", "ratio"])
+def test_rows_of_persons_taken_as_independent_are_caught(name: str) -> None:
+    """With intra-class correlation 0.5 and 5 rows they cover 74%: 1.96 standard deviations divided by the root of 3."""
+    of = samples("normal", 1000, 400, 3, persons=True)
+    estimate, error = STATISTICS[name].without(of, True)
+    by_row = covers(estimate - Z * error, estimate + Z * error, STATISTICS[name].truth(of))
+    assert 0.6 < by_row.mean() < 0.9
+    found = coverage(STATISTICS[name], of, 2)
+    assert not found.falls_short
+    assert replace(found, private=by_row).falls_short
+
+
+def test_persons_read_as_rows_are_caught() -> None:
+    """The same table in a session where each row is a unit, which must under-cover: what is a unit is declared."""
+    of = samples("normal", 1000, 400, 3, persons=True)
+    as_rows = replace(of, persons=False)
+    found = replace(coverage(STATISTICS["mean"], of, 2), private=coverage(STATISTICS["mean"], as_rows, 2).private)
+    assert found.falls_short
+
+
+# --- samples of a known fraction --------------------------------------------------------------------------------------
+
+
+def drawn_from_populations(fraction: float, seed: int, *, persons: bool = False) -> tuple[Samples, dict[str, Array]]:
+    """Samples of populations of their own, of which each unit is drawn with some probability; and what is true there."""
+    whole = samples("skewed", 400, 2000, seed, persons=persons)
+    units = whole.table["u"].to_numpy()
+    kept = (np.random.default_rng(seed + 1).random(units[-1] + 1) < fraction)[units]
+    total = whole.total(whole.table["x"].to_numpy())
+    return whole.of(kept), {"sum": fraction * total, "mean": total / whole.total(1.0)}
+
+
+@pytest.mark.parametrize("persons", [False, True], ids=["rows", "persons"])
+@pytest.mark.parametrize("name", ["sum", "mean"])
+def test_of_a_known_fraction_less_is_uncertain(name: str, persons: bool) -> None:
+    of, truth = drawn_from_populations(0.75, 4, persons=persons)
+    found = coverage(STATISTICS[name], of, 2, truth=truth[name], sampled=0.75)
+    assert not found.falls_short
+    large = coverage(STATISTICS[name], of, 2, truth=truth[name])
+    assert found.width < large.width * 2.2
+    wrong = coverage(STATISTICS[name], of, 2, truth=truth[name], sampled=0.99)
+    assert replace(found, private=wrong.private).falls_short
+
+
+def test_of_a_census_only_the_noise_is_uncertain() -> None:
+    of = samples("skewed", 400, 1000, 5)
+    table = answered(STATISTICS["sum"], of, 0.5, 0, sampled="census")
+    assert table["population_low"].equals(table["low"].rename("population_low"))
+    assert covers(table["low"].to_numpy(), table["high"].to_numpy(), of.total(of.table["x"].to_numpy())).mean() > 0.92
