@@ -12,13 +12,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+import statsmodels
 
+import dpnb
 from dpnb.frame.frame import Frame
+from dpnb.ledger import MEMORY
 from statistical.population_samples import ROWS, TRUTH, Array, Samples, Shape, samples
 
 pytestmark = pytest.mark.statistical
@@ -252,7 +256,7 @@ def test_persons_read_as_rows_are_caught() -> None:
 
 
 def drawn_from_populations(fraction: float, seed: int, *, persons: bool = False) -> tuple[Samples, dict[str, Array]]:
-    """Samples of populations of their own, of which each unit is drawn with some probability; and what is true there."""
+    """Samples of populations of their own, of which each unit is drawn with some probability, and their truth."""
     whole = samples("skewed", 400, 2000, seed, persons=persons)
     units = whole.table["u"].to_numpy()
     kept = (np.random.default_rng(seed + 1).random(units[-1] + 1) < fraction)[units]
@@ -277,3 +281,53 @@ def test_of_a_census_only_the_noise_is_uncertain() -> None:
     table = answered(STATISTICS["sum"], of, 0.5, 0, sampled="census")
     assert table["population_low"].equals(table["low"].rename("population_low"))
     assert covers(table["low"].to_numpy(), table["high"].to_numpy(), of.total(of.table["x"].to_numpy())).mean() > 0.92
+
+
+# --- arms that make no difference -------------------------------------------------------------------------------------
+
+DRAWS, ALLOWED = 240, 32
+"""Random arms, and how many may differ: 8 of 60.  Two minutes, so that this tells something: at the 4% at which a first
+release may err, more do so in one of eight cells with probability 7e-9, and at 5% with 1e-6."""
+
+
+@cache
+def verdicts(mu: float) -> dict[str, list[bool]]:
+    """Whether two random arms of persons differ in the RAND experiment: in the population and in this table."""
+    data = Path(statsmodels.__file__).parent / "datasets/randhie/src/randhie.csv"
+    table = pd.read_csv(data, usecols=["zper", "mdvis"])
+    persons, index = np.unique(table["zper"], return_inverse=True)
+    arms = np.random.default_rng(60).integers(0, 2, (len(persons), DRAWS))[index]
+    names = [f"arm {draw}" for draw in range(DRAWS)]
+    table = pd.concat([table, pd.DataFrame(arms, columns=names)], axis=1)
+    session = dpnb.Session(
+        table,
+        name="arms",
+        privacy_unit="zper",
+        max_rows_per_unit=5,
+        max_groups_per_unit=1,
+        budget=dpnb.Budget.gdp(100),
+        schema={"mdvis": dpnb.Bounded(0, 10), **dict.fromkeys(names, dpnb.Categories([0, 1]))},
+        ledger=MEMORY,
+        not_private_test_seed=60,
+    )
+    found: dict[str, list[bool]] = {}
+    df = session.frame.assign(visited=lambda df: df["mdvis"] > 0)
+    for name in names:
+        for column in ("mdvis", "visited"):
+            answer = df.groupby(name)[column].mean(population=True).release(mu=mu)
+            difference = answer[0] - answer[1]
+            for scope, (low, high) in (("", difference.population_interval), (" here", difference.interval)):
+                found.setdefault(column + scope, []).append(not low <= 0 <= high)
+    return found
+
+
+@pytest.mark.parametrize("mu", [0.15, 0.3, 0.4, 1.0])
+def test_random_arms_seldom_differ_in_the_population(mu: float) -> None:
+    found = {name: sum(draws) for name, draws in verdicts(mu).items() if "here" not in name}
+    assert max(found.values()) <= ALLOWED, found
+
+
+def test_random_arms_that_differ_in_the_table_are_caught() -> None:
+    """The control: by the noise intervals most random arms differ, since in this table they do."""
+    found = verdicts(1.0)
+    assert min(sum(found["mdvis here"]), sum(found["visited here"])) > 2 * ALLOWED
