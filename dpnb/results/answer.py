@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NoReturn, Protocol, overload
 import numpy as np
 
 from dpnb._plan.expressions.nodes import Cut, ExtractDatePart, Period
-from dpnb._plan.measurements import AnyView, Count, CountUnits, Discovery, Sum
+from dpnb._plan.measurements import AnyView, Count, CountUnits, Discovery, StandardErrorView, Sum
 from dpnb._plan.plan import Plan
 from dpnb._target import Keys, Target, Within, target_from
 from dpnb.accounting.exact import Number
@@ -185,6 +185,8 @@ class Answer(Estimates):
 
     @property
     def _population_remedy(self) -> str:
+        if isinstance(self.view, StandardErrorView):
+            return "release the mean by .mean(population=True), which is the same measurement"
         return "measure it by .population(share=0.01), or in the release, as in .mean(population=True)"
 
     def proportions(self) -> Answer:

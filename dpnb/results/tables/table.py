@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnb._plan.expressions.nodes import Expression
 from dpnb.errors import RequestError
 from dpnb.results.display import Displayed
 from dpnb.results.estimates.noisy import IntervalArrays
@@ -106,7 +105,7 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Intervals, E
     measurement_ids: MeasurementIds = field(default=(), repr=False)
     anytime_arrays: Deferred = Deferred()  # noqa: RUF009  (a descriptor)
     population_arrays: Deferred = Deferred()  # noqa: RUF009  (a descriptor)
-    group_values: Sequence[frozenset[tuple[Expression, Key]]] = field(default=(), repr=False)
+    group_values: Sequence[frozenset[tuple[Any, Key]]] = field(default=(), repr=False)
     is_refined: bool = False
     source: Estimates | None = field(default=None, repr=False)
     decimals: tuple[int, ...] | None = None
