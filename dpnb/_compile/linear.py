@@ -45,9 +45,9 @@ from dpnb._compile.lowering import features_of
 from dpnb._compile.work import LOCAL_LIMITS, WorkLimits, work_of
 from dpnb._plan.checks import check_plan
 from dpnb._plan.expressions.nodes import Expression
-from dpnb._plan.measurements import Discovery, Single, weighted_parts
+from dpnb._plan.measurements import DeviationProducts, Discovery, Single, UnitProducts, weighted_parts
 from dpnb._plan.plan import Plan, group_keys
-from dpnb._plan.privacy_unit import ContributionBounds, PrivacyUnit, effective_bounds
+from dpnb._plan.privacy_unit import MAX_LIMIT, ContributionBounds, PrivacyUnit, effective_bounds
 from dpnb._plan.regression import RegressionDesign
 from dpnb.errors import PlanError
 from dpnb.schema import ALLOWED_MAGNITUDES, Key, Schema, has_allowed_magnitude
@@ -283,7 +283,7 @@ def linear_query(
     """
     limits.refuse(plan.words, work_of(plan, schema))
     check_plan(plan, schema)
-    bounds = effective_bounds(unit, plan.contribution_bounds)
+    bounds = _bounds_of(plan, unit)
     keys = group_keys(plan, schema) if plan.group_by and not isinstance(plan.aggregation, Discovery) else ()
     cells = max(1, len(keys)) if not isinstance(plan.aggregation, Discovery) else UNKNOWN_CELLS
     if isinstance(plan.aggregation, Discovery) and bounds.max_rows is None and bounds.max_groups is None:
@@ -316,6 +316,17 @@ def linear_query(
     squared = math.ceil(sum(bound * weight**2 for bound, weight in zip(measured, weights, strict=True)))
     refuse_unsound(plan.words, features, squared, clip)
     return LinearQuery(plan, tuple(parts), tuple(features), keys, squared, bounds, clip, cell_subset)
+
+
+def _bounds_of(plan: Plan, unit: PrivacyUnit) -> ContributionBounds:
+    """The limits on the rows of a unit that count; a number of a unit stands in one of them."""
+    bounds = effective_bounds(unit, plan.contribution_bounds)
+    if isinstance(plan.aggregation, DeviationProducts):
+        return ContributionBounds(max_rows=unit.max_rows or MAX_LIMIT)
+    sums = any(isinstance(part, UnitProducts) and part.max_rows > 1 for part, _ in weighted_parts(plan.aggregation))
+    if sums and (unit.max_rows is None or bounds.max_rows_per_group is not None):
+        raise PlanError("population: needs a session with max_rows_per_unit= and no limit on the rows in a group")
+    return bounds
 
 
 def _max_norms_squared(features: list[Feature], limits: ContributionBounds, cells: int) -> list[Fraction]:

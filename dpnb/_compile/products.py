@@ -6,17 +6,18 @@ measured beside those of rows.  Which row it is makes no difference, and it is c
 
 Sensitivity
 -----------
-Let a unit have n_g rows in group g, at most r in all: those of the table, of which fewer may count where a limit is on
-the rows of a group.  Let K, at most 2^20, be the number of rows for which the products are bounded.  With ``|a| <= A``
-and ``|b| <= B`` in each row, a sum is clipped to K A or K B, and the number x in a group to L = K^2 A B.  With
-m = min(n_g, K) it is at most ``(m/K)^2 L``.  Rounding to the grid, of at least 2^29 steps for L, adds less than one
-step h.  So ``x^2 <= L^2 m/K``: if m = K by the clipping, and otherwise since ::
+Let a unit have n_g rows in group g, at most r in all.  These are its rows in the table: where a limit of the query
+counts fewer of a group's, the row with the number may not count, so such a query is refused.  Let K, at most 2^20, be
+the number of rows for which the products are bounded.  With ``|a| <= A`` and ``|b| <= B`` in each row, a sum is
+clipped to K A or K B, and the number x in a group to L = K^2 A B.  With m = min(n_g, K) it is at most ``(m/K)^2 L``.
+Rounding to the grid, of at least 2^29 steps for L, adds less than one step h.  So ``x^2 <= L^2 m/K``: if m = K by the
+clipping, and otherwise since ::
 
     ((m/K)^2 L + h)^2 <= L^2 (m/K) (1 - 1/K) + 3 h L m/K <= L^2 m/K,    3 h K <= L.
 
 The squared norm of the unit's numbers is therefore at most L^2 r/K: that of one number at its bound if K = r, however
-many groups there are.  It is also at most c L^2 in c groups, whatever r is, and r may be unlimited.  Products of
-deviations (`dpnb._compile.deviations`) have no groups, and are clipped to L.
+many groups there are.  It is also at most c L^2 in c groups, whatever r is.  Products of deviations
+(`dpnb._compile.deviations`) have no groups, and are clipped to L.
 """
 
 from __future__ import annotations

@@ -394,6 +394,15 @@ class EngineContract(ABC):
             same(query, here, there)
         assert any(np.any(here.sums(query)) for query in queries)
 
+    def test_products_of_what_units_add_give_the_same_integers(self, at_hand: dict[str, tuple[Any, Any]]) -> None:
+        unit, (here, there) = UNITS["whole number"], self.both(at_hand, "whole number")
+        schemas, units = {"": SCHEMA}, {"": unit}
+        for plan in within_units.products(3):
+            query = linear_query(plan, schema_of(plan.source, schemas), unit_of(plan.source, units, schemas))
+            there.refuse(query)
+            same(query, here, there)
+            assert np.any(here.sums(query))
+
     def test_texts_and_dates_give_the_same_integers(self) -> None:
         schema = texts_and_dates.SCHEMA
         unit = privacy_unit_from("pid", schema, rows=3)

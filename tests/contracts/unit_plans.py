@@ -33,6 +33,7 @@ from dpnb._plan.measurements import (
     Mean,
     Moments,
     Sum,
+    UnitProducts,
     WeightedAggregation,
 )
 from dpnb._plan.plan import GroupLevel, PerUnit, Plan, TableSource
@@ -100,6 +101,13 @@ class UnitPlans:
                 Moments((node,)),
                 JointAggregation((WeightedAggregation(Sum(node)), WeightedAggregation(Count(IsNull(node)), 0.5))),
                 *(DeviationProducts((node, one), self.max_rows) for one in numbers[:1]),
+                UnitProducts((node, *numbers[:1]), self.one([1, self.max_rows, 100])),
+                JointAggregation(
+                    (
+                        WeightedAggregation(Mean(node), 9.0),
+                        WeightedAggregation(UnitProducts((node,), self.one([2, self.max_rows]), squares=True)),
+                    )
+                ),
             ]
         )
         by = self.levels(schema) if not isinstance(aggregation, DeviationProducts) else ()

@@ -8,6 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from dpnb._plan.expressions.nodes import Arithmetic, Column, Compare, Literal
+from dpnb._plan.measurements import JointAggregation, Mean, UnitProducts, WeightedAggregation
+from dpnb._plan.plan import GroupLevel, PerUnit, Plan
+
 WINDOWS: dict[str, Callable[[Any], Any]] = {
     "shift": lambda g: g["x"].shift(1).sum(),
     "shift of a category": lambda g: (g["c"].shift(2) == "a").sum(),
@@ -77,3 +81,17 @@ def questions(frame: Any, unit: str) -> dict[str, Callable[[], Any]]:
         frame.groupby([unit, "c"]).agg(s=("y", "sum")).groupby(unit)["s"].max().sum()
     )
     return asked
+
+
+def products(rows: int) -> list[Plan]:
+    """Products of what the rows of a unit add up to, for fewer and more rows than count, in groups and of some rows."""
+    x, y, k = Column("x"), Column("y"), (GroupLevel("k", Column("k")),)
+    parts: list[Any] = [Mean(x), *(UnitProducts((x, y), most) for most in (1, rows, 100))]
+    parts += [UnitProducts((Arithmetic("-", x, Literal(37.5)),), rows, squares=True)]
+    joint = JointAggregation(tuple(map(WeightedAggregation, parts)))
+    one = PerUnit("", (GroupLevel("x", x), GroupLevel("y", y), *k), order=(y,))
+    return [
+        Plan(joint, Compare(">", y, Literal(10)), k),
+        Plan(joint),
+        Plan(UnitProducts((x,), 2, squares=True), group_by=k, source=one),
+    ]

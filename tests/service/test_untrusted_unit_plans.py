@@ -195,7 +195,15 @@ ODD = {
 }  # fmt: skip
 
 
-ODD |= {
+@pytest.mark.parametrize("unit", ["rows", "groups"])
+@pytest.mark.parametrize("name", ODD)
+def test_an_odd_plan_of_units_is_answered(name: str, unit: str) -> None:
+    session = opened(unit)
+    send(session, ODD[name])
+    assert session.ledger.count == 1
+
+
+PRODUCTS = {
     "products of single rows": squares(1),
     "products of as many rows as units have": squares(2),
     "products of very many rows": squares(2**20),
@@ -208,12 +216,21 @@ ODD |= {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("unit", ["rows", "groups"])
-@pytest.mark.parametrize("name", ODD)
-def test_an_odd_plan_of_units_is_answered(name: str, unit: str) -> None:
-    session = opened(unit)
-    send(session, ODD[name])
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_odd_products_of_units_are_answered_where_all_rows_of_a_group_count(name: str) -> None:
+    session = opened("rows")
+    send(session, PRODUCTS[name])
     assert session.ledger.count == 1
+
+
+def test_products_are_refused_where_a_limit_counts_some_rows_of_a_group() -> None:
+    session = opened("groups")
+    for rows in (2, 2**20):
+        for aggregation in (squares(rows).aggregation, beside(Mean(X), X, rows=rows)):
+            with pytest.raises(PlanError, match="no limit on the rows in a group"):
+                send(session, Plan(aggregation))
+    assert session.ledger.count == 0
+    send(session, squares(1))  # of single rows
 
 
 @pytest.mark.parametrize("container", ["pandas", "polars"])
