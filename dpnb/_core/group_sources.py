@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,8 +10,10 @@ from dpnb._compile import LinearQuery
 from dpnb._core.pricing.batch_observations import record_of
 from dpnb._plan.expressions.nodes import Expression, fixed_values
 from dpnb._plan.measurements import AnyView, Proportions
+from dpnb._plan.privacy_unit import PrivacyUnit
 from dpnb.ledger import Charge
 from dpnb.results.observations import CombinedObservations
+from dpnb.results.tables.table import GroupValue
 from dpnb.schema import Key
 
 Ids = frozenset[tuple[int, int]]
@@ -56,28 +58,35 @@ def measurement_ids(refinement: CombinedObservations, charges: list[Charge], vie
 
 
 @dataclass(frozen=True)
-class GroupValues(Sequence[frozenset[tuple[Expression, Key]]]):
+class GroupValues(Sequence[frozenset[GroupValue]]):
     """The expressions that have one value in all rows of each group of a query, with this value, made when asked for.
 
-    Groups in which an expression has different values have no unit in common, if no unit is in several groups.
+    Groups in which an expression has different values have no unit in common: a unit has one row in the table.  Where
+    it has several, and may be in one group of a query only, this is so for the groups of queries of the same rows.
     """
 
-    fixed: frozenset[tuple[Expression, Key]]  # by the filter
+    rows: Hashable  # whose expressions they are
+    fixed: frozenset[GroupValue]  # by the filter
     levels: tuple[Expression, ...]
     keys: tuple[tuple[Key, ...], ...]
 
     @classmethod
-    def of(cls, query: LinearQuery) -> GroupValues:
+    def of(cls, query: LinearQuery, unit: PrivacyUnit) -> GroupValues:
         """Those of a query; none where a unit may be in several groups."""
-        plan, limits = query.plan, query.contribution_bounds
-        in_one = limits.max_rows == 1
-        levels = tuple(level.expression for level in plan.group_by) if in_one or limits.max_groups == 1 else ()
-        return cls(frozenset(fixed_values(plan.where) if in_one else ()), levels, query.keys or ((),))
+        plan, limits, rows = query.plan, query.contribution_bounds, query.plan.source
+        levels, keys = tuple(level.expression for level in plan.group_by), query.keys or ((),)
+        if unit.max_rows == 1:
+            fixed = frozenset(((rows, inner), value) for inner, value in fixed_values(plan.where))
+            return cls(rows, fixed, levels, keys)
+        in_one = 1 in (limits.max_rows, limits.max_groups)
+        return cls((rows, plan.where, plan.group_by, limits), frozenset(), levels if in_one else (), keys)
 
     def __len__(self) -> int:
         return len(self.keys)
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
-            return GroupValues(self.fixed, self.levels, self.keys[index])
-        return self.fixed.union(zip(self.levels, self.keys[index], strict=False))
+            return GroupValues(self.rows, self.fixed, self.levels, self.keys[index])
+        return self.fixed.union(
+            ((self.rows, level), key) for level, key in zip(self.levels, self.keys[index], strict=False)
+        )

@@ -180,7 +180,7 @@ class ReleasePipeline(NotCopyable):
             measurement_ids=sources if table is None else [*sources] * len(table.rows),
             anytime_arrays=partial(_anytime_arrays, reader, table),
             population_arrays=None if excluded else partial(self.population_arrays, reader, table),
-            group_values=GroupValues.of(query) if table is None else (),
+            group_values=GroupValues.of(query, self.pricer.tables.unit(plan.source)) if table is None else (),
             is_refined=len(refinement.observations) > 1,
             dates=dates_of(plan.aggregation, view),
             plan=plan,

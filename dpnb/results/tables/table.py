@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnb._plan.expressions.nodes import Expression
 from dpnb.errors import RequestError
 from dpnb.results.display import Displayed
 from dpnb.results.estimates.noisy import IntervalArrays
@@ -27,6 +26,9 @@ if TYPE_CHECKING:
 
 UNKNOWN = "unknown: the noise is too large, or the statistic is not defined"
 """Warning about numbers that are displayed as unknown."""
+
+GroupValue = tuple[Hashable, Key]
+"""An expression of some rows, and its value."""
 
 MeasurementIds = Sequence[frozenset[tuple[int, int]]]
 """For each group the measurements that it is computed from: row of the ledger, and cell."""
@@ -106,7 +108,7 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Intervals, E
     measurement_ids: MeasurementIds = field(default=(), repr=False)
     anytime_arrays: Deferred = Deferred()  # noqa: RUF009  (a descriptor)
     population_arrays: Deferred = Deferred()  # noqa: RUF009  (a descriptor)
-    group_values: Sequence[frozenset[tuple[Expression, Key]]] = field(default=(), repr=False)
+    group_values: Sequence[frozenset[GroupValue]] = field(default=(), repr=False)
     is_refined: bool = False
     source: Estimates | None = field(default=None, repr=False)
     decimals: tuple[int, ...] | None = None
