@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,10 +10,10 @@ from dpnb._compile import LinearQuery
 from dpnb._core.pricing.batch_observations import record_of
 from dpnb._plan.expressions.nodes import Expression, fixed_values
 from dpnb._plan.measurements import AnyView, Proportions
+from dpnb._plan.plan import Plan, TableSource
 from dpnb._plan.privacy_unit import PrivacyUnit
 from dpnb.ledger import Charge
 from dpnb.results.observations import CombinedObservations
-from dpnb.results.tables.table import GroupValue
 from dpnb.schema import Key
 
 Ids = frozenset[tuple[int, int]]
@@ -57,36 +57,41 @@ def measurement_ids(refinement: CombinedObservations, charges: list[Charge], vie
     return (frozenset().union(*sources),) * len(sources) if isinstance(view, Proportions) else sources
 
 
+Fixed = tuple[tuple[TableSource | Plan, Expression], Key]
+"""An expression of the rows of a table, or of those that count in one query, with its value in all rows of a group."""
+
+
 @dataclass(frozen=True)
-class GroupValues(Sequence[frozenset[GroupValue]]):
+class GroupValues(Sequence[frozenset[Fixed]]):
     """The expressions that have one value in all rows of each group of a query, with this value, made when asked for.
 
-    Groups in which an expression has different values have no unit in common: a unit has one row in the table.  Where
-    it has several, and may be in one group of a query only, this is so for the groups of queries of the same rows.
+    Groups in which an expression has different values have no unit in common: a unit has one row in the table.  Where a
+    limit of the query leaves it one row or one group, this depends on the query, and holds for its groups alone.
     """
 
-    rows: Hashable  # whose expressions they are
-    fixed: frozenset[GroupValue]  # by the filter
-    levels: tuple[Expression, ...]
+    fixed: frozenset[Fixed]  # by the filter
+    levels: tuple[tuple[TableSource | Plan, Expression], ...]
     keys: tuple[tuple[Key, ...], ...]
 
     @classmethod
-    def of(cls, query: LinearQuery, unit: PrivacyUnit) -> GroupValues:
-        """Those of a query; none where a unit may be in several groups."""
-        plan, limits, rows = query.plan, query.contribution_bounds, query.plan.source
-        levels, keys = tuple(level.expression for level in plan.group_by), query.keys or ((),)
-        if unit.max_rows == 1:
-            fixed = frozenset(((rows, inner), value) for inner, value in fixed_values(plan.where))
-            return cls(rows, fixed, levels, keys)
-        in_one = 1 in (limits.max_rows, limits.max_groups)
-        return cls((rows, plan.where, plan.group_by, limits), frozenset(), levels if in_one else (), keys)
+    def of(cls, query: LinearQuery, view: AnyView, unit: PrivacyUnit) -> GroupValues:
+        """Those of a query of a table with some privacy unit; none where a unit may be in several groups.
+
+        Shares depend on the rows of all groups.
+        """
+        plan, limits = query.plan, query.contribution_bounds
+        in_one_row = unit.max_rows == 1
+        rows = plan.source if in_one_row else plan
+        one_group = in_one_row or limits.max_rows == 1 or limits.max_groups == 1
+        own = one_group and not isinstance(view, Proportions)
+        levels = tuple((rows, level.expression) for level in plan.group_by) if own else ()
+        fixed = fixed_values(plan.where) if in_one_row else []
+        return cls(frozenset(((rows, node), value) for node, value in fixed), levels, query.keys or ((),))
 
     def __len__(self) -> int:
         return len(self.keys)
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
-            return GroupValues(self.rows, self.fixed, self.levels, self.keys[index])
-        return self.fixed.union(
-            ((self.rows, level), key) for level, key in zip(self.levels, self.keys[index], strict=False)
-        )
+            return GroupValues(self.fixed, self.levels, self.keys[index])
+        return self.fixed.union(zip(self.levels, self.keys[index], strict=False))

@@ -7,6 +7,7 @@ import re
 import sys
 import warnings
 from collections.abc import Mapping
+from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -93,7 +94,10 @@ def checked_sampled(sampled: Any) -> Fraction | None:
     words = {"population": Fraction(0), "census": Fraction(1)}
     if isinstance(sampled, str) and sampled in words:
         return words[sampled]
-    number = None if isinstance(sampled, str) else positive(sampled, name="sampled")
+    number = None
+    if not isinstance(sampled, str):
+        with suppress(InvalidValueError):
+            number = positive(sampled, name="sampled")
     if number is None or not number < 1:
         raise InvalidValueError(
             f"sampled: must be 'population', 'census', or the fraction of the population that was drawn, between 0 and "

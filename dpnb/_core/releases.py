@@ -30,7 +30,7 @@ from dpnb._target import Keys, StoredRequest, Target
 from dpnb.accounting.exact import decimal_down
 from dpnb.accounting.losses import GDP
 from dpnb.copying import NotCopyable
-from dpnb.errors import DpnbError, RequestError
+from dpnb.errors import DpnbError, PlanError, RequestError
 from dpnb.ledger import Charge
 from dpnb.progress import Stage, at, work
 from dpnb.results.answer import Answer
@@ -180,7 +180,7 @@ class ReleasePipeline(NotCopyable):
             measurement_ids=sources if table is None else [*sources] * len(table.rows),
             anytime_arrays=partial(_anytime_arrays, reader, table),
             population_arrays=None if excluded else partial(self.population_arrays, reader, table),
-            group_values=GroupValues.of(query, self.pricer.tables.unit(plan.source)) if table is None else (),
+            group_values=() if table else GroupValues.of(query, view, self.pricer.tables.unit(plan.source)),
             is_refined=len(refinement.observations) > 1,
             dates=dates_of(plan.aggregation, view),
             plan=plan,
@@ -232,6 +232,8 @@ class _PipelineReference(NotCopyable):
         """The same answer with population intervals, from squares of influences that are measured now."""
         releases, tables = self.releases, self.releases.pricer.tables
         with releases.refusals_of(lambda: f"population interval of the {answer.description}"):
+            if releases.account.sampled == 1:
+                raise PlanError("population: a census has no sampling error; its noise intervals are those you need")
             reader = releases.reader.estimates(self.query, self.request, self.charges)
             plan, view = squares_query(
                 self.query,

@@ -19,6 +19,7 @@ from dpnb._plan.measurements import (
     MomentsView,
     PlainView,
     QuantilesView,
+    StandardErrorView,
     Sum,
 )
 from dpnb._plan.plan import Plan
@@ -198,6 +199,8 @@ class Answer(Estimates):
 
     @property
     def _population_remedy(self) -> str:
+        if isinstance(self.view, StandardErrorView):
+            return "release the mean by .mean(population=True), which is the same measurement"
         is_moment = isinstance(self.view, MomentsView) and self.view.statistic in SAMPLED_MOMENTS
         if is_moment or isinstance(self.view, PlainView | QuantilesView | ColumnsView):
             return "measure it by .population(share=0.01), or in the release, as in .mean(population=True)"

@@ -197,7 +197,7 @@ SETTINGS: list[Setting] = [
     *(("skewed", False, 50_000, mu, 0) for mu in (0.05, 0.5)),
     *(("normal", True, 50_000, mu, 0) for mu in (0.05, 0.5)),
 ]  # type: ignore[assignment]  # of shapes
-NUMBER = {200: 4000, 2000: 1000, 50_000: 100}
+NUMBER = {200: 4000, 2000: 1000, 50_000: 200}
 """Samples, by their rows: all that a minute has time for."""
 
 

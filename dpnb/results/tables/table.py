@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -26,9 +26,6 @@ if TYPE_CHECKING:
 
 UNKNOWN = "unknown: the noise is too large, or the statistic is not defined"
 """Warning about numbers that are displayed as unknown."""
-
-GroupValue = tuple[Hashable, Key]
-"""An expression of some rows, and its value."""
 
 MeasurementIds = Sequence[frozenset[tuple[int, int]]]
 """For each group the measurements that it is computed from: row of the ledger, and cell."""
@@ -108,7 +105,7 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Intervals, E
     measurement_ids: MeasurementIds = field(default=(), repr=False)
     anytime_arrays: Deferred = Deferred()  # noqa: RUF009  (a descriptor)
     population_arrays: Deferred = Deferred()  # noqa: RUF009  (a descriptor)
-    group_values: Sequence[frozenset[GroupValue]] = field(default=(), repr=False)
+    group_values: Sequence[frozenset[tuple[Any, Key]]] = field(default=(), repr=False)
     is_refined: bool = False
     source: Estimates | None = field(default=None, repr=False)
     decimals: tuple[int, ...] | None = None
