@@ -24,6 +24,7 @@ from dpnb._plan.measurements import (
     Moments,
     Single,
     UnitProducts,
+    products_of,
 )
 from dpnb._plan.plan import within_units
 from dpnb._plan.privacy_unit import PrivacyUnit, describe_bounds
@@ -65,7 +66,10 @@ def explanation(query: LinearQuery, unit: PrivacyUnit) -> list[tuple[str, str]]:
     scales = (_scale(feature, query) for index, feature in enumerate(query.features) if index not in details)
     facts.append(("noise", "at mu=1, standard deviation of " + "; ".join(dict.fromkeys(scales))))
     condition = ", given that a group was released" if isinstance(query.plan.aggregation, Discovery) else ""
-    covered = f"cover the noise{condition}, {IN_THIS_TABLE}: not sampling, clipping, or rows that do not count"
+    sampling = (
+        "not sampling" if products_of(query.plan.aggregation) is None else "not sampling (see population intervals)"
+    )
+    covered = f"cover the noise{condition}, {IN_THIS_TABLE}: {sampling}, clipping, or rows that do not count"
     facts.append(("intervals", covered))
     facts.append(("less noise", "half the noise costs four times the budget; mu=0.5 gives twice the noise"))
     return facts

@@ -10,7 +10,18 @@ from typing import TYPE_CHECKING, NoReturn, Protocol, overload
 import numpy as np
 
 from dpnb._plan.expressions.nodes import Cut, ExtractDatePart, Period
-from dpnb._plan.measurements import AnyView, Count, CountUnits, Discovery, StandardErrorView, Sum
+from dpnb._plan.measurements import (
+    AnyView,
+    ColumnsView,
+    Count,
+    CountUnits,
+    Discovery,
+    MomentsView,
+    PlainView,
+    QuantilesView,
+    StandardErrorView,
+    Sum,
+)
 from dpnb._plan.plan import Plan
 from dpnb._target import Keys, Target, Within, target_from
 from dpnb.accounting.exact import Number
@@ -24,6 +35,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 NOT_COMBINABLE = "each observation of a discovery has its own groups, so the observations cannot be combined"
+
+SAMPLED_MOMENTS = ("count", "mean", "var", "std", "cov", "corr")
+"""Statistics of moments whose sampling error can be measured."""
 
 ORDERED = (Cut, ExtractDatePart, Period)
 """Expressions whose values have an order that is not that of their labels."""
@@ -187,7 +201,10 @@ class Answer(Estimates):
     def _population_remedy(self) -> str:
         if isinstance(self.view, StandardErrorView):
             return "release the mean by .mean(population=True), which is the same measurement"
-        return "measure it by .population(share=0.01), or in the release, as in .mean(population=True)"
+        is_moment = isinstance(self.view, MomentsView) and self.view.statistic in SAMPLED_MOMENTS
+        if is_moment or isinstance(self.view, PlainView | QuantilesView | ColumnsView):
+            return "measure it by .population(share=0.01), or in the release, as in .mean(population=True)"
+        return "population intervals are not offered for this statistic"
 
     def proportions(self) -> Answer:
         """Each group as a proportion of the sum over the groups: free, with intervals for the joint noise.

@@ -438,8 +438,8 @@ def test_only_looks_in_which_everybody_surely_took_part_are_combined(kernels: Ca
     best = figures(QUESTIONS["count"].ask(session).best)[:3]
     third = ask(session, "count", "0.9")
     assert (third.n_observations, third.cost, third.total_loss) == (1, GDP("0.9"), GDP("0.9"))
-    assert "the units that could still pay" in str(third.population)
-    assert first.population is second.population is None
+    assert "the units that could still pay" in str(third.excluded)
+    assert first.excluded is second.excluded is None
     assert [look.estimate for look in second.history] == [first.estimate, second.estimate]
     assert [look.estimate for look in third.history] == [third.estimate]
     assert figures(QUESTIONS["count"].ask(session).best)[:3] == best

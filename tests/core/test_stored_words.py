@@ -121,7 +121,7 @@ def test_the_words_of_an_answer_are_those_that_are_computed_from_its_row(
     assert [row["id"] for row in rows if row["words"] is not None] == answered
     computed, releases = {}, session._core.releases
     for charge in session.ledger.by_id(tuple(answered)):
-        computed[charge.id] = releases._reader.words(charge)
+        computed[charge.id] = releases.reader.words(charge)
         if charge.kind == "release" and charge.node == "":
             answer = releases.answer_of(charge)
             assert computed[charge.id][0] == answer.description

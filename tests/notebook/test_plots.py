@@ -19,11 +19,12 @@ import plotly.io as pio
 import pytest
 
 import dpnb
+from dpnb._protocol.glossary import POPULATION_INTERVAL
 from dpnb.errors import DpnbError, RequestError
 from dpnb.notebook.plots import answers, style
 from dpnb.notebook.plots.marks import fan
 from dpnb.render.numbers import format_cost, number_with_interval
-from dpnb.render.tables import rows_of
+from dpnb.render.tables import population_texts, rows_of
 from dpnb.results.answer import History
 from dpnb.results.display import to_picture
 from dpnb.results.estimates import IntervalArrays
@@ -89,9 +90,14 @@ def answer(request: pytest.FixtureRequest, frame: Any) -> Any:
     return ASKED[request.param](frame).release(mu=0.5)
 
 
+def marks(figure: go.Figure) -> list[Any]:
+    """The marks of the estimates, without the lines of population intervals."""
+    return [trace for trace in figure.data if trace.meta != POPULATION_INTERVAL]
+
+
 def drawn(figure: go.Figure) -> Iterator[tuple[float, float, float, str]]:
     """Every estimate of a picture: value (nan if the mark is open), low, high and what it says."""
-    for trace in figure.data:
+    for trace in marks(figure):
         sideways = trace.orientation == "h"
         values, bars = (trace.x, trace.error_x) if sideways else (trace.y, trace.error_y)
         if bars.array is None:  # the triangle of an interval without end
@@ -107,11 +113,12 @@ def test_a_picture_holds_every_number_of_the_answer(answer: Any) -> None:
     rows = rows_of(answer)
     cells = answer.arrays
     numbers = zip(cells.displayed.ravel(), cells.low.ravel(), cells.high.ravel(), rows, strict=True)
-    told = []
+    told, wider = [], population_texts(answer)
     for value, low, high, (key, estimate, interval) in numbers:
         names = [*answer.names, *([answer.outputs[0]] if answer.outputs else [])]
         label = ", ".join(f"{name} {part}" for name, part in zip(names, key, strict=True))
         lines = [*([f"<b>{label}</b>"] if label else []), f"estimate {estimate}", f"95% noise interval {interval}"]
+        lines += [f"95% population interval {text}" for text in wider[len(told) : len(told) + 1] if text]
         told.append((value, low, high, "<br>".join(lines)))
     told.sort(key=lambda one: one[3])
     assert [one[3] for one in found] == [one[3] for one in told]
@@ -119,6 +126,20 @@ def test_a_picture_holds_every_number_of_the_answer(answer: Any) -> None:
     assert finite
     for place in finite:
         assert found[place][:3] == pytest.approx(told[place][:3], nan_ok=True)
+
+
+def test_population_intervals_are_thin_lines_around_the_estimates(frame: Any) -> None:
+    answer = frame.groupby("plan").count().release(mu=0.5)
+    (lines,) = [trace for trace in answer.plot().data if trace.meta == POPULATION_INTERVAL]
+    ends = answer.population_interval
+    assert [y - down for y, down in zip(lines.y, lines.error_y.arrayminus, strict=True)] == pytest.approx(
+        ends["population_low"].tolist()
+    )
+    assert [y + up for y, up in zip(lines.y, lines.error_y.array, strict=True)] == pytest.approx(
+        ends["population_high"].tolist()
+    )
+    assert lines.error_y.thickness < answer.plot().data[0].error_y.thickness
+    assert "thin lines are population intervals" in answer.plot().layout.title.text.replace("<br>", " ")
 
 
 def colours(node: Any) -> Iterator[str]:
@@ -168,7 +189,7 @@ def test_no_hue_stands_alone(frame: Any) -> None:
     """Readers who cannot tell two hues apart have symbols, dashes or patterns."""
     for hues in (style.HUES, style.SYMBOLS, style.DASHES, style.PATTERNS):
         assert len(set(hues)) == len(hues) == 8
-    bars = frame.groupby(["plan", "side"]).count().release(mu=0.5).plot().data
+    bars = marks(frame.groupby(["plan", "side"]).count().release(mu=0.5).plot())
     assert len({trace.marker.pattern.shape for trace in bars}) == 2
     lines = [t for t in ASKED["quantiles by group"](frame).release(mu=0.5).plot().data if t.mode == "lines+markers"]
     assert len({trace.line.dash for trace in lines}) == len({trace.marker.symbol for trace in lines}) == 3
@@ -220,12 +241,12 @@ def test_a_picture_says_what_was_asked_how_sure_it_is_and_what_it_cost(frame: An
 
 def test_counts_are_bars_from_zero_and_means_are_points_without_it(frame: Any) -> None:
     counts = frame.groupby("plan").count().release(mu=0.5).plot()
-    assert [trace.type for trace in counts.data] == ["bar"]
+    assert [trace.type for trace in marks(counts)] == ["bar"]
     assert counts.layout.yaxis.range[0] <= 0
     means = frame.groupby("side")["x"].mean().release(mu=0.5).plot()
     assert {trace.type for trace in means.data} == {"scatter"}
     assert means.layout.yaxis.range[0] > 0
-    assert [trace.type for trace in ASKED["histogram"](frame).release(mu=0.5).plot().data] == ["bar"]
+    assert [trace.type for trace in marks(ASKED["histogram"](frame).release(mu=0.5).plot())] == ["bar"]
 
 
 def test_groups_stand_in_the_declared_order_as_texts(frame: Any) -> None:
@@ -239,11 +260,11 @@ def test_groups_stand_in_the_declared_order_as_texts(frame: Any) -> None:
 
 def test_at_most_eight_hues_and_otherwise_panels(frame: Any) -> None:
     two = ASKED["two levels"](frame).release(mu=0.5).plot()
-    assert [trace.name for trace in two.data] == ["north", "south"]
+    assert [trace.name for trace in marks(two)] == ["north", "south"]
     assert two.layout.legend.title.text == "side"
     panels = ASKED["panels"](frame).release(mu=0.5).plot()
     assert len([trace for trace in panels.data if trace.type == "bar"]) == 12
-    assert {trace.marker.line.color for trace in panels.data} == {style.HUES[0]}
+    assert {trace.marker.line.color for trace in marks(panels)} == {style.HUES[0]}
     assert [note.text for note in panels.layout.annotations] == TOWNS
 
 
@@ -323,7 +344,7 @@ def test_too_many_panels_are_said_to_be_left_out() -> None:
     lines = Estimates(
         description="w", names=("g",), keys=keys, outputs=("quantile", (0.1, 0.9)), arrays=cells, confidence=0.95
     ).plot()
-    assert len(lines.data) == answers.MAX_PANELS
+    assert len(marks(lines)) == answers.MAX_PANELS
     assert "the first 48 of 60 panels" in title(lines)
 
 
@@ -362,7 +383,7 @@ def test_a_histogram_stands_upright_with_its_edges_between_the_bars(frame: Any) 
     for answer in (frame["x"].histogram(10), frame.groupby(dpnb.cut(frame["x"], edges)).size()):
         released = answer.release(mu=0.5)
         figure = released.plot()
-        (bars,) = figure.data
+        (bars,) = marks(figure)
         assert (bars.type, bars.orientation) == ("bar", "v")
         assert bars.x == tuple(key for (key,) in released.keys)
         assert bars.y == tuple(released.estimate)
@@ -384,20 +405,20 @@ def test_ticks_of_values_have_separators_and_equal_decimals(frame: Any) -> None:
 def test_a_rearranged_answer_is_drawn_like_the_answer(frame: Any) -> None:
     answer = frame.groupby("town").count().release(mu=0.5)
     original, ordered = answer.plot(), answer.sort_values(ascending=False).round().head(3).plot()
-    assert {trace.type for trace in ordered.data} == {"bar"} == {trace.type for trace in original.data}
+    assert {trace.type for trace in marks(ordered)} == {"bar"} == {trace.type for trace in marks(original)}
     axis = ordered.layout.xaxis if ordered.data[0].orientation == "v" else ordered.layout.yaxis
     assert list(axis.categoryarray) == list(answer.estimate.sort_values(ascending=False).index[:3])
     pairs = frame.groupby(["plan", "side"]).count().release(mu=0.5)
-    assert [trace.type for trace in pairs.unstack().plot().data] == ["bar", "bar"]
+    assert [trace.type for trace in marks(pairs.unstack().plot())] == ["bar", "bar"]
     table = ASKED["statistics by group"](frame).release(mu=0.5)
-    kinds = [trace.type for trace in table.sort_values("mean").plot().data]
-    assert kinds == [trace.type for trace in table.plot().data]
+    kinds = [trace.type for trace in marks(table.sort_values("mean").plot())]
+    assert kinds == [trace.type for trace in marks(table.plot())]
 
 
 def test_a_negative_count_is_a_bar_below_zero_with_its_interval(frame: Any) -> None:
     answer = frame[frame["x"] > 19].groupby("plan").count().release(mu=0.005)
     figure = answer.plot()
-    (bars,) = figure.data
+    (bars,) = marks(figure)
     assert min(bars.y) < 0
     assert bars.y == tuple(answer.estimate)
     assert figure.layout.yaxis.range[0] < min(bars.y)

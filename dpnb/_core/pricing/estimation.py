@@ -98,6 +98,8 @@ class EstimateReader:
         without = isinstance(self.request.view, StandardErrorView | BoundsView)
         if without or isinstance(self.query.plan.aggregation, Discovery):
             return None
+        if not remaining:  # a census has no sampling error
+            return self.arrays
         share = Fraction(1) if refinement.is_final else FIRST_OBSERVATION_ALPHA
         z = fixed_radius([1.0], alpha=share * self._alpha)
         refined = refinement.is_refined and not refinement.is_final

@@ -3,8 +3,8 @@
 The influence of a row on a statistic theta = S/N is s - theta m, divided by N: the first-order term of theta in the
 row (Huber and Ronchetti 2009, *Robust Statistics*, section 1.3).  A unit's influence is the sum over its rows, and the
 variance of theta through sampling is the sum over units of its square.  Released estimates are public, so the
-influences are ordinary expressions with constants.  An estimate that differs from the exact value makes the sum larger,
-by N times the squared difference.
+influences are ordinary expressions with constants.  If the estimate differs from the exact value by d, the sum for a
+mean of rows that are units is larger by N d^2; in general it differs by a term of the order of d, of either sign.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ class _Influence:
                 return _minus(column, self._constant(view))
             case Ratio(column, denominator), PlainView():
                 return _minus(column, Arithmetic("*", self._constant(view), denominator))
-            case QuantileTree(column), QuantilesView((q,)):
+            case QuantileTree(column), QuantilesView((q,)) if 0 < q < 1:
                 return _minus(AsNumber(Compare("<=", column, self._constant(view))), Literal(q))
             case Moments(columns), MomentsView():
                 return self._of_moments(columns, view)

@@ -181,6 +181,8 @@ def check_options(verb: str, options: Mapping[str, object], examples: Mapping[st
     `verb` and `examples` (see `dpnb.frame.compatibility.examples`) are for messages; `names` are the known arguments.
     """
     for name, value in options.items():
+        if name == "population" and name not in names:
+            raise PlanError(f"{verb}: population= is of one column; write {examples['number']}.{verb}(population=True)")
         if name not in names:
             accepted = f"the arguments of pandas that are accepted are {', '.join(names)}" if names else "leave it out"
             raise PlanError(f"{verb}: has no argument {name!r}{did_you_mean(name, names)}; {accepted}")

@@ -89,9 +89,10 @@ REMEDIES: dict[str, str] = {
         ["str"], "is for categories and texts; compare other columns with ==, as in {number} == 1, or use .isin([...])"
     ),
     **dict.fromkeys(
-        ["skew", "kurt", "kurtosis", "sem", "prod", "product", "mad"],
+        ["skew", "kurt", "kurtosis", "prod", "product", "mad"],
         "is not offered; {number}.var(), {number}.std() and {number}.quantile([0.1, 0.5, 0.9]) are",
     ),
+    "sem": "is offered of one column, as {number}.sem(); {number}.mean(population=True) has a population interval",
     **dict.fromkeys(
         ["any", "all"],
         "could be decided by one row; release the number or the share of rows instead, as in "

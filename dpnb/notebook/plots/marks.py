@@ -16,6 +16,7 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from dpnb._protocol.glossary import POPULATION_INTERVAL
 from dpnb.notebook.plots.style import (
     DASHES,
     HUES,
@@ -168,7 +169,7 @@ def add_series(
         return {f"error_{of}": {**reach, "color": hue, "thickness": 2, "width": 5}}
 
     def draw(kind: Any, values: Sequence[float | None], **more: Any) -> None:
-        figure.add_trace(kind(**{at: list(series.positions), of: list(values)}, **group, **more), *cell)
+        figure.add_trace(kind(**{at: list(series.positions), of: list(values), **group, **more}), *cell)
 
     if series.bars:
         pattern = {"shape": PATTERNS[series.hue], "fgcolor": hue, "fillmode": "overlay", "solidity": 0.2}
@@ -211,7 +212,8 @@ def _draw_population(
     ]
     reach = {"array": [up for up, _ in ends], "arrayminus": [down for _, down in ends]}
     bars = {f"error_{of}": {"type": "data", "symmetric": False, **reach, "color": hue, "thickness": 1, "width": 9}}
-    draw(go.Scatter, known, mode="markers", marker={"size": 1, "opacity": 0, "color": hue}, showlegend=False, **bars)
+    hidden = {"mode": "markers", "marker": {"size": 1, "opacity": 0, "color": hue}, "showlegend": False}
+    draw(go.Scatter, known, meta=POPULATION_INTERVAL, hovertext=None, hoverinfo="skip", **hidden, **bars)
 
 
 def is_incomplete(numbers: Iterable[PlotValues]) -> bool:

@@ -33,6 +33,7 @@ import numpy as np
 from dpnb._compile import LinearQuery
 from dpnb._compile.features import BRANCHING, TreeFeature, ValueFeature
 from dpnb._compile.linear import max_rows_in_cell, rows_of_unit
+from dpnb._compile.lowering import scaled
 from dpnb._plan.expressions.rules import is_zero_or_one
 from dpnb._plan.measurements import (
     AnyView,
@@ -136,8 +137,12 @@ class _SampledPart:
                 return (value.low, value.high) if isinstance(value, ValueFeature) else (-math.inf, math.inf)
             case _, Proportions():
                 return 0.0, 1.0
-            case Moments(), MomentsView("count" | "var" | "std"):
+            case Moments(), MomentsView("count"):
                 return 0.0, math.inf
+            case Moments(columns), MomentsView("var" | "std" | "cov" as statistic, at, _, ddof):
+                reaches = [scaled(columns[index], self.schema)[2] for index in (at[0], at[-1])]
+                most = math.prod(reaches) * (1 + ddof)
+                return (-most, most) if statistic == "cov" else (0.0, most if statistic == "var" else math.sqrt(most))
             case Moments(), MomentsView("corr"):
                 return -1.0, 1.0
         return -math.inf, math.inf
@@ -172,14 +177,14 @@ class _SampledPart:
     @property
     def _divisor(self) -> Cells:
         """N: what the sum of influences is divided by."""
-        match self.aggregation:
-            case Mean() | Moments() if not isinstance(self.view, MeanCountView):
-                noisy = self.features[0][1]
-            case Ratio():
-                noisy = self.features[1][1]
-            case _:
+        match self.aggregation, self.view:
+            case (Count() | CountUnits() | Sum(), _) | (_, MeanCountView() | MomentsView("count")):
                 return np.ones(len(self.noise.value))
-        return np.where(noisy.single > 0, noisy.single, np.nan)
+            case Ratio(), _:
+                divisor = np.abs(self.features[1][1].single)
+            case _:
+                divisor = self.features[0][1].single
+        return np.where(divisor > 0, divisor, np.nan)
 
     def _without_squares(self) -> Reach | None:
         aggregation, view, noisy = self.aggregation, self.view, self.features[0][1]

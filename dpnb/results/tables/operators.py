@@ -295,9 +295,11 @@ class Operators(Generic[E]):
                 f"{sign}: an answer is compared with a number or another answer; got {_shown(other)}; use .estimate to "
                 "compare it with anything else"
             )
-        same = ("description", "names", "keys", "outputs", "arrays", "population_arrays", "confidence", "simultaneous")
-        fields = {name: getattr(self, name) for name in (*same, "notice")}
-        return Comparison(operator=sign, number=number, **fields)
+        same = ("description", "names", "keys", "outputs", "arrays", "confidence", "simultaneous", "notice")
+        fields = {name: getattr(self, name) for name in same}
+        wider = self.population_arrays  # where one number has none, the comparison is about the table
+        wider = None if wider is None or np.isnan(wider.low).any() else wider
+        return Comparison(operator=sign, number=number, population_arrays=wider, **fields)
 
     def _refuse_dates(self, verb: str) -> None:
         """Refuse arithmetic of dates, whose intervals are intervals of time."""

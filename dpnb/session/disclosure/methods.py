@@ -25,8 +25,8 @@ def methods_paragraph(facts: Facts) -> str:
         f"{facts.source.head[:16]}.",
         _bounds(facts.tables),
         "" if is_test(facts.notice) else _noise(facts),
-        "Stated errors and intervals cover the noise that was added for privacy; they do not cover sampling, or values "
-        "and rows beyond the declared bounds and limits.",
+        "Stated errors and noise intervals cover the noise that was added for privacy, and population intervals also "
+        "the sampling of the privacy units; none covers values and rows beyond the declared bounds and limits.",
     ]
     return " ".join(filter(None, parts))
 
