@@ -95,18 +95,9 @@ class BaseSession(Launches["SubSession", "PartSession"], Batches, BudgetRequests
         With several tables, the schema of each table by its name.
         """
         core = self._core
-        known, public, drawn = core.tables, core.pricer.public, self.sampled
+        known, public, rest = core.tables, core.pricer.public, (core.notice, core.tables.missing, self.sampled)
         tables = {
-            name: TableSchema(
-                name,
-                dict(columns),
-                known.units[name],
-                public.units,
-                public.rows.get(name),
-                core.notice,
-                known.missing,
-                drawn,
-            )
+            name: TableSchema(name, dict(columns), known.units[name], public.units, public.rows.get(name), *rest)
             for name, columns in known.schemas.items()
         }
         if core.part is not None:
