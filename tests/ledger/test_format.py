@@ -40,6 +40,7 @@ from dpnb._plan.measurements import (
     Ratio,
     RegressionModel,
     Sum,
+    UnitProducts,
     WeightedAggregation,
 )
 from dpnb._plan.plan import GroupLevel, Join, PartSource, Plan
@@ -76,6 +77,8 @@ AGGREGATIONS: dict[str, Measured] = {
     "mean": Mean(X),
     "ratio": Ratio(X, Y),
     "moments": Moments((X, Y), (Column("town"),)),
+    "products of units": UnitProducts((X, Y), 5),
+    "squares of units": UnitProducts((X,), 5, squares=True),
     "tree": QuantileTree(X),
     "gradient": Gradient(MODEL, ((0.0, 1.0, -0.5),), 1.5),
     "model loss": ModelLoss(MODEL, (0.0, 1.0, -0.5)),
