@@ -9,6 +9,7 @@ are about 300.  The controls: intervals for the noise alone, and persons whose r
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
@@ -37,6 +38,7 @@ class Statistic:
     truth: Callable[[Samples], float]
     without: Callable[[Samples, bool], tuple[Array, Array]]  # estimates and standard errors; as if each row were a unit
     afterwards: bool = False  # whether its sampling error is measured by a charge of its own
+    combine: Callable[[Any, Any], Any] = operator.sub  # of two answers
 
 
 def by_sample(frame: Frame) -> Any:
@@ -87,6 +89,11 @@ def difference(of: Samples, by_row: bool) -> tuple[Array, Array]:
     return parts[0][0] - parts[1][0], np.hypot(parts[0][1], parts[1][1])
 
 
+def of_both(of: Samples, by_row: bool) -> tuple[Array, Array]:
+    """The sum of the means of two columns."""
+    return quotient("x")(replace(of, table=of.table.assign(x=of.table["x"] + of.table["y"])), by_row)
+
+
 def true(name: str) -> Callable[[Samples], float]:
     return lambda of: TRUTH[of.shape][name]
 
@@ -124,6 +131,18 @@ STATISTICS = {
     "difference of groups": Statistic(
         lambda df: [by_sample(df[df["g"] == g])["x"].mean(population=True) for g in "ab"], lambda of: 0.0, difference
     ),
+    "sum of two means": Statistic(
+        lambda df: [by_sample(df)[name].mean(population=True) for name in "xy"],
+        lambda of: TRUTH[of.shape]["x"] + TRUTH[of.shape]["y"],
+        of_both,
+        combine=operator.add,
+    ),
+    "quotient of two means": Statistic(
+        lambda df: [by_sample(df)[name].mean(population=True) for name in "xy"],
+        lambda of: TRUTH[of.shape]["x"] / TRUTH[of.shape]["y"],
+        RATIO,
+        combine=operator.truediv,
+    ),
 }
 
 
@@ -138,7 +157,7 @@ def answered(statistic: Statistic, of: Samples, mu: float, refinements: int, **o
         for step in range(refinements):
             answer = answer.refine(mu=mu / 3 + (mu - mu / 3) * (step + 1) / refinements)
         whole.append(answer)
-    return (whole[0] - whole[1] if len(whole) == 2 else whole[0]).to_pandas()
+    return (statistic.combine(*whole) if len(whole) == 2 else whole[0]).to_pandas()
 
 
 def covers(low: Array, high: Array, truth: Any) -> Array:
@@ -250,6 +269,39 @@ def test_persons_read_as_rows_are_caught() -> None:
     as_rows = replace(of, persons=False)
     found = replace(coverage(STATISTICS["mean"], of, 2), private=coverage(STATISTICS["mean"], as_rows, 2).private)
     assert found.falls_short
+
+
+# --- in batches, and one row per person -------------------------------------------------------------------------------
+
+
+@pytest.mark.smoke
+def test_counts_of_a_batch_cover_as_often_as_without_noise() -> None:
+    """Of the rare group in each sample, whose estimate also uses the counts of the samples."""
+    of = samples("normal", 400, 1000, 6)
+    session = of.session()
+    frame = session.frame
+    both, _ = session.plan([frame.groupby(["s", "g"]).size(), frame.groupby("s").size()]).release(mu=1)
+    table = both.to_pandas().xs("a", level="g")
+    exact = of.of(of.table["g"].to_numpy() == "a").total(1.0)
+    limits = [table[name].to_numpy() for name in ("population_low", "population_high", "low", "high")]
+    without = covers(exact - Z * np.sqrt(exact), exact + Z * np.sqrt(exact), 40)
+    found = Coverage(covers(*limits[:2], 40), covers(*limits[2:], 40), without, 1.0)
+    assert not found.falls_short
+    assert replace(found, private=found.noise).falls_short
+
+
+@pytest.mark.smoke
+def test_means_of_persons_with_one_row_each_cover_as_often_as_without_noise() -> None:
+    of = samples("skewed", 200, 500, 7, persons=True)
+    people = of.session().frame.sort_values("y").groupby("u").agg(x=("x", "mean"), s=("s", "first"))
+    table = by_sample(people)["x"].mean(population=True).release(mu=2, final=True).to_pandas()
+    own = of.table.groupby("u").agg(x=("x", "mean"), s=("s", "first"), y=("y", "first"))
+    estimate, error = MEAN(replace(of, persons=False, table=own.reset_index()), False)
+    limits = [table[name].to_numpy() for name in ("population_low", "population_high", "low", "high")]
+    without = covers(estimate - Z * error, estimate + Z * error, 1)
+    found = Coverage(covers(*limits[:2], 1), covers(*limits[2:], 1), without, 1.0)
+    assert not found.falls_short
+    assert replace(found, private=found.noise).falls_short
 
 
 # --- samples of a known fraction --------------------------------------------------------------------------------------
