@@ -162,6 +162,19 @@ def test_products_of_deviations_for_fewer_rows_than_a_unit_has(rows: int, unit: 
     assert 0 < worst(compiled(Plan(DeviationProducts((X, Y), rows)), unit), unit) <= 1
 
 
+def test_products_of_deviations_are_those_of_all_rows_whatever_counts_in_a_group() -> None:
+    plan = Plan(DeviationProducts((X, Y), 3))
+    for mine in FAMILY[:3]:
+        unit = PrivacyUnit("u", 3, ContributionBounds(max_groups=1, max_rows_per_group=1))
+        rows = [*((f"{NAME}{number}", *row) for number in range(9) for row in mine)]
+        table = pd.DataFrame(rows, columns=["u", "x", "y", "g"]).astype(object)
+        found = [
+            MemoryBackend.read({"": table}, SCHEMAS, {"": one}).sums(linear_query(plan, SCHEMA, one)).tolist()
+            for one in (UNITS["three rows"], unit)
+        ]
+        assert found[0] == found[1]
+
+
 # --- controls ---------------------------------------------------------------------------------------------------------
 
 
