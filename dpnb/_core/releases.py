@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 
+import numpy as np
+
 from dpnb._compile import LinearQuery
 from dpnb._core import registry
 from dpnb._core.accountant.accountant import Accountant
@@ -235,7 +237,7 @@ class _PipelineReference(NotCopyable):
             if releases.account.sampled == 1:
                 raise PlanError("population: a census has no sampling error; its noise intervals are those you need")
             reader = releases.reader.estimates(self.query, self.request, self.charges)
-            plan, view = squares_query(
+            plan, view, places = squares_query(
                 self.query,
                 answer.view,
                 tables.unit(answer.plan.source),
@@ -243,9 +245,10 @@ class _PipelineReference(NotCopyable):
                 reader.part,
             )
             measured = releases.release(ReleaseRequest(plan, view, target))
-        squares = measured.arrays.value, measured.arrays.noise_scale
+        squares = np.full((2, *answer.arrays.value.shape), np.nan)
+        squares[0][:, places], squares[1][:, places] = measured.arrays.value, measured.arrays.noise_scale
         total = GDP.from_mu_squared(answer.total_loss.mu_squared + measured.total_loss.mu_squared)
-        own = replace(self, squares=squares)
+        own = replace(self, squares=(squares[0], squares[1]))
         return replace(
             own.with_population(answer),
             cost=measured.cost,

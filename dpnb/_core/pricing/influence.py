@@ -40,7 +40,6 @@ from dpnb._plan.plan import Plan
 from dpnb._plan.privacy_unit import ContributionBounds, PrivacyUnit
 from dpnb.errors import PlanError
 from dpnb.results.estimates.noisy import IntervalArrays
-from dpnb.results.estimates.outputs import outputs_of
 from dpnb.schema import Schema
 
 EstimateOf = Callable[[int, AnyView], IntervalArrays]
@@ -49,25 +48,37 @@ EstimateOf = Callable[[int, AnyView], IntervalArrays]
 
 def squares_query(
     query: LinearQuery, view: AnyView, unit: PrivacyUnit, schema: Schema, estimate_of: EstimateOf
-) -> tuple[Plan, AnyView]:
-    """The sums of squared influences on the numbers of an answer, in the groups of its query."""
-    plan = query.plan
-    rows = _rows_of_unit(query, unit)
-    if products_of(plan.aggregation) is not None or _is_free(query, view, schema, rows):
-        raise PlanError(f"population: the answer has its population interval already; got the {plan.words}")
+) -> tuple[Plan, AnyView, list[int]]:
+    """The sums of squared influences on numbers of an answer, in the groups of its query, and which numbers these are.
+
+    They are those whose population interval does not follow from the answer, and for which this is offered.
+    """
+    plan, rows = query.plan, _rows_of_unit(query, unit)
     columns = view.columns if isinstance(view, ColumnsView) else _columns(view)
-    influences = [_Influence(query, schema, estimate_of, named.part).on(named.view) for named in columns]
-    parts = [UnitProducts((node,), rows, squares=True) for node in influences]
+    missing = [index for index, named in enumerate(columns) if not _is_free(query, named, schema, rows)]
+    if products_of(plan.aggregation) is not None or not missing:
+        raise PlanError(f"population: the answer has its population interval already; got the {plan.words}")
+    found = {
+        index: influence
+        for index in missing
+        if (influence := _Influence(query, schema, estimate_of, columns[index].part).on(columns[index].view))
+    }
+    if not found:
+        raise PlanError(f"population: {NOT_OFFERED}; got the {plan.words}")
+    parts = [UnitProducts((node,), rows, squares=True) for node in found.values()]
     source, groups = plan.source, (plan.group_by, plan.group_keys)
     if len(parts) == 1:
-        return Plan(parts[0], plan.where, *groups, source=source), PlainView()
-    outputs = outputs_of(view)
-    names = [str(label) for label in outputs[1]] if outputs else []
+        return Plan(parts[0], plan.where, *groups, source=source), PlainView(), [*found]
     joint = JointAggregation(tuple(map(WeightedAggregation, parts)))
-    shown = tuple(NamedColumn(name, index) for index, name in enumerate(names))
-    return Plan(joint, plan.where, *groups, source=source), ColumnsView(
-        shown, title="sampling error of several numbers"
-    )
+    shown = tuple(NamedColumn(columns[index].name, part) for part, index in enumerate(found))
+    many = ColumnsView(shown, title="sampling error of several numbers")
+    return Plan(joint, plan.where, *groups, source=source), many, [*found]
+
+
+NOT_OFFERED = (
+    "is not offered for this statistic; use counts, sums, means, ratios, quantiles, variances or correlations, or for "
+    "a share the mean of a condition, as in (df['x'] == 'a').mean(population=True)"
+)
 
 
 STATISTIC_WEIGHT = 9.0
@@ -106,10 +117,7 @@ def _columns(view: AnyView) -> tuple[NamedColumn, ...]:
         return tuple(NamedColumn(str(q), 0, QuantilesView((q,), single=True)) for q in view.at)
     if isinstance(view, PlainView | MeanCountView | MomentsView):
         return (NamedColumn("", 0, view),)
-    raise PlanError(
-        "population: is not offered for this statistic; use counts, sums, means, ratios, quantiles, variances or "
-        "correlations, or for a share the mean of a condition, as in (df['x'] == 'a').mean(population=True)"
-    )
+    raise PlanError(f"population: {NOT_OFFERED}")
 
 
 def _rows_of_unit(query: LinearQuery, unit: PrivacyUnit) -> int:
@@ -123,20 +131,21 @@ def _rows_of_unit(query: LinearQuery, unit: PrivacyUnit) -> int:
     return unit.max_rows
 
 
-def _is_free(query: LinearQuery, view: AnyView, schema: Schema, rows: int) -> bool:
-    """Whether the sampling error of every number follows from the answer, for units that have up to some rows."""
-    columns = view.columns if isinstance(view, ColumnsView) else (NamedColumn("", 0, PlainView()),)
-    for named in columns:
-        aggregation = query.parts[named.part][0]
-        shown = named.view if isinstance(view, ColumnsView) else view
-        free = isinstance(aggregation, Count | QuantileTree) or isinstance(shown, MeanCountView)
-        if isinstance(aggregation, Sum | Mean) and isinstance(shown, PlainView):
-            free = is_zero_or_one(aggregation.column, schema)
-        if isinstance(aggregation, Moments) and isinstance(shown, MomentsView):
-            free = shown.statistic in ("count", "mean")
-        if not (isinstance(aggregation, CountUnits) or (free and rows == 1)):
-            return False
-    return True
+def _is_free(query: LinearQuery, named: NamedColumn, schema: Schema, rows: int) -> bool:
+    """Whether the sampling error of a number follows from the answer, for units that have up to some rows."""
+    aggregation, shown = query.parts[named.part][0], named.view
+    if isinstance(aggregation, CountUnits):
+        return True
+    if isinstance(aggregation, Sum | Mean) and isinstance(shown, PlainView):
+        return rows == 1 and is_zero_or_one(aggregation.column, schema)
+    if isinstance(aggregation, Moments) and isinstance(shown, MomentsView):
+        return rows == 1 and shown.statistic in ("count", "mean")
+    return rows == 1 and isinstance(aggregation, Count | QuantileTree | Mean) and not _is_extreme(shown)
+
+
+def _is_extreme(view: AnyView) -> bool:
+    """Whether a quantile is the smallest or the largest value, which a sample does not show."""
+    return isinstance(view, QuantilesView) and view.at[0] in (0, 1)
 
 
 @dataclass(frozen=True)
@@ -148,8 +157,8 @@ class _Influence:
     estimate_of: EstimateOf
     part: int
 
-    def on(self, view: AnyView) -> Expression:
-        """What a row adds to N times a statistic."""
+    def on(self, view: AnyView) -> Expression | None:
+        """What a row adds to N times a statistic; None if that is not offered."""
         aggregation = self.query.parts[self.part][0]
         match aggregation, view:
             case (Count() | Mean() | Moments(), _) if _counts(view, aggregation):
@@ -160,13 +169,13 @@ class _Influence:
                 return _minus(column, self._constant(view))
             case Ratio(column, denominator), PlainView():
                 return _minus(column, Arithmetic("*", self._constant(view), denominator))
-            case QuantileTree(column), QuantilesView((q,)) if 0 < q < 1:
+            case QuantileTree(column), QuantilesView((q,)) if not _is_extreme(view):
                 return _minus(AsNumber(Compare("<=", column, self._constant(view))), Literal(q))
             case Moments(columns), MomentsView():
                 return self._of_moments(columns, view)
-        raise PlanError(f"population: is not offered for the {self.query.plan.words}")
+        return None
 
-    def _of_moments(self, columns: tuple[Expression, ...], view: MomentsView) -> Expression:
+    def _of_moments(self, columns: tuple[Expression, ...], view: MomentsView) -> Expression | None:
         first = columns[view.columns[0]]
         centred = [_minus(columns[at], self._constant(MomentsView("mean", (at,)))) for at in view.columns]
         match view.statistic:
@@ -186,9 +195,7 @@ class _Influence:
                 )
                 both = Arithmetic("+", _square(one), _square(other))
                 return _minus(Arithmetic("*", one, other), Arithmetic("*", self._constant(view, 0.5), both))
-        raise PlanError(
-            f"population: is not offered for a {view.statistic}; use means, variances or the correlation of two columns"
-        )
+        return None
 
     def _inverse(self, of: int, column: Expression, times: float = 1.0) -> Expression:
         """A number divided by the released standard deviation of a column; half its range where that is unknown."""
