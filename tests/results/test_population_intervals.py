@@ -185,6 +185,24 @@ def test_a_copy_keeps_it() -> None:
     assert (copy > 2).scope == "in the population"
 
 
+def test_a_batch_has_what_adds_up_over_groups() -> None:
+    """A person's square over all groups is not the sum of those in each; afterwards each table has its own."""
+    for persons in (False, True):
+        session = opened(persons)
+        means = session.frame.groupby("g")["x"], session.frame["x"]
+        planned = [one.mean(population=True) for one in means]
+        if persons:
+            with pytest.raises(PlanError, match="do not add up"):
+                session.plan(planned)
+            by_group, whole = session.plan([one.mean() for one in means]).release(mu=50)
+            by_group, whole = by_group.population(mu=20), whole.population(mu=20)
+        else:
+            by_group, whole = session.plan(planned).release(mu=50)
+        direct = opened(persons).frame["x"].sem().release(mu=50)
+        assert sampling(whole) == pytest.approx(2.05 * float(direct.estimate), rel=0.05)
+        assert by_group.has_population_intervals
+
+
 def test_groups_and_numbers_keep_theirs() -> None:
     answer = opened(persons=False).frame.groupby("g")["x"].mean(population=True).release(mu=1)
     table = answer.to_pandas()
