@@ -191,13 +191,15 @@ def coverage(
     true = statistic.truth(of) if truth is None else truth
     table = answered(statistic, of, mu, refinements, **options)
     low, high = (table[f"population_{end}"].to_numpy() for end in ("low", "high"))
-    estimate, error = statistic.without(of, False)
-    error = error * np.sqrt(1 - options.get("sampled", 0))
+    with np.errstate(all="ignore"):  # a sample may have no unit in the rare group, and a limit may be infinite
+        estimate, error = statistic.without(of, False)
+        error = error * np.sqrt(1 - options.get("sampled", 0))
+        width = float(np.nanmedian(high - low) / np.nanmedian(2 * Z * error))
     return Coverage(
         covers(low, high, true),
         covers(table["low"].to_numpy(), table["high"].to_numpy(), true),
         covers(estimate - Z * error, estimate + Z * error, true),
-        float(np.nanmedian(high - low) / np.nanmedian(2 * Z * error)),
+        width,
     )
 
 
