@@ -27,6 +27,7 @@ from dpnb._plan.measurements import (
 )
 from dpnb._plan.plan import GroupLevel, Join, PartSource, PerUnit, Plan, TableSource
 from dpnb._plan.privacy_unit import ContributionBounds, PrivacyUnit, effective_bounds
+from dpnb.accounting.individual import UnitChargeTerms
 from dpnb.schema import Schema
 from pairwise import pairwise, product
 
@@ -160,6 +161,28 @@ def test_a_unit_in_both_tables_changes_products_of_a_merge_by_no_more_than_is_cl
 def test_products_of_deviations_for_fewer_rows_than_a_unit_has(rows: int, unit: str) -> None:
     """Limits on groups and their rows have no effect: a unit has one number each."""
     assert 0 < worst(compiled(Plan(DeviationProducts((X, Y), rows)), unit), unit) <= 1
+
+
+@pytest.mark.parametrize(("rows", "kind"), product([1, 2, 3], KINDS, together=1))
+def test_under_individual_accounting_a_unit_pays_for_what_it_changes(rows: int, kind: str) -> None:
+    """The charge of a unit covers the square of the change of the sums when it is left out, and no more than steps."""
+    query = compiled(Plan(KINDS[kind](rows), group_by=BY_G), "three rows")
+    mine = [(A, A, B), (A, LOW, MISSING), (B,), (MISSING,), (A, A, A, A)]
+    listed = [(f"{NAME}{index}", *row) for index, rows_of in enumerate(mine) for row in rows_of]
+
+    def opened(without: int | None = None) -> MemoryBackend:
+        kept = [row for row in listed if row[0] != f"{NAME}{without}"]
+        table = pd.DataFrame(kept, columns=["u", "x", "y", "g"]).astype(object)
+        return MemoryBackend.read({"": table}, SCHEMAS, {"": UNITS["three rows"]})
+
+    terms = UnitChargeTerms(1.0, query.l2_sensitivity_squared, True)
+    whole, budgets = opened().unit_budgets(Fraction(2) ** 200, "drop").after_query(query, terms)
+    changes = [whole - opened(index).sums(query) for index in range(len(mine))]
+    squares = [squared(change[change != 0]) for change in changes]
+    paid = [budgets.spent_by(index) for index in range(len(mine))]
+    assert all(one >= square for one, square in zip(paid, squares, strict=True))
+    assert [float(one) for one in paid] == pytest.approx([float(square) for square in squares], rel=1e-6)
+    assert max(squares) <= query.l2_sensitivity_squared
 
 
 def test_products_of_deviations_are_those_of_all_rows_whatever_counts_in_a_group() -> None:
