@@ -12,7 +12,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -222,7 +222,7 @@ NUMBER = {200: 4000, 2000: 1000, 50_000: 200}
 """Samples, by their rows: all that a minute has time for."""
 
 
-@cache
+@lru_cache(maxsize=1)
 def drawn(shape: Shape, persons: bool, n: int) -> Samples:
     return samples(shape, n // (ROWS if persons else 1), NUMBER[n], n, persons=persons)
 
