@@ -51,6 +51,7 @@ def quotient(top: str, bottom: str | None = None) -> Callable[[Samples, bool], t
     def without(of: Samples, by_row: bool) -> tuple[Array, Array]:
         s, m = of.table[top].to_numpy(float), of.table[bottom].to_numpy(float) if bottom else np.ones(len(of.table))
         total = of.total(m)
+        total = np.where(total > 0, total, np.nan)  # a sample without the rare group has no estimate
         theta = of.total(s) / total
         return theta, np.sqrt(of.squares(s - of.each(theta) * m, by_row=by_row)) / total
 
@@ -215,10 +216,10 @@ SETTINGS: list[Setting] = [
         for persons in (False, True)
         for n, mu, refinements in [(200, 0.5, 0), (200, 2, 0), (2000, 0.05, 0), (2000, 0.5, 5), (2000, 2, 0)]
     ),
-    *(("skewed", False, 50_000, mu, 0) for mu in (0.05, 0.5)),
-    *(("normal", True, 50_000, mu, 0) for mu in (0.05, 0.5)),
+    ("skewed", False, 50_000, 0.05, 0),
+    ("normal", True, 50_000, 0.5, 0),
 ]  # type: ignore[assignment]  # of shapes
-NUMBER = {200: 4000, 2000: 1000, 50_000: 200}
+NUMBER = {200: 2000, 2000: 400, 50_000: 60}
 """Samples, by their rows: all that a minute has time for."""
 
 
