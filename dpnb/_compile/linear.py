@@ -324,8 +324,9 @@ def _bounds_of(plan: Plan, unit: PrivacyUnit) -> ContributionBounds:
     if isinstance(plan.aggregation, DeviationProducts):
         return ContributionBounds(max_rows=unit.max_rows or MAX_LIMIT)
     sums = any(isinstance(part, UnitProducts) and part.max_rows > 1 for part, _ in weighted_parts(plan.aggregation))
-    if sums and (unit.max_rows is None or bounds.max_rows_per_group is not None):
-        raise PlanError("population: needs a session with max_rows_per_unit= and no limit on the rows in a group")
+    unusual = unit.max_rows is None or bounds.max_rows_per_group is not None or bounds.max_norm is not None
+    if sums and unusual:
+        raise PlanError("population: needs max_rows_per_unit=, and no limit on the rows in a group or on norms")
     return bounds
 
 

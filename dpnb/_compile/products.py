@@ -66,6 +66,8 @@ def of_groups(
     chosen = reduce(And, ([] if where is None else [where]) + present)
 
     def changed(inner: Expression) -> Expression | None:
+        if inner in required:  # a number that was given, perhaps computed from the rows of a unit in its own way
+            return inner
         if not isinstance(inner, WithinUnit):
             return None
         return msgspec.structs.replace(inner, inner=changing.of(inner.inner), where=chosen, keys=keys)

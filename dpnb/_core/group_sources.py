@@ -57,8 +57,11 @@ def measurement_ids(refinement: CombinedObservations, charges: list[Charge], vie
     return (frozenset().union(*sources),) * len(sources) if isinstance(view, Proportions) else sources
 
 
-Fixed = tuple[tuple[TableSource | Plan, Expression], Key]
-"""An expression of the rows of a table, or of those that count in one query, with its value in all rows of a group."""
+Rows = tuple[int, TableSource | Plan]
+"""The number of a session, and a table of it, or one query of which rows count."""
+
+Fixed = tuple[tuple[Rows, Expression], Key]
+"""An expression of some rows, with its value in all rows of a group."""
 
 
 @dataclass(frozen=True)
@@ -70,18 +73,18 @@ class GroupValues(Sequence[frozenset[Fixed]]):
     """
 
     fixed: frozenset[Fixed]  # by the filter
-    levels: tuple[tuple[TableSource | Plan, Expression], ...]
+    levels: tuple[tuple[Rows, Expression], ...]
     keys: tuple[tuple[Key, ...], ...]
 
     @classmethod
-    def of(cls, query: LinearQuery, view: AnyView, unit: PrivacyUnit) -> GroupValues:
+    def of(cls, query: LinearQuery, view: AnyView, unit: PrivacyUnit, session: int) -> GroupValues:
         """Those of a query of a table with some privacy unit; none where a unit may be in several groups.
 
-        Shares depend on the rows of all groups.
+        Shares depend on the rows of all groups.  Another session may have other rows of the same units.
         """
         plan, limits = query.plan, query.contribution_bounds
         in_one_row = unit.max_rows == 1
-        rows = plan.source if in_one_row else plan
+        rows = session, plan.source if in_one_row else plan
         one_group = in_one_row or limits.max_rows == 1 or limits.max_groups == 1
         own = one_group and not isinstance(view, Proportions)
         levels = tuple((rows, level.expression) for level in plan.group_by) if own else ()

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
+from time import time_ns
+from typing import Any
 
 import numpy as np
 
@@ -37,7 +39,7 @@ from dpnb.ledger import Charge
 from dpnb.progress import Stage, at, work
 from dpnb.results.answer import Answer
 from dpnb.results.bounds import BoundsAnswer
-from dpnb.results.estimates.noisy import IntervalArrays
+from dpnb.results.estimates.noisy import Cells, IntervalArrays
 from dpnb.results.estimates.outputs import TableLayout, dates_of
 
 # --- releases of one session ------------------------------------------------------------------------------------------
@@ -66,6 +68,7 @@ class ReleasePipeline(NotCopyable):
     ) -> None:
         self.pricer, self._execution, self.notice = pricer, execution, notice
         self.changed, self.reader = changed, reader
+        self._number = time_ns()  # of the session; one for each, also in other processes, as far as that matters
         self.log = RequestLog(pricer.account, reader.words)
 
     @property
@@ -181,8 +184,10 @@ class ReleasePipeline(NotCopyable):
             worst_case=self.pricer.account.individual,
             measurement_ids=sources if table is None else [*sources] * len(table.rows),
             anytime_arrays=partial(_anytime_arrays, reader, table),
-            population_arrays=None if excluded else partial(self.population_arrays, reader, table),
-            group_values=() if table else GroupValues.of(query, view, self.pricer.tables.unit(plan.source)),
+            **({} if excluded else self.intervals_of(reader, table)),
+            group_values=()
+            if table
+            else GroupValues.of(query, view, self.pricer.tables.unit(plan.source), self._number),
             is_refined=len(refinement.observations) > 1,
             dates=dates_of(plan.aggregation, view),
             plan=plan,
@@ -195,12 +200,20 @@ class ReleasePipeline(NotCopyable):
             origin=_PipelineReference(self, query, request, charges),
         )
 
-    def population_arrays(
+    def intervals_of(
         self, reader: EstimateReader, table: TableLayout | None, squares: Squares | None = None
-    ) -> IntervalArrays | None:
-        """The numbers of an answer with population intervals; None without any."""
-        found = reader.population_arrays(self.account.sampled, squares)
-        return found if found is None or table is None else table.arranged(found)
+    ) -> dict[str, Any]:
+        """The population intervals of an answer; None without any."""
+        sampled = self.account.sampled
+
+        def arranged(anytime: bool) -> IntervalArrays | None:
+            found = reader.population_arrays(sampled, squares, anytime=anytime)
+            return found if found is None or table is None else table.arranged(found)
+
+        return {
+            "population_arrays": lambda: arranged(anytime=False),
+            "anytime_population_arrays": lambda: arranged(anytime=True),
+        }
 
     def _excluded(self, charges: list[Charge]) -> str | None:
         """The units that an answer is about, if that may not be all: a function of the ledger alone."""
@@ -220,7 +233,8 @@ class _PipelineReference(NotCopyable):
     query: LinearQuery
     request: StoredRequest
     charges: list[Charge]
-    squares: Squares | None = None  # the sums of squared influences on each number, if they were measured
+    # the sums of squared influences on each number, if they were measured, with their noise scales and loss
+    squares: tuple[Cells, Cells, GDP] | None = None
 
     @contextmanager
     def refining(self, answer: Answer, groups: object) -> Iterator[Keys]:
@@ -244,29 +258,32 @@ class _PipelineReference(NotCopyable):
                 tables.schema(answer.plan.source),
                 reader.part,
             )
-            measured = releases.release(ReleaseRequest(plan, view, target))
+            if answer.excluded is not None:
+                raise PlanError(f"population: is not offered where units may be excluded; got the {answer.description}")
+            measured = releases.release(ReleaseRequest(plan, view, target, combined=True))
         squares = np.full((2, *answer.arrays.value.shape), np.nan)
         squares[0][:, places], squares[1][:, places] = measured.arrays.value, measured.arrays.noise_scale
-        total = GDP.from_mu_squared(answer.total_loss.mu_squared + measured.total_loss.mu_squared)
-        own = replace(self, squares=(squares[0], squares[1]))
+        own = replace(self, squares=(squares[0], squares[1], measured.total_loss))
         return replace(
-            own.with_population(answer),
+            own.with_population(self.with_population(answer, -1)),
             cost=measured.cost,
             cost_fraction=measured.cost_fraction,
-            total_loss=total,
             time=measured.time,
         )
 
-    def with_population(self, answer: Answer) -> Answer:
-        """An answer with population intervals from the squares that were measured for an earlier one."""
-        if self.squares is None:
-            return answer
+    def with_population(self, answer: Answer, times: int = 1) -> Answer:
+        """An answer with population intervals from the squares that were measured for it or for an earlier one.
+
+        Their loss is added to that of the answer; or taken from it, which undoes an earlier addition.
+        """
         origin = answer.origin
-        if not isinstance(origin, _PipelineReference):
+        if self.squares is None or not isinstance(origin, _PipelineReference):
             return answer
+        value, scale, loss = self.squares
         reader = self.releases.reader.estimates(origin.query, origin.request, origin.charges)
-        arrays = partial(self.releases.population_arrays, reader, reader.table, self.squares)
-        return replace(answer, population_arrays=arrays, origin=replace(origin, squares=self.squares))
+        arrays = self.releases.intervals_of(reader, reader.table, (value, scale))
+        total = GDP.from_mu_squared(answer.total_loss.mu_squared + times * loss.mu_squared)
+        return replace(answer, total_loss=total, origin=replace(origin, squares=self.squares), **arrays)
 
     def shares(self, answer: Answer) -> Answer:
         view = Proportions()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import NoReturn
 
 import msgspec
 
@@ -67,7 +68,7 @@ def check_structure(plan: Plan) -> bool:
     windows = _check_nodes(plan)
     if windows > MAX_WINDOWS:
         _check_number_of_windows(plan)
-    aggregations = [aggregation for aggregation, _ in weighted_parts(plan.aggregation)]
+    aggregations, products = [aggregation for aggregation, _ in weighted_parts(plan.aggregation)], 0
     if isinstance(plan.aggregation, JointAggregation) and not 1 <= len(aggregations) <= MAX_PARTS:
         raise PlanError(f"agg: must have 1 to {MAX_PARTS:,} parts; got {len(aggregations):,}; use several queries")
     for aggregation in aggregations:
@@ -76,17 +77,19 @@ def check_structure(plan: Plan) -> bool:
             windows += 1
         if isinstance(aggregation, UnitProducts):
             _check_products(aggregation, plan)
-            windows += aggregation.max_rows > 1
+            products += (len(aggregation.columns) + 1) * (aggregation.max_rows > 1)
         if isinstance(aggregation, Moments):
             number = len(aggregation.columns) + len(aggregation.categories)
             if not aggregation.columns or number > MAX_MOMENTS:
                 raise PlanError(
                     f"moments: must have a number, and at most {MAX_MOMENTS} columns; got {number}; leave out columns"
                 )
+    if products > MAX_WINDOWS:
+        _refuse_windows()
     if isinstance(plan.aggregation, Discovery) and (not plan.group_by or plan.group_keys is not None):
         raise PlanError("discover: must have a level of groups, and no keys; give keys to .groupby() instead")
     _check_group_keys(plan)
-    return windows > 0 or any(isinstance(source, PerUnit) for source in _derived(plan.source))
+    return windows + products > 0 or any(isinstance(source, PerUnit) for source in _derived(plan.source))
 
 
 def _check_group_keys(plan: Plan) -> None:
@@ -184,10 +187,14 @@ def _check_products(aggregation: UnitProducts, plan: Plan) -> None:
 def _check_number_of_windows(plan: Plan) -> None:
     rows = msgspec.structs.replace(plan, source="")
     if len({msgspec.json.encode(node) for node in within_units(rows)}) > MAX_WINDOWS:
-        raise PlanError(
-            f"groupby: a query can have at most {MAX_WINDOWS} values within units beside rows; this has more; use "
-            "several queries"
-        )
+        _refuse_windows()
+
+
+def _refuse_windows() -> NoReturn:
+    raise PlanError(
+        f"groupby: a query can have at most {MAX_WINDOWS} values within units beside rows; this has more; use several "
+        "queries"
+    )
 
 
 def _check_window(node: WithinUnit) -> None:

@@ -28,6 +28,7 @@ from dpnb.accounting.exact import Number
 from dpnb.accounting.losses import GDP
 from dpnb.errors import DpnbError, PlanError, RequestError
 from dpnb.results.display import Displayed
+from dpnb.results.tables.intervals import OTHER_KINDS
 from dpnb.results.tables.table import Estimates
 from dpnb.schema import Key
 
@@ -260,12 +261,8 @@ class Answer(Estimates):
         past: tuple[Answer, ...] = ()
         with suppress(DpnbError):  # a discovery has no history, and the ledger may be gone
             past = tuple(replace(answer, origin=_Copied()) for answer in self.history)
-        return {
-            **vars(self),
-            "anytime_arrays": self.anytime_arrays,
-            "population_arrays": self.population_arrays,
-            "origin": _Copied(past),
-        }
+        kinds = {name: getattr(self, name) for name in OTHER_KINDS}
+        return {**vars(self), **kinds, "origin": _Copied(past)}
 
 
 @dataclass(frozen=True, repr=False)

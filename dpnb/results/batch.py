@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from dpnb.accounting.losses import GDP
 from dpnb.results.answer import Answer
 from dpnb.results.display import Displayed
 from dpnb.results.estimates.noisy import Cells, IntervalArrays
+from dpnb.results.tables.intervals import OTHER_KINDS
 from dpnb.results.tables.table import Estimates
 from dpnb.schema import Key
 
@@ -272,8 +273,10 @@ def table_with_margins(batch: BatchAnswer, name: str) -> TableWithMargins:
             add(key, 0, row)
         add(_margin(name, len(cells.names)), 1, 0)
     outputs = range(cells.arrays.value.shape[1])
-    anytime = [answer.anytime_arrays or answer.arrays for answer in batch.answers]
-    sampled = [answer.population_arrays for answer in batch.answers]
+    kinds = {name: [getattr(answer, name) for answer in batch.answers] for name in OTHER_KINDS}
+    others: dict[str, Any] = {
+        name: None if None in parts else _stacked(parts).take(order, outputs) for name, parts in kinds.items()
+    }
     ids = [one for answer in batch.answers for one in answer.measurement_ids]
     return TableWithMargins(
         description=f"{cells.description}, with margins",
@@ -281,8 +284,7 @@ def table_with_margins(batch: BatchAnswer, name: str) -> TableWithMargins:
         keys=tuple(keys),
         outputs=cells.outputs,
         arrays=_stacked([answer.arrays for answer in batch.answers]).take(order, outputs),
-        anytime_arrays=_stacked(anytime).take(order, outputs),
-        population_arrays=None if None in sampled else _stacked(sampled).take(order, outputs),
+        **others,
         confidence=cells.confidence,
         simultaneous=cells.simultaneous,
         notice=cells.notice,

@@ -87,25 +87,31 @@ class EstimateReader:
             return self._discovered
         return self._estimate(self.refinement, self.refinement.anytime_radius(self._alpha))
 
-    def population_arrays(self, sampled: Fraction, squares: Squares | None = None) -> IntervalArrays | None:
+    def population_arrays(
+        self, sampled: Fraction, squares: Squares | None = None, *, anytime: bool = False
+    ) -> IntervalArrays | None:
         """The estimates with population intervals, NaN where the sampling error is not known; None if it is nowhere.
 
         `sampled` is the declared fraction of the population, and `squares` are those of `SamplingError`.  Alpha is
         divided as for noise intervals.  The later observations were made because of earlier ones, so the noise, with a
-        quarter of their part, and the sampling error, with the rest of it, are added in full.
+        quarter of their part, and the sampling error, with the rest of it, are added in full.  With `anytime` the noise
+        is that of `anytime_arrays`, for arithmetic, and not added in full.
         """
         refinement, remaining = self.refinement, float(1 - sampled)
         without = isinstance(self.request.view, StandardErrorView | BoundsView)
         if without or isinstance(self.query.plan.aggregation, Discovery):
             return None
         if not remaining:  # a census has no sampling error
-            return self.arrays
+            return self.anytime_arrays if anytime else self.arrays
         share = Fraction(1) if refinement.is_final else FIRST_OBSERVATION_ALPHA
-        z = fixed_radius([1.0], alpha=share * self._alpha)
+        error = SamplingError(fixed_radius([1.0], alpha=share * self._alpha), remaining, squares)
         refined = refinement.is_refined and not refinement.is_final
-        first = refinement.first if refined else refinement
-        found = self._population(first, first.radius(self._alpha), SamplingError(z, remaining, squares))
-        if refined:
+        if anytime:
+            found = self._population(refinement, refinement.anytime_radius(self._alpha), error)
+        else:
+            first = refinement.first if refined else refinement
+            found = self._population(first, first.radius(self._alpha), error)
+        if refined and not anytime:
             z = fixed_radius([1.0], alpha=(1 - share) * self._alpha * 3 / 4)
             error = SamplingError(z, remaining, squares, additive=True)
             found = self._population(refinement, refinement.anytime_radius(self._alpha / 4), error).within(found)

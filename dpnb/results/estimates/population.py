@@ -89,8 +89,6 @@ def population(
         many = noise.value.shape[1]
         places = slice(index, index + 1) if count > 1 else slice(0, many)
         known = None if error.squares is None else (error.squares[0][:, places], error.squares[1][:, places])
-        if not error.remaining:
-            return noise
         return _SampledPart(query, aggregation, view, features, noise, z, schema, error, known).intervals(sums, sigma)
 
     with np.errstate(all="ignore"):

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+OTHER_KINDS = ("anytime_arrays", "population_arrays", "anytime_population_arrays")
+"""The fields of estimates with intervals of other kinds than those of the noise in one observation."""
+
+
 class Intervals:
     """The intervals; a subclass has the fields of `dpnb.results.tables.table.Estimates`."""
 
@@ -77,6 +81,8 @@ class Intervals:
 
     def _intervals(self, function: Callable[[IntervalArrays], IntervalArrays]) -> dict[str, Any]:
         """A function of the intervals of each kind."""
-        kinds = {"anytime_arrays": self.anytime_arrays, "population_arrays": self.population_arrays}
-        others = {name: None if arrays is None else function(arrays) for name, arrays in kinds.items()}
-        return {"arrays": function(self.arrays), **others}
+        others = {name: getattr(self, name) for name in OTHER_KINDS}
+        return {
+            "arrays": function(self.arrays),
+            **{name: None if arrays is None else function(arrays) for name, arrays in others.items()},
+        }

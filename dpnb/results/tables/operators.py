@@ -130,24 +130,24 @@ def _are_apart(one: Sequence[Any], other: Sequence[Any]) -> bool:
     )
 
 
-def _with_sampling(one: Any, apart: bool, *, refined: bool) -> IntervalArrays | None:
+def _with_sampling(one: Any, apart: bool, *, anytime: bool) -> IntervalArrays | None:
     """The population intervals of an operand, such that the sampling errors may be added in quadrature.
 
     Errors of the same units may be dependent, but their standard deviations a and b at most add up, and
     ``(a + b)^2 <= 2 a^2 + 2 b^2``.
     """
-    if one.population_arrays is None:
-        return None
-    noise = (one.anytime_arrays or one.arrays) if refined else one.arrays
-    if apart and not refined:
-        arrays: IntervalArrays = one.population_arrays
-        return arrays
-    below, above = one.population_arrays.beyond(one.arrays)
-    if refined:  # an intersection of intervals may be closer to the estimate on one side
-        below = above = np.fmax(below, above)
-    factor = 1.0 if apart else math.sqrt(2.0)
-    widened: IntervalArrays = noise.widened(factor * below, factor * above)
-    return widened
+    noise, sampled = one.arrays, one.population_arrays
+    if anytime:
+        noise, sampled = one.anytime_arrays or noise, one.anytime_population_arrays or sampled
+    if sampled is None or apart:
+        return sampled  # type: ignore[no-any-return]
+    below, above = (math.sqrt(2.0) * distance for distance in sampled.beyond(noise))
+    found: IntervalArrays = noise.widened(below, above)
+    unknown = np.isnan(sampled.low)
+    low, high = (np.where(unknown, np.nan, end) for end in (found.low, found.high))
+    return replace(
+        found, low=low, high=high, raw=(found.value, low, high), whole_range=found.has_whole_range & ~unknown
+    )
 
 
 def _leaves_private_objects(method: Callable[[Any, object], R]) -> Callable[[Any, object], R]:
@@ -190,6 +190,7 @@ class Operators(Generic[E]):
         arrays: Any
         anytime_arrays: Any
         population_arrays: Any
+        anytime_population_arrays: Any
         group_values: Any
         is_refined: Any
         measurement_ids: Any
@@ -365,13 +366,17 @@ class Operators(Generic[E]):
         anytime = combine(self.anytime_arrays or self.arrays, other.anytime_arrays or other.arrays)
         refined = self.is_refined or other.is_refined
         apart = _are_apart(self.group_values, other.group_values)
-        mine = _with_sampling(self, apart, refined=refined)
-        others = _with_sampling(other, apart, refined=refined)
+
+        def sampled(*, anytime: bool) -> IntervalArrays | None:
+            mine, others = (_with_sampling(one, apart, anytime=anytime) for one in (self, other))
+            return None if mine is None or others is None else combine(mine, others)
+
         return replace(
             whole,
             arrays=anytime if refined else combine(self.arrays, other.arrays),
             anytime_arrays=anytime,
-            population_arrays=None if mine is None or others is None else combine(mine, others),
+            population_arrays=sampled(anytime=refined),
+            anytime_population_arrays=sampled(anytime=True),
             group_values=tuple(
                 mine & others
                 for mine, others in zip(self.group_values, _repeated(other.group_values, len(id_pairs)), strict=False)

@@ -29,6 +29,7 @@ class PandasMethods(Generic[E]):
         keys: Any
         outputs: Any
         arrays: Any
+        population_arrays: Any
         is_two_way: Any
         is_scalar: Any
 
@@ -364,7 +365,10 @@ class PandasMethods(Generic[E]):
             column = "estimate" if by is None else by
             if not isinstance(column, str) or column not in COLUMNS:
                 raise RequestError(f"{verb}: {column!r} is not a column; it has {', '.join(COLUMNS)}")
-            return getattr(self.arrays, COLUMNS[column]).ravel().tolist(), column
+            wanted = self.population_arrays if column.startswith("population") else self.arrays
+            if wanted is None:
+                raise RequestError(f"{verb}: there are no population intervals; sort by another column")
+            return getattr(wanted, COLUMNS[column]).ravel().tolist(), column
         if not isinstance(by, bool | int | float | str) or by not in self._columns:
             raise RequestError(f"{verb}: needs the name of a column; got {by!r}; {self._known_columns()}")
         if self.outputs is not None:

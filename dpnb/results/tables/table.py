@@ -33,7 +33,7 @@ MeasurementIds = Sequence[frozenset[tuple[int, int]]]
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Intervals, Exports, UnknownNames, Displayed):
-    """Estimates with noise intervals: they cover the noise, not the sampling of the rows from a population.
+    """Estimates with noise intervals, and population intervals where the sampling error is known.
 
     They behave like a number, or like a pandas Series or DataFrame of the shape of `estimate`.  Everything computed
     from them is post-processing and free, and has intervals too; `to_pandas` gives access to all of pandas.
@@ -66,6 +66,8 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Intervals, E
         callable that returns them is called when they are first needed.
     population_arrays : IntervalArrays, callable or None
         Like `arrays`, with population intervals, NaN where there is none; None if no number has one.
+    anytime_population_arrays : IntervalArrays, callable or None
+        Like `anytime_arrays`, with population intervals; None if no number has one.
     group_values : sequence of frozenset
         For each group, expressions with the value that they have in all of its rows: groups in which one has different
         values have no unit in common.  Empty where a unit may be in several groups.
@@ -105,6 +107,7 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Intervals, E
     measurement_ids: MeasurementIds = field(default=(), repr=False)
     anytime_arrays: Deferred = Deferred()  # noqa: RUF009  (a descriptor)
     population_arrays: Deferred = Deferred()  # noqa: RUF009  (a descriptor)
+    anytime_population_arrays: Deferred = Deferred()  # noqa: RUF009  (a descriptor)
     group_values: Sequence[frozenset[tuple[Any, Key]]] = field(default=(), repr=False)
     is_refined: bool = False
     source: Estimates | None = field(default=None, repr=False)
