@@ -45,7 +45,8 @@ def explanation(query: LinearQuery, unit: PrivacyUnit) -> list[tuple[str, str]]:
     facts += [("bounds", text) for text in dict.fromkeys(_within(query, unit))]
     cells = query.cells if not isinstance(query.plan.aggregation, Discovery) else UNKNOWN_CELLS
     if any(isinstance(feature, UnitValueFeature) for feature in query.features):
-        facts.append(("worst case", "all rows of a unit in one group, with products at their bounds"))
+        group = " in one group" if query.keys else ""
+        facts.append(("worst case of products", f"all rows of a unit{group}, with products at their bounds"))
     if any(not isinstance(feature, (*BY_UNIT, UnitValueFeature)) for feature in query.features):
         facts.append(("worst case", _worst(query, cells)))
     if any(isinstance(feature, UnitFeature) for feature in query.features):
@@ -107,7 +108,8 @@ def _part(part: tuple[Single | Discovery, int, int], query: LinearQuery) -> list
         of = ", ".join(words(node) for node in aggregation.columns)
         limits = [feature for feature in query.features[first : first + count] if isinstance(feature, ValueFeature)]
         most = ", ".join(f"{feature.magnitude:.6g}" for feature in limits)
-        return [f"once in each group at most {most} to the products of what its rows add up to, of {of}"]
+        once = "once in each group" if query.keys else "once"
+        return [f"{once} at most {most} to the products of what its rows add up to, of {of}"]
     if isinstance(aggregation, ModelLoss):
         return ["1 to the count for each row, and at most 0.5 to the sum of prediction errors minus 0.5"]
     return [_feature(feature) for feature in query.features[first : first + count]]

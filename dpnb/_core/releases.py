@@ -30,6 +30,7 @@ from dpnb._core.pricing.query_state import plan_of, request_of
 from dpnb._plan.identity import query_key
 from dpnb._plan.measurements import AnyView, BoundsView, Discovery, Proportions
 from dpnb._plan.plan import Plan, describe_plan
+from dpnb._plan.privacy_unit import PrivacyUnit
 from dpnb._target import Keys, StoredRequest, Target
 from dpnb.accounting.exact import decimal_down
 from dpnb.accounting.losses import GDP
@@ -185,9 +186,7 @@ class ReleasePipeline(NotCopyable):
             measurement_ids=sources if table is None else [*sources] * len(table.rows),
             anytime_arrays=partial(_anytime_arrays, reader, table),
             **({} if excluded else self.intervals_of(reader, table)),
-            group_values=()
-            if table
-            else GroupValues.of(query, view, self.pricer.tables.unit(plan.source), self._number),
+            group_values=() if table else GroupValues.of(query, view, self._unit_of(plan), self._number),
             is_refined=len(refinement.observations) > 1,
             dates=dates_of(plan.aggregation, view),
             plan=plan,
@@ -199,6 +198,9 @@ class ReleasePipeline(NotCopyable):
             time=time,
             origin=_PipelineReference(self, query, request, charges),
         )
+
+    def _unit_of(self, plan: Plan) -> PrivacyUnit:
+        return self.pricer.tables.unit(plan.source)
 
     def intervals_of(
         self, reader: EstimateReader, table: TableLayout | None, squares: Squares | None = None

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from dpnb._compile import LinearQuery
 from dpnb._plan.expressions.nodes import Arithmetic, AsNumber, Compare, Expression, IsNull, Literal, Lookup, Not
-from dpnb._plan.expressions.rules import is_zero_or_one, numeric_dtype_of
+from dpnb._plan.expressions.rules import is_zero_or_one, numeric_dtype_of, public_key_count
 from dpnb._plan.measurements import (
     AnyView,
     ColumnsView,
@@ -53,7 +53,7 @@ def squares_query(
 
     They are those whose population interval does not follow from the answer, and for which this is offered.
     """
-    plan, rows = query.plan, _rows_of_unit(query, unit)
+    plan, rows = query.plan, _rows_of_unit(query, unit, schema)
     columns = view.columns if isinstance(view, ColumnsView) else _columns(view)
     missing = [index for index, named in enumerate(columns) if not _is_free(query, named, schema, rows)]
     if products_of(plan.aggregation) is not None or not missing:
@@ -96,7 +96,7 @@ def with_products(
     statistic = query.plan.aggregation
     if not isinstance(statistic, Sum | Mean | Ratio):
         raise TypeError(type(statistic).__name__)
-    rows = _rows_of_unit(query, unit)
+    rows = _rows_of_unit(query, unit, schema)
     if not always and rows == 1 and not isinstance(statistic, Ratio) and is_zero_or_one(statistic.column, schema):
         return None
     terms: tuple[Expression, ...] = (statistic.column,)
@@ -120,8 +120,11 @@ def _columns(view: AnyView) -> tuple[NamedColumn, ...]:
     raise PlanError(f"population: {NOT_OFFERED}")
 
 
-def _rows_of_unit(query: LinearQuery, unit: PrivacyUnit) -> int:
+def _rows_of_unit(query: LinearQuery, unit: PrivacyUnit, schema: Schema) -> int:
     """The number of rows of a unit that count."""
+    by_text = any(public_key_count(level.expression, schema) is None for level in query.plan.group_by)
+    if by_text and unit.max_rows != 1:
+        raise PlanError("population: is not offered for groups of texts; group by declared categories")
     limits = query.contribution_bounds
     if unit.max_rows is None or limits != ContributionBounds(max_rows=unit.max_rows, max_groups=limits.max_groups):
         raise PlanError(
