@@ -57,10 +57,10 @@ def measurement_ids(refinement: CombinedObservations, charges: list[Charge], vie
     return (frozenset().union(*sources),) * len(sources) if isinstance(view, Proportions) else sources
 
 
-Rows = tuple[int, TableSource | Plan]
+RowsOfSession = tuple[int, TableSource | Plan]
 """The number of a session, and a table of it, or one query of which rows count."""
 
-Fixed = tuple[tuple[Rows, Expression], Key]
+Fixed = tuple[tuple[RowsOfSession, Expression], Key]
 """An expression of some rows, with its value in all rows of a group."""
 
 
@@ -73,7 +73,7 @@ class GroupValues(Sequence[frozenset[Fixed]]):
     """
 
     fixed: frozenset[Fixed]  # by the filter
-    levels: tuple[tuple[Rows, Expression], ...]
+    levels: tuple[tuple[RowsOfSession, Expression], ...]
     keys: tuple[tuple[Key, ...], ...]
 
     @classmethod
