@@ -173,8 +173,8 @@ class AnswerAttributeError(RequestError, AttributeError):
     ...     print(textwrap.fill(str(error), 66))
     .kurtosis of count of rows: is not offered by an answer;
     .to_pandas() gives a pandas DataFrame with the columns estimate,
-    low, high, noise_scale, for example
-    .to_pandas()['estimate'].kurtosis(...)
+    low, high, noise_scale, population_low, population_high, for
+    example .to_pandas()['estimate'].kurtosis(...)
     """
 
 

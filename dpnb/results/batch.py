@@ -203,7 +203,7 @@ class BatchAnswer(Displayed):
         --------
         >>> batch = session.plan([df.groupby("plan").size(), df.count()]).release(mu=0.1)
         >>> batch.to_pandas().columns.tolist()
-        ['query', 'group', 'estimate', 'low', 'high', 'noise_scale']
+        ['query', 'group', 'estimate', 'low', 'high', 'noise_scale', 'population_low', 'population_high']
         """
         import pandas as pd  # imported when first used
 

@@ -159,7 +159,7 @@ class Comparison(Displayed):
 
         Examples
         --------
-        >>> share = (df["age"] > 40).mean().release(mu=0.5)
+        >>> share = (df["age"] > 40).mean().release(mu=0.3)
         >>> (share > 0.01).scope, (share > 0.01).in_this_table.scope
         ('in the population', 'in this table')
         """

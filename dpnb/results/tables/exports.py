@@ -88,7 +88,8 @@ class EstimatesPlot:
 class Exports:
     """pandas' export methods, over the table of `to_pandas`: estimate, low, high and noise_scale of each number.
 
-    ``low`` and ``high`` are the ends of its noise interval.
+    ``low`` and ``high`` are the ends of its noise interval; if there are population intervals, ``population_low`` and
+    ``population_high`` are theirs.
     """
 
     if TYPE_CHECKING:
@@ -108,7 +109,7 @@ class Exports:
         --------
         >>> answer = df.groupby("plan").size().release(mu=0.1)
         >>> answer.to_csv().splitlines()[0]
-        'plan,estimate,low,high,noise_scale'
+        'plan,estimate,low,high,noise_scale,population_low,population_high'
         """
         return self.to_pandas().to_csv(path_or_buf, **{"index": not self.is_scalar, **options})  # type: ignore[no-any-return]
 
@@ -130,7 +131,7 @@ class Exports:
         ... )
         >>> counts = session.frame.groupby("plan").size().release(mu=0.1)
         >>> sorted(counts.to_dict()["free"])
-        ['estimate', 'high', 'low', 'noise_scale']
+        ['estimate', 'high', 'low', 'noise_scale', 'population_high', 'population_low']
         """
         table: Any = self.to_pandas()
         if self.is_scalar and orient == "index":

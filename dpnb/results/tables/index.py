@@ -178,10 +178,11 @@ class UnknownNames:
                     f"{what}: belongs to a released answer; use it on the answer that this was computed from"
                 )
             close = MEANT.get(name) or closest(name, [public for public in own if not public.startswith("_")])
+            columns = [each for each in COLUMNS if self.has_population_intervals or not each.startswith("population")]
             hint = f"did you mean .{close}? .to_pandas()" if close else ".to_pandas()"
             raise AnswerAttributeError(
                 f"{what}: is not offered by an answer; {hint} gives a pandas DataFrame with the columns "
-                f"{', '.join(COLUMNS)}{_pandas_example(name)}"
+                f"{', '.join(columns)}{_pandas_example(name)}"
             )
 
 

@@ -144,7 +144,7 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Intervals, E
         --------
         >>> answer = df.groupby("plan").size().release(mu=0.1)
         >>> answer.to_pandas().columns.tolist()
-        ['estimate', 'low', 'high', 'noise_scale']
+        ['estimate', 'low', 'high', 'noise_scale', 'population_low', 'population_high']
         """
         import pandas as pd  # imported when first used
 
