@@ -63,7 +63,10 @@ def kept(given: list[Any], held: list[Any]) -> list[bool]:
         if isinstance(one, pd.Interval):  # beside a missing number pandas makes its ends doubles, which are equal
             return repr(one) == repr(other)
         try:
-            return bool(plain(one) == plain(other)) or (one != one and other != other)
+            one, other = plain(one), plain(other)
+            if isinstance(one, bool) != isinstance(other, bool):  # numpy makes True beside a number 1, which is equal
+                return False
+            return bool(one == other) or (one != one and other != other)
         except Exception:  # noqa: BLE001
             return one is other
 
@@ -112,6 +115,7 @@ def test_no_other_value_counts_otherwise_for_an_added_one(container: str) -> Non
 @example([7.0], np.longdouble(1), "as numpy has it")
 @example([-0.0], 1 + 0j, "as pandas has it")
 @example([pd.Interval(0, 1)], complex("nan"), "as pandas has it")
+@example([True], 0, "as numpy has it")
 def test_no_mixture_of_values_moves_for_an_added_one(given_: list[Any], extra: Any, container: str) -> None:
     assert not others_move(given_, extra, container)
 
