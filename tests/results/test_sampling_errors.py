@@ -129,6 +129,14 @@ def test_unknown_sampling_errors_stay_unknown_in_differences() -> None:
     assert ends.isna().all()
 
 
+def test_where_noise_hides_the_denominator_nothing_is_left_out() -> None:
+    frame = opened().frame
+    for query in (frame["x"].mean(population=True), frame["x"].ratio(frame["year"], population=True)):
+        answer = query.release(mu=1e-4)
+        assert answer.population_interval == answer.interval
+    assert answer.interval == (0, float("inf"))
+
+
 def test_rows_are_sorted_by_the_ends_of_population_intervals() -> None:
     answer = opened().frame.groupby("year").size().release(mu=1)
     table = answer.to_pandas()

@@ -1,7 +1,7 @@
 """What each row adds to an estimate, at released values: the query that measures the sampling error afterwards.
 
 The influence of a row on a statistic theta = S/N is s - theta m, divided by N: the first-order term of theta in the
-row (Huber and Ronchetti 2009, *Robust Statistics*, section 1.3).  A unit's influence is the sum over its rows, and the
+row (Huber and Ronchetti 2009, *Robust Statistics*, section 1.5).  A unit's influence is the sum over its rows, and the
 variance of theta through sampling is the sum over units of its square.  Released estimates are public, so the
 influences are ordinary expressions with constants.  If the estimate differs from the exact value by d, the sum for a
 mean of rows that are units is larger by N d^2; in general it differs by a term of the order of d, of either sign.

@@ -1,7 +1,7 @@
 """Population intervals: those of the value in the population from which the privacy units are a sample.
 
-Units are independent draws; v_u is what unit u adds, after clamping and contribution limits.  The error of an estimate
-has two independent parts: the noise, and the sampling of the units, whose variance is estimated from released values
+Units are independent draws, each with all that it adds after clamping and contribution limits.  The error of an
+estimate has two independent parts: the noise, and the sampling of the units, whose variance is estimated from released values
 (linearisation; for rows of persons this is the cluster-robust variance).  With s_u and m_u what unit u adds to the
 numerator and denominator of a ratio theta = S/N, and M = sum over units of (s_u - theta m_u)^2::
 
@@ -10,6 +10,7 @@ numerator and denominator of a ratio theta = S/N, and M = sum over units of (s_u
 * Shares, where each row is a unit: M = N theta (1 - theta).  The set of all theta within z standard deviations is
   Wilson's interval.  Counts: M is the count (units arrive independently).
 * Means with second moments, where each row is a unit: M = N times the variance.
+* Quantiles, where each row is a unit, in rows of rank: M = N q (1 - q).
 * Otherwise M is a sum of squares or products of what units add, measured in addition (`dpnb._compile.products`); its
   noise scale is added to it once, since M enters with its root: without that, coverage falls where M is small.
 * Where units have up to k rows and M was not measured: by the inequality of Cauchy and Schwarz it is at most k times
@@ -20,7 +21,8 @@ numerator and denominator of a ratio theta = S/N, and M = sum over units of (s_u
 The distances of both parts from the estimate are added in quadrature (the MOVER of Zou and Donner 2008).  A refined
 answer was refined because of earlier ones, with the same sample: its half-widths are added in full, at errors that add
 up to a fifth of alpha, and the interval is intersected with that of the first observation, at the rest of it.  So a
-refinement never widens an interval, and all of them together miss with probability at most alpha.
+refinement never widens an interval, and all of them together miss with probability at most alpha, as far as M and the
+normality of the sampling error are.
 """
 
 from __future__ import annotations
@@ -135,6 +137,12 @@ class _SampledPart:
                 return (value.low, value.high) if isinstance(value, ValueFeature) else (-math.inf, math.inf)
             case _, Proportions():
                 return 0.0, 1.0
+            case Ratio(), _:
+                ends = [of.low for of, _ in self.features if isinstance(of, ValueFeature)]
+                return (0.0 if min(ends) >= 0 else -math.inf), math.inf
+            case Moments(columns), MomentsView("mean", (column,)):
+                _, middle, reach = scaled(columns[column], self.schema)
+                return middle - reach, middle + reach
             case Moments(), MomentsView("count"):
                 return 0.0, math.inf
             case Moments(columns), MomentsView("var" | "std" | "cov" as statistic, at, _, ddof):
@@ -157,8 +165,9 @@ class _SampledPart:
         """The distances through sampling alone; None if they are not known."""
         if self.query.clip_squared is not None:
             return None
-        squares = self.squares if self.squares is not None else self._measured(sums, sigma)
-        if squares is not None and np.isfinite(squares[0]).any():
+        own = self._measured(sums, sigma)
+        squares = self.squares if own is None else own
+        if squares is not None and (own is not None or np.isfinite(squares[0]).any()):
             value, scale = (array[:, 0] for array in squares)
             deviation = np.sqrt((np.maximum(value, 0.0) + scale) * self.error.remaining) / self._divisor
             return (self.error.z * deviation,) * 2
