@@ -1,9 +1,9 @@
 """Population intervals: those of the value in the population from which the privacy units are a sample.
 
 Units are independent draws, each with all that it adds after clamping and contribution limits.  The error of an
-estimate has two independent parts: the noise, and the sampling of the units, whose variance is estimated from released values
-(linearisation; for rows of persons this is the cluster-robust variance).  With s_u and m_u what unit u adds to the
-numerator and denominator of a ratio theta = S/N, and M = sum over units of (s_u - theta m_u)^2::
+estimate has two independent parts: the noise, and the sampling of the units, whose variance is estimated from
+released values (linearisation; for rows of persons this is the cluster-robust variance).  With s_u and m_u what unit
+u adds to the numerator and denominator of a ratio theta = S/N, and M = sum over units of (s_u - theta m_u)^2::
 
     Var(theta) = M/N^2
 
