@@ -129,6 +129,17 @@ def test_unknown_sampling_errors_stay_unknown_in_differences() -> None:
     assert ends.isna().all()
 
 
+def test_shares_of_units_allow_for_units_in_several_groups() -> None:
+    """Every person is in every year, so that a share of persons varies more than that of as many independent units."""
+    several = opened().frame.groupby("year").count_units().release(mu=5).proportions()
+    one = opened(max_groups_per_unit=1).frame.groupby("year").count_units().release(mu=5).proportions()
+
+    def width(answer: Any) -> float:
+        return float(np.subtract(*answer.population_interval.loc[2, ["population_high", "population_low"]]))
+
+    assert width(several) == pytest.approx(width(one), rel=0.1)  # of three times as many, each of a third of the weight
+
+
 def test_where_noise_hides_the_denominator_nothing_is_left_out() -> None:
     frame = opened().frame
     for query in (frame["x"].mean(population=True), frame["x"].ratio(frame["year"], population=True)):

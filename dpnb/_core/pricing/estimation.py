@@ -11,7 +11,15 @@ import numpy as np
 
 from dpnb._compile import LinearQuery
 from dpnb._core.pricing.forecasts import alpha_of, intervals_at_once
-from dpnb._plan.measurements import AnyView, BoundsView, ColumnsView, Discovery, NamedColumn, StandardErrorView
+from dpnb._plan.measurements import (
+    AnyView,
+    BoundsView,
+    ColumnsView,
+    CountActiveUnits,
+    Discovery,
+    NamedColumn,
+    StandardErrorView,
+)
 from dpnb._target import Keys, StoredRequest
 from dpnb.accounting.exact import binary_down, decimal_down
 from dpnb.accounting.intervals import fixed_radius
@@ -99,7 +107,7 @@ class EstimateReader:
         """
         refinement, remaining = self.refinement, float(1 - sampled)
         without = isinstance(self.request.view, StandardErrorView | BoundsView)
-        if without or isinstance(self.query.plan.aggregation, Discovery):
+        if without or isinstance(self.query.plan.aggregation, Discovery | CountActiveUnits):
             return None
         if not remaining:  # a census has no sampling error
             return self.anytime_arrays if anytime else self.arrays

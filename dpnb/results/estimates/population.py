@@ -34,7 +34,7 @@ import numpy as np
 
 from dpnb._compile import LinearQuery
 from dpnb._compile.features import BRANCHING, TreeFeature, ValueFeature
-from dpnb._compile.linear import max_rows_in_cell, rows_of_unit
+from dpnb._compile.linear import cells_of_unit, max_rows_in_cell, rows_of_unit
 from dpnb._compile.lowering import scaled
 from dpnb._plan.expressions.rules import is_zero_or_one
 from dpnb._plan.measurements import (
@@ -195,7 +195,10 @@ class _SampledPart:
 
     def _without_squares(self) -> Reach | None:
         aggregation, view, noisy = self.aggregation, self.view, self.features[0][1]
-        of_unit = 1.0 if isinstance(aggregation, CountUnits) else self._rows(of_groups=isinstance(view, Proportions))
+        of_all = isinstance(view, Proportions)
+        of_unit = self._rows(of_groups=of_all)
+        if isinstance(aggregation, CountUnits):  # which a unit adds once to each group
+            of_unit = cells_of_unit(self.query.contribution_bounds, self.query.cells) if of_all else 1.0
         times = of_unit * self.error.remaining
         if not math.isfinite(times):
             return None
