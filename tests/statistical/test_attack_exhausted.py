@@ -228,7 +228,7 @@ def test_control_an_answer_that_tells_whether_anybody_took_part_is_caught(
         return found
 
     monkeypatch.setattr(UnitAdmission, "active", noted)
-    monkeypatch.setattr(ReleasePipeline, "_population", lambda *_: None if all(last) else "nobody is left")
+    monkeypatch.setattr(ReleasePipeline, "_excluded", lambda *_: None if all(last) else "nobody is left")
     seen = [_watched(TABLES[name], tmp_path / "it.dpnb", "skip") for name in ("nobody is exhausted", "everybody is")]
     assert seen[0] != seen[1]
 

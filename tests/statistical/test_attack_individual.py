@@ -351,7 +351,7 @@ def _refusal_when_nobody_takes_part(patch: pytest.MonkeyPatch) -> None:
 
 def _number_of_those_who_take_part_is_told(patch: pytest.MonkeyPatch) -> None:
     last = _taking_part(patch)
-    patch.setattr(ReleasePipeline, "_population", lambda *_: f"{last} took part")
+    patch.setattr(ReleasePipeline, "_excluded", lambda *_: f"{last} took part")
 
 
 def _headroom_of_whoever_has_least(patch: pytest.MonkeyPatch) -> None:

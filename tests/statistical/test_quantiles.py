@@ -211,8 +211,8 @@ def found_in(
 def test_a_median_at_a_gap_is_covered(rows: dict[int, int], z: float) -> None:
     """The worst data: the rank of the median is that of a gap after it, or of both edges of its leaf.
 
-    More than 5.2 standard errors above the nominal share of 40,000 draws has probability 1e-7.  The control has nine
-    tenths of the width.
+    More than 5.2 standard errors above the nominal share of 40,000 draws has probability 1e-7.  The control tests
+    edges at four fifths of the noise.
     """
     counts = np.zeros((40_000, 64))
     counts[:, list(rows)] = list(rows.values())
@@ -225,7 +225,7 @@ def test_a_median_at_a_gap_is_covered(rows: dict[int, int], z: float) -> None:
         return float(1 - ((found.low <= median) & (median <= found.high)).mean())
 
     assert missed(z) < allowed
-    assert missed(0.85 * z) > allowed
+    assert missed(0.8 * z) > allowed
 
 
 @pytest.mark.parametrize(("leaves", "narrower"), [(1, 0.95), (3, 0.93), (10, 0.9), (30, 0.8), (100, 0.75)])
