@@ -263,7 +263,7 @@ class _PipelineReference(NotCopyable):
             if answer.excluded is not None:
                 raise PlanError(f"population: is not offered where units may be excluded; got the {answer.description}")
             measured = releases.release(ReleaseRequest(plan, view, target, combined=True))
-        squares = np.full((2, *answer.arrays.value.shape), np.nan)
+        squares = np.full((2, *reader.arrays.value.shape), np.nan)  # before they are arranged as a table
         squares[0][:, places], squares[1][:, places] = measured.arrays.value, measured.arrays.noise_scale
         own = replace(self, squares=(squares[0], squares[1], measured.total_loss))
         return replace(

@@ -140,6 +140,15 @@ def test_shares_of_units_allow_for_units_in_several_groups() -> None:
     assert width(several) == pytest.approx(width(one), rel=0.1)  # of three times as many, each of a third of the weight
 
 
+def test_tables_of_several_columns_have_their_sampling_errors_measured() -> None:
+    answer = opened().frame[["x", "year"]].describe().release(mu=2).population(mu=1)
+    ends = answer.population_interval
+    assert ends.loc[("x", "std")].notna().all()
+    assert ends.loc[("year", "mean")].notna().all()
+    low, high = ends.loc[("x", "std")]
+    assert low < PEOPLE["x"].std() < high
+
+
 def test_where_noise_hides_the_denominator_nothing_is_left_out() -> None:
     frame = opened().frame
     for query in (frame["x"].mean(population=True), frame["x"].ratio(frame["year"], population=True)):

@@ -43,7 +43,8 @@ class Intervals:
     def population_interval(self) -> tuple[float, float] | pd.DataFrame:
         """The population interval ``(low, high)`` of a single number, otherwise a DataFrame with these columns.
 
-        It contains, with the stated confidence, the value in the population from which the units are a sample.
+        It contains, with the stated confidence, the value in the population from which the units are a sample; of a
+        count or sum, what such a sample has on average.
 
         Raises
         ------
