@@ -56,10 +56,20 @@ export class FakeKernel {
   }
 
   /** Say that a request is being answered, as the process with that session id. */
-  answer(session: string, request: object = { msg_id: '1', session: 'client' }): void {
-    const content = { execution_state: 'busy' };
+  answer(session: string, request: object = { msg_id: '1', session: 'client' }, state = 'busy'): void {
+    const content = { execution_state: state };
     const message = { header: { msg_type: 'status', session }, parent_header: request, content };
     this.iopubMessage.emit(message as unknown as KernelMessage.IIOPubMessage);
+  }
+
+  /** Begin to answer a request. */
+  begin(requestId: string): void {
+    this.answer('process', { msg_id: requestId, session: 'client' });
+  }
+
+  /** Complete the answer to a request. */
+  end(requestId: string): void {
+    this.answer('process', { msg_id: requestId, session: 'client' }, 'idle');
   }
 
   /** Begin to answer a request to run code, which a client has sent. */

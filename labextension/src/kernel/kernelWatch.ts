@@ -3,6 +3,7 @@ import type { IDisposable } from '@lumino/disposable';
 import { type ISignal, Signal } from '@lumino/signaling';
 
 import { Attention } from './attention';
+import { Busy } from './busy';
 import type { ISnapshotCache } from './cache';
 import { CellRuns } from './cellRuns';
 import { sendToComm } from './comm';
@@ -11,9 +12,6 @@ import { type PanelRequest, TARGET } from '../protocol/messages';
 import { readLogChunk, readSnapshot } from '../protocol/read';
 import type { ILogEntry, ISnapshot } from '../protocol/snapshot';
 import type { LedgerView } from './tokens';
-
-/** Milliseconds after which a kernel counts as busy: every short request makes it busy for an instant. */
-export const BUSY_AFTER = 500;
 
 /**
  * The state of dpnb in the kernel of one connection.
@@ -30,8 +28,7 @@ export class KernelWatch implements IDisposable {
   /** Incremented when the reply to an earlier request must be ignored. */
   private _generation = 0;
   private _commId: string | null = null;
-  private _isBusy = false;
-  private _busyTimer: number | undefined;
+  private readonly _busy: Busy;
   private readonly _logs = new LogStore(session => this._send({ method: 'request_log', session }));
   /** Ids of the sessions whose filters and odometers are shown. */
   private readonly _compared = new Set<string>();
@@ -51,10 +48,11 @@ export class KernelWatch implements IDisposable {
       this._view = { kind: 'stale', snapshot };
       this._logs.update(snapshot);
     }
+    this._busy = new Busy(kernel.status);
+    this._busy.changed.connect(() => this._changed.emit());
     kernel.iopubMessage.connect(this._onMessage, this);
     kernel.statusChanged.connect(this._onStatus, this);
     kernel.connectionStatusChanged.connect(this._onConnection, this);
-    this._watchBusy(kernel.status);
     if (kernel.connectionStatus === 'connected') {
       void this._requestSnapshot();
     }
@@ -66,7 +64,7 @@ export class KernelWatch implements IDisposable {
 
   /** Whether the kernel has been busy for longer than `BUSY_AFTER`. */
   get isBusy(): boolean {
-    return this._isBusy;
+    return this._busy.isBusy;
   }
 
   get changed(): ISignal<this, void> {
@@ -110,7 +108,7 @@ export class KernelWatch implements IDisposable {
     }
     this._isDisposed = true;
     this._generation += 1;
-    window.clearTimeout(this._busyTimer);
+    this._busy.dispose();
     this._logs.close();
     this._attention.dispose();
     Signal.clearData(this); // the signals that it emits, and those that it is connected to
@@ -122,6 +120,7 @@ export class KernelWatch implements IDisposable {
   }
 
   private _onMessage(_: Kernel.IKernelConnection, message: KernelMessage.IIOPubMessage): void {
+    this._busy.onMessage(message);
     const { parent_header: request } = message;
     if (KernelMessage.isExecuteInputMsg(message) && 'msg_id' in request) {
       this.runs.onRequest(request.msg_id, request.session, message.content.code);
@@ -159,27 +158,11 @@ export class KernelWatch implements IDisposable {
   }
 
   private _onStatus(_: Kernel.IKernelConnection, status: Kernel.Status): void {
-    this._watchBusy(status);
+    this._busy.onStatus(status);
     if (status === 'restarting' || status === 'autorestarting') {
       this._clear({ kind: 'restarted' });
     } else if (status === 'dead') {
       this._clear({ kind: 'dead' });
-    }
-  }
-
-  private _watchBusy(status: Kernel.Status): void {
-    window.clearTimeout(this._busyTimer);
-    if (status === 'busy') {
-      this._busyTimer = window.setTimeout(() => this._setBusy(true), BUSY_AFTER);
-    } else {
-      this._setBusy(false);
-    }
-  }
-
-  private _setBusy(isBusy: boolean): void {
-    if (isBusy !== this._isBusy) {
-      this._isBusy = isBusy;
-      this._changed.emit();
     }
   }
 

@@ -1,7 +1,8 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 
 import { TabCache } from '../../kernel/cache';
-import { BUSY_AFTER, KernelWatch } from '../../kernel/kernelWatch';
+import { BUSY_AFTER } from '../../kernel/busy';
+import { KernelWatch } from '../../kernel/kernelWatch';
 import type { ISnapshot } from '../../protocol/snapshot';
 import { FakeKernel, settle } from '../fakeKernel';
 import { releases, sharedSession, sharedSnapshot } from '../fixture';
@@ -210,20 +211,20 @@ describe('a kernel at work', () => {
     const watched = watch();
     const changed = vi.fn();
     watched.changed.connect(changed);
-    kernel.become('busy');
+    kernel.begin('cell');
     expect(watched.isBusy).toBe(false);
     vi.advanceTimersByTime(BUSY_AFTER);
     expect(watched.isBusy).toBe(true);
-    kernel.become('idle');
+    kernel.end('cell');
     expect(watched.isBusy).toBe(false);
     expect(changed).toHaveBeenCalledTimes(2);
   });
 
   it('does not become busy by a small request', () => {
     const watched = watch();
-    kernel.become('busy');
+    kernel.begin('cell');
     vi.advanceTimersByTime(BUSY_AFTER - 1);
-    kernel.become('idle');
+    kernel.end('cell');
     vi.advanceTimersByTime(BUSY_AFTER);
     expect(watched.isBusy).toBe(false);
   });
@@ -233,6 +234,30 @@ describe('a kernel at work', () => {
     const watched = watch();
     vi.advanceTimersByTime(BUSY_AFTER);
     expect(watched.isBusy).toBe(true);
+    kernel.end('a cell from before');
+    expect(watched.isBusy).toBe(false);
+  });
+
+  it('stays busy while it answers the debugger beside a cell', () => {
+    const watched = watch();
+    kernel.begin('debugger');
+    kernel.begin('cell');
+    kernel.end('debugger');
+    vi.advanceTimersByTime(BUSY_AFTER);
+    expect(watched.isBusy).toBe(true);
+    kernel.begin('debugger again');
+    kernel.end('debugger again');
+    expect(watched.isBusy).toBe(true);
+    kernel.end('cell');
+    expect(watched.isBusy).toBe(false);
+  });
+
+  it.each(['restarting', 'dead', 'unknown'] as const)('is not busy any longer when it is %s', status => {
+    const watched = watch();
+    kernel.begin('cell');
+    vi.advanceTimersByTime(BUSY_AFTER);
+    kernel.become(status);
+    expect(watched.isBusy).toBe(false);
   });
 });
 
