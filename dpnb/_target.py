@@ -6,18 +6,15 @@ this one value is then priced, charged, sent and stored.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 from typing import Any, Literal, NoReturn, get_args
 
+import msgspec
 import numpy as np
 
 from dpnb._plan.constants import constant
-from dpnb._plan.measurements import AnyView, view_from_json, view_to_json
-from dpnb.accounting.exact import Number, decimal_down, exact, from_text, positive, shown, to_text
+from dpnb.accounting.exact import Number, decimal_down, exact, positive, shown
 from dpnb.errors import InvalidValueError, RequestError
 from dpnb.schema import Key
 
@@ -36,12 +33,16 @@ MAX_BITS = 200
 The digits of every double in the range are fewer."""
 
 
+MAX_STORED_BITS = 1000
+"""The same of a half-width and of a confidence: what a ledger stores can be read again."""
+
+
 def checked_amount(value: Any, name: str) -> Fraction:
     """A requested amount (a loss, a share or an error), between `MIN_AMOUNT` and `MAX_AMOUNT`."""
     number = positive(value, name=name)
     if not MIN_AMOUNT <= number <= MAX_AMOUNT:
         raise InvalidValueError(f"{name}: must lie between 1e-100 and 1e100; got {shown(value)}; give another amount")
-    return number
+    return refuse_long(number, name, value, MAX_STORED_BITS)
 
 
 def checked_loss(value: Any, name: str, *, bits: int = MAX_BITS) -> Fraction:
@@ -88,17 +89,20 @@ Within = Number | Mapping[Any, Number]
 """The half-width of all groups, or those of single groups or statistics."""
 
 
-@dataclass(frozen=True)
-class Target:
+class Target(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """The target of a release, with the options of its intervals."""
 
     kind: TargetKind
-    amount: Fraction | None  # as written; None for a ``within=`` with labels
-    confidence: Fraction  # of the intervals
+    amount: Fraction | None = None  # as written; None for a ``within=`` with labels
     amounts: tuple[tuple[Label, Fraction], ...] = ()  # half-widths of single groups or statistics in ``within=``
+    confidence: Fraction = DEFAULT_CONFIDENCE  # of the intervals
     simultaneous: bool = False  # all intervals hold at once with that confidence
     final: bool = False  # the first observation is the only one
     groups: Keys = ()  # keys of the groups to which the target applies; all groups if empty
+
+    def __post_init__(self) -> None:
+        if self.confidence == DEFAULT_CONFIDENCE:  # omitted where it is this very object
+            msgspec.structs.force_setattr(self, "confidence", DEFAULT_CONFIDENCE)
 
     @property
     def alpha(self) -> Fraction:
@@ -112,61 +116,15 @@ class Target:
             return f"{self.kind}={{{', '.join(f'{label!r}: {float(amount):.6g}' for label, amount in self.amounts)}}}"
         return f"{self.kind}={float(self.amount):.6g}"
 
-    def to_json(self, view: AnyView) -> str:
-        """The arguments as written, with the view; part of the identity of a request."""
-        amount = (
-            [[label, to_text(part)] for label, part in self.amounts] if self.amount is None else to_text(self.amount)
-        )
-        content: dict[str, Any] = {self.kind: amount, "confidence": to_text(self.confidence)}
-        content["view"] = json.loads(view_to_json(view))
-        for name in ("simultaneous", "final", "groups"):
-            if getattr(self, name):
-                content[name] = getattr(self, name)
-        return json.dumps(content)
-
-
-@dataclass(frozen=True)
-class StoredRequest:
-    """The arguments of a request, as stored in the ledger."""
-
-    confidence: Fraction
-    view: AnyView
-    simultaneous: bool
-    groups: Keys
-    final: bool = False
-    kind: str = ""  # of the target
-    amount: str | None = None  # as written; None for a ``within=`` with labels
-
-    @staticmethod
-    def from_json(text: str) -> StoredRequest:
-        """Read what `Target.to_json` wrote."""
-        return _request_of(text)
-
     def to_arguments(self) -> dict[str, Any]:
-        """The arguments of `dpnb.Query.release` that make this request, without those that are the defaults."""
+        """The arguments of `dpnb.Query.release` that make this target, without those that are the defaults."""
         return {
-            self.kind: from_text(self.amount or "0"),
+            self.kind: dict(self.amounts) if self.amount is None else self.amount,
             **({} if self.confidence == DEFAULT_CONFIDENCE else {"confidence": self.confidence}),
             **({"simultaneous": True} if self.simultaneous else {}),
             **({"final": True} if self.final else {}),
             **({"groups": list(self.groups)} if self.groups else {}),
         }
-
-
-@lru_cache(maxsize=256)  # many queries have the same arguments
-def _request_of(text: str) -> StoredRequest:
-    content = json.loads(text)
-    kind = next((kind for kind in KINDS if kind in content), "")
-    amount = content.get(kind)
-    return StoredRequest(
-        from_text(content["confidence"]),
-        view_from_json(json.dumps(content["view"])),
-        content.get("simultaneous", False),
-        tuple(tuple(key) for key in content.get("groups", ())),
-        content.get("final", False),
-        kind,
-        amount if isinstance(amount, str) else None,
-    )
 
 
 def target_from(
@@ -211,6 +169,7 @@ def target_of(
         )
     if 1 - level < MIN_ALPHA:
         raise RequestError(f"confidence: must be at most 1 - 1e-100; got {shown(confidence)}; 0.95 is usual")
+    refuse_long(level, "confidence", confidence, MAX_STORED_BITS)
     for name, flag in (("simultaneous", simultaneous), ("final", final)):
         if not isinstance(flag, bool | np.bool_):
             raise RequestError(f"{name}: must be True or False; got {flag!r}")
@@ -226,7 +185,7 @@ def target_of(
         amount = checked_amount(value, kind) if kind == "within" else checked_loss(value, kind)
         if kind == "share" and amount > 1:
             raise RequestError(f"share: must be at most 1, the whole remaining budget; got {shown(value)}")
-    return Target(kind, amount, level, amounts, bool(simultaneous), bool(final), groups)
+    return Target(kind, amount, amounts, level, bool(simultaneous), bool(final), groups)
 
 
 def _label(label: object) -> Label:

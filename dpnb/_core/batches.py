@@ -9,29 +9,27 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 
-from dpnb._compile.workload import workload_of
-from dpnb._core import registry
-from dpnb._core.execution.protocol import BatchExecution
+from dpnb._core.execution.executor import Executor
 from dpnb._core.pricing.batch_design import (
     BatchDesign,
     PlannedBatch,
     Queries,
-    describe_batch,
     design_batch,
     fresh_state,
-    refuse_view,
+    plan_batch,
     words_of,
 )
 from dpnb._core.pricing.forecasts import ExpectedErrors
+from dpnb._core.pricing.query_state import plan_of
 from dpnb._core.releases import ReleasePipeline
 from dpnb._plan.description import answer_unit
 from dpnb._plan.measurements import AnyView
 from dpnb._plan.plan import Plan, describe_plan
-from dpnb._target import StoredRequest, Target
+from dpnb._request import Release
+from dpnb._target import Target
 from dpnb.accounting.exact import decimal_down, decimal_sqrt_up, decimal_up, exact
 from dpnb.accounting.losses import GDP
 from dpnb.copying import NotCopyable
-from dpnb.errors import RequestError
 from dpnb.ledger import Charge
 from dpnb.progress import Stage, at, work
 from dpnb.results.answer import Answer
@@ -43,41 +41,20 @@ from dpnb.results.estimates.outputs import outputs_of
 class BatchPipeline(NotCopyable):
     """Plans, previews and releases batches of one session."""
 
-    def __init__(self, releases: ReleasePipeline, execution: BatchExecution) -> None:
-        self.releases, self._execution = releases, execution
+    def __init__(self, releases: ReleasePipeline, executor: Executor) -> None:
+        self.releases, self._executor = releases, executor
         self._pricer, self._account = releases.pricer, releases.account
 
     def plan(self, queries: Queries) -> PlannedBatch:
-        """Check the queries of a batch; free.  Refuses shares, and queries about different rows."""
-        if self._account.individual:
-            raise RequestError(
-                "plan: is not offered under accounting='individual', where units may be excluded from some tables of a "
-                "batch, so that the tables would not add up; release the queries separately"
-            )
-        if self._account.guarantee.shared_delta is not None:
-            raise RequestError(
-                f"plan: needs a filter that adds mu squared; filter={self._account.guarantee.filter_name!r} charges an "
-                "epsilon for each table; release the queries separately"
-            )
-        for plan, view in queries:
-            refuse_view(plan, view)
-        plans = [plan for plan, _ in queries]
-        self._pricer.tables.refuse_work(plans, describe_batch(queries))
-        planned = PlannedBatch(
-            workload_of(plans, self._pricer.tables.schema(plans[0].source)),
-            tuple(view for _, view in queries),
-            tuple(queries),
-        )
-        for plan in planned.workload.queries:
-            self._pricer.tables.compile(plan)
-        return planned
+        """Check the queries of a batch; see `plan_batch`."""
+        return plan_batch(self._pricer, queries)
 
     # --- preview ------------------------------------------------------------------------------------------------
 
     def preview(self, planned: PlannedBatch, targets: Sequence[Target]) -> BatchPreview:
         """The cost and the expected errors of a release with the same targets; free, and without the table."""
         with self._account.ledger.lock.checked():
-            design = design_batch(self._pricer, planned.workload, planned.queries, targets, planned.description)
+            design = design_batch(self._pricer, planned, targets)
             filter_, guarantee = self._account.filter, self._account.guarantee
             cost = design.loss
             counted = guarantee.to_filter_loss(cost)
@@ -126,33 +103,20 @@ class BatchPipeline(NotCopyable):
 
     # --- release ------------------------------------------------------------------------------------------------
 
-    def release(
-        self, planned: PlannedBatch, targets: Sequence[Target], *, at_most: Fraction | None = None
-    ) -> BatchAnswer:
+    def release(self, planned: PlannedBatch, targets: Sequence[Target]) -> BatchAnswer:
         """Answer all queries and charge them in one transaction; the identical batch returns its answers, free.
 
-        `targets` has the target of each query; for a loss, that of the whole batch.  A new batch is refused if it costs
-        more than `at_most`, as mu squared.
+        `targets` has the target of each query; for a loss, that of the whole batch.
         """
         with work(Stage.CHARGING):
-            rows = self.charge(planned, targets, at_most=at_most)
+            rows = self._executor.run(planned.request(targets))
             with at(Stage.WRITING):
                 return self._batch_answer(planned, targets, rows)
 
-    def charge(
-        self, planned: PlannedBatch, targets: Sequence[Target], *, at_most: Fraction | None = None
-    ) -> list[Charge]:
-        """The answered rows of a batch; see `release`."""
-        rows = self._execution.release_batch(planned, targets, at_most=at_most)
-        for row in rows:
-            self.releases.log.note_request(row, registry.current_cell())
-        self.releases.changed()
-        return rows
-
     def _batch_answer(self, planned: PlannedBatch, targets: Sequence[Target], rows: Sequence[Charge]) -> BatchAnswer:
-        by_plan = {row.plan: row for row in rows}
+        by_plan = {plan_of(row): row for row in rows}
         answers = tuple(
-            self._answer(plan, view, target, by_plan[plan.to_json()])
+            self._answer(plan, view, target, by_plan[plan])
             for (plan, view), target in zip(planned.queries, targets, strict=True)
         )
         return BatchAnswer(
@@ -174,7 +138,7 @@ class BatchPipeline(NotCopyable):
         query = self._pricer.tables.compile(plan)
         return self.releases.answer_from(
             query,
-            StoredRequest(target.confidence, view, target.simultaneous, (), target.final),
+            Release(plan, view, target),
             [row],
             cost=(row.gdp, self._account.cost_fraction(row.id)),
             total_loss=row.total_loss,

@@ -13,11 +13,13 @@ from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.grant import Grant
 from dpnb._core.accountant.tree import Launch
 from dpnb._core.batches import BatchPipeline
-from dpnb._core.execution.batches import LocalBatches
-from dpnb._core.execution.protocol import Connection, ReleaseExecution, RemoteCalls
-from dpnb._core.execution.releases import LocalReleases
-from dpnb._core.execution.remote import RemoteExecution
-from dpnb._core.execution.selections import LocalSelections
+from dpnb._core.execution.batches import Batches
+from dpnb._core.execution.executor import Executor, LocalExecutor
+from dpnb._core.execution.protocol import Connection, RemoteCalls
+from dpnb._core.execution.releases import Releases
+from dpnb._core.execution.remote import RemoteExecutor
+from dpnb._core.execution.selections import Selections
+from dpnb._core.history.log import RequestLog
 from dpnb._core.history.words import AnswerReader
 from dpnb._core.pricing.pricer import QueryPricer
 from dpnb._core.pricing.public_knowledge import PublicSizes
@@ -29,6 +31,7 @@ from dpnb._plan.checks import check_view
 from dpnb._plan.join import part_from_json, table_of
 from dpnb._plan.measurements import AnyView
 from dpnb._plan.plan import PartSource, Plan, TableSource
+from dpnb._request import Release, ReleaseBatch, SelectGroups
 from dpnb.accounting.budget import Budget
 from dpnb.copying import NotCopyable
 from dpnb.errors import PlanError
@@ -73,12 +76,22 @@ class SessionCore(NotCopyable):
         self.remote, self.connection = remote, connection
         self.pricer = QueryPricer(tables, account, version, public)
         reader = AnswerReader(tables, account.ledger)
-        there = None if remote is None else RemoteExecution(remote, self.pricer)
-        here = LocalReleases(self.pricer, reader, source, self.changed, individuals)
-        self.execution: ReleaseExecution = there or here
-        self.releases = ReleasePipeline(self.pricer, reader, self.execution, notice, self.changed)
-        self.selections = SelectionPipeline(self.releases, there or LocalSelections(here))
-        self.batches = BatchPipeline(self.releases, there or LocalBatches(here))
+        self.log = RequestLog(account, reader.words)
+        known = account, version, self.log, self.changed
+        self.executor: Executor = (
+            LocalExecutor(*known, tables=tables, reader=reader, individuals=individuals)
+            if remote is None
+            else RemoteExecutor(*known, calls=remote)
+        )
+        releases, selections = Releases(self.pricer, source, individuals), Selections(self.pricer, source)
+        self.executor.kinds |= {
+            Release: releases,
+            ReleaseBatch: Batches(self.pricer, releases),
+            SelectGroups: selections,
+        }
+        self.releases = ReleasePipeline(self.pricer, reader, self.executor, notice)
+        self.selections = SelectionPipeline(self.releases, self.executor, selections)
+        self.batches = BatchPipeline(self.releases, self.executor)
         self._listeners: list[Callable[[], None]] = []
 
     def on_change(self, listener: Callable[[], None]) -> None:
@@ -113,8 +126,8 @@ class SessionCore(NotCopyable):
 
     def part_of(self, launch: Launch, key: Key) -> SessionCore:
         """The core of a part of a partition that was launched here: some of the rows, paid for by the largest part."""
-        label = f"{launch.details['resolved']['by']} {key}"
-        rows = part_from_json(launch.details["arguments"]["parts"], key)
+        label = f"{launch.resolved['by']} {key}"
+        rows = part_from_json(launch.arguments["parts"], key)
         part = SessionCore(
             id=self._id_of(node_of(launch.id, (key,))),
             name=f"{self.name}: {label}",

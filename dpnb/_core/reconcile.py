@@ -18,11 +18,11 @@ import numpy as np
 
 from dpnb._compile.marginals import Floats, Levels, Marginals
 from dpnb._compile.workload import complete_rows_of, levels_of, refuse_different_vectors, refuse_not_additive
-from dpnb._core.pricing.batch_observations import ascending, record_of, rows_of_batch
+from dpnb._core.pricing.batch_observations import ascending, batch_table_of, rows_of_batch
 from dpnb._core.pricing.query_state import plan_of, request_of
 from dpnb._core.releases import ReleasePipeline
 from dpnb._plan.identity import query_key
-from dpnb._plan.measurements import BoundsView, Proportions, view_to_json
+from dpnb._plan.measurements import AnyView, BoundsView, Proportions
 from dpnb._plan.plan import Plan
 from dpnb.accounting.exact import shown
 from dpnb.errors import PlanError, RequestError
@@ -66,10 +66,11 @@ def reconcile(releases: ReleasePipeline, answers: Sequence[Answer] | None) -> Re
 
 def _all_answers(releases: ReleasePipeline) -> list[Answer]:
     """The latest answer to every query and view of the session, for the current version of the tables."""
-    latest: dict[tuple[str, str], Charge] = {}
+    latest: dict[tuple[Plan, AnyView], Charge] = {}
     for charge in releases.account.ledger.of_node(releases.account.root_node):
         if charge.kind == RELEASE and charge.table_version == releases.version and charge.status == "released":
-            latest[charge.plan, view_to_json(request_of(charge).view)] = charge
+            request = request_of(charge)
+            latest[request.plan, request.view] = charge
     return [releases.answer_of(charge) for charge in latest.values() if _is_answered(releases, charge)]
 
 
@@ -79,8 +80,8 @@ def _is_answered(releases: ReleasePipeline, charge: Charge) -> bool:
         refuse_not_additive(plan_of(charge))
     except PlanError:
         return False
-    record = record_of(charge)
-    return record is None or bool(rows_of_batch(releases.account.ledger, charge, record))
+    table = batch_table_of(charge)
+    return table is None or bool(rows_of_batch(releases.account.ledger, charge, table))
 
 
 def _family_of(releases: ReleasePipeline, answer: object) -> str:
@@ -101,7 +102,7 @@ def _family_of(releases: ReleasePipeline, answer: object) -> str:
     if isinstance(answer.view, Proportions | BoundsView):
         raise RequestError(f"reconcile: {answer.description} has shares of one total; reconcile the counts instead")
     rows = _measured_rows(releases, plan)
-    if any(request_of(row).groups for row in rows):
+    if any(request_of(row).target.groups for row in rows):
         raise RequestError(
             f"reconcile: some groups of the {answer.description} were refined separately, so its noise differs between "
             "groups; refine the whole query, or leave it out"
@@ -122,8 +123,8 @@ def _reconciled(releases: ReleasePipeline, family: Sequence[Answer]) -> list[Rec
     rows: dict[int, Charge] = {}
     for answer in family:
         for row in _measured_rows(releases, answer.plan):
-            record = record_of(row)
-            for one in [row] if record is None else rows_of_batch(releases.account.ledger, row, record):
+            table = batch_table_of(row)
+            for one in [row] if table is None else rows_of_batch(releases.account.ledger, row, table):
                 rows[one.id] = one
     plans = {row.id: plan_of(row) for row in rows.values()}
     queries = [pricer.tables.compile(plan) for plan in plans.values()]

@@ -5,10 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import partial
 from time import time_ns
 from typing import Any
@@ -16,26 +15,25 @@ from typing import Any
 import numpy as np
 
 from dpnb._compile import LinearQuery
-from dpnb._core import registry
 from dpnb._core.accountant.accountant import Accountant
-from dpnb._core.execution.protocol import ReleaseExecution, ReleaseRequest
+from dpnb._core.execution.executor import Executor
 from dpnb._core.group_sources import GroupValues, measurement_ids
-from dpnb._core.history.log import RequestLog
 from dpnb._core.history.words import AnswerReader
-from dpnb._core.pricing.batch_observations import record_of
+from dpnb._core.pricing.batch_observations import batch_table_of
 from dpnb._core.pricing.estimation import EstimateReader, Squares
 from dpnb._core.pricing.influence import squares_query
-from dpnb._core.pricing.pricer import QueryPricer, find_request, refuse_separate_shares, request_key
-from dpnb._core.pricing.query_state import plan_of, request_of
+from dpnb._core.pricing.pricer import QueryPricer, refuse_separate_shares
+from dpnb._core.pricing.query_state import Released, plan_of, request_of
 from dpnb._plan.identity import query_key
 from dpnb._plan.measurements import AnyView, BoundsView, Discovery, Proportions
 from dpnb._plan.plan import Plan, describe_plan
 from dpnb._plan.privacy_unit import PrivacyUnit
-from dpnb._target import Keys, StoredRequest, Target
+from dpnb._request import ALWAYS, Conditions, Release
+from dpnb._target import Keys, Target, target_of
 from dpnb.accounting.exact import decimal_down
 from dpnb.accounting.losses import GDP
 from dpnb.copying import NotCopyable
-from dpnb.errors import DpnbError, PlanError, RequestError
+from dpnb.errors import PlanError, RequestError
 from dpnb.ledger import Charge
 from dpnb.progress import Stage, at, work
 from dpnb.results.answer import Answer
@@ -55,22 +53,12 @@ SOME_EXCLUDED = (
 class ReleasePipeline(NotCopyable):
     """Releases of one session.
 
-    `notice` is a warning if answers are not real or not private, and `changed` is called when something was charged or
-    answered.
+    `notice` is a warning if answers are not real or not private.
     """
 
-    def __init__(
-        self,
-        pricer: QueryPricer,
-        reader: AnswerReader,
-        execution: ReleaseExecution,
-        notice: str | None,
-        changed: Callable[[], None],
-    ) -> None:
-        self.pricer, self._execution, self.notice = pricer, execution, notice
-        self.changed, self.reader = changed, reader
+    def __init__(self, pricer: QueryPricer, reader: AnswerReader, executor: Executor, notice: str | None) -> None:
+        self.pricer, self.reader, self.executor, self.notice = pricer, reader, executor, notice
         self._number = time_ns()  # of the session; one for each, also in other processes, as far as that matters
-        self.log = RequestLog(pricer.account, reader.words)
 
     @property
     def account(self) -> Accountant:
@@ -84,46 +72,21 @@ class ReleasePipeline(NotCopyable):
 
     # --- releasing ----------------------------------------------------------------------------------------------
 
-    def release(self, request: ReleaseRequest) -> Answer:
+    def release(self, request: Release, conditions: Conditions = ALWAYS) -> Answer:
         """Answer a query and charge the additional loss; the identical request returns the recorded answer, free."""
         with work(Stage.CHARGING):
-            charge = self.charge(request)
+            (charge,) = self.executor.run(request, conditions)
             with at(Stage.WRITING):
                 return self.answer_of(charge)
 
-    def charge(self, request: ReleaseRequest) -> Charge:
-        """The answered row of a release; see `release`."""
-        charge = self._execution.release(request)
-        self.log.note_request(charge, registry.current_cell())
-        self.changed()
-        return charge
-
-    def refused(self, description: str, error: DpnbError) -> None:
-        """Record that a request was refused before anything was charged."""
-        self.log.note_refusal(description, error, registry.current_cell())
-        self.changed()
-
-    @contextmanager
-    def refusals_of(self, describe: Callable[[], str]) -> Iterator[None]:
-        """Record what is refused in the block, of the request that `describe` returns in words."""
-        try:
-            yield
-        except registry.REFUSALS as error:
-            self.refused(describe(), error)
-            raise
-
     # --- answers ------------------------------------------------------------------------------------------------
 
-    def unanswered(self, plan: Plan, view: AnyView) -> list[tuple[Charge, StoredRequest]]:
-        """Requests for a query that were charged but not answered; repeating each answers it, free."""
+    def unanswered(self, plan: Plan, view: AnyView) -> list[Target]:
+        """Targets of a query that were charged but not answered; repeating each answers it, free."""
         account, version = self.pricer.account, self.pricer.version
         charges = account.ledger.unanswered(version, account.root_node, query_key(plan))
-        requests = [(charge, request_of(charge)) for charge in charges if charge.plan == plan.to_json()]
-        return [(charge, request) for charge, request in requests if request.view == view]
-
-    def find_request(self, plan: Plan, view: AnyView, target: Target) -> Charge | None:
-        """The row of the identical request, if any kernel has made it before; nothing is charged or read."""
-        return find_request(self.pricer, request_key(self.pricer, plan.to_json(), target.to_json(view)))
+        requests = [request for charge in charges if isinstance(request := request_of(charge), Release)]
+        return [one.target for one in requests if (one.plan, one.view) == (plan, view)]
 
     def total_loss(self, plan: Plan) -> GDP:
         """The total loss of a query with all its observations."""
@@ -140,7 +103,7 @@ class ReleasePipeline(NotCopyable):
             return None
         refinement = self.pricer.combine(query, charges)
         total_loss = refinement.known_loss(query.l2_sensitivity_squared)
-        request = StoredRequest(Fraction(95, 100), view, False, ())
+        request = Release(plan, view, target_of("share", 1))  # whose intervals are the default ones
         return self.answer_from(
             query, request, charges, cost=(GDP(0), 0.0), total_loss=total_loss, time=charges[-1].time
         )
@@ -156,7 +119,7 @@ class ReleasePipeline(NotCopyable):
     def answer_from(
         self,
         query: LinearQuery,
-        request: StoredRequest,
+        request: Released,
         charges: list[Charge],
         *,
         cost: tuple[GDP, float],
@@ -167,7 +130,7 @@ class ReleasePipeline(NotCopyable):
         reader = self.reader.estimates(query, request, charges)
         refinement, table = reader.refinement, reader.table
         sources = measurement_ids(refinement, charges, view)
-        kind, simultaneous = Answer, request.simultaneous
+        kind, simultaneous = Answer, request.target.simultaneous
         excluded = self._excluded(charges)
         if isinstance(view, BoundsView):
             kind, simultaneous = BoundsAnswer, True
@@ -177,7 +140,7 @@ class ReleasePipeline(NotCopyable):
             keys=reader.keys if table is None else tuple((row,) for row in table.rows),
             outputs=reader.outputs if table is None else table.outputs,
             arrays=reader.arrays if table is None else table.arranged(reader.arrays),
-            confidence=decimal_down(request.confidence),
+            confidence=decimal_down(request.target.confidence),
             simultaneous=simultaneous,
             notice=self.notice,
             excluded=excluded,
@@ -233,23 +196,23 @@ class _PipelineReference(NotCopyable):
 
     releases: ReleasePipeline
     query: LinearQuery
-    request: StoredRequest
+    request: Released
     charges: list[Charge]
     # the sums of squared influences on each number, if they were measured, with their noise scales and loss
     squares: tuple[Cells, Cells, GDP] | None = None
 
     @contextmanager
     def refining(self, answer: Answer, groups: object) -> Iterator[Keys]:
-        with self.releases.refusals_of(lambda: describe_plan(answer.plan, answer.view)):
+        with self.releases.executor.refusals_of(lambda: describe_plan(answer.plan, answer.view)):
             yield self.releases.pricer.tables.group_keys(answer.plan, groups)
 
     def refine(self, answer: Answer, target: Target) -> Answer:
-        return self.with_population(self.releases.release(ReleaseRequest(answer.plan, answer.view, target)))
+        return self.with_population(self.releases.release(Release(answer.plan, answer.view, target)))
 
     def population(self, answer: Answer, target: Target) -> Answer:
         """The same answer with population intervals, from squares of influences that are measured now."""
         releases, tables = self.releases, self.releases.pricer.tables
-        with releases.refusals_of(lambda: f"population interval of the {answer.description}"):
+        with releases.executor.refusals_of(lambda: f"population interval of the {answer.description}"):
             if releases.account.sampled == 1:
                 raise PlanError("population: a census has no sampling error; its noise intervals are those you need")
             reader = releases.reader.estimates(self.query, self.request, self.charges)
@@ -262,7 +225,7 @@ class _PipelineReference(NotCopyable):
             )
             if answer.excluded is not None:
                 raise PlanError(f"population: is not offered where units may be excluded; got the {answer.description}")
-            measured = releases.release(ReleaseRequest(plan, view, target, combined=True))
+            measured = releases.release(Release(plan, view, target), Conditions(combined=True))
         squares = np.full((2, *reader.arrays.value.shape), np.nan)  # before they are arranged as a table
         squares[0][:, places], squares[1][:, places] = measured.arrays.value, measured.arrays.noise_scale
         own = replace(self, squares=(squares[0], squares[1], measured.total_loss))
@@ -289,7 +252,7 @@ class _PipelineReference(NotCopyable):
 
     def shares(self, answer: Answer) -> Answer:
         view = Proportions()
-        if any(record_of(charge) for charge in self.charges):
+        if any(batch_table_of(charge) for charge in self.charges):
             raise RequestError(
                 "proportions: a batch estimates all groups together, so their errors are not independent; release the "
                 "shares as a separate query, as in .value_counts(normalize=True).release(share=0.01)"
@@ -297,7 +260,7 @@ class _PipelineReference(NotCopyable):
         refuse_separate_shares(view, self.releases.pricer.combine(self.query, self.charges))
         return self.releases.answer_from(
             self.query,
-            StoredRequest(self.request.confidence, view, self.request.simultaneous, self.request.groups),
+            Release(answer.plan, view, self.request.target),
             self.charges,
             cost=(answer.cost, answer.cost_fraction),
             total_loss=answer.total_loss,

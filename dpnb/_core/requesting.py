@@ -21,21 +21,16 @@ from dpnb._core.accountant.grant import Grant
 from dpnb._core.accountant.granting import MAX_WHY, whole_of
 from dpnb._core.accountant.limit import NOTHING
 from dpnb._core.core import SessionCore
-from dpnb._core.execution.remote import target_arguments
 from dpnb._core.pricing.previews import preview
-from dpnb._plan.measurements import AnyView
-from dpnb._plan.plan import MAX_WORDS, Plan, shortened_words
-from dpnb._target import Target
+from dpnb._plan.plan import MAX_WORDS, shortened_words
+from dpnb._request import ALWAYS, Release, RequestBudget
 from dpnb.accounting.losses import GDP, PureGDP
 from dpnb.accounting.losses.amounts import as_amount
 from dpnb.errors import RequestError, printable
 from dpnb.ledger import ROOT, Charge, node_of
-from dpnb.ledger.charge import BUDGET_REQUEST, digest
+from dpnb.ledger.charge import BUDGET_REQUEST, unique_key
 from dpnb.ledger.origin import current_origin
 from dpnb.render.previews import describe_expected_error
-from dpnb.wire.calls import RequestBudget
-
-Requested = tuple[Plan, AnyView, Target]
 
 ASK_A_SERVICE = (
     "request_budget: needs a curator who can answer, and this session has a ledger of its own; got a session without a "
@@ -43,7 +38,7 @@ ASK_A_SERVICE = (
 )
 
 
-def request_budget(core: SessionCore, requested: Sequence[Requested], why: str) -> Charge:
+def request_budget(core: SessionCore, requested: Sequence[Release], why: str) -> Charge:
     """Record a request for a larger cap, or find the same pending request; its row costs nothing.
 
     `core` is that of the analyst's whole session at the service.
@@ -56,7 +51,7 @@ def request_budget(core: SessionCore, requested: Sequence[Requested], why: str) 
         part = account.tree.part_of(account.root_node, origin.actor)
         if part is None or account.root_node != (node_of(part.id) if part.mode == "reserved" else ROOT):
             raise RequestError(nothing_to_grant("this session has no cap of its own"))
-        priced = tuple(_priced(core, *one) for one in requested)
+        priced = tuple(_priced(core, one) for one in requested)
         if len({one.key for one in priced}) < len(priced):
             raise RequestError("queries: must differ; got one twice; request each query once")
         total = sum((one.cost for one in priced), start=NOTHING)
@@ -68,17 +63,18 @@ def request_budget(core: SessionCore, requested: Sequence[Requested], why: str) 
             _refuse_more(account, part, total)
             return account.ledger.reserve(
                 kind=BUDGET_REQUEST,
-                request_key=digest(["budget request", account.root_node, account.ledger.count]),
+                request_key=unique_key(),
+                request=RequestBudget(tuple(requested), why).text,
                 node=account.root_node,
                 table_version=core.version,
                 query_key="budget request",
                 loss=GDP(0),
-                launch=request_details(why, priced, total),
+                launch=request_details(priced, total),
                 cell_id=registry.current_cell(),
             )
 
 
-def ask_service(core: SessionCore, requested: Sequence[Requested], why: str) -> int:
+def ask_service(core: SessionCore, requested: Sequence[Release], why: str) -> int:
     """Send a request to the service that holds the table; return the number of its row in the session's ledger."""
     if core.remote is None:
         raise RequestError(ASK_A_SERVICE)
@@ -87,14 +83,13 @@ def ask_service(core: SessionCore, requested: Sequence[Requested], why: str) -> 
             f"request_budget: a cap is that of the whole session; got the {core.name!r} inside it; request it there"
         )
     check_request(len(requested), why)
-    queries = tuple((plan, view, target_arguments(target)) for plan, view, target in requested)
-    keys = [query_digest(core.version, plan.to_json(), target.to_json(view)) for plan, view, target in requested]
+    request = RequestBudget(tuple(requested), why)
+    expected = [(BUDGET_REQUEST, ROOT, core.version, request.text)]
 
     def is_request(rows: Sequence[Charge]) -> bool:
-        details = [row.launch or {} for row in rows if (row.kind, row.node) == (BUDGET_REQUEST, ROOT)]
-        return [(one.get("why"), [query["key"] for query in one["queries"]]) for one in details] == [(why, keys)]
+        return [(row.kind, row.node, row.table_version, row.request) for row in rows] == expected
 
-    (row,) = core.remote.run(RequestBudget(queries, why), is_request)
+    (row,) = core.remote.run(request, ALWAYS, is_request)
     core.changed()
     return row.id
 
@@ -117,7 +112,8 @@ def nothing_to_grant(because: str) -> str:
     )
 
 
-def _priced(core: SessionCore, plan: Plan, view: AnyView, target: Target) -> RequestedQuery:
+def _priced(core: SessionCore, release: Release) -> RequestedQuery:
+    plan, view, target = release.plan, release.view, release.target
     if target.kind == "share":
         raise RequestError(
             "share: is a share of what is left, which can be released without a request; got share; give within=, mu=, "
@@ -128,12 +124,9 @@ def _priced(core: SessionCore, plan: Plan, view: AnyView, target: Target) -> Req
         raise RequestError(
             f"{found.description}: costs nothing more at {target.words}; got a request for it; release it"
         )
-    arguments = target.to_json(view)
     words = shortened_words(printable(found.description), plan)
     asked, error = (printable(text)[:MAX_WORDS] for text in (target.words, describe_expected_error(found)))
-    text = plan.to_json()
-    key = query_digest(core.version, text, arguments)
-    return RequestedQuery(words, asked, as_amount(found.cost), error, key, text, arguments)
+    return RequestedQuery(words, asked, as_amount(found.cost), error, query_digest(core.version, release))
 
 
 def _same_pending(account: Accountant, part: Grant, priced: tuple[RequestedQuery, ...], why: str) -> Charge | None:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from dpnb._core import registry
 from dpnb._core.accountant.cost_text import charge_text
-from dpnb._core.execution.protocol import SelectionExecution
-from dpnb._core.execution.selection_terms import ALPHA, SelectionTerms, admit_selection, selection_key
+from dpnb._core.execution.executor import Executor
+from dpnb._core.execution.selections import ALPHA, Selections, SelectionTerms
 from dpnb._core.pricing.public_knowledge import count_code
 from dpnb._core.releases import ReleasePipeline
 from dpnb.accounting.exact import decimal_sqrt_down, decimal_up
-from dpnb.accounting.grid import capped_up
 from dpnb.accounting.losses import GDP, Loss, PureDP
 from dpnb.accounting.losses.amounts import as_amount
 from dpnb.copying import NotCopyable
@@ -24,8 +22,8 @@ from dpnb.results.selection import SelectedGroups, SelectionPreview
 class SelectionPipeline(NotCopyable):
     """Selections of one session."""
 
-    def __init__(self, releases: ReleasePipeline, execution: SelectionExecution) -> None:
-        self._releases, self._execution, self._account = releases, execution, releases.account
+    def __init__(self, releases: ReleasePipeline, executor: Executor, kind: Selections) -> None:
+        self._releases, self._executor, self._kind, self._account = releases, executor, kind, releases.account
 
     def release(self, terms: SelectionTerms, epsilon: Fraction) -> SelectedGroups:
         """Select the groups and charge epsilon; the identical request returns the recorded answer, free.
@@ -33,29 +31,22 @@ class SelectionPipeline(NotCopyable):
         After a `BudgetExceeded` nothing was charged; after an `ExecutionError` the same request uses the same charge.
         """
         with work(Stage.CHARGING):
-            with self._releases.refusals_of(lambda: terms.description):
-                charge = self.charge(terms, epsilon)
+            with self._executor.refusals_of(lambda: terms.description):
+                (charge,) = self._executor.run(terms.request(epsilon))
             return self._result(terms, epsilon, charge)
-
-    def charge(self, terms: SelectionTerms, epsilon: Fraction) -> Charge:
-        """The answered row of a selection; see `release`."""
-        charge = self._execution.select(terms, epsilon)
-        self._releases.log.note_request(charge, registry.current_cell())
-        self._releases.changed()
-        return charge
 
     def preview(self, terms: SelectionTerms, epsilon: Fraction) -> SelectionPreview:
         """The cost and the reliability of a selection; free, and computed without the table."""
         account = self._account
-        loss = capped_up(PureDP(epsilon), account.filter)
-        key = selection_key(account, self._releases.version, terms, epsilon)
+        request = terms.request(epsilon)
         with account.ledger.transaction():
-            is_known = account.ledger.by_request_key(key) is not None
+            is_known = bool(self._executor.find(request))
             cost_fraction: float | None = 0.0
             after, refusal, counts, cost = account.filter.headroom, None, None, None
             if not is_known:
                 try:
-                    counted = admit_selection(account, self._releases.version, terms, loss)
+                    account.tree.refuse_ended(account.root_node, self._releases.version)
+                    loss, counted = self._kind.admitted(request)
                     cost_fraction, after = account.forecast(counted)
                     cost = charge_text(account, loss, counted, cost_fraction)
                     counts = _spent_on_counts(counted)

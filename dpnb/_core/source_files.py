@@ -21,12 +21,11 @@ from dpnb.ledger.node import UNCOUNTED
 
 def was_read_as_texts(ledger: Ledger, version: str) -> bool:
     """Whether the sessions of a version read its text file as texts."""
-    row = ledger.by_request_key(_key(version))
+    row = ledger.by_key(UNCOUNTED, version, KEY)
     return row is not None and (row.launch or {}).get("digest") == FIELDS_AS_TEXTS
 
 
-def _key(version: str) -> str:
-    return digest(["table_files", version])
+KEY = digest(["table_files"])
 
 
 def _is_used(ledger: Ledger, version: str) -> bool:
@@ -51,14 +50,13 @@ class TableFileCheck:
                     "charged; create the session with another version="
                 )
             return
-        key = _key(version)
         with ledger.transaction():
-            row = ledger.by_request_key(key)
+            row = ledger.by_key(UNCOUNTED, version, KEY)
             was_read_otherwise = row is None and self._digest == FIELDS_AS_TEXTS and _is_used(ledger, version)
             if row is None and not was_read_otherwise:
                 ledger.reserve(
                     kind=TABLE_FILES,
-                    request_key=key,
+                    request_key=KEY,
                     node=UNCOUNTED,
                     table_version=version,
                     query_key="",

@@ -164,7 +164,7 @@ class IndividualAccounting(NotCopyable):
     def _compiled(self, charge: Charge) -> LinearQuery:
         plan = plan_of(charge)
         query = self._tables.compile(plan)
-        subset = cell_subset(query, request_of(charge).groups)
+        subset = cell_subset(query, request_of(charge).target.groups)
         return query if subset is None else self._tables.compile(plan, subset)
 
 

@@ -19,7 +19,7 @@ from dpnb._core.accountant.budget_request import BudgetRequest, Decision, actor_
 from dpnb._core.accountant.grant import Cap, Grant, amount_from_json
 from dpnb._core.accountant.limit import NOTHING
 from dpnb._core.accountant.parameters import parameters_of
-from dpnb._core.accountant.tree import KINDS, PARTITION, SUB_SESSION, Launch
+from dpnb._core.accountant.tree import PARTITION, SUB_SESSION, Launch
 from dpnb._core.history.log import ROWS_PER_QUERY
 from dpnb._core.history.words import AnswerReader
 from dpnb._core.ledger_metadata import LedgerMetadata
@@ -258,12 +258,10 @@ class _Replay(NotCopyable):
         else:
             counted[0][0].requests += 1
         if charge.kind == LAUNCH:
-            self._launched(charge, charge.launch or {})
+            self._launched(charge)
 
-    def _launched(self, charge: ChargeSummary, details: Mapping[str, Any]) -> None:
-        kind, name = KINDS[details["mechanism"]], details["name"]
-        launch = Launch(charge.id, kind, name, charge.node, charge.table_version, details)
-        self._launches[charge.id] = launch
+    def _launched(self, charge: ChargeSummary) -> None:
+        launch = self._launches[charge.id] = Launch.from_row(charge)
         if launch.kind != SUB_SESSION:
             return
         guarantee = guarantee_of(launch)
@@ -303,14 +301,14 @@ class _Replay(NotCopyable):
             if launch is not None and launch.kind == PARTITION:
                 if part not in self._parts_of(launch):
                     self._problem(charge, "was charged to a part that its partition does not have")
-                path.append(PartRef(number, part, int(launch.details["resolved"]["charged_parts_per_unit"])))
+                path.append(PartRef(number, part, int(launch.resolved["charged_parts_per_unit"])))
             node = self._grants[number].node if launch is None else launch.node
         return tuple(path), None
 
     def _parts_of(self, launch: Launch) -> set[str]:
         """The keys of the parts of a partition, as nodes contain them."""
         if launch.id not in self._part_names:
-            keys = launch.details["resolved"]["keys"]
+            keys = launch.resolved["keys"]
             self._part_names[launch.id] = {node_of(launch.id, (key,)).partition(" ")[2] for key in keys}
         return self._part_names[launch.id]
 

@@ -110,7 +110,7 @@ def guarantee_of(launch: Launch) -> PrivacyGuarantee:
 
     Raises `KeyError`, `TypeError`, `ValueError` or `DpnbError` if it cannot be read.
     """
-    resolved = launch.details["resolved"]
+    resolved = launch.resolved
     guarantee = make_guarantee(str(resolved["filter"]), Budget.from_json(resolved["budget"]))
     return stored_parameters(resolved["parameters"], guarantee)[0]
 

@@ -8,8 +8,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from dpnb._core.accountant.tree import CODES
+from dpnb._request import LaunchMechanism
 from dpnb.accounting.losses import GDP, Loss
+from dpnb.errors import InvalidValueError
 from dpnb.mechanisms.randomness import NoiseSource
+from dpnb.schema import encodable
 
 MAX_NAME_LENGTH = 100
 """Maximum number of characters of a launch's name."""
@@ -37,6 +41,17 @@ class LaunchRequest:
     draw: Callable[[NoiseSource], Any] | None = None
 
     @property
-    def stored_arguments(self) -> Any:
-        """The arguments as the ledger returns them."""
-        return json.loads(json.dumps(self.arguments))
+    def title(self) -> str:
+        """The kind of mechanism and the name."""
+        return f"{self.kind} {self.name}"
+
+    @property
+    def stored(self) -> LaunchMechanism:
+        """What is sent and stored; refuses a name that is none."""
+        name = self.name
+        if not (isinstance(name, str) and name.strip() and len(name) <= MAX_NAME_LENGTH and encodable(name)):
+            raise InvalidValueError(
+                f"name: must be a non-empty str of at most {MAX_NAME_LENGTH} characters; got {name!r}"
+            )
+        arguments = json.loads(json.dumps(self.arguments))  # as the ledger returns them
+        return LaunchMechanism(CODES[self.kind], name, arguments)

@@ -8,24 +8,21 @@ from collections.abc import Callable, Hashable
 from typing import Any, ClassVar, Generic, TypeVar
 from weakref import WeakValueDictionary
 
-from dpnb._core import registry
 from dpnb._core.accountant.cost_text import charge_text
 from dpnb._core.accountant.tree import CODES, Launch
 from dpnb._core.core import SessionCore
 from dpnb._plan.measurements import AnyView
 from dpnb._plan.plan import Plan
-from dpnb.accounting.losses import GDP, Loss
+from dpnb._request import CloseMechanism
+from dpnb.accounting.losses import Loss
 from dpnb.copying import NotCopyable, safe_repr
 from dpnb.errors import RequestError
 from dpnb.interactive.protocol import Charged, MechanismState
 from dpnb.ledger import MEMORY, Ledger
-from dpnb.ledger.charge import CLOSE
-from dpnb.ledger.request_key import close_key
 from dpnb.query.query import Query
 from dpnb.render.numbers import format_cost
 from dpnb.render.page import text_or_error
 from dpnb.render.sessions import mechanism_html
-from dpnb.wire.calls import CloseMechanism
 
 # --- objects that can be made again from the ledger -------------------------------------------------------------------
 
@@ -61,23 +58,8 @@ class Kept(Generic[T]):
 
 def close_launch(core: SessionCore, launch: Launch) -> None:
     """Record that a mechanism of a session is closed, unless it is."""
-    account = core.account
-    if core.remote is not None:
-        if not account.tree.sync()[launch.id].is_closed:
-            core.remote.run(CloseMechanism(launch.id), lambda rows: not rows)
-        return
-    with account.ledger.transaction():
-        if not account.tree.sync()[launch.id].is_closed:
-            account.ledger.reserve(
-                kind=CLOSE,
-                request_key=close_key(launch.id),
-                node=launch.node,
-                table_version=core.version,
-                query_key=launch.name,
-                loss=GDP(0),
-                launch={"closes": launch.id, "name": launch.name, "mechanism": CODES[launch.kind]},
-                cell_id=registry.current_cell(),
-            )
+    if not core.account.tree.sync()[launch.id].is_closed:
+        core.executor.run(CloseMechanism(CODES[launch.kind], launch.name))
 
 
 # --- the base class of a session's interactive mechanisms -------------------------------------------------------------

@@ -8,10 +8,10 @@ from typing import ClassVar
 
 from dpnb._core.accountant.tree import NOISE_REDUCTION, Launch
 from dpnb._core.core import SessionCore
-from dpnb._core.execution.protocol import ReleaseRequest
 from dpnb._core.pricing.resolve import refuse_in_pure_dp
 from dpnb._plan.measurements import AnyView, Discovery, view_from_json, view_to_json
 from dpnb._plan.plan import Plan, describe_plan
+from dpnb._request import Conditions, Release
 from dpnb._target import MAX_BITS, checked_loss, target_from
 from dpnb.accounting.exact import Number, decimal_sqrt_down, display_up, exact, from_text, shown, to_text
 from dpnb.accounting.losses import GDP, Loss
@@ -71,10 +71,10 @@ class NoiseReduction(SessionMechanism):
 
     def __init__(self, launch: Launch, core: SessionCore) -> None:
         super().__init__(launch, core)
-        arguments = launch.details["arguments"]
+        arguments = launch.arguments
         self._plan, self._view = Plan.from_json(arguments["plan"]), view_from_json(arguments["view"])
         self._description = describe_plan(self._plan, self._view)
-        self._initial_mu_squared = from_text(launch.details["resolved"]["initial_mu_squared"])
+        self._initial_mu_squared = from_text(launch.resolved["initial_mu_squared"])
         maximum = arguments["max_mu_squared"]
         self._max_mu_squared = None if maximum is None else from_text(maximum)
         self._n_observations = 0
@@ -117,8 +117,8 @@ class NoiseReduction(SessionMechanism):
                 "another one under a new name with a larger max_mu="
             )
         target, inside = target_from(rho=squared / 2), node_of(self.id)
-        request = ReleaseRequest(self._plan, self._view, target, inside, combined=True)
-        self.answer = self._releases.release(request)
+        request = Release(self._plan, self._view, target)
+        self.answer = self._releases.release(request, Conditions(inside, combined=True))
         self._n_observations = number + 1
         return self.answer
 
@@ -244,7 +244,7 @@ def noise_reduction_request(
     known = named(title)
     start = initial_squared
     if start is None and known is not None:
-        start = known.details["resolved"].get("initial_mu_squared")
+        start = known.resolved.get("initial_mu_squared")
     if start is None:
         if not account.guarantee.has_budget:
             raise RequestError(

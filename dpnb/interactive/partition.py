@@ -60,9 +60,9 @@ class Partition(SessionMechanism, Mapping[Key, P], Generic[P]):
     def __init__(self, launch: Launch, core: SessionCore, session: Callable[[Partition[P], SessionCore], P]) -> None:
         super().__init__(launch, core)
         self._session = session
-        self._keys: tuple[Key, ...] = tuple(launch.details["resolved"]["keys"])
+        self._keys: tuple[Key, ...] = tuple(launch.resolved["keys"])
         self._sessions: Kept[P] = Kept(MOST_KEPT)
-        self._charged_parts = int(launch.details["resolved"]["charged_parts_per_unit"])
+        self._charged_parts = int(launch.resolved["charged_parts_per_unit"])
 
     @property
     def cost_description(self) -> str:  # type: ignore[override]
@@ -71,7 +71,7 @@ class Partition(SessionMechanism, Mapping[Key, P], Generic[P]):
             "the largest part" if self._charged_parts == 1 else f"the sum of the {self._charged_parts} largest parts"
         )
         return (
-            f"Parts of the table by {self._launch.details['resolved']['by']}. The session is charged step by step, by "
+            f"Parts of the table by {self._launch.resolved['by']}. The session is charged step by step, by "
             f"the growth of {largest}, not by the sum of all. Nothing is reserved; parts and session may be queried in "
             "any order."
         )
@@ -145,7 +145,7 @@ class Partition(SessionMechanism, Mapping[Key, P], Generic[P]):
     def parts(self) -> list[dict[str, Any]]:
         """The parts that were queried, at most 50, each with its charge relative to the largest."""
         state = self._account.sync()
-        queried, kind, by = state.parts.of(self.id), state.filter.spent, self._launch.details["resolved"]["by"]
+        queried, kind, by = state.parts.of(self.id), state.filter.spent, self._launch.resolved["by"]
         shown = sorted(queried.items(), key=lambda item: item[1], reverse=True)[:MAX_PARTS_SHOWN]
         largest = shown[0][1][0] if shown else 0
         return [

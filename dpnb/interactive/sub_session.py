@@ -62,7 +62,7 @@ def sub_session_request(
             f"delegate: give one of a dpnb.Budget, mu=, rho= or share=; got {' and '.join(names) or 'none of them'}"
         )
     if share is not None and known is not None and known.kind == SUB_SESSION:
-        part = Budget.from_json(known.details["resolved"]["budget"])  # a share of what remained at the first request
+        part = Budget.from_json(known.resolved["budget"])  # a share of what remained at the first request
     else:
         part = budget_argument(account, budget, mu, rho, share)
     kind = filter_of_sub_session(account, part, filter_)

@@ -12,7 +12,7 @@ from dpnb.ledger.charge import ChargeSummary
 from dpnb.ledger.sqlite_file import SqliteFile
 
 _COLUMNS = ", ".join(row.COLUMNS)
-_hashes = itemgetter(*map(row.COLUMNS.index, ("hash", "status", "result", "words", "result_hash")))
+_hashes = itemgetter(*map(row.COLUMNS.index, ("hash", *row.ANSWER_COLUMNS, "result_hash")))
 _event = itemgetter(*map(row.COLUMNS.index, ("kind", "node", *row.ORIGIN_COLUMNS)))
 
 
@@ -53,8 +53,9 @@ def verify_chain(file: SqliteFile, since: ChainHead, summaries: list[ChargeSumma
         if not row.is_row(values):
             _altered(file.path, f"row {number} is not what was written")
         previous = row.hash_after(previous, values)
-        chained, *answer, result = _hashes(values)
-        if (values[0], chained, result) != (number, previous, row.result_hash(previous, *answer)):
+        chained, status, result, words, *seal, hashed = _hashes(values)
+        expected = number, previous, row.result_hash(previous, status, seal[1]), row.sealed(result, words, seal[0])
+        if (values[0], chained, hashed, tuple(seal)) != expected:
             _altered(file.path, f"row {number} is not what was written")
         row.refuse_unknown(number, *_event(values), path=file.path)
         if summaries is not None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import secrets
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -43,7 +44,7 @@ TIMED = ACT, BUDGET_REQUEST
 
 RESERVED_COLUMNS = (
     *("id", "time", "kind", "request_key", "node", "actor", "request_id", "request_digest", "table_version"),
-    *("query_key", "plan", "arguments", "total_mu_squared", "loss", "charged_mu_squared", "charged_epsilon"),
+    *("query_key", "request", "total_mu_squared", "loss", "charged_mu_squared", "charged_epsilon"),
     *("sigma", "tau", "observations", "cell_id", "details"),
 )
 """Written with the charge and never changed."""
@@ -54,32 +55,40 @@ have a value here."""
 
 SUMMARY_NAMES = (
     *("id", "kind", "node", "table_version", "loss", "charged_mu_squared", "charged_epsilon"),
-    *(*ORIGIN_COLUMNS, "cell_id", "details", "time"),
+    *(*ORIGIN_COLUMNS, "cell_id", "details", "request", "time"),
 )
-SUMMARY_COLUMNS = ", ".join(SUMMARY_NAMES)
+SUMMARY_COLUMNS = ", ".join(SUMMARY_NAMES).replace("request,", "CASE WHEN details IS NOT NULL THEN request END,")
+"""The request of a query, which may be long, is not kept in memory."""
 
-COLUMNS = (*RESERVED_COLUMNS, "hash", "status", "result", "words", "result_hash")
+ANSWER_COLUMNS = ("status", "result", "words", "salt", "answer_digest")
+"""Written when a row is answered, or with the charge of a row that needs no answer.
+
+The digest is that of the salt, the result and its words.  The row's hash depends on the digest alone, so a copy without
+values can be verified; without the salt, a "yes" or a small count could be guessed from its digest."""
+
+COLUMNS = (*RESERVED_COLUMNS, "hash", *ANSWER_COLUMNS, "result_hash")
 
 CHARGED_COLUMNS = ("charged_mu_squared", "charged_epsilon")
-MAY_BE_EMPTY = {*ORIGIN_COLUMNS, *CHARGED_COLUMNS, "sigma", "tau", "cell_id", "details", "result", "words"}
+MAY_BE_EMPTY = {*ORIGIN_COLUMNS, *CHARGED_COLUMNS, "sigma", "tau", "cell_id", "details", *ANSWER_COLUMNS[1:]}
 _reserved = itemgetter(*RESERVED_COLUMNS)
 _summary = itemgetter(*map(COLUMNS.index, SUMMARY_NAMES))
 STATUS, TIME_OF_ROW = COLUMNS.index("status"), COLUMNS.index("time")
+IN_SUMMARY = SUMMARY_NAMES.index
 _json_of = json.encoder.encode_basestring_ascii
 STATUSES = ("reserved", "released", "failed")
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", re.ASCII)
 
 TABLE = """
 CREATE TABLE events (
-    id INTEGER PRIMARY KEY, time TEXT NOT NULL, kind TEXT NOT NULL, request_key TEXT NOT NULL UNIQUE,
+    id INTEGER PRIMARY KEY, time TEXT NOT NULL, kind TEXT NOT NULL, request_key TEXT NOT NULL,
     node TEXT NOT NULL, actor TEXT, request_id TEXT, request_digest TEXT, table_version TEXT NOT NULL,
-    query_key TEXT NOT NULL, plan TEXT NOT NULL, arguments TEXT NOT NULL, total_mu_squared TEXT NOT NULL,
+    query_key TEXT NOT NULL, request TEXT NOT NULL, total_mu_squared TEXT NOT NULL,
     loss TEXT NOT NULL, charged_mu_squared TEXT, charged_epsilon TEXT, sigma TEXT, tau TEXT,
     observations TEXT NOT NULL, cell_id TEXT, details TEXT, hash TEXT NOT NULL, status TEXT NOT NULL, result TEXT,
-    words TEXT, result_hash TEXT NOT NULL
+    words TEXT, salt TEXT, answer_digest TEXT, result_hash TEXT NOT NULL
 );
 CREATE INDEX events_by_query ON events (table_version, node, query_key);
-CREATE INDEX events_by_node ON events (node);
+CREATE UNIQUE INDEX events_by_key ON events (node, table_version, request_key);
 CREATE UNIQUE INDEX events_by_request ON events (node, request_id) WHERE request_id IS NOT NULL;
 """
 
@@ -91,12 +100,11 @@ class Charge:
     id: int
     time: str  # of the reservation; UTC, ISO 8601
     kind: str  # release, comparison, selection, launch, close, grant, act, budget_request or table_files
-    request_key: str  # identity of the request: table version, plan and arguments
+    request_key: str  # identity of the request, with node and version of the table
     node: str  # session, sub-session, part or other mechanism of the request: see `dpnb.ledger.node`
     table_version: str
     query_key: str  # what is measured, equal for equal queries however they were written; for a launch, its name
-    plan: str  # as written, like `arguments`; JSON, or empty for a launch
-    arguments: str
+    request: str  # JSON of a `dpnb._request.Request`; empty for a row that no analyst requested
     total_loss: GDP  # of the query with this answer, including earlier observations
     loss: Loss  # what this row costs its node; GDP for everything that is measured with Gaussian noise
     sigma: float | None  # scale of the fresh noise, in grid units; None if nothing was measured
@@ -135,6 +143,7 @@ class ChargeSummary(msgspec.Struct, frozen=True, gc=False):
     loss: Loss
     cell_id: str | None
     launch: Mapping[str, Any] | None
+    request: str | None = None  # None for a query
     charged: PureGDP | None = None
     origin: RequestOrigin | None = None
     time: str | None = None
@@ -152,7 +161,9 @@ has; a single number and the ends of its interval; and the half-widths of the in
 A plain tuple of atoms, which the garbage collector does not visit: a log has very many.
 """
 
-_SummaryFields = tuple[str, str, str, Loss, str | None, Mapping[str, Any] | None, PureGDP | None, RequestOrigin | None]
+_SummaryFields = tuple[
+    str, str, str, Loss, str | None, Mapping[str, Any] | None, str | None, PureGDP | None, RequestOrigin | None
+]
 
 
 def _charged(loss: Loss, mu_squared: str | None, epsilon: str | None) -> PureGDP | None:
@@ -171,7 +182,8 @@ def summary_of(stored: tuple[Any, ...]) -> ChargeSummary:
 
 def summary_of_row(values: tuple[Any, ...]) -> ChargeSummary:
     """The summary of a row that `refuse_unknown` has not refused, from its `COLUMNS`."""
-    return _summary_of(_summary(values))
+    found = _summary(values)
+    return _summary_of(found if found[IN_SUMMARY("details")] is not None else (*found[:-2], None, found[-1]))
 
 
 def _summary_of(stored: tuple[Any, ...]) -> ChargeSummary:
@@ -194,6 +206,7 @@ def _summary_fields(
     request_digest: str | None,
     cell: str | None,
     details: str | None,
+    request: str | None,
 ) -> _SummaryFields:
     """The fields of a summary between id and time, which are equal in most rows."""
     known = _loss_of(loss)
@@ -204,6 +217,7 @@ def _summary_fields(
         known,
         None if cell is None else intern(cell),
         _details(kind, details),
+        request,
         _charged(known, charged_mu_squared, charged_epsilon),
         _origin(actor, request_id, request_digest),
     )
@@ -262,8 +276,7 @@ def charge_of(stored: Mapping[str, Any]) -> Charge:
             node=stored["node"],
             table_version=stored["table_version"],
             query_key=stored["query_key"],
-            plan=stored["plan"],
-            arguments=stored["arguments"],
+            request=stored["request"],
             total_loss=_total_loss_of(stored["total_mu_squared"]),
             loss=_loss_of(stored["loss"]),
             sigma=None if stored["sigma"] is None else float.fromhex(stored["sigma"]),
@@ -325,6 +338,11 @@ def _mapping(text: str) -> dict[str, Any]:
     return content
 
 
+def unique_key() -> str:
+    """The key of a row that no request finds, such as that of an act."""
+    return secrets.token_hex(32)
+
+
 def digest(content: object) -> str:
     """SHA-256 of a JSON-like value, in hexadecimal."""
     return hashlib.sha256(json.dumps(content, sort_keys=True, default=repr).encode()).hexdigest()
@@ -341,9 +359,17 @@ def hash_after(previous: str, values: tuple[Any, ...]) -> str:
     return hashlib.sha256(f'["{previous}", {number}, {_json_list(texts)}]'.encode()).hexdigest()
 
 
-def result_hash(chained: str, status: str, result: str | None, words: str | None) -> str:
-    """Hash of the status and the result of a charge, and of the result in words."""
-    return hashlib.sha256(f"[{_json_list((chained, status, result, words))}]".encode()).hexdigest()
+def sealed(result: str | None, words: str | None, salt: str | None = None) -> tuple[str | None, str | None]:
+    """The salt and the digest of a result and its words; None of no result.  The salt is a new one by default."""
+    if result is None and words is None:
+        return None, None
+    salt = secrets.token_hex(16) if salt is None else salt
+    return salt, hashlib.sha256(f"[{_json_list((salt, result, words))}]".encode()).hexdigest()
+
+
+def result_hash(chained: str, status: str, answer_digest: str | None) -> str:
+    """Hash of the status of a charge and of the digest of its answer."""
+    return hashlib.sha256(f"[{_json_list((chained, status, answer_digest))}]".encode()).hexdigest()
 
 
 def words_of(text: str) -> Words:

@@ -6,9 +6,8 @@ import json
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,18 +18,17 @@ from dpnb.errors import LedgerError, StorageFull
 from dpnb.ledger import chain
 from dpnb.ledger import charge as row
 from dpnb.ledger.chain import ChainHead
-from dpnb.ledger.charge import Charge, ChargeSummary, chained_hash, charge_of, result_hash, summary_of
+from dpnb.ledger.charge import Charge, ChargeSummary, chained_hash, charge_of, result_hash, sealed, summary_of
 from dpnb.ledger.connection import MEMORY
 from dpnb.ledger.node import ROOT
 from dpnb.ledger.origin import RequestOrigin, current_origin, refuse_beyond_room
 from dpnb.ledger.queries import ALL_COLUMNS, LedgerQueries
 from dpnb.ledger.row_times import RowTimes, time_of_row
 from dpnb.ledger.sqlite_file import SqliteFile
-from dpnb.mechanisms.measurement import Measurement
 from dpnb.threads import end_if_asked
 
-FORMAT = 7
-"""1 to 5 were development versions.  A change in how a plan uses a unit's rows (which count, weights, steps) raises it
+FORMAT = 8
+"""1 to 7 were development versions.  A change in how a plan uses a unit's rows (which count, weights, steps) raises it
 too: under individual accounting what each unit has paid is recomputed from the plans."""
 TABLES = f"""
 CREATE TABLE metadata (key TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -41,6 +39,14 @@ CREATE TABLE head (id INTEGER NOT NULL, hash TEXT NOT NULL);
 MOMENT = 1.0
 """Seconds of `Ledger.one_moment` at most, so that an interrupt at its end has no effect after that."""
 INSERT = f"INSERT INTO events ({ALL_COLUMNS}) VALUES ({', '.join('?' * len(row.COLUMNS))})"  # noqa: S608  (our own text)
+
+
+UPDATE = f"UPDATE events SET {' = ?, '.join((*row.ANSWER_COLUMNS, 'result_hash'))} = ? WHERE id = ?"  # noqa: S608
+
+
+def end_of(chained: str, answer: Sequence[str | None]) -> tuple[str | None, ...]:
+    """The `ANSWER_COLUMNS` of a row with the hash of its result."""
+    return *answer, result_hash(chained, str(answer[0]), answer[-1])
 
 
 class _ReadUntil(threading.local):
@@ -266,8 +272,7 @@ class Ledger(LedgerQueries, NotCopyable):
         query_key: str,
         loss: Loss,
         node: str = "",
-        plan: str = "",
-        arguments: str = "",
+        request: str = "",
         total_loss: GDP = GDP(0),  # noqa: B008  (frozen)
         sigma: float | None = None,
         tau: float | None = None,
@@ -301,8 +306,7 @@ class Ledger(LedgerQueries, NotCopyable):
             **self._origin(node),
             "table_version": table_version,
             "query_key": query_key,
-            "plan": plan,
-            "arguments": arguments,
+            "request": request,
             "total_mu_squared": to_text(total_loss.mu_squared),
             "loss": json.dumps(loss.to_json()),
             "charged_mu_squared": None if charged is None else to_text(charged.mu_squared),
@@ -317,7 +321,8 @@ class Ledger(LedgerQueries, NotCopyable):
         stored["status"] = "released" if sigma is None and answered else "reserved"
         stored["result"] = None if result is None else json.dumps(result)
         stored["words"] = words
-        stored["result_hash"] = result_hash(stored["hash"], stored["status"], stored["result"], words)
+        stored["salt"], stored["answer_digest"] = sealed(stored["result"], words)
+        stored["result_hash"] = result_hash(stored["hash"], stored["status"], stored["answer_digest"])
         values = tuple(stored[name] for name in row.COLUMNS)
         refuse_beyond_room(sum(len(str(value)) for value in values))
         self._file.run(INSERT, *values)
@@ -335,27 +340,17 @@ class Ledger(LedgerQueries, NotCopyable):
             origin = RequestOrigin(origin.actor)
         return dict(zip(row.ORIGIN_COLUMNS, (origin.actor, origin.id, origin.digest), strict=True))
 
-    def release(
-        self,
-        charge: Charge,
-        measurement: Measurement,
-        keys: tuple[tuple[Any, ...], ...] | None = None,
-        words: str | None = None,
-    ) -> Charge:
-        """Write the released values of a charge, their keys if those are released too, and the answer in words.
+    def answer(self, answered: Charge, words: str | None = None) -> Charge:
+        """Write the answer of a charge, which it has now, and the answer in words; return the stored row.
 
-        Return the stored row.  Two kernels may answer one charge; the first to write wins, and the values of the other
-        are never shown.
+        Two kernels may answer one charge; the first to write wins, and the values of the other are never shown.
         """
-        content = {**measurement.to_json(), **({} if keys is None else {"group_keys": keys})}
-        if self._finish(charge, "released", json.dumps(content), words) and keys is None:
-            return replace(charge, status="released", measurement=measurement)
-        return self.by_id((charge.id,))[0]
-
-    def answer(self, charge: Charge, result: Mapping[str, Any], words: str | None = None) -> Charge:
-        """Write the result of a charge that is not a measurement; return the stored row, as `release` does."""
-        self._finish(charge, "released", json.dumps(result), words)
-        return self.by_id((charge.id,))[0]
+        measurement, keys, content = answered.measurement, answered.group_keys, answered.result
+        if measurement is not None:
+            content = {**measurement.to_json(), **({} if keys is None else {"group_keys": keys})}
+        if self._finish(answered, "released", json.dumps(content), words) and keys is None and measurement is not None:
+            return answered
+        return self.by_id((answered.id,))[0]
 
     def fail(self, charge: Charge) -> None:
         """Record that a charge could not be answered; it stays charged."""
@@ -375,12 +370,8 @@ class Ledger(LedgerQueries, NotCopyable):
     def _write_end(self, charge: Charge, status: str, result: str | None, words: str | None) -> bool:
         with self.transaction():
             ((chained,),) = self._file.run("SELECT hash FROM events WHERE id = ?", charge.id)
-            changed = self._file.change(
-                "UPDATE events SET status = ?, result = ?, words = ?, result_hash = ? "
-                "WHERE id = ? AND status != 'released'",
-                *(status, result, words, result_hash(chained, status, result, words), charge.id),
-            )
-        return bool(changed)
+            answer = status, result, words, *sealed(result, words)
+            return bool(self._file.change(f"{UPDATE} AND status != 'released'", *end_of(chained, answer), charge.id))
 
     def close(self) -> None:
         """Close the file; the ledger cannot be used afterwards.  It is also closed when it is garbage-collected."""

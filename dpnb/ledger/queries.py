@@ -62,9 +62,9 @@ class LedgerQueries:
         ((version,),) = self._file.run("PRAGMA data_version")
         return int(version)
 
-    def by_request_key(self, key: str) -> Charge | None:
-        """The row of a request; None if the request was never made."""
-        rows = self._select("WHERE request_key = ?", key)
+    def by_key(self, node: str, table_version: str, key: str) -> Charge | None:
+        """The row of a request in a node, for a version of the table; None if the request was never made."""
+        rows = self._select("WHERE node = ? AND table_version = ? AND request_key = ?", node, table_version, key)
         return rows[0] if rows else None
 
     def by_request_id(self, node: str, request_id: str) -> Charge | None:

@@ -8,17 +8,17 @@ the copy has its own chain of hashes.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
+from dpnb._request import request_from
 from dpnb.copying import safe_repr
 from dpnb.errors import LedgerError
 from dpnb.ledger import charge as row
 from dpnb.ledger.chain import ChainHead
-from dpnb.ledger.charge import Charge, chained_hash, charge_of, result_hash, summary_of
+from dpnb.ledger.charge import ANSWER_COLUMNS, Charge, chained_hash, charge_of, sealed, summary_of
 from dpnb.ledger.connection import MEMORY, refuse_unreadable
-from dpnb.ledger.ledger import INSERT, Ledger
+from dpnb.ledger.ledger import INSERT, UPDATE, Ledger, end_of
 from dpnb.ledger.node import parent_launch
 from dpnb.ledger.queries import MAX_STORED
 from dpnb.ledger.shared_rows import SHARED_COLUMNS
@@ -79,9 +79,6 @@ class RowsCopy(ReadOnlyLedger):
 
 # --- a copy in memory of the rows of a ledger that one analyst may see ------------------------------------------------
 
-
-_ANSWER = ("status", "result", "words")
-"""Columns that change when a row is answered."""
 
 _RANK = {"reserved": 0, "failed": 1, "released": 2}
 """A row changes only to a status of higher rank; a message that arrives late has no effect."""
@@ -155,7 +152,7 @@ class ReplicaLedger(ReadOnlyLedger):
             self._refuse(f"row {number} came after row {last}")
         row.refuse_unknown(number, stored["kind"], stored["node"], path=self.path)
         stored["hash"] = chained_hash(previous, stored)
-        stored["result_hash"] = result_hash(stored["hash"], *(stored[name] for name in _ANSWER))
+        stored["result_hash"] = end_of(stored["hash"], [stored[name] for name in ANSWER_COLUMNS])[-1]
         charge = self._readable(stored)
         known = self._launches | launches
         with refuse_unreadable(f"row {number}"):
@@ -168,7 +165,7 @@ class ReplicaLedger(ReadOnlyLedger):
             self._refuse(f"row {number} closes a launch that is missing")
         if any(one > number for one in charge.observations):
             self._refuse(f"row {number} combines a row that is missing")
-        if self._file.run("SELECT 1 FROM events WHERE request_key = ?", stored["request_key"]):
+        if self.by_key(charge.node, charge.table_version, charge.request_key) is not None:
             self._refuse(f"row {number} has the request of an earlier row")
         self._unwritten = number if self._unwritten is None else self._unwritten
         self._file.run(INSERT, *(stored[name] for name in row.COLUMNS))
@@ -183,16 +180,11 @@ class ReplicaLedger(ReadOnlyLedger):
         if any(known[name] != stored[name] for name in row.RESERVED_COLUMNS):
             self._refuse(f"row {number} is not what was received before")
         if _RANK[stored["status"]] <= _RANK[known["status"]]:
-            if any(stored[name] != known[name] for name in _ANSWER) and stored["status"] == known["status"]:
+            if any(stored[name] != known[name] for name in ANSWER_COLUMNS) and stored["status"] == known["status"]:
                 self._refuse(f"row {number} has another answer than was received before")
             return False
         self._readable(stored)
-        answer = [stored[name] for name in _ANSWER]
-        self._file.run(
-            "UPDATE events SET status = ?, result = ?, words = ?, result_hash = ? WHERE id = ?",
-            *answer,
-            *(result_hash(known["hash"], *answer), number),
-        )
+        self._file.run(UPDATE, *end_of(known["hash"], [stored[name] for name in ANSWER_COLUMNS]), number)
         return True
 
     def _readable(self, stored: Mapping[str, Any]) -> Charge:
@@ -203,9 +195,12 @@ class ReplicaLedger(ReadOnlyLedger):
             charge = charge_of(stored)
             is_answer = stored["result"] is not None
             has_answer = charge.sigma is not None or charge.kind in (row.COMPARISON, row.SELECTION)
-            json.loads(stored["arguments"] or "{}")
             if stored["words"] is not None:
                 row.words_of(stored["words"])
+            if (charge.request and request_from(charge.request).text) != charge.request:
+                raise ValueError
+        if sealed(stored["result"], stored["words"], stored["salt"]) != (stored["salt"], stored["answer_digest"]):
+            self._refuse(f"row {number} has the digest of another answer")
         if is_answer != (has_answer and charge.status == "released"):
             self._refuse(f"row {number} is {charge.status} {'with' if is_answer else 'without'} an answer")
         if stored["words"] is not None and not is_answer:

@@ -15,6 +15,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from dpnb._request import batch_table
 from dpnb.copying import NotCopyable
 from dpnb.errors import LedgerError, LedgerReplaced, RequestError
 from dpnb.ledger import charge as row
@@ -25,7 +26,6 @@ from dpnb.ledger.ledger import Ledger
 from dpnb.ledger.node import ROOT, is_node, parent_launch
 from dpnb.ledger.origin import RequestOrigin
 from dpnb.ledger.queries import MAX_STORED
-from dpnb.ledger.request_key import renumbered_key
 
 NOT_SHARED = {"request_id", "request_digest", "hash", "result_hash"}
 """Columns that no analyst sees."""
@@ -237,20 +237,14 @@ class SharedRows(NotCopyable):
 
     def _shared(self, stored: dict[str, Any]) -> SharedRow:
         with refuse_unreadable(f"row {stored['id']}"):
-            node, closes = self._local_node(stored["node"]), None
             details = stored["details"]
-            if stored["kind"] == row.CLOSE:
-                content = json.loads(details)
-                closes = content["closes"], self._number(content["closes"])
-                details = json.dumps({**content, "closes": closes[1]})
-            elif stored["kind"] == row.ACT:
+            if stored["kind"] in NAME_ROWS:
                 content = json.loads(details)
                 named = {name: self._number(content[name]) for name in NAMES_OF_ROWS if name in content}
                 details = json.dumps({**content, **named}) if named else details
             changed = {
                 "id": self._number(stored["id"]),
-                "node": node,
-                "request_key": renumbered_key(stored, self._number(stored["id"]), node, closes),
+                "node": self._local_node(stored["node"]),
                 "observations": json.dumps([self._number(one) for one in json.loads(stored["observations"])]),
                 "details": details,
             }
@@ -270,8 +264,8 @@ class SharedRows(NotCopyable):
         return number
 
 
-NAMES_OF_ROWS = "request", "row"
-"""Details of an act that are ids of rows."""
+NAME_ROWS, NAMES_OF_ROWS = (row.ACT, row.CLOSE), ("request", "row", "closes")
+"""The kinds of rows whose details have ids of rows, and their names."""
 
 HASH_BYTES = 32
 """Bytes of a hash."""
@@ -304,8 +298,5 @@ def _renumbered(node: str, launch: int) -> str:
 
 def _missing_of_batch(shared: SharedRow) -> int:
     """The number of rows of its batch that follow a row."""
-    arguments = str(shared["arguments"])
-    if '"batch"' not in arguments:
-        return 0
-    batch = json.loads(arguments).get("batch")
-    return 0 if batch is None else max(int(batch["count"]) - int(batch["index"]) - 1, 0)
+    table = batch_table(str(shared["request"]))
+    return 0 if table is None else max(table.count - table.index - 1, 0)

@@ -19,6 +19,7 @@ from typing import Any
 from IPython.core.getipython import get_ipython
 
 from dpnb._core.accountant.accountant import Accountant
+from dpnb._request import Release
 from dpnb._target import Target
 from dpnb.accounting.budget import Budget
 from dpnb.accounting.exact import exact, to_text
@@ -95,6 +96,6 @@ def _large_loss(preview: Preview, reference: Budget, above: float) -> str | None
 def large_release(query: Query, target: Target, above: float | None = None) -> str | None:
     """As `large_share`, of a release with this target; None if it is free, or if any release would refuse it."""
     with suppress(DpnbError):
-        if query.runner.releases.find_request(query.plan, query.view, target) is None:
+        if not query.runner.executor.find(Release(query.plan, query.view, target)):
             return large_share(query.runner.account, query._previewed(target), above)
     return None

@@ -49,7 +49,7 @@ def log(session_id: str, start: int, max_rows: int) -> tuple[int, list[LogEntry]
     """The number of requests in a session's ledger, and at most `max_rows` of them from `start` on, oldest first."""
     for session in live():
         if session.id == session_id:
-            requests = session._core.releases.log
+            requests = session._core.log
             total = requests.count
             lines = requests.by_id(requests.ids[start : start + max_rows])
             return total, [snapshot.log_entry(line) for line in lines]

@@ -11,6 +11,7 @@ from dpnb._core.accountant.granting import MAX_WHY
 from dpnb._core.pricing.public_knowledge import count_code
 from dpnb._core.requesting import ask_service
 from dpnb._protocol.picker import Ask, AskOption, CountStep
+from dpnb._request import Release
 from dpnb._target import target_from
 from dpnb.accounting.exact import Number, decimal_sqrt_down, to_text
 from dpnb.errors import DpnbError
@@ -66,7 +67,7 @@ def _options(query: Query, account: Accountant) -> list[AskOption]:
 
 def ask(query: Query, mu: Number, why: str) -> str:
     """Ask for the budget of a release; return the request in words."""
-    number = ask_service(query.runner, [(query.plan, query.view, target_from(mu))], why)
+    number = ask_service(query.runner, [Release(query.plan, query.view, target_from(mu))], why)
     return f"Request {number} was sent to the curator; the answer appears in the panel."
 
 

@@ -212,7 +212,7 @@ class PlannedQueries(PreviewedOnDisplay, Generic[A]):
         True
         """
         target = BatchTarget(mu, rho, epsilon, share, within, confidence, simultaneous, final).over(self._target)
-        with self._pipeline.releases.refusals_of(lambda: self.description):
+        with self._pipeline.releases.executor.refusals_of(lambda: self.description):
             answer = self._pipeline.release(self._planned, target.of(self._planned.queries))
         shown = zip(self.queries, answer.answers, strict=True)
         answers = tuple(replace(one, is_two_way=True) if query.is_two_way else one for query, one in shown)

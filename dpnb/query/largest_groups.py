@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, Unpack, overload
 
 from dpnb._core.core import SessionCore
-from dpnb._core.execution.selection_terms import SelectionTerms, counts_groups, selection_terms
+from dpnb._core.execution.selections import SelectionTerms, counts_groups, selection_terms
 from dpnb._core.selections import SelectionPipeline
 from dpnb._plan.measurements import AnyView
 from dpnb._plan.plan import Plan

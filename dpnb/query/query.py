@@ -9,10 +9,10 @@ from fractions import Fraction
 from typing import Any, TypedDict, Unpack, overload
 
 from dpnb._core.core import SessionCore
-from dpnb._core.execution.protocol import ReleaseRequest
 from dpnb._core.pricing.previews import count_to_release, explain, preview, previews
 from dpnb._plan.measurements import AnyView, PlainView
 from dpnb._plan.plan import Plan, describe_plan
+from dpnb._request import ALWAYS, Conditions, Release
 from dpnb._target import KINDS, Target, TargetKind, Within, refuse_kinds, target_from, target_of
 from dpnb.accounting.exact import Number
 from dpnb.copying import safe_repr
@@ -258,11 +258,13 @@ class Query(SelectionMethods):
 
     def _recorded_refusals(self) -> AbstractContextManager[None]:
         """Record in the log what is refused in the block."""
-        return self.runner.releases.refusals_of(lambda: self.description)
+        return self.runner.executor.refusals_of(lambda: self.description)
 
     def _released(self, target: Target, at_most: Fraction | None = None) -> Answer:
         """As `release`, but refused if it costs more than `at_most`, as mu squared."""
-        answer = self.runner.releases.release(ReleaseRequest(self.plan, self.view, target, at_most=at_most))
+        answer = self.runner.releases.release(
+            Release(self.plan, self.view, target), ALWAYS if at_most is None else Conditions(at_most=at_most)
+        )
         return replace(answer, is_two_way=True) if self.is_two_way else answer
 
     def unstack(self, level: object = -1, fill_value: object = None) -> Query:
@@ -320,8 +322,7 @@ class Query(SelectionMethods):
 
         Each target is a dict of arguments of `release`, for example ``{"mu": Fraction(1, 5)}``.
         """
-        requests = self.runner.releases.unanswered(self.plan, self.view)
-        return [request.to_arguments() for _, request in requests if request.amount]
+        return [target.to_arguments() for target in self.runner.releases.unanswered(self.plan, self.view)]
 
     @property
     def count_needed(self) -> Query | None:

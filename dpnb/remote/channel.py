@@ -172,7 +172,7 @@ class Channel(NotCopyable):
         return f"<Channel to {self.origin.text!r}>"
 
     def get(self, path: str, reply: type[T], *, retry_seconds: float | None = None, **query: str | int) -> T:
-        """The reply to a request that changes nothing; `path` is below ``/v2``.
+        """The reply to a request that changes nothing; `path` is below ``/v3``.
 
         Raises `ServiceUnavailable` if the service cannot be reached, and another `DpnbError` if it refused or failed.
         """

@@ -13,7 +13,7 @@ from dpnb.wire.replies import Rows, Table
 
 
 class LedgerCopy(NotCopyable):
-    """A copy of the rows that an analyst may see, and how it is brought up to date; `path` is below ``/v2``."""
+    """A copy of the rows that an analyst may see, and how it is brought up to date; `path` is below ``/v3``."""
 
     def __init__(self, channel: Channel, path: str, table: Table, ledger: ReplicaLedger) -> None:
         self.channel, self.path, self.ledger = channel, path, ledger

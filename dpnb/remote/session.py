@@ -6,6 +6,7 @@ import hashlib
 import uuid
 import weakref
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import msgspec
 
@@ -14,6 +15,7 @@ from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.core import SessionCore
 from dpnb._core.ledger_metadata import LedgerMetadata
 from dpnb._core.pricing.public_knowledge import PublicSizes
+from dpnb._request import ALWAYS, Conditions, Request
 from dpnb.copying import NotCopyable
 from dpnb.errors import DpnbError, LedgerReplaced, ServiceError, ServiceUnavailable
 from dpnb.ledger import Charge
@@ -25,22 +27,27 @@ from dpnb.remote.events import ServiceConnection
 from dpnb.remote.ledger_copy import LedgerCopy
 from dpnb.session.base import BaseSession
 from dpnb.session.disclosure.division import StatementScope
-from dpnb.wire.calls import AnyCall, Request
-from dpnb.wire.decoding import encode_request
+from dpnb.wire.amounts import limit_up
+from dpnb.wire.decoding import encode_envelope
+from dpnb.wire.envelope import Envelope
 from dpnb.wire.replies import Refused, Table
 
 # --- calls that the service executes ----------------------------------------------------------------------------------
 
 
+UnansweredKey = tuple[str, str, Conditions]
+"""Node, text and conditions of a request."""
+
+
 class ServiceCalls(NotCopyable):
     """The service, as one session, sub-session or part uses it; `node` is the one that pays.
 
-    A call without a reply, because the connection was lost or the user interrupted it, is remembered: when the same
-    call is made again, the same request is sent with the same id, so that nothing is executed twice.  All nodes of a
+    A request without a reply, because the connection was lost or the user interrupted it, is remembered: when it is
+    made again, the same request is sent with the same id, so that nothing is executed twice.  All nodes of a
     session share these requests, `unanswered`.
     """
 
-    def __init__(self, copy: LedgerCopy, node: str = "", unanswered: dict[bytes, bytes] | None = None) -> None:
+    def __init__(self, copy: LedgerCopy, node: str = "", unanswered: dict[UnansweredKey, bytes] | None = None) -> None:
         self._copy, self._node = copy, node
         self._unanswered = {} if unanswered is None else unanswered
 
@@ -48,15 +55,17 @@ class ServiceCalls(NotCopyable):
         """The same service for a sub-session or a part, by its node."""
         return ServiceCalls(self._copy, node, self._unanswered)
 
-    def run(self, call: AnyCall, is_answer: Callable[[Sequence[Charge]], bool]) -> list[Charge]:
-        """Have the service execute a call; return its rows, which the copy has then.
+    def run(
+        self, request: Request, conditions: Conditions, is_answer: Callable[[Sequence[Charge]], bool]
+    ) -> list[Charge]:
+        """Have the service execute a request; return its rows, which the copy has then.
 
         Raises the refusal of the service as a local session would; `ServiceUnavailable` if it cannot be reached, and
-        the call may have been charged; `ServiceError` if the rows are not those of this call.
+        the request may have been charged; `ServiceError` if the rows are not those of this request.
         """
         self._copy.refuse_unusable()
-        key = msgspec.json.encode((self._node, call), order="deterministic")
-        body = self._unanswered.setdefault(key, self._body(call))
+        key = self._node, request.text, conditions
+        body = self._unanswered.setdefault(key, self._body(request, conditions))
         try:
             with work(Stage.SERVICE):
                 reply = self._copy.channel.post(f"{self._copy.path}/requests", body)
@@ -81,10 +90,21 @@ class ServiceCalls(NotCopyable):
             )
         return rows
 
-    def _body(self, call: AnyCall) -> bytes:
+    def _body(self, request: Any, conditions: Conditions) -> bytes:
         after, head = self._copy.ledger.last
-        return encode_request(
-            Request(uuid.uuid4().hex, call, self._node, registry.current_cell(), after, self._copy.pending(), head)
+        if conditions.at_most is not None:
+            conditions = msgspec.structs.replace(conditions, at_most=limit_up(conditions.at_most))
+        return encode_envelope(
+            Envelope(
+                uuid.uuid4().hex,
+                request,
+                None if conditions == ALWAYS else conditions,
+                self._node,
+                registry.current_cell(),
+                after,
+                self._copy.pending(),
+                head,
+            )
         )
 
 
@@ -103,7 +123,7 @@ class RemoteSession(BaseSession):
     channel : Channel
         The service.
     path : str
-        Path of the table below ``/v2``.
+        Path of the table below ``/v3``.
     table : Table
         The table as the service describes it.
 

@@ -22,6 +22,7 @@ from dpnb._core.accountant.grant import Grant
 from dpnb._core.accountant.limit import Limit
 from dpnb._core.accountant.tree import ABOVE_THRESHOLD, BudgetTree
 from dpnb._core.tables import PrivateTables
+from dpnb._request import ALWAYS, AnyRequest, CloseMechanism, CompareWithThreshold, Conditions, LaunchMechanism
 from dpnb.accounting.filters import FILTERS, Filter
 from dpnb.copying import NotCopyable
 from dpnb.errors import ChargesStopped, DpnbError, InvalidValueError, LedgerError, RequestError
@@ -39,7 +40,6 @@ from dpnb.session.base import BaseSession
 from dpnb.session.declaration import Declaration, read_declaration
 from dpnb.session.session import Session
 from dpnb.session.table_files import read_tables, refuse_other_contents
-from dpnb.wire.calls import AnyCall, CloseMechanism, CompareWithThreshold, LaunchMechanism, Release
 from dpnb.wire.replies import Table
 
 LOCK_SUFFIX = "-service"
@@ -192,15 +192,11 @@ class AnalystSession(NotCopyable):
             core.tables.engine,
         )
 
-    def translated(self, call: AnyCall) -> AnyCall:
-        """The call with the ledger's own numbers of rows."""
-        match call:
-            case Release(inside=inside) if inside:
-                return msgspec.structs.replace(call, inside=self.rows.node(inside))
-            case CloseMechanism() | CompareWithThreshold():
-                return msgspec.structs.replace(call, launch=self.rows.launch(call.launch))
-            case _:
-                return call
+    def translated(self, conditions: Conditions | None) -> Conditions:
+        """The conditions of a request with the ledger's own numbers of rows."""
+        if conditions is None or not conditions.inside:
+            return conditions or ALWAYS
+        return msgspec.structs.replace(conditions, inside=self.rows.node(conditions.inside))
 
     def refuse_other_version(self, request_id: str) -> None:
         """Refuse a request that was charged for another version of the table: it would be charged again."""
@@ -211,28 +207,25 @@ class AnalystSession(NotCopyable):
                 "more was charged; connect again, and make a new request"
             )
 
-    def refuse_foreign(self, node: str, call: AnyCall) -> None:
-        """Refuse a call to a mechanism that another analyst launched, or a launch under the name of one.
+    def refuse_foreign(self, node: str, request: AnyRequest, conditions: Conditions) -> None:
+        """Refuse a request to a mechanism that another analyst launched, or a launch under the name of one.
 
-        That is possible in pooled mode only: in reserved mode nobody else has the node.  The node and the call have the
-        ledger's own numbers of rows; see `translated`.
+        That is possible in pooled mode only: in reserved mode nobody else has the node.  The node and the conditions
+        have the ledger's own numbers of rows; see `translated`.
         """
-        match call:
-            case Release(inside=inside) if inside:
-                self._refuse_foreign(inside)
-            case CloseMechanism() | CompareWithThreshold():
-                self._refuse_foreign(node, launch=call.launch)
-            case LaunchMechanism():
-                self._refuse_foreign(node, name=call.name)
-        self._refuse_foreign(node)
+        if conditions.inside:
+            self._refuse_foreign(conditions.inside)
+        match request:
+            case LaunchMechanism() | CloseMechanism() | CompareWithThreshold():
+                self._refuse_foreign(node, request.name)
+            case _:
+                self._refuse_foreign(node)
 
-    def _refuse_foreign(self, node: str, launch: int | None = None, name: str | None = None) -> None:
-        """Refuse the mechanism `launch`, those that contain the node, or one with this name in it."""
+    def _refuse_foreign(self, node: str, name: str | None = None) -> None:
+        """Refuse the mechanisms that contain the node, and the one with this name in it."""
         tree = self.session._core.account.tree
         launches = tree.sync()
-        concerned = [launches[launch]] if launch is not None and launch in launches else []
-        if name is not None:
-            concerned += [one for one in launches.values() if (one.node, one.name) == (node, name)]
+        concerned = [one for one in launches.values() if name is not None and (one.node, one.name) == (node, name)]
         while (parent := parent_launch(node)) is not None and parent[0] in launches:
             concerned.append(launches[parent[0]])
             node = concerned[-1].node

@@ -44,7 +44,7 @@ from dpnb.errors import (
     ServiceUnavailable,
     StorageFull,
 )
-from dpnb.interactive.calls import execute_call
+from dpnb.interactive.calls import execute
 from dpnb.ledger import Charge
 from dpnb.ledger.origin import RequestOrigin, requested_by
 from dpnb.service.configuration.settings import Limits
@@ -55,7 +55,7 @@ from dpnb.service.network.grid import TimeGrid
 from dpnb.service.opening import AnalystSession, OpenTable
 from dpnb.service.running import RunningRequest
 from dpnb.service.turns import FreeWork, TooMuch, Turn
-from dpnb.wire.calls import Request
+from dpnb.wire.envelope import Envelope
 from dpnb.wire.limits import WireError
 from dpnb.wire.replies import AnyReply, Done, LedgerRow, Refused, Rows
 
@@ -148,7 +148,7 @@ class RequestRunner(NotCopyable):
 
     async def run(
         self,
-        request: Request,
+        envelope: Envelope,
         is_valid: Callable[[], bool],
         last_known: Callable[[], bool] | None = None,
         place: Callable[[], Awaitable[object]] | None = None,
@@ -160,34 +160,34 @@ class RequestRunner(NotCopyable):
         until the reply may be made, which is when the analyst has read enough of earlier ones.
         """
         received = 0.0 if self._grid is None else self._grid.time()
-        done = await self._run(request, is_valid, last_known or is_valid)
+        done = await self._run(envelope, is_valid, last_known or is_valid)
         if self._grid is not None:
-            await self._grid.hold(received, request.call)
+            await self._grid.hold(received, envelope.request)
         if not isinstance(done, _Executed):
             return done
         if place is not None:
             await place()
-        return await self._work.reply(self._analyst.name, partial(self._reply, request, done))  # reads the ledger
+        return await self._work.reply(self._analyst.name, partial(self._reply, envelope, done))  # reads the ledger
 
     async def _run(
-        self, request: Request, is_valid: Callable[[], bool], last_known: Callable[[], bool]
+        self, envelope: Envelope, is_valid: Callable[[], bool], last_known: Callable[[], bool]
     ) -> _Executed | Outcome:
-        digest = request.digest()
-        known = self._running.get(request.id)
+        digest = envelope.digest()
+        known = self._running.get(envelope.id)
         if known is None:
             if len(self._running) >= self._limits.running:
                 self._metrics.limited("running")
                 return TOO_MANY
-            if self._finished.get(request.id, digest) != digest:
-                return self._conflict(request)
+            if self._finished.get(envelope.id, digest) != digest:
+                return self._conflict(envelope)
             received = _Received(monotonic(), datetime.now(UTC))
-            task = asyncio.create_task(self._execute(request, digest, is_valid, last_known, received))
-            self._running[request.id] = digest, task
-            task.add_done_callback(lambda done: self._end(request.id, digest, done))
+            task = asyncio.create_task(self._execute(envelope, digest, is_valid, last_known, received))
+            self._running[envelope.id] = digest, task
+            task.add_done_callback(lambda done: self._end(envelope.id, digest, done))
         else:
             running, task = known
             if running != digest:
-                return self._conflict(request)
+                return self._conflict(envelope)
         return await asyncio.shield(task)  # a client that disconnects ends its own waiting only
 
     def _end(self, number: str, digest: str, done: asyncio.Task[_Executed]) -> None:
@@ -200,14 +200,14 @@ class RequestRunner(NotCopyable):
 
     async def _execute(
         self,
-        request: Request,
+        envelope: Envelope,
         digest: str,
         is_valid: Callable[[], bool],
         last_known: Callable[[], bool],
         received: _Received,
     ) -> _Executed:
-        work = partial(self._timed, request, digest, is_valid, received)
-        turn = self._turns[request.id] = self._table.worker.submit(self._analyst.name, work)
+        work = partial(self._timed, envelope, digest, is_valid, received)
+        turn = self._turns[envelope.id] = self._table.worker.submit(self._analyst.name, work)
         future = asyncio.wrap_future(turn.future)
         looks = 0
         try:
@@ -216,11 +216,11 @@ class RequestRunner(NotCopyable):
                 if looks >= LOOKS_BEFORE_LOG and looks.bit_count() == 1:  # and after twice the time, ...
                     running, waiting = self._table.running, self._table.worker.waiting
                     number = None if running is None else running.number
-                    log("slow", **self._facts(request), seconds=looks * CHECK_SECONDS, running=number, waiting=waiting)
+                    log("slow", **self._facts(envelope), seconds=looks * CHECK_SECONDS, running=number, waiting=waiting)
                 if not last_known():
                     self._drop(turn, _Executed(*UNAUTHORIZED))
         finally:
-            del self._turns[request.id]
+            del self._turns[envelope.id]
         self._changed()
         return future.result()
 
@@ -243,8 +243,8 @@ class RequestRunner(NotCopyable):
 
     # --- in the worker's thread ---------------------------------------------------------------------------------
 
-    def _timed(self, request: Request, digest: str, is_valid: Callable[[], bool], received: _Received) -> _Executed:
-        started, facts = monotonic(), self._facts(request)
+    def _timed(self, envelope: Envelope, digest: str, is_valid: Callable[[], bool], received: _Received) -> _Executed:
+        started, facts = monotonic(), self._facts(envelope)
         if started - received.monotonic > self._limits.wait_seconds:
             log("refused", **facts, refusal="waited too long")
             self._metrics.limited("wait_seconds")
@@ -255,8 +255,8 @@ class RequestRunner(NotCopyable):
             log("refused", **facts, refusal=error.limit)
             return _Executed(*TOO_MUCH_WORK)
         cpu_started = thread_time()
-        with self._table.running_request(self._analyst.name, facts["call"], request.id, self._refuse_held) as running:
-            executed = self._executed(request, digest, is_valid, received.time, running)
+        with self._table.running_request(self._analyst.name, facts["call"], envelope.id, self._refuse_held) as running:
+            executed = self._executed(envelope, digest, is_valid, received.time, running)
         if not running.has_read:  # else it depends on rows
             self._work.spent(self._analyst.name).add(thread_time() - cpu_started)
         self._metrics.executed(facts["table"], facts["call"], str(executed.status), monotonic() - started)
@@ -267,34 +267,34 @@ class RequestRunner(NotCopyable):
 
     def _executed(
         self,
-        request: Request,
+        envelope: Envelope,
         digest: str,
         is_valid: Callable[[], bool],
         received: datetime,
         running: RunningRequest,
     ) -> _Executed:
-        started, facts, rows = perf_counter(), self._facts(request), self._analyst.rows
-        token = _cell.set(request.cell_id)
+        started, facts, rows = perf_counter(), self._facts(envelope), self._analyst.rows
+        token = _cell.set(envelope.cell_id)
         try:
             if not is_valid():
                 log("refused", **facts, refusal="AccessDenied")
                 return _Executed(*UNAUTHORIZED)
-            rows.refuse_fork(request.after, request.head)
-            recorded = rows.request(request.id)
+            rows.refuse_fork(envelope.after, envelope.head)
+            recorded = rows.request(envelope.id)
             if recorded is not None and (recorded[1].actor, recorded[1].digest) != (self._analyst.name, digest):
                 return _Executed(*CONFLICT)
-            self._analyst.refuse_other_version(request.id)
+            self._analyst.refuse_other_version(envelope.id)
             self._analyst.refuse_revoked()
             self._table.refuse_ended(self._analyst)
-            node = rows.node(request.node)
-            call = self._analyst.translated(request.call)
-            self._analyst.refuse_foreign(node, call)
+            node = rows.node(envelope.node)
+            conditions = self._analyst.translated(envelope.conditions)
+            self._analyst.refuse_foreign(node, envelope.request, conditions)
             room = None
             if recorded is None:
                 self._stored.refuse_full_disk()
                 room = self._stored.room(self._analyst.name, facts["call"])
-            with requested_by(RequestOrigin(self._analyst.name, request.id, digest, received, room)), running.at(node):
-                ids = execute_call(self._analyst.session._mechanisms.at(node), call)
+            with requested_by(RequestOrigin(self._analyst.name, envelope.id, digest, received, room)), running.at(node):
+                ids = execute(self._analyst.session._mechanisms.at(node), envelope.request, conditions)
         except ServiceUnavailable as error:  # JupyterHub cannot say whether the token is still valid
             log("refused", logging.WARNING, **facts, refusal="ServiceUnavailable")
             return _Executed(503, Refused("ServiceUnavailable", str(error)))
@@ -302,7 +302,7 @@ class RequestRunner(NotCopyable):
             log("failed", logging.ERROR, **facts, refusal="ExecutionError")
             return _Executed(500, Refused("ExecutionError", str(error)))
         except StorageFull as error:
-            return self._full(error, request, facts)
+            return self._full(error, envelope, facts)
         except LedgerReplaced as error:  # the rows that the client lacks are not sent: its copy is of another ledger
             log("refused", logging.WARNING, **facts, refusal="LedgerReplaced")
             return _Executed(409, Refused("LedgerReplaced", str(error)))
@@ -319,11 +319,11 @@ class RequestRunner(NotCopyable):
         log("done", **facts, rows=list(ids), cost=cost, milliseconds=round(1000 * (perf_counter() - started)))
         return _Executed(200, ids=ids)
 
-    def _full(self, error: StorageFull, request: Request, facts: dict[str, Any]) -> _Executed:
+    def _full(self, error: StorageFull, envelope: Envelope, facts: dict[str, Any]) -> _Executed:
         """The refusal of a request that could not be charged, or not be answered, since the disk is full."""
         log("disk_full", logging.ERROR, error, **facts)
         try:
-            was_charged = self._analyst.rows.request(request.id) is not None
+            was_charged = self._analyst.rows.request(envelope.id) is not None
         except BaseException as unread:  # noqa: BLE001  (then nobody knows)
             return self._failed(unread, facts)
         return _Executed(500, Refused("StorageFull", CHARGED if was_charged else NOT_CHARGED))
@@ -345,14 +345,14 @@ class RequestRunner(NotCopyable):
         text = f"failed, number {number}; the curator's log has the details"
         return _Executed(500, Refused("ServiceError", text))
 
-    def _reply(self, request: Request, executed: _Executed) -> Outcome:
+    def _reply(self, envelope: Envelope, executed: _Executed) -> Outcome:
         try:
             refused = executed.refused
             if refused is not None:
                 shows_rows = refused.error != "ServiceError" and executed.status not in UNEXECUTED
-                rows = self.rows(request.after, request.pending) if shows_rows else Rows()
+                rows = self.rows(envelope.after, envelope.pending) if shows_rows else Rows()
                 return executed.status, msgspec.structs.replace(refused, rows=rows)
-            rows = self.rows(request.after, request.pending)
+            rows = self.rows(envelope.after, envelope.pending)
             return executed.status, Done(self._analyst.rows.by_ids(executed.ids), rows)
         except BaseException as error:  # noqa: BLE001  (as above)
             failed = self._failed(error, {"table": self._table.name})
@@ -369,19 +369,19 @@ class RequestRunner(NotCopyable):
 
     # --- the log ------------------------------------------------------------------------------------------------
 
-    def _facts(self, request: Request) -> dict[str, Any]:
-        kind = str(type(request.call).__struct_config__.tag)
+    def _facts(self, envelope: Envelope) -> dict[str, Any]:
+        kind = str(type(envelope.request).__struct_config__.tag)
         return {
             "actor": self._analyst.name,
             "table": self._table.name,
-            "node": request.node,
+            "node": envelope.node,
             "call": kind,
-            "request": request.id,
+            "request": envelope.id,
         }
 
     def _costs(self, ids: tuple[int, ...]) -> list[Any]:
         return [row.loss.to_json() for row in self._table.session.ledger.by_id(ids)] if ids else []
 
-    def _conflict(self, request: Request) -> Outcome:
-        log("refused", **self._facts(request), refusal="conflict")
+    def _conflict(self, envelope: Envelope) -> Outcome:
+        log("refused", **self._facts(envelope), refusal="conflict")
         return CONFLICT

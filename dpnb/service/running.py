@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from time import monotonic
 
 from dpnb._core.execution.protocol import watched_by
-from dpnb._core.pricing.batch_observations import record_of
+from dpnb._core.pricing.batch_observations import batch_table_of
 from dpnb.copying import NotCopyable
 from dpnb.errors import ExecutionStopped, InvalidValueError
 from dpnb.ledger import Charge, Ledger
@@ -89,8 +89,8 @@ class HeldRows(NotCopyable):
     def _together(self, row: int) -> set[int]:
         """The row, and the other rows of its batch."""
         for charge in self._ledger.by_id((row,)):
-            record = record_of(charge)
-            return {row} if record is None else {*record.all_ids(charge)}
+            table = batch_table_of(charge)
+            return {row} if table is None else {*table.all_ids(charge.id)}
         return {row}
 
 

@@ -26,8 +26,8 @@ from dpnb.copying import NotCopyable
 from dpnb.service.configuration.settings import Limits
 from dpnb.service.limits import CpuSeconds
 from dpnb.service.monitoring.metrics import Metrics
-from dpnb.wire.calls import Request
-from dpnb.wire.decoding import decode_request
+from dpnb.wire.decoding import decode_envelope
+from dpnb.wire.envelope import Envelope
 
 T = TypeVar("T")
 
@@ -200,12 +200,12 @@ class FreeWork(NotCopyable):
             if not self._receiving[person]:
                 del self._receiving[person]
 
-    async def decode(self, person: str, body: bytes) -> Request:
+    async def decode(self, person: str, body: bytes) -> Envelope:
         """The request in a body; `WireError` if it is none, `TooMuch` if the person's CPU seconds are used up."""
         if len(body) <= SMALL_BODY:
             with self.spent(person).counted():
-                return decode_request(body)
-        return await self._done(self._decoding, person, partial(decode_request, body), is_limited=True)
+                return decode_envelope(body)
+        return await self._done(self._decoding, person, partial(decode_envelope, body), is_limited=True)
 
     async def reply(self, person: str, make: Callable[[], T]) -> T:
         """What `make` returns, from one of the threads for replies."""

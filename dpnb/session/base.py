@@ -287,7 +287,7 @@ class BaseSession(Launches["SubSession", "PartSession"], Batches, BudgetRequests
         >>> session.log()["query"].tolist()
         ['count of rows']
         """
-        return self._core.releases.log.to_pandas()
+        return self._core.log.to_pandas()
 
 
 class ChildSession(BaseSession):

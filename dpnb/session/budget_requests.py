@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dpnb._core.accountant.budget_request import BudgetRequest, RequestStatus
 from dpnb._core.core import SessionCore
 from dpnb._core.requesting import ask_service
+from dpnb._request import Release
 from dpnb._target import TargetKind, Within, target_of
 from dpnb.accounting.exact import Number
 from dpnb.copying import NotCopyable, safe_repr
@@ -151,7 +152,7 @@ class BudgetRequests:
             )
         kind, amounts = _amounts({"within": within, "mu": mu, "rho": rho, "epsilon": epsilon}, len(queries))
         requested = [
-            (query.plan, query.view, target_of(kind, amount, confidence, simultaneous))
+            Release(query.plan, query.view, target_of(kind, amount, confidence, simultaneous))
             for query, amount in zip(queries, amounts, strict=True)
         ]
         return RequestedBudget(self._core, ask_service(self._core, requested, why))

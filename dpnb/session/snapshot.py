@@ -84,7 +84,7 @@ def snapshot(session: HasCore, *, compared: bool = False) -> protocol.SessionSna
 
 def _snapshot(session: HasCore, *, compared: bool) -> protocol.SessionSnapshot:
     core = session._core
-    account, log = core.account, core.releases.log
+    account, log = core.account, core.log
     filter_, odometer, comparison = account.filter, account.odometer, account.compared(everything=compared)
     headroom, paused, spent = headroom_gauge(account, filter_), account.paused, percent_spent(filter_)
     n_requests = log.count

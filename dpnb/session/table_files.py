@@ -45,13 +45,13 @@ def refuse_other_contents(ledger: Ledger, version: str, digests: Mapping[str, st
     lost or can be read by others.
     """
     path = Path(f"{os.path.realpath(ledger.path)}{SUFFIX}")
-    key = digest(["table_contents", version])
-    known = ledger.by_request_key(key)
+    key = digest(["table_contents"])
+    known = ledger.by_key(UNCOUNTED, version, key)
     secret = _secret(path, make=known is None)
     own = None if secret is None else _keyed(secret, digests)
     if known is None:
         with ledger.transaction():
-            known = ledger.by_request_key(key) or ledger.reserve(
+            known = ledger.by_key(UNCOUNTED, version, key) or ledger.reserve(
                 kind=TABLE_FILES,
                 request_key=key,
                 node=UNCOUNTED,

@@ -3,5 +3,5 @@
 Both sides decode with these types only, and refuse everything else.  `VERSION` is part of every address.
 """
 
-VERSION = 2
+VERSION = 3
 """Version of the messages; a client and a service of different versions refuse each other."""

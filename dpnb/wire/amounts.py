@@ -99,29 +99,25 @@ def amount_from_text(text: str, field: str, allowed: AmountRange) -> Fraction:
         if denominator:
             amount = Fraction(int(top), denominator)
             if to_text(amount) == text:
-                return _checked(amount, field, allowed)
+                return checked_amount(amount, field, allowed)
     raise WireError(f"{field}: must be an exact amount in lowest terms, such as '1/10'; got another text")
 
 
-def amount_to_text(amount: Fraction, field: str, allowed: AmountRange) -> str:
-    """The text of an amount, which :func:`amount_from_text` reads; `WireError` if it is out of range, or too long."""
-    return to_text(_checked(amount, field, allowed))
+def limit_up(cost: Fraction) -> Fraction:
+    """The largest cost of a request as it is sent; a cost that is too long is rounded up.
 
-
-def cap_to_text(cost: Fraction) -> str:
-    """The text of the largest cost of a request; a cost that is too long is rounded up.
-
-    >>> cap_to_text(Fraction(1, 10))
-    '1/10'
-    >>> amount_from_text(cap_to_text(Fraction(1, 3**200)), "at_most", CAP) >= Fraction(1, 3**200)
+    >>> limit_up(Fraction(1, 10))
+    Fraction(1, 10)
+    >>> limit_up(Fraction(1, 3**200)) >= Fraction(1, 3**200)
     True
     """
     if _bits(cost) > MAX_BITS:
         cost = Fraction(-(-cost.numerator * 2**150 // cost.denominator), 2**150)
-    return amount_to_text(max(cost, CAP.least) if cost > 0 else cost, "at_most", CAP)
+    return checked_amount(max(cost, CAP.least) if cost > 0 else cost, "at_most", CAP)
 
 
-def _checked(amount: Fraction, field: str, allowed: AmountRange) -> Fraction:
+def checked_amount(amount: Fraction, field: str, allowed: AmountRange) -> Fraction:
+    """An amount, if it is in range and not too long; `WireError` otherwise."""
     if amount not in allowed:
         raise WireError(f"{field}: must be {allowed.words}; got another amount")
     if _bits(amount) > MAX_BITS:
@@ -142,7 +138,7 @@ def decimal_from_text(text: str, field: str) -> Fraction:
     Fraction(1, 100000000)
     """
     if len(text) <= 80 and _DECIMAL.fullmatch(text):
-        return _checked(Fraction(text), field, PART)
+        return checked_amount(Fraction(text), field, PART)
     if "/" in text:
         return amount_from_text(text, field, PART)
     raise WireError(f"{field}: must be a decimal such as 0.1 or 1e-8, or a fraction such as 1/3; got another text")

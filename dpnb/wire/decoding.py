@@ -1,6 +1,6 @@
 """Decoding of requests from an untrusted client.
 
-A body is accepted only if it is exactly what `encode_request` writes for some request, apart from the order of fields:
+A body is accepted only if it is exactly what `encode_envelope` writes for some request, apart from the order of fields:
 no unknown or repeated fields anywhere (also inside plans, whose types would ignore them), no default written out, no
 number that is not finite, and nothing beyond `dpnb.wire.limits`.  Sizes are checked before anything is built from them.
 
@@ -13,24 +13,28 @@ import json
 import math
 import re
 from collections.abc import Iterator
+from fractions import Fraction
 from typing import Any
 
 import msgspec
 
-from dpnb.schema import encodable
-from dpnb.wire.amounts import CAP, CONFIDENCE, LOSS, THRESHOLD, WIDTH, AmountRange, amount_from_text
-from dpnb.wire.calls import (
-    AnyCall,
+from dpnb._request import (
+    ALWAYS,
+    AnyRequest,
     CloseMechanism,
     CompareWithThreshold,
     LaunchMechanism,
     Release,
     ReleaseBatch,
-    Request,
     RequestBudget,
     SelectGroups,
-    TargetArguments,
+    decode,
+    encode,
 )
+from dpnb._target import Target
+from dpnb.schema import encodable
+from dpnb.wire.amounts import CAP, CONFIDENCE, LOSS, THRESHOLD, WIDTH, AmountRange, checked_amount
+from dpnb.wire.envelope import Envelope
 from dpnb.wire.limits import (
     MAX_BODY,
     MAX_DEPTH,
@@ -49,7 +53,7 @@ from dpnb.wire.limits import (
 )
 
 # Made once, at import: msgspec may crash where two threads need a type for the first time at once.
-_REQUESTS: msgspec.json.Decoder[Request] = msgspec.json.Decoder(Request)
+_ENVELOPES: msgspec.json.Decoder[Envelope] = msgspec.json.Decoder(Envelope, dec_hook=decode)
 
 _STRINGS = re.compile(r'"(?:[^"\\]+|\\.)*"?', re.DOTALL)  # also an unfinished one, so that it is searched once
 _PUNCTUATION = re.compile(r"[\[\]{},]")
@@ -65,28 +69,28 @@ Path = tuple[Any, str | int] | None
 Nested, since a copy of the path for each value would take the depth times the memory of the body."""
 
 
-def encode_request(request: Request) -> bytes:
+def encode_envelope(envelope: Envelope) -> bytes:
     """The body of a request."""
-    return msgspec.json.encode(request, order="deterministic")
+    return msgspec.json.encode(envelope, order="deterministic", enc_hook=encode)
 
 
-def decode_request(body: bytes) -> Request:
-    """The request that a client sent; `WireError` if it is not what `encode_request` writes, or exceeds a limit.
+def decode_envelope(body: bytes) -> Envelope:
+    """The request that a client sent; `WireError` if it is not what `encode_envelope` writes, or exceeds a limit.
 
-    >>> from dpnb.wire.calls import CloseMechanism
-    >>> decode_request(encode_request(Request("a1", CloseMechanism(3))))
-    Request(id='a1', call=CloseMechanism(launch=3), node='', cell_id=None, after=0, pending=(), head='')
+    >>> from dpnb._request import CloseMechanism
+    >>> decode_envelope(encode_envelope(Envelope("a1", CloseMechanism("partition", "by plan")))).request
+    CloseMechanism(mechanism='partition', name='by plan')
     """
     sent = _parsed(body)
     try:
-        request = _REQUESTS.decode(body)
+        envelope = _ENVELOPES.decode(body)
     except (msgspec.MsgspecError, RecursionError) as error:
         raise WireError(
             f"{_path_of(str(error))}: has a field that is not known, a field of another type, or lacks one"
         ) from None
-    _refuse_differences(sent, json.loads(encode_request(request)))
-    _check_request(request)
-    return request
+    _refuse_differences(sent, json.loads(encode_envelope(envelope)))
+    _check_envelope(envelope)
+    return envelope
 
 
 def _parsed(body: bytes) -> Any:
@@ -202,67 +206,70 @@ def _path_of(message: str) -> str:
 # --- what the types do not say ----------------------------------------------------------------------------------------
 
 
-def _check_request(request: Request) -> None:
-    _check_id(request.id, "id")
-    if request.cell_id is not None:
-        _check_text(request.cell_id, "cell_id", MAX_NAME)
-    _check_text(request.node, "node", MAX_TEXT, empty=True)
-    _check_number(request.after, "after")
-    if len(request.pending) > MAX_PENDING:
+def _check_envelope(envelope: Envelope) -> None:
+    _check_id(envelope.id, "id")
+    if envelope.cell_id is not None:
+        _check_text(envelope.cell_id, "cell_id", MAX_NAME)
+    _check_text(envelope.node, "node", MAX_TEXT, empty=True)
+    _check_number(envelope.after, "after")
+    if len(envelope.pending) > MAX_PENDING:
         raise WireError(f"pending: must have at most {MAX_PENDING:,} numbers; got more")
-    for row in request.pending:
+    for row in envelope.pending:
         _check_number(row, "pending", least=1)
-    if HEAD.fullmatch(request.head) is None:
+    if HEAD.fullmatch(envelope.head) is None:
         raise WireError("head: must be the hash of a row in hexadecimal; got another text")
-    _check_call(request.call)
+    if envelope.conditions is not None:
+        if envelope.conditions == ALWAYS or not isinstance(envelope.request, Release | ReleaseBatch):
+            raise WireError("conditions: must be those of a release, and not the default ones; leave them out")
+        _check_text(envelope.conditions.inside, "conditions.inside", MAX_TEXT, empty=True)
+        _check_amount(envelope.conditions.at_most, "conditions.at_most", CAP)
+    _check_request(envelope.request)
 
 
-def _check_call(call: AnyCall) -> None:
-    match call:
+def _check_request(request: AnyRequest) -> None:
+    match request:
         case Release():
-            _check_target(call.target)
-            _check_text(call.inside, "call.inside", MAX_TEXT, empty=True)
-            _check_amount(call.at_most, "call.at_most", CAP)
+            _check_target(request.target)
         case ReleaseBatch():
-            if not 1 <= len(call.queries) <= MAX_QUERIES or len(call.targets) != len(call.queries):
-                raise WireError(f"call.queries: must be 1 to {MAX_QUERIES} queries, each with a target; got others")
-            for target in call.targets:
-                _check_target(target)
-            _check_amount(call.at_most, "call.at_most", CAP)
+            _check_releases(request.releases, MAX_QUERIES)
         case SelectGroups():
-            _check_number(call.winners, "call.winners", least=1)
-            _check_amount(call.epsilon, "call.epsilon", LOSS)
-        case LaunchMechanism():
-            _check_text(call.name, "call.name", MAX_NAME)
-        case CloseMechanism():
-            _check_number(call.launch, "call.launch", least=1)
+            _check_number(request.winners, "request.winners", least=1)
+            _check_amount(request.epsilon, "request.epsilon", LOSS)
+        case LaunchMechanism() | CloseMechanism():
+            _check_text(request.name, "request.name", MAX_NAME)
         case CompareWithThreshold():
-            _check_number(call.launch, "call.launch", least=1)
-            _check_amount(call.threshold, "call.threshold", THRESHOLD)
+            _check_text(request.name, "request.name", MAX_NAME)
+            _check_amount(request.threshold, "request.threshold", THRESHOLD)
         case RequestBudget():
-            if not 1 <= len(call.queries) <= MAX_REQUESTED:
-                raise WireError(f"call.queries: must be 1 to {MAX_REQUESTED} queries; got another number")
-            for _, _, target in call.queries:
-                _check_target(target)
-            _check_text(call.why, "call.why", MAX_WHY)
+            _check_releases(request.releases, MAX_REQUESTED)
+            _check_text(request.why, "request.why", MAX_WHY)
 
 
-def _check_target(target: TargetArguments) -> None:
+def _check_releases(releases: tuple[Release, ...], most: int) -> None:
+    if not 1 <= len(releases) <= most:
+        raise WireError(f"request.releases: must be 1 to {most} queries; got another number")
+    for one in releases:
+        _check_target(one.target)
+
+
+def _check_target(target: Target) -> None:
     allowed = WIDTH if target.kind == "within" else LOSS
-    _check_amount(target.amount, "call.target.amount", allowed)
+    _check_amount(target.amount, "request.target.amount", allowed)
     labels = [label for label, _ in target.amounts]
     if (target.amount is None) == (not labels) or (labels and target.kind != "within"):
-        raise WireError("call.target: must have one amount, or for within= an amount for each label; got another form")
+        raise WireError(
+            "request.target: must have one amount, or for within= an amount for each label; got another form"
+        )
     if len(set(map(repr, labels))) != len(labels):
-        raise WireError("call.target.amounts: labels must differ; got one twice")
+        raise WireError("request.target.amounts: labels must differ; got one twice")
     for _, amount in target.amounts:
-        _check_amount(amount, "call.target.amounts", allowed)
-    _check_amount(target.confidence, "call.target.confidence", CONFIDENCE)
+        _check_amount(amount, "request.target.amounts", allowed)
+    _check_amount(target.confidence, "request.target.confidence", CONFIDENCE)
 
 
-def _check_amount(text: str | None, field: str, allowed: AmountRange) -> None:
-    if text is not None:
-        amount_from_text(text, field, allowed)
+def _check_amount(amount: Fraction | None, field: str, allowed: AmountRange) -> None:
+    if amount is not None:
+        checked_amount(amount, field, allowed)
 
 
 def _check_number(number: int, field: str, least: int = 0) -> None:

@@ -16,7 +16,7 @@ class LedgerRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
 
 
 class Rows(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Rows that the client does not have yet: the answer of ``GET /v2/tables/<table>/rows?after=&pending=&head=``.
+    """Rows that the client does not have yet: the answer of ``GET /v3/tables/<table>/rows?after=&pending=&head=``.
 
     At most `MAX_ROWS` new rows, in order, and the rows named as pending whose status has changed.
     """
@@ -46,7 +46,7 @@ AnyReply = Done | Refused
 
 
 class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A table, as an analyst may know it: the answer of ``GET /v2/tables/<table>``."""
+    """A table, as an analyst may know it: the answer of ``GET /v3/tables/<table>``."""
 
     name: str  # of the session
     version: str
@@ -63,7 +63,7 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
 
 
 class Changed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """An event of ``GET /v2/tables/<table>/events``: the number of rows, and how many of them are answered."""
+    """An event of ``GET /v3/tables/<table>/events``: the number of rows, and how many of them are answered."""
 
     rows: int
     answered: int

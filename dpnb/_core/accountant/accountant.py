@@ -116,7 +116,7 @@ class Accountant:
     def for_sub_session(self, launch: Launch) -> Accountant:
         """The accountant of a sub-session that was launched in this ledger."""
         with refuse_unreadable(f"row {launch.id}"):
-            resolved = launch.details["resolved"]
+            resolved = launch.resolved
             guarantee = make_guarantee(str(resolved["filter"]), Budget.from_json(resolved["budget"]))
             parameters = resolved["parameters"]
         return Accountant(self.ledger, self.tree, node_of(launch.id), *stored_parameters(parameters, guarantee))

@@ -7,10 +7,11 @@ depends on no number of a row, so an analyst who receives it learns nothing abou
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from dpnb._core.accountant.grant import amount_from_json
+from dpnb._request import Release, RequestBudget, request_from
 from dpnb.accounting.losses import PureGDP
 from dpnb.errors import LedgerError
 from dpnb.ledger import ChargeSummary
@@ -29,8 +30,7 @@ RequestStatus = Literal["pending", "approved", "approved in part", "declined", "
 class RequestedQuery:
     """A query that the budget is requested for, in words, with target, cost and expected error of its release.
 
-    `key` is the SHA-256 of the table's version, plan and arguments, by which equal requests are recognised.  `plan` and
-    `arguments` are JSON, empty in rows of earlier versions of dpnb.
+    `key` is that of the release and the version of the table, by which equal requests are recognised.
     """
 
     words: str
@@ -38,8 +38,6 @@ class RequestedQuery:
     cost: PureGDP
     error: str
     key: str
-    plan: str = ""
-    arguments: str = ""
 
 
 @dataclass(frozen=True)
@@ -110,42 +108,34 @@ class BudgetRequest:
     @classmethod
     def from_row(cls, charge: ChargeSummary, part: int | None) -> BudgetRequest:
         """Read the row of a request; KeyError, TypeError, ValueError or DpnbError if it cannot be read."""
-        details = charge.launch or {}
-        queries = requested_queries(details)
-        why, total, time = _text(details["why"]), _amount(details["total"]), charge.time or ""
-        return cls(charge.id, charge.node, actor_of(charge), part, time, why, queries, total)
-
-
-def requested_queries(details: Mapping[str, Any]) -> tuple[RequestedQuery, ...]:
-    """The queries of a request, as the ledger stores it; errors as for `BudgetRequest.from_row`."""
-    return tuple(
-        RequestedQuery(
-            _text(one["words"]),
-            _text(one["target"]),
-            _amount(one["cost"]),
-            _text(one["error"]),
-            _text(one["key"]),
-            _text(one.get("plan", "")),
-            _text(one.get("arguments", "")),
+        request, details = request_from(charge.request or ""), charge.launch or {}
+        if not isinstance(request, RequestBudget):
+            raise TypeError(type(request).__name__)
+        queries = tuple(
+            RequestedQuery(
+                _text(one["words"]),
+                _text(one["target"]),
+                _amount(one["cost"]),
+                _text(one["error"]),
+                query_digest(charge.table_version, release),
+            )
+            for one, release in zip(details["queries"], request.releases, strict=True)
         )
-        for one in details["queries"]
-    )
+        place = charge.id, charge.node, actor_of(charge), part, charge.time or ""
+        return cls(*place, request.why, queries, _amount(details["total"]))
 
 
-def request_details(why: str, queries: tuple[RequestedQuery, ...], total: PureGDP) -> Mapping[str, Any]:
-    """What the ledger stores of a request."""
-    stored = [{**asdict(one), "cost": one.cost.to_json()} for one in queries]
-    return {"why": why, "queries": stored, "total": total.to_json()}
-
-
-def query_digest(version: str, plan: str, arguments: str) -> str:
+def query_digest(version: str, release: Release) -> str:
     """The key of a query that the budget is requested for."""
-    return digest([version, plan, arguments])
+    return digest([version, release.key])
 
 
-def plan_is_bound(query: RequestedQuery, version: str) -> bool:
-    """Whether a plan is the one whose digest a decision names."""
-    return query.key == query_digest(version, query.plan, query.arguments)
+def request_details(queries: tuple[RequestedQuery, ...], total: PureGDP) -> Mapping[str, Any]:
+    """What the ledger stores of a request beside it."""
+    stored = [
+        {"words": one.words, "target": one.target, "cost": one.cost.to_json(), "error": one.error} for one in queries
+    ]
+    return {"queries": stored, "total": total.to_json()}
 
 
 def decided_request(requests: Mapping[int, BudgetRequest], number: object) -> BudgetRequest:

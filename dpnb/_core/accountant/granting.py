@@ -14,7 +14,7 @@ from dpnb.accounting.losses import GDP, PureGDP
 from dpnb.accounting.losses.amounts import as_amount
 from dpnb.errors import InvalidValueError
 from dpnb.ledger import ROOT, node_of
-from dpnb.ledger.charge import ACT, GRANT, digest
+from dpnb.ledger.charge import ACT, GRANT, digest, unique_key
 from dpnb.wire.acts import Level
 
 MAX_WHY = 500
@@ -177,7 +177,7 @@ def write_act(account: Accountant, node: str, version: str, details: dict[str, A
     """Write the row of an act; call inside the ledger's transaction."""
     account.ledger.reserve(
         kind=ACT,
-        request_key=digest(["act", node, account.ledger.count]),
+        request_key=unique_key(),
         node=node,
         table_version=version,
         query_key=str(details["act"]),

@@ -9,6 +9,7 @@ from typing import Any
 from dpnb._core.accountant import grant as grants
 from dpnb._core.accountant.budget_request import BudgetRequest, Decision, actor_of, decided_request
 from dpnb._core.accountant.grant import SETTINGS_ACTOR, Cap, Grant, amount_from_json
+from dpnb._request import LaunchMechanism, MechanismCode, request_from
 from dpnb.accounting.losses import PureGDP
 from dpnb.accounting.partition_cost import PartRef
 from dpnb.errors import ChargesStopped, LedgerError, MechanismClosed
@@ -21,7 +22,7 @@ SUB_SESSION = "sub-session"
 ABOVE_THRESHOLD = "above-threshold"
 NOISE_REDUCTION = "noise reduction"
 GRADIENT_DESCENT = "gradient descent"
-KINDS = {
+KINDS: dict[MechanismCode, str] = {
     "partition": PARTITION,
     "sub_session": SUB_SESSION,
     "above_threshold": ABOVE_THRESHOLD,
@@ -39,8 +40,8 @@ class Launch:
     """One interactive mechanism, as recorded in the ledger.
 
     `id` and `closed_by` are the ids of the rows that launched and closed it.  `node` is the one in which it was
-    launched, and `version` that of the table then.  `details` has the ``arguments`` as written, and the ``resolved``
-    values that were fixed at the launch.  `actor` is the analyst who launched it at a service; None in a local session.
+    launched, and `version` that of the table then.  `arguments` are as written, and `resolved` are values that were
+    fixed at the launch.  `actor` is the analyst who launched it at a service; None in a local session.
     """
 
     id: int
@@ -48,9 +49,22 @@ class Launch:
     name: str
     node: str
     version: str
-    details: Mapping[str, Any]
+    arguments: Mapping[str, Any]
+    resolved: Mapping[str, Any]
     closed_by: int | None = None
     actor: str | None = None
+
+    @classmethod
+    def from_row(cls, charge: ChargeSummary) -> Launch:
+        """Read the row of a launch; a `LedgerError` if it cannot be read."""
+        with refuse_unreadable(f"row {charge.id}"):
+            request = request_from(charge.request or "")
+            if not isinstance(request, LaunchMechanism):
+                raise TypeError(type(request).__name__)
+            kind, actor = KINDS[request.mechanism], None if charge.origin is None else charge.origin.actor
+            resolved = charge.launch or {}
+            place = charge.node, charge.table_version
+            return cls(charge.id, kind, request.name, *place, request.arguments, resolved, actor=actor)
 
     def continues_with(self, version: str) -> bool:
         """Whether it continues with that version of the table.
@@ -102,12 +116,7 @@ class BudgetTree:
             closed = int(details["closes"])
             self._launches[closed] = replace(self._launches[closed], closed_by=charge.id)
         elif charge.kind == LAUNCH:
-            kind, name = KINDS[details["mechanism"]], details["name"]
-            if not isinstance(name, str):
-                raise ValueError
-            actor = None if charge.origin is None else charge.origin.actor
-            version = charge.table_version
-            self._launches[charge.id] = Launch(charge.id, kind, name, charge.node, version, details, actor=actor)
+            self._launches[charge.id] = Launch.from_row(charge)
         elif charge.kind == GRANT:
             grant = self._grants[charge.id] = Grant.from_details(charge.id, charge.node, details)
             node = node_of(charge.id)
@@ -258,7 +267,7 @@ class BudgetTree:
                 if outer.kind == SUB_SESSION:
                     return None
                 if outer.kind == PARTITION:
-                    parts.append(PartRef(outer.id, part, int(outer.details["resolved"]["charged_parts_per_unit"])))
+                    parts.append(PartRef(outer.id, part, int(outer.resolved["charged_parts_per_unit"])))
             if outer.node == root:
                 return tuple(parts)
         return None

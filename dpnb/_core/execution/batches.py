@@ -1,129 +1,99 @@
-"""Releases of batches on rows of this process: all tables are charged in one transaction, then measured in turn.
+"""Batches: all tables are charged in one transaction, then measured one after the other.
 
-The rows of a batch are ordinary rows of the ledger, each with its table's plan, loss and noise scale; what they share
-is in their arguments (`dpnb._core.pricing.batch_observations`). Either all of them are written or none, before any row
-of a table is read. If the process ends in between, the same batch, in any kernel, measures the tables that are missing;
-its design is in the ledger and is not computed again.
+The rows of a batch are ordinary rows of the ledger, each with its table's plan, loss and noise scale, and its place in
+the batch (`dpnb._request.BatchTable`).  Either all of them are written or none.  If the process ends before all are
+answered, the same batch, in any kernel, measures the tables that are missing; its design is in the ledger and is not
+computed again.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from fractions import Fraction
-from typing import Any
 
 from dpnb._compile.work import stored_bytes
-from dpnb._core import registry
 from dpnb._core.accountant.admission import admit, refuse_above
-from dpnb._core.execution.releases import LocalReleases
-from dpnb._core.pricing.batch_design import BatchDesign, PlannedBatch, design_batch
-from dpnb._core.pricing.batch_observations import BatchRecord, record_of
-from dpnb._core.pricing.pricer import refuse_after_final
-from dpnb._core.pricing.query_state import plan_of
+from dpnb._core.execution.executor import Kind, Price
+from dpnb._core.execution.releases import Releases
+from dpnb._core.pricing.batch_design import MeasuredTable, describe_batch, design_batch, plan_batch
+from dpnb._core.pricing.batch_observations import batch_table_of
+from dpnb._core.pricing.pricer import QueryPricer, refuse_after_final
 from dpnb._plan.identity import query_key
-from dpnb._plan.measurements import AnyView
-from dpnb._plan.plan import Plan
+from dpnb._request import BatchTable, Conditions, ReleaseBatch
 from dpnb._target import Target
 from dpnb.accounting.losses import GDP
-from dpnb.copying import NotCopyable
 from dpnb.ledger import Charge
-from dpnb.ledger.charge import digest
-from dpnb.ledger.origin import refuse_beyond_room
 from dpnb.results.observations import first_tau
 
 
-class LocalBatches(NotCopyable):
-    """Charges batches and answers them from rows of this process."""
+class Batches(Kind[ReleaseBatch]):
+    """Releases of batches, whose tables are measured as `releases` does."""
 
-    def __init__(self, releases: LocalReleases) -> None:
-        self._releases, self._pricer, self._account = releases, releases.pricer, releases.pricer.account
+    def __init__(self, pricer: QueryPricer, releases: Releases) -> None:
+        super().__init__(pricer)
+        self._releases = releases
 
-    def release_batch(
-        self, planned: PlannedBatch, targets: Sequence[Target], *, at_most: Fraction | None = None
-    ) -> list[Charge]:
-        """Charge all tables of a batch and answer them, or find the rows of the identical batch."""
-        with self._account.ledger.lock.checked():
-            known = self._account.ledger.by_request_key(self._key(planned, targets, 0))
-            rows = [] if known is None else self._rows_of(known)
-        if not rows or any(row.measurement is None for row in rows):
-            self._pricer.tables.ready()
-        return [self._answered(row, targets[0]) for row in self._charge(planned, targets, at_most)]
+    def describe(self, request: ReleaseBatch) -> str:
+        """The batch in words."""
+        return describe_batch([(one.plan, one.view) for one in request.releases])
 
-    def _charge(self, planned: PlannedBatch, targets: Sequence[Target], at_most: Fraction | None) -> list[Charge]:
-        """Find the batch in the ledger, or admit it and write all of its charges; durable when this returns."""
-        account = self._account
-        ledger, version, description = account.ledger, self._pricer.version, planned.description
-        with ledger.transaction():
-            known = ledger.by_request_key(self._key(planned, targets, 0))
-            if known is not None:
-                return self._rows_of(known)
-            account.tree.refuse_ended(account.root_node, version)
-            for (plan, view), target in zip(planned.queries, targets, strict=True):
-                refuse_after_final(self._pricer.state(plan, view, ()), target)
-            design = design_batch(self._pricer, planned.workload, planned.queries, targets, description)
-            refuse_above(at_most, design.loss, description)
-            admit(account, description, design.loss, GDP(0))
-            stored = self._stored_bytes(design)
-            self._pricer.tables.work_limits.refuse_stored(description, stored)
-            refuse_beyond_room(stored)
-            return [
-                ledger.reserve(
-                    request_key=self._key(planned, targets, record.index),
-                    node=account.root_node,
-                    table_version=version,
-                    query_key=query_key(table.plan),
-                    plan=table.plan.to_json(),
-                    arguments=_arguments(targets[0], view, record),
-                    total_loss=table.known,
-                    loss=table.loss,
-                    sigma=table.sigma,
-                    tau=self._tau(table.plan, table.scale, targets[0]),
-                    cell_id=registry.current_cell(),
-                )
-                for table, view, record in _records(design)
-            ]
+    def price(self, request: ReleaseBatch, conditions: Conditions) -> list[Price]:
+        """The tables of the cheapest design that meets the targets."""
+        pricer, targets = self.pricer, [one.target for one in request.releases]
+        planned = plan_batch(pricer, [(one.plan, one.view) for one in request.releases])
+        for (plan, view), target in zip(planned.queries, targets, strict=True):
+            refuse_after_final(pricer.state(plan, view, ()), target)
+        design = design_batch(pricer, planned, targets)
+        refuse_above(conditions.at_most, design.loss, planned.description)
+        admit(pricer.account, planned.description, design.loss, GDP(0))
+        prices, count, start = list[Price](), len(design.tables), 0
+        for block, view in zip(design.blocks, design.views, strict=True):
+            levels = tuple(table.levels for table in block)
+            for index, table in enumerate(block, start):
+                sizes = design.workload.sizes
+                row = BatchTable(table.plan, view, targets[0], index, count, start, sizes, levels)
+                prices.append(Price(row, request.key_of(index), self._columns(table, targets[0]), self._bytes(table)))
+            start += len(block)
+        return prices
 
-    def _stored_bytes(self, design: BatchDesign) -> int:
-        """The largest number of bytes of all stored answers."""
-        queries = [(self._pricer.tables.compile(table.plan), table.loss) for table in design.tables]
-        return sum(stored_bytes(query.numbers, loss) for query, loss in queries)
+    def _columns(self, table: MeasuredTable, target: Target) -> dict[str, object]:
+        earlier = self.pricer.all_observations(table.plan)
+        return {
+            "query_key": query_key(table.plan),
+            "total_loss": table.known,
+            "loss": table.loss,
+            "sigma": table.sigma,
+            # The parameter of the confidence sequence of a query is that of its first observation.
+            "tau": earlier[0].tau if earlier else None if target.final else first_tau(table.scale, target.alpha),
+        }
 
-    def _tau(self, plan: Plan, scale: float, target: Target) -> float | None:
-        """The parameter of the confidence sequence of a query: that of its first observation."""
-        earlier = self._pricer.all_observations(plan)
-        return earlier[0].tau if earlier else None if target.final else first_tau(scale, target.alpha)
+    def _bytes(self, table: MeasuredTable) -> int:
+        return stored_bytes(self.pricer.tables.compile(table.plan).numbers, table.loss)
 
-    def _answered(self, row: Charge, target: Target) -> Charge:
-        if row.sigma is None or row.measurement is not None:
-            return row
-        return self._releases.answer_charge(plan_of(row), target, row, row.sigma)
+    def recorded(self, request: ReleaseBatch) -> list[Charge]:
+        """The rows of all tables, if any kernel has made the identical batch before."""
+        first = super().recorded(request)
+        table = batch_table_of(first[0]) if first else None
+        return first if table is None else self.account.ledger.by_id(table.all_ids(first[0].id))
 
-    def _rows_of(self, row: Charge) -> list[Charge]:
-        record = record_of(row)
-        return [] if record is None else self._account.ledger.by_id(record.all_ids(row))
+    def answer(self, request: ReleaseBatch, row: Charge) -> Charge:
+        """The noisy sums of one table."""
+        table = batch_table_of(row)
+        if table is None:  # never: its price has one
+            raise TypeError(row.request)
+        return self._releases.measured(table.plan, (), row)
 
-    def _key(self, planned: PlannedBatch, targets: Sequence[Target], index: int) -> str:
-        """Identity of one row of a batch; that of the batch does not depend on the order of its queries."""
-        queries = zip(planned.queries, targets, strict=True)
-        parts = sorted({(plan.to_json(), target.to_json(view)) for (plan, view), target in queries})
-        return digest([self._pricer.version, self._account.root_node, "batch", parts, index])
-
-
-def _records(design: BatchDesign) -> list[tuple[Any, AnyView, BatchRecord]]:
-    """The measured tables of a batch with a view and their place in it."""
-    count, start, records = len(design.tables), 0, []
-    for block, view in zip(design.blocks, design.views, strict=True):
-        tables = tuple(table.levels for table in block)
-        for offset, table in enumerate(block):
-            record = BatchRecord(start + offset, count, start, design.workload.sizes, tables)
-            records.append((table, view, record))
-        start += len(block)
-    return records
-
-
-def _arguments(target: Target, view: AnyView, record: BatchRecord) -> str:
-    """The arguments of a row: those of its intervals, and its place in the batch."""
-    content = json.loads(target.to_json(view))
-    del content[target.kind]
-    return json.dumps({**content, "batch": record.to_json()})
+    def is_answer(self, request: ReleaseBatch, rows: Sequence[Charge]) -> bool:
+        """Whether rows are all measured tables of one batch, among them those of the queries."""
+        planned = plan_batch(self.pricer, [(one.plan, one.view) for one in request.releases])
+        tables = [batch_table_of(row) for row in rows]
+        return (
+            bool(rows)
+            and all(row.status == "released" for row in rows)
+            and all(
+                table is not None
+                and (row.request_key, table.index, table.count) == (request.key_of(index), index, len(rows))
+                and table.target == request.releases[0].target
+                for index, (row, table) in enumerate(zip(rows, tables, strict=True))
+            )
+            and {plan for plan, _ in planned.queries} <= {table.plan for table in tables if table is not None}
+        )

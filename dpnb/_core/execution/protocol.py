@@ -1,4 +1,4 @@
-"""What charges requests and answers them from rows, and what a session knows of the service that has its table.
+"""What a session knows of the service that has its table, and what a service is told before rows are read.
 
 A service is told before rows are read: it sets a watch around the execution of a request, as it sets the request's
 origin (`dpnb.ledger.origin`); a local session has none.
@@ -9,17 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
-from fractions import Fraction
 from typing import Protocol, Self
 
-from dpnb._core.execution.selection_terms import SelectionTerms
-from dpnb._core.pricing.batch_design import PlannedBatch
-from dpnb._plan.measurements import AnyView
-from dpnb._plan.plan import Plan
-from dpnb._target import Target
+from dpnb._request import Conditions, Request
 from dpnb.ledger import Charge
-from dpnb.wire.calls import AnyCall
 
 # --- the watch before rows are read -----------------------------------------------------------------------------------
 
@@ -82,61 +75,16 @@ class Connection(Protocol):
         ...
 
 
-# --- a release --------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class ReleaseRequest:
-    """The release of a query, refused once the session, or the mechanism on the node `inside`, is closed."""
-
-    plan: Plan
-    view: AnyView
-    target: Target
-    inside: str = ""
-    combined: bool = False  # refused if it could not be combined with earlier observations
-    at_most: Fraction | None = None  # refused if it costs more than this mu squared
-
-
-# --- the interface of an execution ------------------------------------------------------------------------------------
-
-
-# When a method returns, its rows are in the ledger of the session.
-
-
-class ReleaseExecution(Protocol):
-    """Charges releases and answers them."""
-
-    def release(self, request: ReleaseRequest) -> Charge:
-        """Charge a release and answer it; see `dpnb._core.releases.ReleasePipeline.release`."""
-        ...
-
-
-class BatchExecution(Protocol):
-    """Charges batches and answers them."""
-
-    def release_batch(
-        self, planned: PlannedBatch, targets: Sequence[Target], *, at_most: Fraction | None = None
-    ) -> list[Charge]:
-        """Charge all tables of a batch in one transaction, and answer them one after the other."""
-        ...
-
-
-class SelectionExecution(Protocol):
-    """Charges selections and answers them."""
-
-    def select(self, terms: SelectionTerms, epsilon: Fraction) -> Charge:
-        """Charge a selection of the largest groups and answer it."""
-        ...
-
-
 class RemoteCalls(Protocol):
     """The service that holds the table, as one session, sub-session or part uses it; see `dpnb.remote`."""
 
-    def run(self, call: AnyCall, is_answer: Callable[[Sequence[Charge]], bool]) -> list[Charge]:
-        """Have the service execute a call, and return its rows, which the session's ledger has now.
+    def run(
+        self, request: Request, conditions: Conditions, is_answer: Callable[[Sequence[Charge]], bool]
+    ) -> list[Charge]:
+        """Have the service execute a request, and return its rows, which the session's ledger has now.
 
-        `is_answer` says whether rows are those of the call; a `ServiceError` if they are not.  A refusal of the service
-        is raised as a local session would raise it; a `DpnbError` also if the service cannot be reached.
+        `is_answer` says whether rows are those of the request; a `ServiceError` if they are not.  A refusal of the
+        service is raised as a local session would raise it; a `DpnbError` also if the service cannot be reached.
         """
         ...
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,9 +15,17 @@ from dpnb._plan.measurements import Count, Gradient, PlainView, RegressionModel,
 from dpnb._plan.plan import Plan, describe_plan, shortened_words
 from dpnb._plan.regression import describe_model
 from dpnb._protocol.glossary import IN_THIS_TABLE
+from dpnb._request import (
+    CloseMechanism,
+    CompareWithThreshold,
+    LaunchMechanism,
+    RequestBudget,
+    SelectGroups,
+    request_from,
+)
 from dpnb.accounting.exact import from_text
 from dpnb.ledger import Charge, refuse_unreadable
-from dpnb.ledger.charge import ACT, BUDGET_REQUEST, CLOSE, GRANT, SELECTION
+from dpnb.ledger.charge import ACT, GRANT
 from dpnb.render.numbers import limit_words
 
 RESTORED = "ledger accepted, perhaps an older copy"
@@ -35,16 +42,20 @@ def of(charge: Charge) -> str:
             return _grant(Grant.from_details(charge.id, charge.node, charge.launch or {}))
         if charge.kind == ACT:
             return _act(charge.launch or {})
-        if charge.kind == BUDGET_REQUEST:
-            return _budget_request(charge.launch or {})
-        if charge.launch is not None:
-            event = "end of" if charge.kind == CLOSE else "launch of"
-            about = _about(charge.launch.get("arguments", {}))
-            more = f": {about}" if about not in ("", charge.launch["name"]) else ""
-            return f"{event} the {KINDS[charge.launch['mechanism']]} {charge.launch['name']!r}{more}"
-        if charge.kind == SELECTION:
-            return describe_selection(charge)
-        return describe_comparison(Plan.from_json(charge.plan), charge.result or {})
+        match request_from(charge.request):
+            case LaunchMechanism() as request:
+                about = _about(request.arguments)
+                more = f": {about}" if about not in ("", request.name) else ""
+                return f"launch of the {KINDS[request.mechanism]} {request.name!r}{more}"
+            case CloseMechanism() as request:
+                return f"end of the {KINDS[request.mechanism]} {request.name!r}"
+            case SelectGroups() as request:
+                return selection_words(request.plan, request.winners)
+            case RequestBudget() as request:
+                return _budget_request(charge.launch or {}, request.why)
+            case CompareWithThreshold() as request:
+                return describe_comparison(request.plan, charge.result or {})
+        raise TypeError(charge.kind)
 
 
 def _about(arguments: Mapping[str, Any]) -> str:
@@ -69,9 +80,9 @@ def _grant(grant: Grant) -> str:
     return f"{grant.mode} part of the budget for the {grant.level} {grant.name}{of}"
 
 
-def _budget_request(details: Mapping[str, Any]) -> str:
+def _budget_request(details: Mapping[str, Any], why: str) -> str:
     queries = "; ".join(f"{one['words']} at {one['target']}" for one in details["queries"])
-    return f"request for budget: {queries}; because: {details['why']}"
+    return f"request for budget: {queries}; because: {why}"
 
 
 def _act(details: Mapping[str, Any]) -> str:
@@ -110,11 +121,6 @@ def describe_comparison(plan: Plan, result: Mapping[str, Any]) -> str:
     return (
         f"{query}: {'above' if result['above'] else 'below'} {float(from_text(result['threshold'])):g} {IN_THIS_TABLE}"
     )
-
-
-def describe_selection(charge: Charge) -> str:
-    """The selection of the largest groups."""
-    return selection_words(Plan.from_json(charge.plan), int(json.loads(charge.arguments)["largest"]))
 
 
 def selection_words(plan: Plan, winners: int) -> str:

@@ -11,14 +11,13 @@ from contextlib import suppress
 
 from dpnb._compile import LinearQuery
 from dpnb._core.history import launch_text
-from dpnb._core.pricing.batch_observations import record_of
+from dpnb._core.pricing.batch_observations import batch_table_of
 from dpnb._core.pricing.estimation import EstimateReader
 from dpnb._core.pricing.pricer import combined
-from dpnb._core.pricing.query_state import plan_of, request_of
+from dpnb._core.pricing.query_state import Released, plan_of, request_of
 from dpnb._core.tables import PrivateTables
 from dpnb._plan.measurements import Discovery
 from dpnb._plan.plan import describe_plan
-from dpnb._target import StoredRequest
 from dpnb.copying import NotCopyable
 from dpnb.errors import PlanError, printable
 from dpnb.ledger import Charge, Ledger
@@ -36,7 +35,7 @@ class AnswerReader(NotCopyable):
         self._tables, self._ledger = tables, ledger
         self._last: tuple[list[Charge], EstimateReader] | None = None
 
-    def estimates(self, query: LinearQuery, request: StoredRequest, charges: list[Charge]) -> EstimateReader:
+    def estimates(self, query: LinearQuery, request: Released, charges: list[Charge]) -> EstimateReader:
         """The estimates of a query from the rows whose measurements they combine.
 
         Those of a new answer are kept for the next call: it is read for its words, and then for itself.
@@ -48,7 +47,7 @@ class AnswerReader(NotCopyable):
                 return reader
         return self._read(query, request, charges)
 
-    def _read(self, query: LinearQuery, request: StoredRequest, charges: list[Charge]) -> EstimateReader:
+    def _read(self, query: LinearQuery, request: Released, charges: list[Charge]) -> EstimateReader:
         if isinstance(query.plan.aggregation, Discovery):
             keys = charges[0].group_keys or ()
             refinement = CombinedObservations((Observation(charges[0].gdp, charges[0].measurement),), None, len(keys))  # type: ignore[arg-type]
@@ -86,7 +85,7 @@ class AnswerReader(NotCopyable):
         The tables of a batch are estimated together, once all of them are answered.  Raises `PlanError` if the query is
         refused by now.
         """
-        if (charge.measurement is None and charge.result is None) or record_of(charge) is not None:
+        if (charge.measurement is None and charge.result is None) or batch_table_of(charge) is not None:
             return None
         return json.dumps(self._with_answer(charge), ensure_ascii=False)
 

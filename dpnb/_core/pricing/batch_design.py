@@ -9,13 +9,14 @@ from itertools import chain
 
 from dpnb._compile import LinearQuery
 from dpnb._compile.marginals import Floats, Levels, Marginals
-from dpnb._compile.workload import Measure, Workload, refuse_different_vectors
+from dpnb._compile.workload import Measure, Workload, refuse_different_vectors, workload_of
 from dpnb._core.pricing.batch_observations import as_precise, relative_precisions, scale_of
 from dpnb._core.pricing.pricer import QueryPricer
 from dpnb._core.pricing.query_state import QueryState
 from dpnb._core.pricing.resolve import resolve_loss
 from dpnb._plan.measurements import AnyView, Proportions
 from dpnb._plan.plan import Plan, describe_plan
+from dpnb._request import Release, ReleaseBatch
 from dpnb._target import MAX_AMOUNT, MIN_AMOUNT, Target
 from dpnb.accounting.exact import decimal_sqrt_down, decimal_sqrt_up, exact
 from dpnb.accounting.grid import grid_down, grid_up
@@ -95,15 +96,13 @@ def fresh_state(query: LinearQuery, view: AnyView) -> QueryState:
     return QueryState(query, query, view, CombinedObservations((), None, query.cells))
 
 
-def design_batch(
-    pricer: QueryPricer, workload: Workload, queries: Queries, targets: Sequence[Target], description: str
-) -> BatchDesign:
+def design_batch(pricer: QueryPricer, planned: PlannedBatch, targets: Sequence[Target]) -> BatchDesign:
     """The design with the smallest loss that meets the half-widths, or the best one at a given loss.
 
-    At a given loss all queries get the same noise relative to the sensitivity of their tables, or less.  `workload` and
-    `queries` are the same queries of complete rows, the latter with their views; `targets` has the target
-    of each query; for a loss, that of the whole batch.
+    At a given loss all queries get the same noise relative to the sensitivity of their tables, or less.  `targets` has
+    the target of each query; for a loss, that of the whole batch.
     """
+    workload, queries, description = planned.workload, planned.queries, planned.description
     total = None if targets[0].kind == "within" else _total_loss(pricer, targets[0], description)
     goals: dict[Plan, Fraction] = {}
     for (plan, view), target in zip(queries, targets, strict=True):
@@ -219,6 +218,11 @@ class PlannedBatch:
     views: tuple[AnyView, ...]
     requested: tuple[tuple[Plan, AnyView], ...]  # as the analyst wrote them, also about incomplete rows
 
+    def request(self, targets: Sequence[Target]) -> ReleaseBatch:
+        """The release of the batch."""
+        pairs = zip(self.requested, targets, strict=True)
+        return ReleaseBatch(tuple(Release(plan, view, target) for (plan, view), target in pairs))
+
     @property
     def queries(self) -> Queries:
         """The queries of complete rows with their views."""
@@ -228,3 +232,25 @@ class PlannedBatch:
     def description(self) -> str:
         """The batch in words."""
         return describe_batch(self.queries)
+
+
+def plan_batch(pricer: QueryPricer, queries: Queries) -> PlannedBatch:
+    """Check the queries of a batch; free.  Refuses shares, and queries about different rows."""
+    if pricer.account.individual:
+        raise RequestError(
+            "plan: is not offered under accounting='individual', where units may be excluded from some tables of a "
+            "batch, so that the tables would not add up; release the queries separately"
+        )
+    if pricer.account.guarantee.shared_delta is not None:
+        raise RequestError(
+            f"plan: needs a filter that adds mu squared; filter={pricer.account.guarantee.filter_name!r} charges an "
+            "epsilon for each table; release the queries separately"
+        )
+    for plan, view in queries:
+        refuse_view(plan, view)
+    plans = [plan for plan, _ in queries]
+    pricer.tables.refuse_work(plans, describe_batch(queries))
+    workload = workload_of(plans, pricer.tables.schema(plans[0].source))
+    for plan in workload.queries:
+        pricer.tables.compile(plan)
+    return PlannedBatch(workload, tuple(view for _, view in queries), tuple(queries))

@@ -11,6 +11,7 @@ import numpy as np
 
 from dpnb._compile import LinearQuery
 from dpnb._core.pricing.forecasts import alpha_of, intervals_at_once
+from dpnb._core.pricing.query_state import Released
 from dpnb._plan.measurements import (
     AnyView,
     BoundsView,
@@ -20,7 +21,7 @@ from dpnb._plan.measurements import (
     NamedColumn,
     StandardErrorView,
 )
-from dpnb._target import Keys, StoredRequest
+from dpnb._target import Keys
 from dpnb.accounting.exact import binary_down, decimal_down
 from dpnb.accounting.intervals import fixed_radius
 from dpnb.accounting.truncated_normal import alpha_of_each
@@ -57,7 +58,7 @@ class EstimateReader:
     """The estimates that a request reads from the observations of its query."""
 
     query: LinearQuery
-    request: StoredRequest
+    request: Released
     refinement: CombinedObservations
     keys: Keys
     schema: Schema
@@ -137,7 +138,7 @@ class EstimateReader:
     @property
     def error(self) -> str:
         """Half-widths of the intervals, in words."""
-        return describe_error(self.arrays.half_width, self.outputs, decimal_down(self.request.confidence))
+        return describe_error(self.arrays.half_width, self.outputs, decimal_down(self.request.target.confidence))
 
     @property
     def summary(self) -> AnswerSummary:
@@ -160,21 +161,21 @@ class EstimateReader:
     @cached_property
     def _alpha(self) -> Fraction:
         count = len(self.keys) * (len(self.outputs[1]) if self.outputs else 1)
-        at_once = intervals_at_once(self.request.view, count, self.request.simultaneous)
-        return alpha_of(1 - self.request.confidence, at_once)
+        at_once = intervals_at_once(self.request.view, count, self.request.target.simultaneous)
+        return alpha_of(1 - self.request.target.confidence, at_once)
 
     @cached_property
     def _discovered(self) -> IntervalArrays:
         """The counts of the groups that a discovery named."""
         (observation,) = self.refinement.observations
-        measurement, alpha = observation.measurement, binary_down(1 - self.request.confidence)
+        measurement, alpha = observation.measurement, binary_down(1 - self.request.target.confidence)
         if not isinstance(measurement, Measurement):  # never: a discovery is not part of a batch
             raise TypeError(type(measurement).__name__)
         least = least_named(
             measurement.sigma, self.query.l2_sensitivity_squared, observation.loss.delta, measurement.exponent
         )
         return named_groups(
-            measurement, least, alpha_of_each(alpha, len(self.keys) if self.request.simultaneous else 1)
+            measurement, least, alpha_of_each(alpha, len(self.keys) if self.request.target.simultaneous else 1)
         )
 
     def _estimate(self, refinement: CombinedObservations, radius: Floats) -> IntervalArrays:

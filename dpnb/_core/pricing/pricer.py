@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from dpnb._compile import LinearQuery
 from dpnb._core.accountant.accountant import Accountant
-from dpnb._core.pricing.batch_observations import batch_observation, record_of, rows_of_batch
+from dpnb._core.pricing.batch_observations import batch_observation, batch_table_of, rows_of_batch
 from dpnb._core.pricing.forecasts import ExpectedErrors
 from dpnb._core.pricing.public_knowledge import PublicSizes, RowCounts, known_row_counts, refuse_unknown_error
 from dpnb._core.pricing.query_state import QueryState, request_of
@@ -22,7 +22,6 @@ from dpnb.accounting.losses import GDP
 from dpnb.copying import NotCopyable
 from dpnb.errors import RequestError
 from dpnb.ledger import Charge, Ledger, refuse_unreadable
-from dpnb.ledger.request_key import release_key
 from dpnb.results.observations import CombinedObservations, Observation
 
 _LEAST_SQUARED, _MOST_SQUARED = MIN_AMOUNT**2, MAX_AMOUNT**2
@@ -67,7 +66,7 @@ class QueryPricer(NotCopyable):
         """
         charges, first_exclusion = self.all_observations(plan), self.account.first_exclusion
         if isinstance(view, Proportions | BoundsView):
-            charges = [charge for charge in charges if record_of(charge) is None]
+            charges = [charge for charge in charges if batch_table_of(charge) is None]
         return charges if first_exclusion is None else [charge for charge in charges if charge.id < first_exclusion]
 
     def all_observations(self, plan: Plan) -> list[Charge]:
@@ -81,8 +80,8 @@ class QueryPricer(NotCopyable):
         return [charge for charge in charges if self._is_complete(charge)]
 
     def _is_complete(self, charge: Charge) -> bool:
-        record = record_of(charge)
-        return record is None or bool(rows_of_batch(self.account.ledger, charge, record))
+        table = batch_table_of(charge)
+        return table is None or bool(rows_of_batch(self.account.ledger, charge, table))
 
     def is_final(self, plan: Plan) -> bool:
         """Whether a query was released as final, so that it must not be observed again."""
@@ -201,13 +200,13 @@ def combined(tables: PrivateTables, ledger: Ledger, query: LinearQuery, charges:
     """The observations of a query in some rows of a ledger, combined."""
     observations = []
     for charge in charges:
-        record = record_of(charge)
-        if record is not None:
-            rows = rows_of_batch(ledger, charge, record)
+        table = batch_table_of(charge)
+        if table is not None:
+            rows = rows_of_batch(ledger, charge, table)
             with refuse_unreadable(f"row {charge.id}"):
-                observations += [batch_observation(query, record, rows)] if rows else []
+                observations += [batch_observation(query, table, rows)] if rows else []
         elif charge.measurement is not None:
-            subset = cell_subset(query, request_of(charge).groups)
+            subset = cell_subset(query, request_of(charge).target.groups)
             measured = query if subset is None else tables.compile(query.plan, subset)
             observations.append(Observation(charge.gdp, charge.measurement, measured.l2_sensitivity_squared, subset))
     return CombinedObservations(tuple(observations), charges[0].tau if observations else None, query.cells)
@@ -232,18 +231,3 @@ def _refuse_unusual(state: QueryState, cost: GDP) -> None:
             f"{state.description}: the additional loss must be 0, or lie between mu=1e-100 and mu=1e100, so that noise "
             f"can be calibrated to it; got mu={cost.mu!r}; give another amount"
         )
-
-
-# --- the identity of a request ----------------------------------------------------------------------------------------
-
-
-def request_key(pricer: QueryPricer, plan: str, request: str) -> str:
-    """Identity of the request of a plan with its arguments, both as JSON, in the session of a pricer."""
-    return release_key(pricer.version, pricer.account.root_node, plan, request)
-
-
-def find_request(pricer: QueryPricer, key: str) -> Charge | None:
-    """The row of the request with a key, if any kernel has made it before; nothing is charged or read."""
-    ledger = pricer.account.ledger
-    with ledger.lock.checked():  # another thread may write a row that is rolled back
-        return ledger.by_request_key(key)

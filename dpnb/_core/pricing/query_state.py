@@ -9,7 +9,7 @@ from functools import cached_property
 from dpnb._compile import LinearQuery
 from dpnb._plan.measurements import AnyView, Discovery
 from dpnb._plan.plan import Plan, describe_plan
-from dpnb._target import StoredRequest
+from dpnb._request import BatchTable, CompareWithThreshold, Release, SelectGroups, request_from
 from dpnb.accounting.exact import from_text
 from dpnb.accounting.grid import delta_down
 from dpnb.accounting.losses import GDP
@@ -17,19 +17,29 @@ from dpnb.errors import InvalidValueError, PlanError
 from dpnb.ledger import Charge, refuse_unreadable
 from dpnb.results.observations import CombinedObservations
 
-# --- the plan and the arguments of a request --------------------------------------------------------------------------
+# --- the request of a row ---------------------------------------------------------------------------------------------
+
+
+Released = Release | BatchTable
+"""The request of a row with a measurement."""
+
+
+def request_of(charge: Charge) -> Released:
+    """The request of a release, or of a table of a batch."""
+    with refuse_unreadable(f"row {charge.id}"):
+        request = request_from(charge.request)
+        if isinstance(request, Release | BatchTable):
+            return request
+        raise TypeError(type(request).__name__)
 
 
 def plan_of(charge: Charge) -> Plan:
-    """The plan of a row."""
+    """The plan of the request of a row."""
     with refuse_unreadable(f"row {charge.id}"):
-        return Plan.from_json(charge.plan)
-
-
-def request_of(charge: Charge) -> StoredRequest:
-    """The arguments of a row."""
-    with refuse_unreadable(f"row {charge.id}"):
-        return StoredRequest.from_json(charge.arguments)
+        request = request_from(charge.request)
+        if isinstance(request, Release | BatchTable | SelectGroups | CompareWithThreshold):
+            return request.plan
+        raise TypeError(type(request).__name__)
 
 
 # --- the state of a query ---------------------------------------------------------------------------------------------

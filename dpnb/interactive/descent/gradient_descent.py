@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from dpnb._core.accountant.tree import Launch
 from dpnb._core.core import SessionCore
-from dpnb._core.execution.protocol import ReleaseRequest
 from dpnb._plan.measurements import AnyView, CoefficientsView, Gradient, ModelLoss, PlainView, RegressionModel
 from dpnb._plan.plan import Plan
 from dpnb._plan.regression import LARGEST, describe_model, design
+from dpnb._request import Conditions, Release
 from dpnb._target import Target, target_from
 from dpnb.accounting.exact import display_up, from_text
 from dpnb.accounting.losses import GDP, Loss
@@ -89,8 +89,8 @@ class GradientDescent(SessionMechanism):
 
     def __init__(self, launch: Launch, core: SessionCore) -> None:
         super().__init__(launch, core)
-        arguments = self._arguments = launch.details["arguments"]
-        resolved = launch.details["resolved"]
+        arguments = self._arguments = launch.arguments
+        resolved = launch.resolved
         self._scale = {"rate": resolved["learning_rate"], "size": resolved["public_size"]}
         self._rows = Plan.from_json(arguments["rows"])
         self._model = msgspec.convert(arguments["model"], RegressionModel)
@@ -224,7 +224,7 @@ class GradientDescent(SessionMechanism):
         """Take the next step or check, which is charged unless it was taken before."""
         due = self._due(self._at)
         if due is not None:
-            answer = self._releases.release(ReleaseRequest(*due, inside=node_of(self.id)))
+            answer = self._releases.release(Release(*due), Conditions(node_of(self.id)))
             self._record(self._at, answer)
             self._at += 1
 
@@ -284,10 +284,10 @@ class GradientDescent(SessionMechanism):
         while True:
             number = len(self._events)
             due = self._due(number)
-            charge = None if due is None else self._releases.find_request(*due)
-            if charge is None or (charge.sigma is not None and charge.measurement is None):
+            rows = [] if due is None else self._core.executor.find(Release(*due))
+            if not rows or rows[0].status != "released":
                 return
-            self._record(number, self._releases.answer_of(charge))
+            self._record(number, self._releases.answer_of(rows[0]))
 
     # --- results ------------------------------------------------------------------------------------------------
 

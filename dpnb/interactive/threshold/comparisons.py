@@ -13,10 +13,10 @@ from dpnb._core import registry
 from dpnb._core.accountant.tree import Launch
 from dpnb._core.core import SessionCore
 from dpnb._core.execution.protocol import RemoteCalls, before_reading
-from dpnb._core.execution.remote import is_row
 from dpnb._core.history.launch_text import describe_comparison
 from dpnb._plan.identity import query_key
 from dpnb._plan.plan import Plan
+from dpnb._request import ALWAYS, CompareWithThreshold
 from dpnb.accounting.exact import binary_up, to_text
 from dpnb.accounting.intervals import fixed_radius
 from dpnb.accounting.losses import GDP
@@ -27,9 +27,7 @@ from dpnb.interactive.threshold.hidden_noise import hidden_noise
 from dpnb.interactive.threshold.options import ALPHA, Core
 from dpnb.ledger import Charge, node_of
 from dpnb.ledger.charge import COMPARISON
-from dpnb.ledger.request_key import release_key
 from dpnb.progress import Stage, at
-from dpnb.wire.calls import CompareWithThreshold
 
 FAILED = "the query failed before it was answered; nothing was released, and the mechanism can be queried again"
 
@@ -74,13 +72,14 @@ class RemoteComparisons:
 
     def compare(self, plan: Plan, query: LinearQuery, threshold: Fraction) -> Charge:
         """The row of a comparison, which the service answers."""
-        node, version, arguments = node_of(self._launch.id), self._launch.version, {"threshold": to_text(threshold)}
+        request = CompareWithThreshold(self._launch.name, plan, threshold)
+        expected = COMPARISON, node_of(self._launch.id), self._launch.version, request.text, request.key, "released"
         (row,) = self._calls.run(
-            CompareWithThreshold(self._launch.id, plan, to_text(threshold)),
+            request,
+            ALWAYS,
             lambda rows: (
-                len(rows) == 1
-                and is_row(rows[0], COMPARISON, node, version, plan, arguments)
-                and (rows[0].result or {}).get("threshold") == arguments["threshold"]
+                [(one.kind, one.node, one.table_version, one.request, one.request_key, one.status) for one in rows]
+                == [expected]
             ),
         )
         return row
@@ -105,16 +104,16 @@ class LocalComparisons:
 
     def compare(self, plan: Plan, query: LinearQuery, threshold: Fraction) -> Charge:
         """The ledger row of a query: the existing one, or one that is answered and written now."""
-        text, request, ledger = plan.to_json(), json.dumps({"threshold": to_text(threshold)}), self._core.account.ledger
-        key = release_key(self._core.version, self._branch, text, request)
+        request, ledger = CompareWithThreshold(self._launch.name, plan, threshold), self._core.account.ledger
+        identity = self._branch, self._core.version, request.key
         hidden = hidden_noise(self._launch)
         if hidden is None:
-            known = ledger.by_request_key(key)
+            known = ledger.by_key(*identity)
             if known is None:
                 self._scan.refuse_ended()
             return known or self._refuse_without_noise()
         with hidden.lock:  # of two threads with the same query, the second must return the first one's answer
-            known = ledger.by_request_key(key)
+            known = ledger.by_key(*identity)
             if known is not None:
                 return known
             self._scan.refuse_ended()
@@ -128,12 +127,11 @@ class LocalComparisons:
                 self._core.account.tree.refuse_ended(self._branch, self._core.version)
                 row = ledger.reserve(
                     kind=COMPARISON,
-                    request_key=key,
+                    request_key=request.key,
                     node=self._branch,
                     table_version=self._core.version,
                     query_key=query_key(plan),
-                    plan=text,
-                    arguments=request,
+                    request=request.text,
                     loss=GDP(0),
                     result=result,
                     words=json.dumps([printable(describe_comparison(plan, result)), *[None] * 5], ensure_ascii=False),

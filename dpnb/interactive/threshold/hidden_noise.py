@@ -42,7 +42,7 @@ def discard_hidden_noise(token: str) -> None:
 
 def hidden_noise(launch: Launch) -> HiddenNoise | None:
     """The noise of a launch; None if it was drawn in another process or is lost."""
-    return _hidden.get(_noise_key(str(launch.details["resolved"]["noise_token"])))
+    return _hidden.get(_noise_key(str(launch.resolved["noise_token"])))
 
 
 def _noise_key(token: str) -> tuple[int, str]:

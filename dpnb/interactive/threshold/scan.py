@@ -50,7 +50,7 @@ class ThresholdScan(SessionMechanism):
 
     def __init__(self, launch: Launch, core: SessionCore) -> None:
         super().__init__(launch, core)
-        self._terms = ThresholdScanParameters.from_json(dict(launch.details["arguments"]))
+        self._terms = ThresholdScanParameters.from_json(dict(launch.arguments))
         self._branch = node_of(launch.id)
         self._counted = (0, 0, 0)  # the last row counted, and the numbers of answers and of positive ones up to it
         self._comparisons: Comparisons = (
@@ -146,16 +146,16 @@ class ThresholdScan(SessionMechanism):
             with work(Stage.CHARGING):
                 row = self._comparisons.compare(plan, compiled, threshold)
         except MechanismClosed as error:
-            self._releases.refused(describe_plan(plan, PlainView()), error)
+            self._core.executor.refused(describe_plan(plan, PlainView()), error)
             raise
-        self._releases.log.note_request(row, registry.current_cell())
+        self._core.log.note_request(row, registry.current_cell())
         self._core.changed()
         return row
 
     def end(self) -> None:
         """Close it; the noise is discarded."""
         super().end()
-        discard_hidden_noise(str(self._launch.details["resolved"]["noise_token"]))
+        discard_hidden_noise(str(self._launch.resolved["noise_token"]))
 
     def refuse_ended(self) -> None:
         """Refuse a new query if it is exhausted or closed.

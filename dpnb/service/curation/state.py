@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from dpnb._core.accountant.accountant import Accountant
-from dpnb._core.accountant.budget_request import BudgetRequest, plan_is_bound, requested_queries
+from dpnb._core.accountant.budget_request import BudgetRequest
 from dpnb._core.accountant.grant import Grant
 from dpnb._core.accountant.granting import whole_of
 from dpnb._core.accountant.limit import left_of
@@ -22,7 +22,7 @@ from dpnb._core.accountant.tree import BudgetTree
 from dpnb._core.history import launch_text
 from dpnb._core.pricing.query_state import plan_of, request_of
 from dpnb._plan.measurements import PlainView
-from dpnb._plan.plan import Plan, columns_read, describe_plan, shortened_words
+from dpnb._plan.plan import columns_read, describe_plan, shortened_words
 from dpnb._protocol.curation import (
     Amount,
     AuditPage,
@@ -36,10 +36,11 @@ from dpnb._protocol.curation import (
     RunningState,
     TableState,
 )
+from dpnb._request import LaunchMechanism, Request, RequestBudget, request_from
 from dpnb.accounting.exact import decimal_down, decimal_sqrt_down, decimal_up
 from dpnb.accounting.filters import GDPFilter
 from dpnb.accounting.losses import PureGDP
-from dpnb.errors import InvalidValueError, PlanError, printable
+from dpnb.errors import InvalidValueError, printable
 from dpnb.ledger import Charge, node_of, refuse_unreadable
 from dpnb.ledger.charge import ACT, BUDGET_REQUEST, COMPARISON, LAUNCH, RELEASE, SELECTION, TABLE_FILES
 from dpnb.render.numbers import limit_words, spent_words
@@ -290,8 +291,6 @@ MAX_CHARACTERS = 200_000
 WIDTH = 100
 """Characters of a list or an object that is written on one line."""
 
-NOT_RECORDED = "This request was recorded by a version of dpnb that did not record plans."
-
 
 def plan_page(table: OpenTable, number: int) -> PlanPage:
     """The plans of a row."""
@@ -308,25 +307,22 @@ def plan_page(table: OpenTable, number: int) -> PlanPage:
 
 
 def _plans(charge: Charge) -> Iterator[str]:
-    if charge.kind == BUDGET_REQUEST:
-        for query in requested_queries(charge.launch or {}):
-            if not query.plan:
-                yield NOT_RECORDED
-            elif not plan_is_bound(query, charge.table_version):
-                raise PlanError("plan: is not the one that the request was for")
-            else:
-                yield _query(query.plan, query.arguments)
-    elif charge.kind == LAUNCH:
-        launch = charge.launch or {}
-        arguments = {name: _parsed(part) for name, part in launch["arguments"].items()}
-        yield _text({"mechanism": launch["mechanism"], "name": launch["name"], "arguments": arguments})
-    else:
-        yield _query(charge.plan, charge.arguments)
+    request = request_from(charge.request)
+    match request:
+        case RequestBudget():
+            for release in request.releases:
+                yield _query(release)
+        case LaunchMechanism():
+            arguments = {name: _parsed(part) for name, part in request.arguments.items()}
+            yield _text({"mechanism": request.mechanism, "name": request.name, "arguments": arguments})
+        case _:
+            yield _query(request)
 
 
-def _query(plan: str, arguments: str) -> str:
-    reads = columns_read(Plan.from_json(plan))
-    return _text({"reads": reads, "plan": json.loads(plan), "arguments": json.loads(arguments)})
+def _query(request: Request) -> str:
+    stored = json.loads(request.text)
+    del stored["request"]
+    return _text({"reads": columns_read(request.plan), **stored})  # type: ignore[attr-defined]  # all others have one
 
 
 def _parsed(value: Any) -> Any:

@@ -26,8 +26,8 @@ import msgspec
 
 from dpnb._backends.memory.memory_backend import MemoryBackend
 from dpnb._core.core import SessionCore
+from dpnb._request import AnyRequest, LaunchMechanism, ReleaseBatch
 from dpnb.copying import NotCopyable
-from dpnb.wire.calls import AnyCall, LaunchMechanism, ReleaseBatch
 from dpnb.wire.replies import Changed
 
 POINT = 0.25
@@ -63,21 +63,21 @@ class TimeGrid(NotCopyable):
     ) -> None:
         self._rows, self._missed, self._now, self._sleep = rows, missed, now, sleep
 
-    def slot(self, call: AnyCall) -> float:
-        """The first time after its receipt at which the reply to a call may leave, in seconds."""
+    def slot(self, request: AnyRequest) -> float:
+        """The first time after its receipt at which the reply to a request may leave, in seconds."""
         work = self._rows / ROWS_PER_POINT
-        if isinstance(call, ReleaseBatch):
-            work *= max(len(call.queries), 1)
-        if isinstance(call, LaunchMechanism) and call.mechanism == "gradient_descent":
+        if isinstance(request, ReleaseBatch):
+            work *= max(len(request.releases), 1)
+        if isinstance(request, LaunchMechanism) and request.mechanism == "gradient_descent":
             work *= 16
         slot = POINT
         while slot < POINT * work:
             slot *= 2
         return slot
 
-    async def hold(self, received: float, call: AnyCall) -> None:
+    async def hold(self, received: float, request: AnyRequest) -> None:
         """Wait until the reply that is ready now may leave; its request came at `received`, by the clock of `time`."""
-        slot, missed = self.slot(call), 0
+        slot, missed = self.slot(request), 0
         while self.time() > _point_at(received + slot):
             slot, missed = 2 * slot, missed + 1
         if missed:

@@ -27,7 +27,7 @@ FREE = "nothing"
 def releases_of(core: SessionCore, charges: list[Charge], *, answers: bool) -> tuple[ReportedRelease, ...]:
     """Every request that was charged, in every part of the budget and every mechanism, oldest first."""
     charged = [charge for charge in charges if charge.kind in REQUESTS or charge.loss]
-    words = core.releases.log.words(charge.id for charge in charged)
+    words = core.log.words(charge.id for charge in charged)
     return tuple(
         _release(core.account, charge, _described(charge, one), answers=answers)
         for charge, one in zip(charged, words, strict=True)

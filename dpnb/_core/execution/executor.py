@@ -1,0 +1,231 @@
+"""The way of a request from its struct to its answered rows: the one place where budget is spent.
+
+`Executor.run` notes the rows of a request in the log.  Where the rows of the table are in this process
+(`LocalExecutor`), a request passes these steps; a remote session sends it to the service
+(`dpnb._core.execution.remote`), where it passes them.
+
+1. Find the rows of the identical request; if all of them are answered, those are the answer.
+2. Check that the tables can be read.
+3. In one transaction, which blocks all other writers: look again, price the request from public values and the ledger,
+   let every filter on the path admit it, and write its charges.  They are durable when the transaction ends.
+4. For each row without an answer: read rows and draw noise under guard, and write the answer with its words.
+
+A crash after 3 wastes budget until the identical request is made again, which continues with 4; it never exceeds it.
+Nothing that is observable after 3 depends on rows, except the noisy answer.  What is shown is read from the rows of the
+ledger alone (`dpnb._core.releases`).
+
+A kind of request is a struct (`dpnb._request`), and a `Kind` that has its price and its answer.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from dpnb._backends.guard import isolated_numeric_settings, run_guarded
+from dpnb._core import registry
+from dpnb._core.accountant.accountant import Accountant
+from dpnb._core.execution.protocol import before_reading
+from dpnb._core.history.log import RequestLog
+from dpnb._core.history.words import AnswerReader
+from dpnb._core.pricing.pricer import QueryPricer
+from dpnb._core.tables import PrivateTables
+from dpnb._core.unit_budgets import IndividualAccounting
+from dpnb._request import ALWAYS, Conditions, Request
+from dpnb.copying import NotCopyable
+from dpnb.errors import DpnbError, LedgerError
+from dpnb.ledger import Charge
+from dpnb.ledger.charge import RELEASE
+from dpnb.ledger.origin import refuse_beyond_room
+from dpnb.progress import Stage, at
+
+FAILED = (
+    "the query failed after it was charged; the charge stands and nothing was released; "
+    "releasing it with the same arguments uses the same charge"
+)
+
+INTERRUPTED = (
+    "after the query was charged; the charge stands and nothing was released; releasing it with the same arguments "
+    "uses the same charge"
+)
+
+R = TypeVar("R", bound=Request)
+
+
+@dataclass(frozen=True)
+class Price:
+    """The charge of one row, and what its answer needs at most."""
+
+    request: Request  # as the row stores it
+    key: str  # of the row
+    columns: Mapping[str, Any]  # what `Ledger.reserve` writes beside those
+    stored_bytes: int = 0  # of the answer, at most
+    undo: Callable[[], None] | None = None  # called if the charge is not written
+
+
+class Kind(NotCopyable, ABC, Generic[R]):
+    """A kind of request in one session: what it costs, and its answer from rows."""
+
+    code: str = RELEASE
+    """The kind of its rows in the ledger."""
+
+    reads_rows = True
+
+    def __init__(self, pricer: QueryPricer) -> None:
+        self.pricer, self.account = pricer, pricer.account
+
+    def recorded(self, request: R) -> list[Charge]:
+        """The rows of the identical request, if any kernel has made it before."""
+        first = self.account.ledger.by_key(self.account.root_node, self.pricer.version, request.key)
+        return [] if first is None else [first]
+
+    def refuse_ended(self, conditions: Conditions) -> None:
+        """Refuse a charge to a session or mechanism that is closed, or to a budget that is frozen."""
+        self.account.tree.refuse_ended(conditions.inside or self.account.root_node, self.pricer.version)
+
+    @abstractmethod
+    def describe(self, request: R) -> str:
+        """The request in words, for a refusal."""
+
+    @abstractmethod
+    def price(self, request: R, conditions: Conditions) -> list[Price]:
+        """The charges of a request, once every filter on the path has admitted them; called in the transaction."""
+
+    def answer(self, request: R, row: Charge) -> Charge:
+        """A row with its answer, from rows and noise; called under guard, once the charge is durable."""
+        raise TypeError(f"{self.code} {row.id}")  # never: it was released with its charge
+
+    def is_answer(self, request: R, rows: Sequence[Charge]) -> bool:
+        """Whether rows of a service, which have node, version and kind of a request, are its answer."""
+        found = [(row.request, row.request_key, row.status) for row in rows]
+        return found == [(request.text, request.key, "released")]
+
+
+class Executor(NotCopyable, ABC):
+    """Charges the requests of one session and answers them; `changed` is called after each.
+
+    `kinds` has the kinds of requests by their structs.
+    """
+
+    def __init__(self, account: Accountant, version: str, log: RequestLog, changed: Callable[[], None]) -> None:
+        self.account, self.version, self.log, self.changed = account, version, log, changed
+        self.kinds: dict[type[Request], Kind[Any]] = {}
+
+    def run(self, request: Request, conditions: Conditions = ALWAYS) -> list[Charge]:
+        """The answered rows of a request, which is charged unless it was before.
+
+        After a `BudgetExceeded` nothing was charged; after an `ExecutionError` the same request uses the same charge.
+        """
+        rows = self._run(self.kinds[type(request)], request, conditions)
+        for row in rows:
+            self.log.note_request(row, registry.current_cell())
+        self.changed()
+        return rows
+
+    @abstractmethod
+    def _run(self, kind: Kind[Any], request: Request, conditions: Conditions) -> list[Charge]: ...
+
+    def find(self, request: Request) -> list[Charge]:
+        """The rows of the identical request, if any kernel has made it before; nothing is charged or read."""
+        with self.account.ledger.lock.checked():  # another thread may write a row that is rolled back
+            return self.kinds[type(request)].recorded(request)
+
+    @contextmanager
+    def refusals_of(self, describe: Callable[[], str]) -> Iterator[None]:
+        """Record in the log what is refused in the block, of the request that `describe` returns in words."""
+        try:
+            yield
+        except registry.REFUSALS as error:
+            self.refused(describe(), error)
+            raise
+
+    def refused(self, description: str, error: DpnbError) -> None:
+        """Record that a request was refused before anything was charged."""
+        self.log.note_refusal(description, error, registry.current_cell())
+        self.changed()
+
+
+class LocalExecutor(Executor):
+    """Charges requests and answers them from rows of this process."""
+
+    def __init__(
+        self,
+        account: Accountant,
+        version: str,
+        log: RequestLog,
+        changed: Callable[[], None],
+        *,
+        tables: PrivateTables,
+        reader: AnswerReader,
+        individuals: IndividualAccounting | None,
+    ) -> None:
+        super().__init__(account, version, log, changed)
+        self._tables, self._reader, self._individuals = tables, reader, individuals
+
+    def _run(self, kind: Kind[Any], request: Request, conditions: Conditions) -> list[Charge]:
+        with nullcontext() if self._individuals is None else self._individuals.lock.checked():
+            known = self.find(request)
+            if kind.reads_rows and (not known or any(row.status != "released" for row in known)):
+                self._tables.ready()
+            rows = self._charge(kind, request, conditions)
+            return [row if row.status == "released" else self._answer(kind, request, row) for row in rows]
+
+    def _charge(self, kind: Kind[Any], request: Request, conditions: Conditions) -> list[Charge]:
+        """The rows of a request: the recorded ones, or new ones, which are durable when this returns."""
+        ledger, node = self.account.ledger, self.account.root_node
+        prices: list[Price] = []
+        try:
+            with ledger.transaction():
+                known = kind.recorded(request)
+                if known:
+                    return known
+                kind.refuse_ended(conditions)
+                prices = kind.price(request, conditions)
+                stored = sum(price.stored_bytes for price in prices)
+                if stored:
+                    self._tables.work_limits.refuse_stored(kind.describe(request), stored)
+                    refuse_beyond_room(stored)
+                return [
+                    ledger.reserve(
+                        kind=kind.code,
+                        request_key=price.key,
+                        node=node,
+                        table_version=self.version,
+                        request=price.request.text,
+                        cell_id=registry.current_cell(),
+                        **price.columns,
+                    )
+                    for price in prices
+                ]
+        except BaseException:
+            for price in prices:
+                if price.undo is not None:
+                    price.undo()
+            raise
+
+    def _answer(self, kind: Kind[Any], request: Request, row: Charge) -> Charge:
+        """Read rows, draw noise and write the answer of a charge.
+
+        A noisy value that did not reach the ledger must not be shown, for example in a traceback, since the charge will
+        be answered with other noise.  So the writing is guarded like the reading.
+        """
+        ledger = self.account.ledger
+
+        def answered() -> Charge:
+            found = kind.answer(request, row)
+            with at(Stage.WRITING):
+                return ledger.answer(found, self._reader.words_to_store(found))
+
+        before_reading(row)
+        try:
+            return run_guarded(
+                isolated_numeric_settings()(answered), FAILED, interrupted=INTERRUPTED, public_errors=LedgerError
+            )
+        except BaseException:
+            with suppress(LedgerError):  # if this cannot be written either, the charge has no answer
+                ledger.fail(row)
+            self.changed()
+            raise

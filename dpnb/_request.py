@@ -1,0 +1,200 @@
+"""Requests as values: one struct for each kind, from the method that makes it to the row of the ledger that holds it.
+
+A method makes the struct, a client sends it, the service decodes and checks it, and the ledger stores its text beside
+the charge, from which answers, log, audit and statement read it.  A request is identified by its key, the digest of the
+text, with the node that pays and the version of the table: equal requests of two analysts stay two.
+
+A struct has what is requested, as written, and nothing that is computed from it or that is known of the session.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from typing import Any, Literal
+
+import msgspec
+
+from dpnb._plan.measurements import AnyView
+from dpnb._plan.plan import Plan
+from dpnb._target import MAX_STORED_BITS, Target
+from dpnb.accounting.exact import to_text
+
+MechanismCode = Literal["partition", "sub_session", "above_threshold", "noise_reduction", "gradient_descent"]
+
+_DIGITS = f"[1-9][0-9]{{0,{MAX_STORED_BITS * 31 // 100}}}"
+_NUMBER = re.compile(f"0|-?{_DIGITS}(?:/{_DIGITS})?", re.ASCII)
+
+# --- kinds of requests ------------------------------------------------------------------------------------------------
+
+
+class Request(
+    msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, tag_field="request", dict=True
+):
+    """Base class of the requests."""
+
+    @cached_property
+    def text(self) -> str:
+        """The request as JSON, the same text for equal requests."""
+        return _ENCODER.encode(self).decode()
+
+    @cached_property
+    def key(self) -> str:
+        """The identity of the request."""
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+
+class Release(Request, frozen=True, tag="release"):
+    """The release of a query."""
+
+    plan: Plan
+    view: AnyView
+    target: Target
+
+
+class ReleaseBatch(Request, frozen=True, tag="batch"):
+    """The release of a batch of queries; one target for the whole batch, or one half-width for each query."""
+
+    releases: tuple[Release, ...]  # as the analyst wrote them, in order; for a loss, each has that of the whole batch
+
+    @cached_property
+    def key(self) -> str:
+        """The identity of the batch, in which the order of its queries does not count."""
+        return _digest("batch", *sorted({one.text for one in self.releases}))
+
+    def key_of(self, table: int) -> str:
+        """The key of the row of one of the tables that are measured, of which the first has that of the batch."""
+        return _digest(self.key, str(table)) if table else self.key
+
+
+class BatchTable(Request, frozen=True, tag="table"):
+    """One of the tables that a batch measures, in the row of the ledger that is charged for it; it is never sent.
+
+    The rows of a batch are written in one transaction, so their ids are consecutive.  Those of one aggregation follow
+    one another, and `tables` has the indices of the levels of each of them, in the order of its groups.
+    """
+
+    plan: Plan
+    view: AnyView  # of a query with this aggregation
+    target: Target  # of the first query
+    index: int  # place of this table among the rows of the batch
+    count: int  # number of rows of the batch
+    start: int  # index of the first row with the same aggregation
+    sizes: tuple[int, ...]  # number of keys of each level
+    tables: tuple[tuple[int, ...], ...]
+
+    @property
+    def levels(self) -> tuple[int, ...]:
+        """The levels of this table, in the order of its groups."""
+        return self.tables[self.index - self.start]
+
+    def all_ids(self, row: int) -> tuple[int, ...]:
+        """Ids of all rows of the batch, from that of this one."""
+        return tuple(range(row - self.index, row - self.index + self.count))
+
+    def ids(self, row: int) -> tuple[int, ...]:
+        """Ids of the rows with the same aggregation, in the order of `tables`."""
+        first = row - self.index + self.start
+        return tuple(range(first, first + len(self.tables)))
+
+
+class SelectGroups(Request, frozen=True, tag="select"):
+    """The selection of the largest groups of a count."""
+
+    plan: Plan
+    winners: int  # number of groups
+    epsilon: Fraction  # loss in pure DP
+
+
+class LaunchMechanism(Request, frozen=True, tag="launch"):
+    """The launch of an interactive mechanism, whose cost and derived values follow from the arguments."""
+
+    mechanism: MechanismCode
+    name: str  # of the launch
+    arguments: dict[str, Any]
+
+
+class CloseMechanism(Request, frozen=True, tag="close"):
+    """The close of an interactive mechanism."""
+
+    mechanism: MechanismCode
+    name: str  # of the launch
+
+
+class CompareWithThreshold(Request, frozen=True, tag="compare"):
+    """The comparison of a count or sum with a threshold, in an above-threshold mechanism."""
+
+    name: str  # of the launch
+    plan: Plan  # of the count or sum
+    threshold: Fraction  # in the answer's units
+
+
+class RequestBudget(Request, frozen=True, tag="request_budget"):
+    """A request to the curator for a larger cap, which charges nothing."""
+
+    releases: tuple[Release, ...]
+    why: str  # the curator reads it
+
+
+AnyRequest = (
+    Release | ReleaseBatch | SelectGroups | LaunchMechanism | CloseMechanism | CompareWithThreshold | RequestBudget
+)
+"""What a client sends."""
+
+
+class Conditions(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What must hold when a request is charged; no part of its identity."""
+
+    inside: str = ""  # node of the mechanism that makes the request, which must be open
+    combined: bool = False  # an observation must be one that can be combined with earlier ones
+    at_most: Fraction | None = None  # largest additional loss, as mu squared
+
+
+ALWAYS = Conditions()
+
+
+# --- their texts ------------------------------------------------------------------------------------------------------
+
+
+def encode(value: object) -> object:
+    """An exact number as msgspec encodes it."""
+    if isinstance(value, Fraction):
+        return to_text(value)
+    raise NotImplementedError
+
+
+def decode(kind: type, value: object) -> object:
+    """An exact number from its text, in lowest terms and of limited length."""
+    if kind is not Fraction:
+        raise NotImplementedError
+    if isinstance(value, str) and _NUMBER.fullmatch(value):
+        numerator, _, denominator = value.partition("/")
+        number = Fraction(int(numerator), int(denominator or "1"))
+        if to_text(number) == value:
+            return number
+    raise ValueError("must be an exact number in lowest terms, such as '1/10'")
+
+
+_TABLE = '{"request":"table"'
+_ENCODER = msgspec.json.Encoder(order="deterministic", enc_hook=encode)
+
+# Made once, at import: see `dpnb.wire.decoding`.
+_STORED: msgspec.json.Decoder[AnyRequest | BatchTable] = msgspec.json.Decoder(AnyRequest | BatchTable, dec_hook=decode)
+
+
+@lru_cache(maxsize=256)  # many rows are read several times
+def request_from(text: str) -> AnyRequest | BatchTable:
+    """The request with this text; `msgspec.MsgspecError` if it is none."""
+    return _STORED.decode(text)
+
+
+def batch_table(text: str) -> BatchTable | None:
+    """The table of a batch with this text; None of another request, most of which are not decoded."""
+    request = request_from(text) if text.startswith(_TABLE) else None
+    return request if isinstance(request, BatchTable) else None
+
+
+def _digest(*texts: str) -> str:
+    return hashlib.sha256("\n".join(texts).encode()).hexdigest()

@@ -1,0 +1,134 @@
+"""The launch and the close of interactive mechanisms, as kinds of requests: see `dpnb._core.execution.executor`."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from dpnb._core.accountant.admission import admit_launch
+from dpnb._core.accountant.tree import KINDS, Launch
+from dpnb._core.core import SessionCore
+from dpnb._core.execution.executor import Kind, Price
+from dpnb._request import CloseMechanism, Conditions, LaunchMechanism
+from dpnb.accounting.grid import capped_up
+from dpnb.accounting.losses import GDP, Loss
+from dpnb.errors import RequestError
+from dpnb.interactive.launch_request import LaunchRequest
+from dpnb.interactive.stored_launches import request_from_stored
+from dpnb.interactive.threshold.hidden_noise import discard_hidden_noise, keep_hidden_noise
+from dpnb.ledger import Charge
+from dpnb.ledger.charge import CLOSE, LAUNCH, unique_key
+
+
+class Launches(Kind[LaunchMechanism]):
+    """Launches in one session; a launch is identified by its name."""
+
+    code, reads_rows = LAUNCH, False
+
+    def __init__(self, core: SessionCore) -> None:
+        super().__init__(core.pricer)
+        self._core = core
+
+    def here(self) -> list[Launch]:
+        """The launches in this session, in the order of their rows."""
+        launches = self.account.tree.sync().values()
+        return [launch for launch in launches if launch.node == self.account.root_node]
+
+    def named(self, name: object) -> Launch | None:
+        """The launch of a name that continues with this version of the table; otherwise the newest of the name."""
+        launches = [launch for launch in self.here() if launch.name == name]
+        current = [launch for launch in launches if launch.continues_with(self.pricer.version)]
+        best = current or launches
+        return best[-1] if best else None
+
+    def recorded(self, request: LaunchMechanism) -> list[Charge]:
+        """The row of the launch of that name, if there is one that continues with this version of the table."""
+        known = self.named(request.name)
+        if known is None or not known.continues_with(self.pricer.version):
+            return []
+        if (known.kind, known.arguments) != (KINDS[request.mechanism], request.arguments):
+            raise RequestError(
+                f"{request.name}: was launched before as a {known.kind} with other arguments, and a launch is "
+                "identified by its name; use the same arguments, or another name"
+            )
+        return self.account.ledger.by_id((known.id,))
+
+    def describe(self, request: LaunchMechanism) -> str:
+        """The kind of mechanism and the name."""
+        return f"{KINDS[request.mechanism]} {request.name}"
+
+    def price(self, request: LaunchMechanism, conditions: Conditions) -> list[Price]:
+        """What the mechanism is charged at launch, with the values that are fixed then, and its hidden noise."""
+        known = self.named(request.name)
+        launch = request_from_stored(self._core, known, request.mechanism, request.name, request.arguments)
+        loss = capped_up(launch.loss, self.account.filter)
+        counted = self.admitted(launch, loss)
+        resolved, undo = dict(launch.resolved), None
+        if launch.draw is not None:
+            # Only for a launch that is recorded: words of a seeded source that a repeated one used would change all
+            # later answers.
+            token = resolved["noise_token"] = keep_hidden_noise(launch.draw(self._core.source))
+            undo = partial(discard_hidden_noise, token)
+        columns = {
+            "query_key": request.name,
+            "loss": loss,
+            "charged": self.account.guarantee.initial_filter.recorded_charge(loss, counted),
+            "launch": resolved,
+        }
+        return [Price(request, request.key, columns, undo=undo)]
+
+    def admitted(self, launch: LaunchRequest, loss: Loss) -> Loss:
+        """What the filter counts; refuses a launch that is not allowed or does not fit.  Call in the transaction."""
+        if loss:
+            self.refuse_if_individual(launch)
+        obstacle = self.account.filter.interleaving_obstacle
+        if obstacle is not None:
+            raise RequestError(f"{launch.title}: {obstacle}")
+        return admit_launch(self.account, launch.title, loss) if loss else loss
+
+    def refuse_if_individual(self, launch: LaunchRequest) -> None:
+        """Refuse a charge at launch to every unit under individual accounting."""
+        if self.account.individual:
+            raise RequestError(
+                f"{launch.title}: would charge every unit at launch, including those that no query in it uses; under "
+                "accounting='individual' release the queries themselves, which charge only the units they use"
+            )
+
+
+class Closes(Kind[CloseMechanism]):
+    """Closes of the mechanisms of one session; free, also when the budget is frozen."""
+
+    code, reads_rows = CLOSE, False
+
+    def __init__(self, launches: Launches) -> None:
+        super().__init__(launches.pricer)
+        self._launches = launches
+
+    def launch(self, request: CloseMechanism) -> Launch:
+        """The launch that is closed."""
+        found = self._launches.named(request.name)
+        if found is None or found.kind != KINDS[request.mechanism]:
+            raise RequestError("launch: must be a mechanism of this session; got another name")
+        return found
+
+    def recorded(self, request: CloseMechanism) -> list[Charge]:
+        """The row of its close, if it is closed."""
+        closed_by = self.launch(request).closed_by
+        return [] if closed_by is None else self.account.ledger.by_id((closed_by,))
+
+    def refuse_ended(self, conditions: Conditions) -> None:
+        """Nothing ends what closes a mechanism."""
+
+    def describe(self, request: CloseMechanism) -> str:
+        """The kind of mechanism and the name."""
+        return f"{KINDS[request.mechanism]} {request.name}"
+
+    def price(self, request: CloseMechanism, conditions: Conditions) -> list[Price]:
+        """Nothing."""
+        columns: dict[str, Any] = {"query_key": request.name, "loss": GDP(0)}
+        columns["launch"] = {"closes": self.launch(request).id}
+        return [Price(request, unique_key(), columns)]
+
+    def is_answer(self, request: CloseMechanism, rows: list[Charge]) -> bool:  # type: ignore[override]
+        """Whether a row is that of the close."""
+        return [(row.request, row.id) for row in rows] == [(request.text, self.launch(request).closed_by)]
