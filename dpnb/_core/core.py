@@ -79,7 +79,7 @@ class SessionCore(NotCopyable):
         self.log = RequestLog(account, reader.words)
         known = account, version, self.log, self.changed
         self.executor: Executor = (
-            LocalExecutor(*known, tables=tables, reader=reader, individuals=individuals)
+            LocalExecutor(*known, tables=tables, reader=reader)
             if remote is None
             else RemoteExecutor(*known, calls=remote)
         )

@@ -15,10 +15,11 @@ from dpnb._core.accountant.tree import (
     Launch,
 )
 from dpnb._core.core import SessionCore
-from dpnb._request import ALWAYS, CloseMechanism, LaunchMechanism
+from dpnb._request import ALWAYS, CloseMechanism, CompareWithThreshold, LaunchMechanism
 from dpnb.accounting.grid import capped_up
 from dpnb.copying import NotCopyable, safe_repr
 from dpnb.errors import RequestError
+from dpnb.interactive.comparisons import Comparisons
 from dpnb.interactive.descent.gradient_descent import GradientDescent
 from dpnb.interactive.launch_request import LaunchRequest
 from dpnb.interactive.launches import Closes, Launches
@@ -61,7 +62,11 @@ class MechanismRegistry(NotCopyable, Generic[S, P]):
     ) -> None:
         self._core, self._account, self._launches = core, core.account, Launches(core)
         self._closes = Closes(self._launches)
-        core.executor.kinds |= {LaunchMechanism: self._launches, CloseMechanism: self._closes}
+        core.executor.kinds |= {
+            LaunchMechanism: self._launches,
+            CloseMechanism: self._closes,
+            CompareWithThreshold: Comparisons(core, self._launches),
+        }
         self._sub_session, self._part = sub_session, part
         self._mechanisms_by_id: Kept[SessionMechanism] = Kept(MOST_KEPT)
         self._sub_sessions: Kept[S] = Kept(MOST_KEPT)
@@ -167,7 +172,7 @@ class MechanismRegistry(NotCopyable, Generic[S, P]):
         with self._account.ledger.transaction():
             is_known, counted = bool(self._launches.recorded(stored)), loss
             if not is_known:
-                self._launches.refuse_ended(ALWAYS)
+                self._launches.refuse_ended(stored, ALWAYS)
                 counted = self._launches.admitted(request, loss)
         if not loss:
             before = (

@@ -116,7 +116,7 @@ class Closes(Kind[CloseMechanism]):
         closed_by = self.launch(request).closed_by
         return [] if closed_by is None else self.account.ledger.by_id((closed_by,))
 
-    def refuse_ended(self, conditions: Conditions) -> None:
+    def refuse_ended(self, request: CloseMechanism, conditions: Conditions) -> None:
         """Nothing ends what closes a mechanism."""
 
     def describe(self, request: CloseMechanism) -> str:

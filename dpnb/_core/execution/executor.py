@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -33,7 +33,6 @@ from dpnb._core.history.log import RequestLog
 from dpnb._core.history.words import AnswerReader
 from dpnb._core.pricing.pricer import QueryPricer
 from dpnb._core.tables import PrivateTables
-from dpnb._core.unit_budgets import IndividualAccounting
 from dpnb._request import ALWAYS, Conditions, Request
 from dpnb.copying import NotCopyable
 from dpnb.errors import DpnbError, LedgerError
@@ -77,14 +76,26 @@ class Kind(NotCopyable, ABC, Generic[R]):
     def __init__(self, pricer: QueryPricer) -> None:
         self.pricer, self.account = pricer, pricer.account
 
+    def node(self, request: R) -> str:
+        """The node that pays."""
+        return self.account.root_node
+
+    def alone(self, request: R) -> AbstractContextManager[object]:
+        """The lock that is held from the charge of a request to its answer."""
+        return nullcontext()
+
     def recorded(self, request: R) -> list[Charge]:
         """The rows of the identical request, if any kernel has made it before."""
-        first = self.account.ledger.by_key(self.account.root_node, self.pricer.version, request.key)
+        first = self.account.ledger.by_key(self.node(request), self.pricer.version, request.key)
         return [] if first is None else [first]
 
-    def refuse_ended(self, conditions: Conditions) -> None:
+    def refuse_ended(self, request: R, conditions: Conditions) -> None:
         """Refuse a charge to a session or mechanism that is closed, or to a budget that is frozen."""
         self.account.tree.refuse_ended(conditions.inside or self.account.root_node, self.pricer.version)
+
+    def prepare(self, request: R) -> Mapping[str, Any]:
+        """The answer of a new row that was paid for at a launch, as columns; called before the transaction."""
+        return {}
 
     @abstractmethod
     def describe(self, request: R) -> str:
@@ -160,29 +171,32 @@ class LocalExecutor(Executor):
         *,
         tables: PrivateTables,
         reader: AnswerReader,
-        individuals: IndividualAccounting | None,
     ) -> None:
         super().__init__(account, version, log, changed)
-        self._tables, self._reader, self._individuals = tables, reader, individuals
+        self._tables, self._reader = tables, reader
 
     def _run(self, kind: Kind[Any], request: Request, conditions: Conditions) -> list[Charge]:
-        with nullcontext() if self._individuals is None else self._individuals.lock.checked():
-            known = self.find(request)
+        with kind.alone(request):
+            known, prepared = self.find(request), None
             if kind.reads_rows and (not known or any(row.status != "released" for row in known)):
                 self._tables.ready()
-            rows = self._charge(kind, request, conditions)
+            if not known:
+                prepared = kind.prepare(request)
+            rows = self._charge(kind, request, conditions, prepared or {})
             return [row if row.status == "released" else self._answer(kind, request, row) for row in rows]
 
-    def _charge(self, kind: Kind[Any], request: Request, conditions: Conditions) -> list[Charge]:
+    def _charge(
+        self, kind: Kind[Any], request: Request, conditions: Conditions, prepared: Mapping[str, Any]
+    ) -> list[Charge]:
         """The rows of a request: the recorded ones, or new ones, which are durable when this returns."""
-        ledger, node = self.account.ledger, self.account.root_node
+        ledger, node = self.account.ledger, kind.node(request)
         prices: list[Price] = []
         try:
             with ledger.transaction():
                 known = kind.recorded(request)
                 if known:
                     return known
-                kind.refuse_ended(conditions)
+                kind.refuse_ended(request, conditions)
                 prices = kind.price(request, conditions)
                 stored = sum(price.stored_bytes for price in prices)
                 if stored:
@@ -197,6 +211,7 @@ class LocalExecutor(Executor):
                         request=price.request.text,
                         cell_id=registry.current_cell(),
                         **price.columns,
+                        **prepared,
                     )
                     for price in prices
                 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 
 from dpnb._compile.work import stored_bytes, stored_words_bytes
@@ -31,6 +32,10 @@ class Releases(Kind[Release]):
     def __init__(self, pricer: QueryPricer, source: NoiseSource, individuals: IndividualAccounting | None) -> None:
         super().__init__(pricer)
         self._source, self._individuals = source, individuals
+
+    def alone(self, request: Release) -> AbstractContextManager[object]:
+        """Under individual accounting, rows are answered in the order in which they were charged."""
+        return nullcontext() if self._individuals is None else self._individuals.lock.checked()
 
     def describe(self, request: Release) -> str:
         """The query in words."""

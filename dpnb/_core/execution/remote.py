@@ -33,6 +33,6 @@ class RemoteExecutor(Executor):
         return self._calls.run(request, conditions, lambda rows: self._is_answer(kind, request, rows))
 
     def _is_answer(self, kind: Kind[Any], request: Request, rows: Sequence[Charge]) -> bool:
-        place = kind.code, self.account.root_node, self.version
+        place = kind.code, kind.node(request), self.version
         are_here = all((row.kind, row.node, row.table_version) == place for row in rows)
         return are_here and kind.is_answer(request, rows)

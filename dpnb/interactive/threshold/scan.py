@@ -5,19 +5,17 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import ClassVar
 
-from dpnb._compile import LinearQuery
-from dpnb._core import registry
 from dpnb._core.accountant.tree import Launch
 from dpnb._core.core import SessionCore
 from dpnb._core.pricing.query_state import plan_of
 from dpnb._plan.measurements import Count, CountUnits, PlainView, Sum
 from dpnb._plan.plan import Plan, describe_plan
+from dpnb._request import CompareWithThreshold
 from dpnb.accounting.exact import Number, from_text
 from dpnb.errors import MechanismClosed, PlanError, RequestError
 from dpnb.interactive.mechanism import SessionMechanism, own_query
 from dpnb.interactive.protocol import Charged, MechanismState
-from dpnb.interactive.threshold.comparisons import Comparisons, LocalComparisons, RemoteComparisons
-from dpnb.interactive.threshold.hidden_noise import discard_hidden_noise
+from dpnb.interactive.threshold.hidden_noise import discard_hidden_noise, hidden_noise
 from dpnb.interactive.threshold.options import (
     ALPHA,
     ThresholdScanParameters,
@@ -53,9 +51,6 @@ class ThresholdScan(SessionMechanism):
         self._terms = ThresholdScanParameters.from_json(dict(launch.arguments))
         self._branch = node_of(launch.id)
         self._counted = (0, 0, 0)  # the last row counted, and the numbers of answers and of positive ones up to it
-        self._comparisons: Comparisons = (
-            LocalComparisons(core, launch, self) if core.remote is None else RemoteComparisons(core.remote, launch)
-        )
 
     @property
     def cost_description(self) -> str:  # type: ignore[override]
@@ -77,10 +72,11 @@ class ThresholdScan(SessionMechanism):
         answered, positives = self._counts()
         limit = self._terms.max_queries if self._terms.laplace is None else self._terms.laplace.max_positives
         used = answered if self._terms.laplace is None else positives
-        if used >= (limit or 1) or self._comparisons.is_exhausted:
+        hidden = hidden_noise(self._launch)
+        if used >= (limit or 1) or (hidden is not None and hidden.core.n_remaining == 0):
             return "exhausted"
         state = super().state
-        return "unavailable" if state == "open" and not self._comparisons.is_available else state
+        return "unavailable" if state == "open" and hidden is None and self._core.remote is None else state
 
     def _counts(self) -> tuple[int, int]:
         """The numbers of answers and of positive answers so far."""
@@ -141,15 +137,19 @@ class ThresholdScan(SessionMechanism):
         threshold : Fraction
             In the answer's units.
         """
-        compiled = self._compiled(plan, view)
+        self._check(plan, view)
+        request = CompareWithThreshold(self.name, plan, threshold)
         try:
+            if not self._core.executor.find(request):
+                self.refuse_ended()
             with work(Stage.CHARGING):
-                row = self._comparisons.compare(plan, compiled, threshold)
+                (row,) = self._core.executor.run(request)
         except MechanismClosed as error:
             self._core.executor.refused(describe_plan(plan, PlainView()), error)
             raise
-        self._core.log.note_request(row, registry.current_cell())
-        self._core.changed()
+        hidden = hidden_noise(self._launch)
+        if hidden is not None and hidden.core.n_remaining == 0:
+            self.end()
         return row
 
     def end(self) -> None:
@@ -171,7 +171,7 @@ class ThresholdScan(SessionMechanism):
             )
         self._account.tree.refuse_ended(self._branch, self._core.version)
 
-    def _compiled(self, plan: Plan, view: object) -> LinearQuery:
+    def _check(self, plan: Plan, view: object) -> None:
         if (
             not isinstance(view, PlainView)
             or not isinstance(plan.aggregation, Count | CountUnits | Sum)
@@ -186,7 +186,7 @@ class ThresholdScan(SessionMechanism):
                 f"{self.name}: was launched with monotonic=True, for queries that a unit can only increase; got the "
                 f"{plan.words}; launch another one with monotonic=False"
             )
-        return self._core.tables.compile(plan)
+        self._core.tables.compile(plan)
 
     def _result(self, row: Charge) -> ThresholdResult:
         result = row.result or {}
