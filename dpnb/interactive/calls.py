@@ -29,6 +29,7 @@ from dpnb._request import (
     SelectGroups,
 )
 from dpnb._target import checked_loss, target_of
+from dpnb.accounting.filters import FILTERS
 from dpnb.errors import RequestError
 from dpnb.interactive.launcher import MechanismRegistry
 from dpnb.interactive.threshold.options import checked_threshold
@@ -48,6 +49,7 @@ def execute(mechanisms: Registry, request: AnyRequest, conditions: Conditions = 
     _check_conditions(core, conditions)
     match request:
         case LaunchMechanism():
+            _refuse_unserved(request)
             return (mechanisms.launched(request).id,)
         case CloseMechanism():
             return (mechanisms.closed(request),)
@@ -65,6 +67,15 @@ def execute(mechanisms: Registry, request: AnyRequest, conditions: Conditions = 
             selection_terms(core.tables.compile(request.plan), PlainView(), request.winners, "top")
             request = replace(request, epsilon=checked_loss(request.epsilon, "epsilon"))
     return tuple(row.id for row in core.executor.run(request, conditions))
+
+
+def _refuse_unserved(request: LaunchMechanism) -> None:
+    name = request.arguments.get("filter")
+    if isinstance(name, str) and name in FILTERS and not FILTERS[name].is_served:
+        raise RequestError(
+            f"delegate: a service does not enforce filter={name!r}; got it for {request.name!r}; use 'gdp', or leave "
+            "it out"
+        )
 
 
 def _check_conditions(core: SessionCore, conditions: Conditions) -> None:

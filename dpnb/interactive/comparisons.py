@@ -6,7 +6,7 @@ import json
 import math
 from contextlib import AbstractContextManager, nullcontext
 from fractions import Fraction
-from typing import Any, NoReturn
+from typing import Any
 
 from dpnb._backends.guard import isolated_numeric_settings, run_guarded
 from dpnb._core.accountant.tree import ABOVE_THRESHOLD, Launch
@@ -59,14 +59,7 @@ class Comparisons(Kind[CompareWithThreshold]):
         return nullcontext() if hidden is None else hidden.lock
 
     def refuse_ended(self, request: CompareWithThreshold, conditions: Conditions) -> None:
-        """Refuse a query to a scan that is exhausted or closed."""
-        launch = self._scan(request)
-        hidden = hidden_noise(launch)
-        if hidden is not None and hidden.core.n_remaining == 0:
-            raise MechanismClosed(
-                f"{launch.name}: is exhausted; nothing was charged; launch another one under a new name, which is "
-                "charged again"
-            )
+        """Refuse a query to a scan that is closed."""
         self.account.tree.refuse_ended(self.node(request), self.pricer.version)
 
     def describe(self, request: CompareWithThreshold) -> str:
@@ -75,10 +68,16 @@ class Comparisons(Kind[CompareWithThreshold]):
 
     def prepare(self, request: CompareWithThreshold) -> dict[str, Any]:
         """The answer, from rows and the hidden noise; it is written in one transaction with its row."""
+        launch = self._scan(request)
+        hidden = hidden_noise(launch)
         self.refuse_ended(request, ALWAYS)
-        hidden = hidden_noise(self._scan(request))
         if hidden is None:
-            _refuse_without_noise(self._scan(request))
+            raise MechanismClosed(
+                f"{launch.name}: its hidden noise, which is never stored, was drawn in another kernel or is lost; its "
+                "answers remain free; nothing was charged; use that kernel, or launch another one under a new name"
+            )
+        if not hidden.core.n_remaining:  # another thread has used it up
+            raise MechanismClosed(f"{launch.name}: is exhausted; nothing was charged; launch another one")
         before_reading()
         result = {
             "threshold": to_text(request.threshold),
@@ -110,10 +109,3 @@ class Comparisons(Kind[CompareWithThreshold]):
         value = from_lattice(answer.value, sensitivity, threshold / unit) * unit
         width = binary_up(core.terms.value_half_width(ALPHA) * sensitivity * unit)
         return {"above": True, "value": to_text(value), "half_width": width}
-
-
-def _refuse_without_noise(launch: Launch) -> NoReturn:
-    raise MechanismClosed(
-        f"{launch.name}: its hidden noise, which is never stored, was drawn in another kernel or is lost; its answers "
-        "remain free; nothing was charged; use that kernel, or launch another one under a new name"
-    )

@@ -18,7 +18,6 @@ from dpnb._plan.plan import GroupLevel, Plan, TableSource
 from dpnb._request import MechanismCode
 from dpnb.accounting.budget import Budget
 from dpnb.accounting.exact import exact_sqrt, from_text
-from dpnb.accounting.filters import FILTERS
 from dpnb.errors import DpnbError, RequestError
 from dpnb.interactive.descent.options import FitArguments, StoredStart, descent_request
 from dpnb.interactive.launch_request import LaunchRequest
@@ -67,10 +66,6 @@ def _partition(core: SessionCore, known: Launch | None, name: str, arguments: Ma
 
 def _sub_session(core: SessionCore, known: Launch | None, name: str, arguments: Mapping[str, Any]) -> LaunchRequest:
     filter_ = msgspec.convert(arguments["filter"], str)
-    if filter_ in FILTERS and not FILTERS[filter_].is_served:
-        raise RequestError(
-            f"delegate: a service does not enforce filter={filter_!r}; got it for {name!r}; use 'gdp', or leave it out"
-        )
     if "share" in arguments:
         return sub_session_request(core, known, name, filter_, share=from_text(arguments["share"]))
     return sub_session_request(core, known, name, filter_, Budget.from_json(arguments["budget"]))
