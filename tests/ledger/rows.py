@@ -6,11 +6,16 @@ import gc
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from dpnb._plan.measurements import Count, CountUnits, PlainView
+from dpnb._plan.plan import Plan
+from dpnb._request import Release
+from dpnb._target import target_from
 from dpnb.accounting.losses import GDP
 from dpnb.errors import LedgerError
 from dpnb.ledger import Charge, Ledger
@@ -18,6 +23,7 @@ from dpnb.mechanisms.measurement import Measurement
 
 METADATA = {"name": "clinic", "budget": "mu 1"}
 NOISY = Measurement((12, -7, 2**80), -3, 1.25)
+REQUEST, OTHER = (Release(Plan(one), PlainView(), target_from(mu="0.1")).text for one in (Count(), CountUnits()))
 
 
 def opened(path: Path | str, metadata: dict[str, str] = METADATA, **parameters: str) -> closing[Ledger]:
@@ -29,8 +35,7 @@ def reserve(ledger: Ledger, key: str, **changes: Any) -> Charge:
         "request_key": key,
         "table_version": "1",
         "query_key": "visits",
-        "plan": '{"question": 1}',
-        "arguments": '{"mu": "1/10"}',
+        "request": REQUEST,
         "total_loss": GDP(0.1),
         "loss": GDP(0.1),
         "sigma": 1.25,
@@ -41,11 +46,15 @@ def reserve(ledger: Ledger, key: str, **changes: Any) -> Charge:
         return ledger.reserve(**{**columns, **changes})
 
 
+def answered(ledger: Ledger, charge: Charge, measurement: Measurement = NOISY) -> Charge:
+    return ledger.answer(replace(charge, status="released", measurement=measurement))
+
+
 def filled(path: Path) -> list[Charge]:
     """A closed ledger with a row of each state."""
     with opened(path, gamma="0x1p-3") as ledger:
-        ledger.release(reserve(ledger, "a"), NOISY)
-        ledger.release(reserve(ledger, "b", query_key="towns", plan='{"question": 2}'), NOISY)
+        answered(ledger, reserve(ledger, "a"))
+        answered(ledger, reserve(ledger, "b", query_key="towns", request=OTHER))
         reserve(ledger, "c")
         ledger.fail(reserve(ledger, "d"))
         reserve(ledger, "e", loss=GDP(0), sigma=None, tau=None, observations=(1, 2))

@@ -5,6 +5,7 @@ The files that these tests read were written once and are not to be written agai
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sqlite3
 from contextlib import closing
@@ -36,6 +37,7 @@ from dpnb._plan.measurements import (
     Measured,
     ModelLoss,
     Moments,
+    PlainView,
     QuantileTree,
     Ratio,
     RegressionModel,
@@ -45,6 +47,18 @@ from dpnb._plan.measurements import (
 )
 from dpnb._plan.plan import GroupLevel, Join, PartSource, Plan
 from dpnb._plan.privacy_unit import ContributionBounds
+from dpnb._request import (
+    BatchTable,
+    CloseMechanism,
+    CompareWithThreshold,
+    LaunchMechanism,
+    Release,
+    ReleaseBatch,
+    Request,
+    RequestBudget,
+    SelectGroups,
+    request_from,
+)
 from dpnb._target import target_from
 from dpnb.accounting.losses import GDP, PureGDP
 from dpnb.errors import LedgerError
@@ -61,6 +75,7 @@ from dpnb.ledger.charge import (
     chained_hash,
     digest,
     result_hash,
+    sealed,
 )
 from dpnb.ledger.ledger import FORMAT
 from ledger.rows import METADATA, filled, opened, refused_unchanged, reserve, tamper
@@ -117,6 +132,33 @@ def test_the_query_key_of_an_aggregation_is_part_of_the_format(name: str) -> Non
     assert query_key(Plan(AGGREGATIONS[name])) == STORED["query_keys"][name]
 
 
+TARGETS = {
+    "all": target_from(mu="1/3"),
+    "some": target_from(within="1/2", confidence="9/10", simultaneous=True, final=True, groups=(("n", 1),)),
+    "single": target_from(within={("n", 1): 2, "mean": "1/2"}),
+}
+RELEASES = {name: Release(Plan(Mean(X)), PlainView(), target) for name, target in TARGETS.items()}
+REQUESTS: dict[str, Request] = {
+    **{f"release of {name}": release for name, release in RELEASES.items()},
+    "batch": ReleaseBatch(tuple(RELEASES.values())),
+    "table": BatchTable(Plan(Count()), PlainView(), TARGETS["all"], 1, 3, 0, (2, 4), ((0,), (1,), (0, 1))),
+    "selection": SelectGroups(Plan(Count(), group_by=(GroupLevel("town", Column("town")),)), 2, Fraction(1, 10)),
+    "launch": LaunchMechanism("above_threshold", "line", {"threshold": "3", "max_positives": 1}),
+    "close": CloseMechanism("above_threshold", "line"),
+    "comparison": CompareWithThreshold("line", Plan(CountUnits()), Fraction(-1, 2)),
+    "budget request": RequestBudget(tuple(RELEASES.values()), "for the report"),
+}
+
+
+@pytest.mark.parametrize("name", REQUESTS)
+def test_the_text_and_the_key_of_a_request_are_part_of_the_format(name: str) -> None:
+    request = REQUESTS[name]
+    assert [request.text, request.key] == STORED["requests"][name]
+    if not isinstance(request, ReleaseBatch):  # whose tables have a row each
+        assert request_from(request.text) == request
+        assert request.key == hashlib.sha256(request.text.encode()).hexdigest()
+
+
 def test_the_query_key_and_the_json_of_a_whole_plan_are_part_of_the_format() -> None:
     assert query_key(whole_plan()) == STORED["query_keys"]["whole plan"]
     assert json.loads(whole_plan().to_json()) == STORED["plan"]
@@ -158,6 +200,7 @@ def asked(path: Path) -> None:
     session.noise_reduction(frame["x"].sum(), initial_mu="0.01", max_mu="0.05")
     frame.fit("y", on=["x"], family="linear", mu="0.01", steps=2, check_every=1, chains=8, name="fit")
     frame.groupby("town").size().top(2).release(epsilon="0.01")
+    session.plan([frame.groupby("town").size(), frame["x"].sum()]).release(mu="0.01")
     session.ledger.close()
 
 
@@ -169,17 +212,17 @@ def rows_of(path: Path) -> dict[str, Any]:
         parameters = dict(file.execute("SELECT key, value FROM parameters"))
         file.row_factory = sqlite3.Row
         events = [dict(row) for row in file.execute("SELECT * FROM events ORDER BY id")]
-    for name in ("plan", "arguments", "loss", "details", "result", "words"):
+    for name in ("request", "loss", "details", "result", "words"):
         for event in events:
             event[name] = json.loads(event[name]) if event[name] else event[name]
     for event in events:
-        for name in ("time", "hash", "result_hash", "total_mu_squared", "tau", "request_key"):
+        for name in ("time", "hash", "salt", "answer_digest", "result_hash", "total_mu_squared", "tau", "request_key"):
             del event[name]
         for name in ("loss", "sigma", *CHARGED_COLUMNS):
             event[name] = event[name] and "..."
         if event["words"]:
             event["words"] = [event["words"][0], *(None if one is None else "..." for one in event["words"][1:])]
-        for content in (event["result"], event["details"] and event["details"].get("resolved")):
+        for content in (event["result"], event["details"]):
             for key in content or ():
                 if key in ("values", "value", "half_width", "sigma", "exponent", "noise_token", "budget", "parameters"):
                     content[key] = "..."
@@ -240,16 +283,18 @@ def test_requests_for_budget_and_decisions_are_part_of_the_format(tmp_path: Path
     ana, query = core.for_analyst(part), session.frame.count()
     with requested_by(RequestOrigin("ana")):
         for mu in ("1/4", "1/5"):
-            request_budget(ana, [(query.plan, query.view, target_from(mu=Fraction(mu)))], "for the report")
+            request_budget(ana, [Release(query.plan, query.view, target_from(mu=Fraction(mu)))], "for the report")
     first, second = core.account.tree.budget_requests().values()
     approve(core.account, first.id, first.digest, None, datetime(3000, 1, 1, tzinfo=UTC), "yes", version="1")
     decline(core.account, second.id, second.digest, "no", version="1")
     *_, asked, _, approval, refusal = session.ledger.charges()
     amount = {"kind": "pure-gdp", "mu_squared": "1/16", "delta": "0", "epsilon": "0"}
     assert (asked.kind, asked.node, asked.query_key, asked.loss) == ("budget_request", "1", "budget request", GDP(0))
+    release = Release(query.plan, query.view, target_from(mu="1/4"))
+    assert request_from(asked.request) == RequestBudget((release,), "for the report")
     (stored,) = (asked.launch or {})["queries"]
-    assert {**(asked.launch or {}), "queries": []} == {"why": "for the report", "queries": [], "total": amount}
-    assert stored.keys() == {"words", "target", "cost", "error", "key", "plan", "arguments"}
+    assert {**(asked.launch or {}), "queries": []} == {"queries": [], "total": amount}
+    assert stored.keys() == {"words", "target", "cost", "error"}
     assert (stored["words"], stored["target"], stored["cost"]) == ("count of rows", "mu=0.25", amount)
     assert (approval.kind, approval.node, approval.launch) == (
         "act",
@@ -274,7 +319,8 @@ def test_requests_for_budget_and_decisions_are_part_of_the_format(tmp_path: Path
 def test_the_hashes_of_a_row_are_part_of_the_format() -> None:
     row = dict.fromkeys(COLUMNS) | {"id": 1, "kind": "release", "loss": '{"kind": "gdp"}'}
     chained = chained_hash("0" * 64, row)
-    assert [chained, result_hash(chained, "released", '{"above": true}', '["above"]')] == STORED["hashes"]
+    _, sealing = sealed('{"above": true}', '["above"]', "0f" * 16)
+    assert [chained, sealing, result_hash(chained, "released", sealing)] == STORED["hashes"]
 
 
 @given(st.lists(st.none() | st.text(), min_size=len(RESERVED_COLUMNS), max_size=len(RESERVED_COLUMNS)))
@@ -282,7 +328,10 @@ def test_a_row_is_hashed_as_a_json_list(texts: list[str | None]) -> None:
     row = dict(zip(RESERVED_COLUMNS, texts, strict=True)) | {"id": 7}
     chained = chained_hash("0" * 64, row)
     assert chained == digest(["0" * 64, *row.values()])
-    assert result_hash(chained, str(texts[1]), *texts[2:4]) == digest([chained, str(texts[1]), *texts[2:4]])
+    assert result_hash(chained, str(texts[1]), texts[2]) == digest([chained, str(texts[1]), texts[2]])
+    salt, sealing = sealed(*texts[3:5], "salt")
+    has_answer = texts[3:5] != [None, None]
+    assert (salt, sealing) == (("salt", digest(["salt", *texts[3:5]])) if has_answer else (None, None))
 
 
 @pytest.mark.parametrize("older", range(1, FORMAT))
@@ -304,7 +353,7 @@ def of_later(path: Path, column: str, value: str) -> None:
         ((*values,),) = file.execute(f"SELECT {', '.join(COLUMNS)} FROM events WHERE id = 5")
         row = dict(zip(COLUMNS, values, strict=True))
         chained = chained_hash(previous, row)
-        result = result_hash(chained, row["status"], row["result"], row["words"])
+        result = result_hash(chained, row["status"], row["answer_digest"])
         file.execute("UPDATE events SET hash = ?, result_hash = ? WHERE id = 5", (chained, result))
         file.execute("UPDATE head SET hash = ?", (chained,))
 

@@ -21,7 +21,7 @@ from dpnb.ledger import Ledger, sqlite_file
 from dpnb.ledger.charge import COLUMNS
 from dpnb.mechanisms.measurement import Measurement
 from dpnb.threads import ThreadTask
-from ledger.rows import NOISY, filled, opened, reserve
+from ledger.rows import NOISY, answered, filled, opened, reserve
 from threads import at_once
 
 
@@ -40,7 +40,7 @@ losses = st.fractions(min_value=0, max_value=10**30).map(GDP.from_mu_squared)
 
 
 @given(
-    texts=st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0")), min_size=3, max_size=3),
+    texts=st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0")), min_size=2, max_size=2),
     target=losses,
     loss=losses,
     sigma=positive_floats,
@@ -57,7 +57,7 @@ def test_nothing_is_rounded_on_its_way_through_the_file(
     looks: tuple[int, ...],
     values: tuple[int, ...],
 ) -> None:
-    version, plan, request = texts
+    version, request = texts
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "x.dpnb"
         with opened(path) as ledger:
@@ -65,18 +65,17 @@ def test_nothing_is_rounded_on_its_way_through_the_file(
                 ledger,
                 "a",
                 table_version=version,
-                plan=plan,
-                arguments=request,
+                request=request,
                 total_loss=target,
                 loss=loss,
                 sigma=sigma,
                 tau=tau,
                 observations=looks,
             )
-            ledger.release(charge, Measurement(values, -20, sigma))
+            answered(ledger, charge, Measurement(values, -20, sigma))
         with opened(path) as ledger:
             (read,) = ledger.charges()
-    assert (read.table_version, read.plan, read.arguments) == (version, plan, request)
+    assert (read.table_version, read.request) == (version, request)
     assert (read.total_loss, read.loss, read.sigma, read.tau) == (target, loss, sigma, tau)
     assert read.observations == (*looks, 1)
     assert read.measurement == Measurement(values, -20, sigma)
@@ -85,10 +84,10 @@ def test_nothing_is_rounded_on_its_way_through_the_file(
 def test_a_request_is_found_by_its_key_and_a_question_by_its_released_looks(path: Path) -> None:
     filled(path)
     with opened(path) as ledger:
-        found = ledger.by_request_key("b")
+        found = ledger.by_key("", "1", "b")
         assert found is not None
         assert found.id == 2
-        assert ledger.by_request_key("z") is None
+        assert [ledger.by_key(*key) for key in (("", "1", "z"), ("7", "1", "b"), ("", "2", "b"))] == [None] * 3
         assert [look.id for look in ledger.observations("1", "", "visits")] == [1]  # 3 and 4 have no values
         assert ledger.observations("2", "", "visits") == []
         assert ledger.observations("1", "7", "visits") == []  # another branch
@@ -106,24 +105,30 @@ def test_one_request_cannot_be_charged_twice(path: Path) -> None:
         reserve(ledger, "b")
     with opened(path) as ledger:
         assert [charge.id for charge in ledger.charges()] == [1, 2]
+        reserve(ledger, "a", node="7")  # the same request of another node, and for another version of the table
+        reserve(ledger, "a", table_version="2")
+        with pytest.raises(LedgerError):
+            reserve(ledger, "a", table_version="2")
+        found = [ledger.by_key(node, version, "a") for node, version in (("", "1"), ("7", "1"), ("", "2"))]
+        assert [charge and charge.id for charge in found] == [1, 3, 4]
 
 
 def test_of_two_answers_to_one_charge_the_first_stands(path: Path) -> None:
     with opened(path) as one, opened(path) as other:
         charge = reserve(one, "a")
-        taken_up = other.by_request_key("a")
+        taken_up = other.by_key("", "1", "a")
         assert taken_up is not None
-        first = other.release(taken_up, NOISY)
-        assert one.release(charge, Measurement((0, 0, 0), -3, 1.25)) == first
+        first = answered(other, taken_up)
+        assert answered(one, charge, Measurement((0, 0, 0), -3, 1.25)) == first
         one.fail(charge)
-        assert other.by_request_key("a") == first
+        assert other.by_key("", "1", "a") == first
 
 
 def test_a_failed_charge_can_be_answered_later(path: Path) -> None:
     with opened(path) as ledger:
         charge = reserve(ledger, "a")
         ledger.fail(charge)
-        assert ledger.release(charge, NOISY).status == "released"
+        assert answered(ledger, charge).status == "released"
     with opened(path) as ledger:
         assert ledger.charges()[0].measurement == NOISY
 
@@ -137,8 +142,6 @@ def test_a_transaction_that_is_left_by_an_exception_never_was(path: Path, troubl
                 request_key="lost",
                 table_version="1",
                 query_key="",
-                plan="",
-                arguments="",
                 total_loss=last.total_loss,
                 loss=last.loss,
                 sigma=1.0,
@@ -191,8 +194,6 @@ def test_losses_add_up_exactly_after_a_thousand_rows(path: Path) -> None:
                 request_key=str(number),
                 table_version="1",
                 query_key="",
-                plan="",
-                arguments="",
                 total_loss=GDP(0.1),
                 loss=GDP(0.1),
                 sigma=1.0,
@@ -258,7 +259,7 @@ def test_a_ledger_that_another_kernel_makes_during_any_step_of_ours_is_one_ledge
 def test_threads_write_one_after_the_other(path: Path) -> None:
     def write(thread: int) -> None:
         for number in range(20):
-            ledger.release(reserve(ledger, f"{thread}.{number}"), NOISY)
+            answered(ledger, reserve(ledger, f"{thread}.{number}"))
 
     with opened(path) as ledger:
         assert at_once(*(partial(write, thread) for thread in range(4))) == []
@@ -287,8 +288,11 @@ def test_entries_say_of_each_row_what_counts_and_are_read_once(path: Path) -> No
         reserve(other, "b", node="3", loss=GDP("0.2"), kind="launch", launch={"mechanism": "partition"})
         charges, entries = ledger.charges(), ledger.summaries()
         for charge, entry in zip(charges, entries, strict=True):
-            kept = {name: value for name, value in msgspec.structs.asdict(entry).items() if name != "time"}
+            kept = {
+                name: value for name, value in msgspec.structs.asdict(entry).items() if name not in ("time", "request")
+            }
             assert all(getattr(charge, name) == value for name, value in kept.items())
+            assert entry.request == (None if charge.launch is None else charge.request)  # that of a query may be long
             assert entry.time is None  # only that of acts and requests for budget counts
         reserve(other, "c")
         assert [entry.id for entry in ledger.summaries(after=1)] == [2, 3]

@@ -41,7 +41,7 @@ ALTERED = [
     *(f"UPDATE events SET {column} = NULL WHERE id = 2" for column in ("sigma", "tau", "result")),
     *(
         f"UPDATE events SET {column} = (SELECT {column} FROM events WHERE id = 3) WHERE id = 2"
-        for column in ("plan", "hash", "status", "result", "result_hash")
+        for column in ("request", "hash", "status", "result", "answer_digest", "result_hash")
     ),
     "UPDATE events SET result = (SELECT result FROM events WHERE id = 1), status = 'released' WHERE id = 3",
     *(f"DELETE FROM events WHERE id = {number}" for number in range(1, 6)),

@@ -5,20 +5,24 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from dpnb._request import LaunchMechanism
 from dpnb.accounting.losses import GDP
 from dpnb.errors import LedgerError
 from dpnb.ledger import Ledger, shared_rows
+from dpnb.ledger.charge import sealed
 from dpnb.ledger.replica import ReplicaLedger
 from dpnb.ledger.shared_rows import SharedRows
-from ledger.rows import METADATA, NOISY, opened, reserve
+from ledger.rows import METADATA, answered, opened, reserve
 from waiting import wait_until
 
 Row = dict[str, Any]
+LAUNCH = LaunchMechanism("partition", "towns", {}).text
 ADDRESS = "clinic at curator.example"
 
 
@@ -26,12 +30,12 @@ ADDRESS = "clinic at curator.example"
 def ledger(path: Path) -> Iterator[Ledger]:
     """Rows of every status, a launch, a row inside it, and its close."""
     with opened(path) as ledger:
-        ledger.release(reserve(ledger, "a"), NOISY)
+        answered(ledger, reserve(ledger, "a"))
         reserve(ledger, "b")
-        reserve(ledger, "c", kind="launch", plan="", arguments="", sigma=None, launch={"mechanism": "partition"})
-        ledger.release(reserve(ledger, "d", node='3 ["x"]'), NOISY)
+        reserve(ledger, "c", kind="launch", request=LAUNCH, sigma=None, launch={"mechanism": "partition"})
+        answered(ledger, reserve(ledger, "d", node='3 ["x"]'))
         ledger.fail(reserve(ledger, "e", observations=(1,)))
-        reserve(ledger, "f", kind="close", plan="", arguments="", sigma=None, launch={"closes": 3})
+        reserve(ledger, "f", kind="close", request="", sigma=None, launch={"closes": 3})
         reserve(ledger, "g", kind="selection", sigma=None, answered=False)
         yield ledger
 
@@ -46,17 +50,12 @@ def sent(ledger: Ledger) -> list[Row]:
     return [dict(row) for row in SharedRows(ledger).after(0, 100)]
 
 
-def contents(ledger: Ledger) -> list[Any]:
-    """All rows but for their request keys, which are those of the copy."""
-    return [{name: value for name, value in vars(one).items() if name != "request_key"} for one in ledger.charges()]
-
-
 def test_a_copy_has_the_rows_of_the_ledger(ledger: Ledger, replica: ReplicaLedger) -> None:
     rows = sent(ledger)
     replica.append(rows[:3])
     assert replica.summaries() == ledger.summaries()[:3]
     replica.append(rows)
-    assert contents(replica) == contents(ledger)
+    assert replica.charges() == ledger.charges()
     assert replica.summaries() == ledger.summaries()
     assert replica.pending == (2, 5, 7)
     assert (replica.metadata, replica.count, repr(replica)) == (METADATA, 7, f"<ReplicaLedger of '{ADDRESS}'>")
@@ -69,14 +68,14 @@ def test_answers_are_added_to_known_rows_and_late_messages_have_no_effect(
 ) -> None:
     before = sent(ledger)
     replica.append(before)
-    ledger.release(ledger.by_id((2,))[0], NOISY)
-    ledger.release(ledger.by_id((5,))[0], NOISY)  # failed before, then requested again
-    ledger.answer(ledger.by_id((7,))[0], {"largest": [["a"]]})
+    answered(ledger, ledger.by_id((2,))[0])
+    answered(ledger, ledger.by_id((5,))[0])  # failed before, then requested again
+    ledger.answer(replace(ledger.by_id((7,))[0], status="released", result={"largest": [["a"]]}))
     replica.append(SharedRows(ledger).changed(replica.pending))
-    assert contents(replica) == contents(ledger)
+    assert replica.charges() == ledger.charges()
     assert replica.pending == ()
     replica.append([*before, *sent(ledger), *before])
-    assert contents(replica) == contents(ledger)
+    assert replica.charges() == ledger.charges()
     assert replica.pending == ()
     with replica.transaction():  # verifies the copy's own chain of hashes
         assert replica.observations("1", "", "visits")
@@ -91,7 +90,10 @@ def put(index: int, **values: Any) -> Callable[[list[Row]], None]:
 
 
 BROKEN: dict[str, Callable[[list[Row]], object]] = {
-    **{f"no {name}": without(name) for name in ("id", "time", "kind", "node", "request_key", "loss", "status", "plan")},
+    **{
+        f"no {name}": without(name)
+        for name in ("id", "time", "kind", "node", "request_key", "loss", "status", "request")
+    },
     "a hash": put(1, hash="a" * 64),
     "an unknown column": put(1, colour="red"),
     "the id of a request": put(1, request_id="a"),
@@ -99,7 +101,7 @@ BROKEN: dict[str, Callable[[list[Row]], object]] = {
     "a bool as number": put(0, id=True),
     "a huge number": put(6, id=2**64),
     "number 0": put(0, id=0),
-    "a text as number": put(1, plan=3),
+    "a text as number": put(1, request=3),
     "a status": put(1, status="done"),
     "a time": put(1, time="today"),
     "a kind": put(1, kind="gift"),
@@ -129,7 +131,17 @@ BROKEN: dict[str, Callable[[list[Row]], object]] = {
     "words that are not JSON": put(0, words="["),
     "words of another form": put(0, words='["count", 3]'),
     "a launch without an answer": put(2, status="reserved"),
-    "arguments that are not JSON": put(1, arguments="{"),
+    "a request that is not JSON": put(1, request="{"),
+    "a request that is none": put(1, request='{"question": 1}'),
+    "a request in another spelling": lambda rows: rows[1].update(request=rows[1]["request"].replace(":", ": ")),
+    "a request with a default": lambda rows: rows[1].update(
+        request=rows[1]["request"].replace('"mu"', '"mu","final":false')
+    ),
+    "no salt": lambda rows: rows[0].pop("salt"),
+    "no digest of an answer": lambda rows: rows[0].pop("answer_digest"),
+    "the digest of another answer": put(0, answer_digest="0" * 64),
+    "an answer with another salt": put(0, salt="0" * 32),
+    "the digest of an answer that is missing": put(1, salt="0" * 32, answer_digest="0" * 64),
     "a gap": lambda rows: rows.pop(1),
     "another order": lambda rows: rows.reverse(),
     "a repeated request": lambda rows: rows[1].update(request_key=rows[0]["request_key"]),
@@ -155,7 +167,7 @@ def test_large_rows_are_sent_a_few_at_once(
     assert set(read) == {1}  # none was read before its size was known
     assert [row["id"] for row in shared.changed(range(1, 100))] == answered[-1:]
     assert [row["id"] for row in shared.changed(answered[:1])] == answered[:1]
-    assert contents(replica) == contents(ledger)
+    assert replica.charges() == ledger.charges()
 
 
 @pytest.mark.parametrize("name", BROKEN)
@@ -168,11 +180,17 @@ def test_what_no_ledger_contains_is_refused_and_nothing_is_added(
         replica.append(rows)
     assert (replica.count, replica.summaries(), replica.pending) == (0, [], ())
     replica.append(sent(ledger))
-    assert contents(replica) == contents(ledger)
+    assert replica.charges() == ledger.charges()
 
 
 def rewritten(rows: list[Row]) -> None:
     rows[0]["loss"] = rows[0]["loss"].replace("1", "2")
+
+
+def answer_with(row: Row, result: str) -> None:
+    """Another answer, with its own digest."""
+    row["result"] = result
+    row["salt"], row["answer_digest"] = sealed(result, row.get("words"))
 
 
 @pytest.mark.parametrize(
@@ -182,6 +200,7 @@ def rewritten(rows: list[Row]) -> None:
         put(0, cell_id="x"),
         put(0, observations="[]"),
         lambda rows: rows[0].update(result=rows[0]["result"].replace("12", "13")),
+        lambda rows: answer_with(rows[0], rows[0]["result"].replace("12", "13")),
         put(0, words='["count", null, null, null, null, null]'),
         put(1, status="released"),
     ],
@@ -194,7 +213,7 @@ def test_what_contradicts_earlier_rows_is_refused(
     change(rows)
     with pytest.raises(LedgerError, match=f"^ledger '{ADDRESS}': must send the rows of a ledger"):
         replica.append(rows)
-    assert contents(replica) == contents(ledger)
+    assert replica.charges() == ledger.charges()
 
 
 def test_nothing_can_be_charged_on_a_copy(ledger: Ledger, replica: ReplicaLedger) -> None:
@@ -203,13 +222,13 @@ def test_nothing_can_be_charged_on_a_copy(ledger: Ledger, replica: ReplicaLedger
     refused = f"^ledger '{ADDRESS}': must be charged by its service; this is a copy; nothing was charged"
     for write in (
         lambda: reserve(replica, "x"),
-        lambda: replica.release(row, NOISY),
-        lambda: replica.answer(row, {}),
+        lambda: answered(replica, row),
+        lambda: replica.answer(replace(row, result={})),
         lambda: replica.fail(row),
     ):
         with pytest.raises(LedgerError, match=refused):
             write()
-    assert contents(replica) == contents(ledger)
+    assert replica.charges() == ledger.charges()
 
 
 def test_readers_see_whole_messages_while_another_thread_appends(path: Path, replica: ReplicaLedger) -> None:
@@ -227,4 +246,4 @@ def test_readers_see_whole_messages_while_another_thread_appends(path: Path, rep
         finally:
             thread.join()
         assert all(number % size == 0 for number in seen)
-        assert contents(replica) == contents(ledger)
+        assert replica.charges() == ledger.charges()

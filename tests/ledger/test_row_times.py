@@ -36,7 +36,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> type[Clock]:
 
 
 def free(ledger: Ledger, key: str, kind: str, **changes: Any) -> Any:
-    nothing = {"plan": "", "arguments": "", "sigma": None, "tau": None, "loss": GDP(0), "total_loss": GDP(0)}
+    nothing = {"request": "", "sigma": None, "tau": None, "loss": GDP(0), "total_loss": GDP(0)}
     return reserve(ledger, key, kind=kind, **{**nothing, **changes})
 
 

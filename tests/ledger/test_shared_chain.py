@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import datetime
@@ -13,13 +14,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpnb._core.accountant.grant import Mode
+from dpnb._plan.measurements import Count, PlainView
+from dpnb._plan.plan import Plan
+from dpnb._request import BatchTable
+from dpnb._target import target_from
 from dpnb.accounting.losses import GDP
 from dpnb.errors import LedgerError, LedgerReplaced
 from dpnb.ledger import Ledger, node_of, row_times
 from dpnb.ledger.origin import RequestOrigin, requested_by
 from dpnb.ledger.replica import ReplicaLedger
 from dpnb.ledger.shared_rows import SharedRows
-from ledger.rows import METADATA, NOISY, reserve
+from ledger.rows import METADATA, answered, reserve
 
 PARAMETERS = {"odometer": "1/7"}
 OWN = {"metadata": {"name": "clinic", "budget": "half"}, "parameters": {"odometer": "1/9"}}
@@ -38,11 +43,16 @@ KINDS = (
 )
 
 
+def table_of_three(index: int) -> BatchTable:
+    target = target_from(mu="0.1")
+    return BatchTable(Plan(Count()), PlainView(), target, index, 3, 0, sizes=(2, 2), tables=((0,), (1,), (0, 1)))
+
+
 class Analysts:
     """A ledger in memory in which analysts do what a test draws."""
 
     def __init__(self, ledger: Ledger, mode: Mode) -> None:
-        self.ledger, self.launches = ledger, dict[int, list[int]]()
+        self.ledger, self.launches, self.keys = ledger, dict[int, list[int]](), Counter[int]()
         self.roots = ["", ""]
         if mode == "reserved":
             for person in range(2):
@@ -51,11 +61,16 @@ class Analysts:
 
     def write(self, person: int, kind: str = "release", **changes: Any) -> Any:
         number = self.ledger.count
-        columns: dict[str, Any] = {"kind": kind, "node": self.roots[person], "request_key": f"key {number}"}
+        columns: dict[str, Any] = {
+            "kind": kind,
+            "node": self.roots[person],
+            "request_key": f"p{person} {self.keys[person]}",
+        }
+        self.keys[person] += 1  # a key depends on no row of others
         if kind != "release":
             columns |= {"sigma": None, "tau": None}
         if kind not in ("release", "comparison", "selection"):
-            columns |= {"plan": "", "arguments": "", "loss": GDP(0), "total_loss": GDP(0)}
+            columns |= {"request": "", "loss": GDP(0), "total_loss": GDP(0)}
         with requested_by(RequestOrigin(f"p{person}", f"r{number}", "0" * 64)):
             return reserve(self.ledger, "", **{**columns, **changes})
 
@@ -63,7 +78,7 @@ class Analysts:
         launches = self.launches.setdefault(person, [])
         match kind:
             case "answered":
-                self.ledger.release(self.write(person), NOISY)
+                answered(self.ledger, self.write(person))
             case "failed":
                 self.ledger.fail(self.write(person))
             case "comparison":
@@ -82,7 +97,7 @@ class Analysts:
                 self.write(person, kind, launch={"act": "cap", "cap": None})
             case "batch":
                 for index in range(3):
-                    self.write(person, arguments=f'{{"batch": {{"index": {index}, "count": 3}}}}', cell_id="c")
+                    self.write(person, request=table_of_three(index).text, cell_id="c")
             case _:
                 self.write(person)
 
@@ -176,7 +191,7 @@ def test_the_hash_depends_on_no_answer() -> None:
     with analysts("pooled") as both:
         row = both.write(0)
         before = heads(both.shared(0))
-        both.ledger.release(row, NOISY)
+        answered(both.ledger, row)
         assert heads(both.shared(0)) == before
 
 

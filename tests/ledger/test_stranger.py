@@ -62,7 +62,7 @@ def test_a_trigger_would_undo_charges_if_it_were_not_looked_for(path: Path, monk
     monkeypatch.setattr(sqlite_file.SqliteFile, "_check_format", lambda self: None)
     with opened(path) as ledger, ledger.transaction():
         ledger.reserve(request_key="a", table_version="1", query_key="q", loss=GDP(1))
-        assert ledger.by_request_key("a") is None
+        assert ledger.by_key("", "1", "a") is None
 
 
 # --- an end ---------------------------------------------------------------------------------------------------------
