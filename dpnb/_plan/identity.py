@@ -17,12 +17,17 @@ from typing import Any
 import msgspec
 
 from dpnb._plan.expressions.nodes import And, Arithmetic, Compare, Expression, IsIn, Lookup, Not, Or
-from dpnb._plan.plan import GroupLevel, Plan
+from dpnb._plan.plan import MAX_KEPT, GroupLevel, Plan
 
 
 def query_key(plan: Plan) -> str:
     """A text that is equal for plans whose sums are equal on every table, cell by cell."""
-    return _text(_plain(plan))
+    return _key(plan.to_json())
+
+
+@lru_cache(maxsize=MAX_KEPT)
+def _key(plan: str) -> str:
+    return _text(_plain(Plan.from_json(plan)))
 
 
 def _plain(value: Any) -> Any:
