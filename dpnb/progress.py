@@ -254,8 +254,7 @@ class _ProgressThread:
 
 def _clock(watched: ProgressTask) -> _ProgressThread | None:
     """The clock of a task; None if there is no display."""
-    begin = _show[-1] if _show else line
-    show_text = _harmless(begin)
+    show_text = _harmless(_show[-1] if _show else line)
     return None if show_text is None else _ProgressThread(watched, show_text)
 
 

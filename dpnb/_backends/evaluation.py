@@ -241,7 +241,8 @@ class Evaluation(EvaluationSteps[B, N, C]):
         """Where no argument is missing."""
         known = self.everywhere
         for inner in arguments(node):
-            known = self.both(known, self.present(inner))
+            if not isinstance(inner, Literal):
+                known = self.both(known, self.present(inner))
         return known
 
     def _true_only(self, condition: Expression) -> BooleanColumn[B]:

@@ -290,7 +290,7 @@ class SourceResolver(NotCopyable, ABC, Generic[R]):
 
     def schema(self, source: BackendSource) -> Schema:
         """Columns of a table, or of what is made of tables."""
-        return schema_with_windows(source, self._schemas)
+        return self._schemas[source] if isinstance(source, str) else schema_with_windows(source, self._schemas)
 
     def rows(self, source: BackendSource) -> R:
         """A table, or what is made of tables: a private value.  Raises `KeyError` if there is no such table."""
@@ -306,7 +306,8 @@ class SourceResolver(NotCopyable, ABC, Generic[R]):
 
     def query_and_rows(self, query: LinearQuery) -> tuple[LinearQuery, R, Schema]:
         """A query without values within a unit, the table that has them as columns, and its schema."""
-        query = with_windows(query, self.schema(query.plan.source))
+        if query.has_windows:
+            query = with_windows(query, self.schema(query.plan.source))
         source = query.plan.source
         return query, self.rows(source), self.schema(source)
 

@@ -51,7 +51,7 @@ class CountFeature:
 
     limit_squared = 1
 
-    @property
+    @cached_property
     def slots(self) -> int:
         """Number of slots."""
         return math.prod(self.split.sizes)
@@ -79,7 +79,7 @@ class ValueFeature:
     weight: int = 1  # factor of the sums
     split: SlotLayout = SlotLayout()
 
-    @property
+    @cached_property
     def slots(self) -> int:
         """Number of slots."""
         return math.prod(self.split.sizes)
@@ -162,7 +162,7 @@ class TreeFeature:
         finest = min(piece.width for piece in self.pieces)
         return f"at most {1 / grid.STEPS:.1%} of the value, {finest:.3g} near 0"
 
-    @property
+    @cached_property
     def slots(self) -> int:
         """Number of nodes, ordered by level, the leaves last."""
         return int(sum(BRANCHING**level for level in range(1, self.levels + 1)))
@@ -220,7 +220,7 @@ class GradientFeature:
         """Number of gradients."""
         return len(self.gradient.at)
 
-    @property
+    @cached_property
     def slots(self) -> int:
         """Number of coefficients of all gradients together."""
         return self.chains * self.design.width

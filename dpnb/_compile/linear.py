@@ -44,7 +44,7 @@ from dpnb._compile.features import (
 from dpnb._compile.lowering import features_of
 from dpnb._compile.work import LOCAL_LIMITS, WorkLimits, work_of
 from dpnb._plan.checks import check_plan
-from dpnb._plan.expressions.nodes import Expression
+from dpnb._plan.expressions.nodes import Expression, WithinUnit, nodes_of
 from dpnb._plan.measurements import DeviationProducts, Discovery, Single, UnitProducts, weighted_parts
 from dpnb._plan.plan import Plan, group_keys
 from dpnb._plan.privacy_unit import MAX_LIMIT, ContributionBounds, PrivacyUnit, effective_bounds
@@ -204,17 +204,17 @@ class LinearQuery:
     # of its vector, are those for all cells, so that a cell's exact sums are the same.
     cell_subset: tuple[int, ...] | None = None
 
-    @property
+    @cached_property
     def cells(self) -> int:
         """Number of groups; 1 for an ungrouped query."""
         return max(1, len(self.keys))
 
-    @property
+    @cached_property
     def slots(self) -> int:
         """Numbers in one cell."""
-        return sum(feature.slots for feature in self.features)
+        return sum([feature.slots for feature in self.features])
 
-    @property
+    @cached_property
     def numbers(self) -> int:
         """Numbers of the answer: those of the measured cells."""
         return self.slots * (self.cells if self.cell_subset is None else len(self.cell_subset))
@@ -263,7 +263,16 @@ class LinearQuery:
     def required(self) -> tuple[Expression, ...]:
         """Expressions that must not be missing in a row, for any of the features."""
         first, *others = self.required_by_features
-        return tuple(node for node in dict.fromkeys(first) if all(node in nodes for nodes in others))
+        required = [*dict.fromkeys(first)]
+        for nodes in others:
+            required = [node for node in required if node in nodes]
+        return tuple(required)
+
+    @cached_property
+    def has_windows(self) -> bool:
+        """Whether anything besides the table is computed from the rows of one unit."""
+        read = nodes_of((self.plan.where, self.plan.group_by, self.features))
+        return bool([node for node in read if isinstance(node, WithinUnit)])
 
 
 def linear_query(

@@ -87,9 +87,9 @@ class GroupValues(Sequence[frozenset[Fixed]]):
         rows = session, plan.source if in_one_row else plan
         one_group = in_one_row or limits.max_rows == 1 or limits.max_groups == 1
         own = one_group and not isinstance(view, Proportions)
-        levels = tuple((rows, level.expression) for level in plan.group_by) if own else ()
+        levels = tuple([(rows, level.expression) for level in plan.group_by]) if own else ()
         fixed = fixed_values(plan.where) if in_one_row else []
-        return cls(frozenset(((rows, node), value) for node, value in fixed), levels, query.keys or ((),))
+        return cls(frozenset([((rows, node), value) for node, value in fixed]), levels, query.keys or ((),))
 
     def __len__(self) -> int:
         return len(self.keys)

@@ -210,14 +210,11 @@ class PrivateTables(NotCopyable):
 
     def unit(self, source: TableSource) -> PrivacyUnit:
         """The privacy unit of a table or join; in a part, other rows than its own are refused."""
-        self._refuse_other_rows(source)
-        return unit_of(source, self.units, self.schemas)
-
-    def _refuse_other_rows(self, source: TableSource) -> None:
         if self._part is not None and not is_within(source, self._part):
             raise PlanError(
                 f"table: this is a part of a table, {describe_source(self._part)}; only its rows can be queried here"
             )
+        return unit_of(source, self.units, self.schemas)
 
     def refuse_observed(self, plan: Plan, observations: int) -> None:
         """Refuse a query whose observations so far are above `work_limits`."""

@@ -12,17 +12,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from dpnb._plan.expressions.nodes import And, Arithmetic, Compare, Expression, IsIn, Lookup, Not, Or
-from dpnb._plan.plan import GroupLevel, Plan
+from dpnb._plan.plan import MAX_KEPT, GroupLevel, Plan
 
 
 def query_key(plan: Plan) -> str:
     """A text that is equal for plans whose sums are equal on every table, cell by cell."""
-    return _text(_plain(plan))
+    return _key(plan.to_json())
+
+
+@lru_cache(maxsize=MAX_KEPT)
+def _key(plan: str) -> str:
+    return _text(_plain(Plan.from_json(plan)))
 
 
 def _plain(value: Any) -> Any:
@@ -33,7 +38,7 @@ def _plain(value: Any) -> Any:
             return _plain(inner)
         case And() | Or():
             distinct = {_text(part): part for part in _joined(value, type(value))}
-            return {**_tag(value), "all": _in_order(distinct.values())}
+            return {**_layout(type(value)).tag, "all": _in_order(distinct.values())}
         case Arithmetic("+" | "*", left, right) | Compare("==" | "!=", left, right):
             first, second = _in_order((_plain(left), _plain(right)))
             return {**_fields(value, "left", "right"), "left": first, "right": second}
@@ -52,26 +57,30 @@ def _plain(value: Any) -> Any:
 
 def _fields(value: msgspec.Struct, *without: str) -> dict[str, Any]:
     """Tag and fields by their names in JSON, except fields with their default and the attributes in `without`."""
-    content = _tag(value)
-    for attribute, name, default in _layout(type(value)):
+    layout = _layout(type(value))
+    content = dict(layout.tag)
+    for attribute, name, default in layout.fields:
         if attribute not in without:
             part = getattr(value, attribute)
             if not (type(part) is type(default) and part == default):
-                content[name] = _plain(part)
+                content[name] = part if part is None or type(part) in (str, int, bool) else _plain(part)
     return content
 
 
+class _Layout(NamedTuple):
+    """The form of a kind of nodes in JSON."""
+
+    tag: dict[str, Any]
+    fields: tuple[tuple[str, str, Any], ...]  # attribute, name and default; `msgspec.NODEFAULT` if there is none
+
+
 @lru_cache(maxsize=256)  # there are fewer kinds of nodes
-def _layout(kind: type[msgspec.Struct]) -> tuple[tuple[str, str, Any], ...]:
-    """Attribute, name in JSON and default of each field; the default is `msgspec.NODEFAULT` if there is none."""
+def _layout(kind: type[msgspec.Struct]) -> _Layout:
+    config = kind.__struct_config__
     attributes, stored, defaults = kind.__struct_fields__, kind.__struct_encode_fields__, kind.__struct_defaults__
     missing = (msgspec.NODEFAULT,) * (len(attributes) - len(defaults))
-    return tuple(zip(attributes, stored, (*missing, *defaults), strict=True))
-
-
-def _tag(value: msgspec.Struct) -> dict[str, Any]:
-    config = value.__struct_config__
-    return {} if config.tag is None else {str(config.tag_field): config.tag}
+    tag = {} if config.tag is None else {str(config.tag_field): config.tag}
+    return _Layout(tag, tuple(zip(attributes, stored, (*missing, *defaults), strict=True)))
 
 
 def _joined(node: Expression, kind: type[And | Or]) -> list[Any]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
+from functools import cached_property, lru_cache
 
 import msgspec
 
 from dpnb._plan.description import describe_aggregation
-from dpnb._plan.expressions.nodes import Column, Cut, Expression, Node, WithinUnit, arguments
+from dpnb._plan.expressions.nodes import Column, Cut, Expression, WithinUnit, nodes_of
 from dpnb._plan.expressions.rules import MAX_KEYS, public_key_count, public_keys_of
 from dpnb._plan.expressions.text import explained, name_text, named
 from dpnb._plan.measurements import (
@@ -18,12 +19,15 @@ from dpnb._plan.measurements import (
     Proportions,
     decoded,
 )
-from dpnb._plan.privacy_unit import ContributionBounds, describe_bounds
+from dpnb._plan.privacy_unit import NO_LIMITS, ContributionBounds, describe_bounds
 from dpnb.errors import PlanError
 from dpnb.schema import Key, Schema
 
 MAX_WORDS = 1000
 """Characters of the words of a plan, as a curator is shown them; more only where the columns need more."""
+
+MAX_KEPT = 16
+"""Number of plans that are kept by their text: one release reads the plan of its row several times."""
 
 
 class Join(msgspec.Struct, frozen=True, tag="join"):
@@ -80,6 +84,7 @@ class Plan(
     msgspec.Struct,
     frozen=True,
     omit_defaults=True,
+    dict=True,  # for what is computed from a plan once
 ):
     """What is measured, of which rows, for which groups."""
 
@@ -88,14 +93,19 @@ class Plan(
     group_by: tuple[GroupLevel, ...] = ()  # every key has an answer, even without rows
     # public, one value for each level; None for every combination of the levels' public values
     group_keys: tuple[tuple[Key, ...], ...] | None = None
-    contribution_bounds: ContributionBounds = ContributionBounds()  # in addition to the session's
+    contribution_bounds: ContributionBounds = NO_LIMITS  # in addition to the session's
     source: TableSource = ""
 
     def to_json(self) -> str:
         """The plan as JSON, the same text for equal plans."""
+        return self._json
+
+    @cached_property
+    def _json(self) -> str:
         return msgspec.json.encode(self, order="deterministic").decode()
 
     @staticmethod
+    @lru_cache(maxsize=MAX_KEPT)
     def from_json(text: str) -> Plan:
         """The plan that `to_json` wrote; raises `PlanError` if the text is not a plan."""
         return decoded(text, _PLANS)
@@ -105,7 +115,7 @@ class Plan(
         """The query in words, for example ``mean of mdvis by coins where female == 1``."""
         return describe_plan(self, PlainView())
 
-    @property
+    @cached_property
     def scope_description(self) -> str:
         """Groups, rows and limits in words."""
         text = ""
@@ -115,7 +125,7 @@ class Plan(
             text += f" in {describe_source(self.source, _columns_of((self.aggregation, self.group_by, self.where)))}"
         if self.where is not None:
             text += f" where {explained(self.where)}"
-        if self.contribution_bounds != ContributionBounds():
+        if self.contribution_bounds != NO_LIMITS:
             text += f" ({describe_bounds(self.contribution_bounds)})"
         return text
 
@@ -164,7 +174,8 @@ def describe_plan(plan: Plan, view: AnyView) -> str:
 
 def describe_level(level: GroupLevel) -> str:
     """A level of groups: a column by its name, anything else by what it is made from."""
-    return named(level.name, level.expression)
+    is_column = isinstance(level.expression, Column) and level.expression.name == level.name
+    return level.name if is_column else named(level.name, level.expression)
 
 
 def _describe_leading(plan: Plan, within: str) -> str:
@@ -217,25 +228,11 @@ def columns_read(plan: Plan) -> list[str]:
 
 def within_units(plan: Plan) -> list[WithinUnit]:
     """The values within units of a plan, in the order in which they occur."""
-    return [node for node in _nodes_of(plan) if isinstance(node, WithinUnit)]
+    return [node for node in nodes_of(plan) if isinstance(node, WithinUnit)]
 
 
 def _columns_of(part: object) -> list[str]:
-    return list(dict.fromkeys(node.name for node in _nodes_of(part) if isinstance(node, Column)))
-
-
-def _nodes_of(part: object) -> Iterator[Node]:
-    """The nodes of a part of a plan, at any depth."""
-    waiting = [part]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, Node):
-            yield part
-            waiting += reversed(arguments(part))
-        elif isinstance(part, tuple | list):
-            waiting += reversed(part)
-        elif isinstance(part, msgspec.Struct):
-            waiting += [getattr(part, field) for field in reversed(part.__struct_fields__)]
+    return list(dict.fromkeys(node.name for node in nodes_of(part) if isinstance(node, Column)))
 
 
 def shortened_words(text: str, plan: Plan, limit: int = MAX_WORDS) -> str:

@@ -62,13 +62,16 @@ class ContributionBounds(
         )
 
 
+NO_LIMITS = ContributionBounds()
+
+
 class PrivacyUnit(msgspec.Struct, frozen=True):
     """The entity whose presence is protected."""
 
     column: str | None = None  # has the name of the unit of each row; None if each row is a unit
     # at most this many rows of a unit count; 1 if rows are units, None if only `contribution_bounds` limit a unit
     max_rows: int | None = 1
-    contribution_bounds: ContributionBounds = ContributionBounds()  # of every query
+    contribution_bounds: ContributionBounds = NO_LIMITS  # of every query
     # how each identifier is read, alone
     type: UnitType | msgspec.UnsetType = msgspec.UNSET  # absent from the ledgers in which it is not declared
 
@@ -117,7 +120,7 @@ def privacy_unit_from(
             "row is a unit, or to identify units as the table has them"
         )
     if column is None:
-        if limits != ContributionBounds():
+        if limits != NO_LIMITS:
             raise SchemaError(
                 f"privacy_unit: required with {_arguments(limits)}; name the column that identifies the unit of a row, "
                 "or leave out the limits to protect single rows"
@@ -187,7 +190,7 @@ def bounds_from(*, rows: object, groups: object, rows_per_group: object, norm: o
 
 def effective_bounds(unit: PrivacyUnit, requested: ContributionBounds) -> ContributionBounds:
     """The limits of a unit's contribution to a query that requests tighter ones."""
-    if unit.column is None and requested != ContributionBounds():
+    if unit.column is None and requested != NO_LIMITS:
         raise PlanError(
             f"bound_contributions: each row is a privacy unit here; got {_arguments(requested)}; leave it out"
         )

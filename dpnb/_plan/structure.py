@@ -24,7 +24,7 @@ from dpnb._plan.measurements import (
     weighted_parts,
 )
 from dpnb._plan.plan import Join, PartSource, PerUnit, Plan, TableSource, within_units
-from dpnb._plan.privacy_unit import MAX_LIMIT, ContributionBounds, PrivacyUnit
+from dpnb._plan.privacy_unit import MAX_LIMIT, NO_LIMITS, PrivacyUnit
 from dpnb.errors import PlanError
 from dpnb.schema import Key, encodable
 
@@ -173,14 +173,14 @@ def _check_lists(node: Node) -> int:
 def _check_deviations(aggregation: DeviationProducts, plan: Plan) -> None:
     if not 2 <= len(aggregation.columns) <= MAX_MOMENTS or not 1 <= aggregation.max_rows <= MAX_LIMIT:
         raise PlanError(f"regress: takes 2 to {MAX_MOMENTS} columns within each unit; got another number")
-    if plan.group_by or plan.contribution_bounds != ContributionBounds():
+    if plan.group_by or plan.contribution_bounds != NO_LIMITS:
         raise PlanError("regress: fixed effects are of all rows: leave out .groupby() and .bound_contributions()")
 
 
 def _check_products(aggregation: UnitProducts, plan: Plan) -> None:
     if not 1 <= len(aggregation.columns) <= MAX_MOMENTS or not 1 <= aggregation.max_rows <= MAX_ADDED:
         raise PlanError(f"population: takes 1 to {MAX_MOMENTS} numbers, and 1 to {MAX_ADDED:,} rows; got others")
-    if aggregation.max_rows > 1 and plan.contribution_bounds != ContributionBounds():
+    if aggregation.max_rows > 1 and plan.contribution_bounds != NO_LIMITS:
         raise PlanError("population: the rows of a unit are those of the session: leave out .bound_contributions()")
 
 

@@ -193,9 +193,8 @@ def to_text(number: Fraction) -> str:
 
     Integers too long for Python's decimal texts are written in hexadecimal, so that every exact loss can be stored.
     """
-    sign = "-" if number.numerator < 0 else ""
-    top, bottom = _integer_text(abs(number.numerator)), _integer_text(number.denominator)
-    return f"{sign}{top}" if number.denominator == 1 else f"{sign}{top}/{bottom}"
+    top, bottom = [str(n) if n.bit_length() < 3 * _MAX_DIGITS else hex(n) for n in number.as_integer_ratio()]
+    return top if bottom == "1" else f"{top}/{bottom}"
 
 
 def from_text(text: object) -> Fraction:
@@ -282,10 +281,6 @@ def _largest(guess: float, stays: Callable[[float], bool]) -> float:
     while (above := math.nextafter(f, math.inf)) != math.inf and stays(above):
         f = above
     return f + 0.0
-
-
-def _integer_text(n: int) -> str:
-    return str(n) if n.bit_length() < 3 * _MAX_DIGITS else hex(n)
 
 
 def _integer_of(text: str) -> int:

@@ -95,20 +95,17 @@ class StepLimit:
     """
 
     def __init__(self, path: str) -> None:
-        self._path, self._steps, self._limit = path, 0, LEAST_STEPS
-
-    def begin(self) -> None:
-        """Start counting for a new statement."""
-        self._steps, self._limit = 0, LEAST_STEPS
+        self._path, self._limit = path, LEAST_STEPS
+        self.steps = 0  # of the current statement; set to 0 before each
 
     @property
     def exceeded(self) -> bool:
         """Whether the statement took more steps than any statement of dpnb needs."""
-        return self._path != MEMORY and self._steps > self._limit
+        return self._path != MEMORY and self.steps > self._limit
 
     def __call__(self) -> bool:
         """Count the next steps; return whether to stop."""
-        self._steps += STEPS_AT_ONCE
+        self.steps += STEPS_AT_ONCE
         if self.exceeded:
             try:
                 self._limit = LEAST_STEPS + STEPS_PER_BYTE * os.stat(self._path).st_size

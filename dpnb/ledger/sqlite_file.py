@@ -13,16 +13,14 @@ import os
 import sqlite3
 import time
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn
 
 from dpnb.errors import LedgerError, StorageFull
 from dpnb.ledger.connection import BUSY_SECONDS, MEMORY, ProcessLock, StepLimit, harden, read_only_copy
-
-T = TypeVar("T")
 
 APPLICATION_ID = 0x64706E62  # "dpnb"
 CLOSING_SECONDS = 5.0
@@ -56,16 +54,19 @@ class SqliteFile:
         self._effort = StepLimit(self.path)
         self._was_written = False
         self._connection = self._connect()
-        self._identity: tuple[int, int] | None = None
+        self._identity: tuple[int, int] | None = None  # device and inode; None for a ledger in memory, or a copy
         self.close = weakref.finalize(self, _close, self._connection, self.lock)
         _open.add(self)
         try:
-            with self._translated():
-                self._identity = self._identity_now()
-                harden(self._connection, self._effort)
-                if not self.is_new():  # checked first: another kernel may be creating it
-                    self._check_format()
-                self._settle()
+            if self.path != MEMORY and not copied:
+                self._identity = self._identity_now() or (0, 0)  # no file's: the first statement is refused
+            harden(self._connection, self._effort)
+            if not self.is_new():  # checked first: another kernel may be creating it
+                self._check_format()
+            self._settle()
+        except (sqlite3.Error, UnicodeDecodeError) as error:
+            self.close()
+            self._unusable(error)
         except BaseException:
             self.close()
             raise
@@ -141,59 +142,67 @@ class SqliteFile:
 
     def run(self, statement: str, *arguments: object) -> list[tuple[Any, ...]]:
         """Run one statement and return its rows."""
-        return self._executed(statement, arguments, lambda cursor: cursor.fetchall())
-
-    def change(self, statement: str, *arguments: object) -> int:
-        """Run a statement that changes rows and return how many it has changed."""
-        return self._executed(statement, arguments, lambda cursor: cursor.rowcount)
-
-    def _executed(self, statement: str, arguments: tuple[object, ...], result: Callable[[sqlite3.Cursor], T]) -> T:
         with self.lock.checked():
-            self._effort.begin()
-            try:  # as in `_translated`, without a generator for every statement
-                self._check_still_ours()
-                return result(self._connection.execute(statement, arguments))
+            self._effort.steps = 0
+            try:
+                if self._identity is not None and not self._connection.in_transaction:  # which checks at its ends
+                    self._check_still_ours()
+                return self._connection.execute(statement, arguments).fetchall()
             except (sqlite3.Error, UnicodeDecodeError) as error:
                 self._unusable(error)
 
+    def change(self, statement: str, *arguments: object) -> int:
+        """Run a statement that changes rows and return how many it has changed; call in `transaction`."""
+        before = self._connection.total_changes
+        self.run(statement, *arguments)
+        return self._connection.total_changes - before
+
     def each(self, statement: str, *arguments: object) -> Iterator[tuple[Any, ...]]:
         """Iterate over the rows of one statement without keeping them in memory; call in `transaction`."""
-        with self._translated():
+        self._effort.steps = 0
+        try:
             yield from self._connection.execute(statement, arguments)
+        except (sqlite3.Error, UnicodeDecodeError) as error:
+            self._unusable(error)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Block all other writers, in any thread or kernel, until the block ends; an exception rolls it back.
 
-        When the block ends, its writes are on disk, in the file at the path.
+        When the block ends, its writes are on disk, in the file at the path.  Whether that is still the file is checked
+        before the first statement, before the commit and after it: what the block does counts only if it is committed.
         """
-        with self.lock.checked(), self._translated():
-            self._check_still_ours()
-            try:  # BEGIN is inside the try, so that an interrupt just after it does not leave the file locked
-                self._connection.execute("BEGIN IMMEDIATE")
-                self._check_journal()
-                yield
+        with self.lock.checked():
+            self._effort.steps = 0
+            try:
                 self._check_still_ours()
-                self._connection.execute("COMMIT")
-                self._was_written = True
-            except BaseException:
-                if self._connection.in_transaction:
-                    self._connection.execute("ROLLBACK")
-                raise
-            self._check_still_ours()
+                try:  # BEGIN is inside the try, so that an interrupt just after it does not leave the file locked
+                    self._connection.execute("BEGIN IMMEDIATE")
+                    self._check_journal()
+                    yield
+                    self._check_still_ours()
+                    self._connection.execute("COMMIT")
+                    self._was_written = True
+                except BaseException:
+                    if self._connection.in_transaction:
+                        self._connection.execute("ROLLBACK")
+                    raise
+                self._check_still_ours()
+            except (sqlite3.Error, UnicodeDecodeError) as error:
+                self._unusable(error)
 
     def _check_journal(self) -> None:
         """Refuse a file whose journal mode another program has changed."""
-        if self._identity is not None and self._pragma("journal_mode") != JOURNAL:
-            raise LedgerError(
-                f"ledger {self.path!r}: must have the journal mode {JOURNAL!r}; another program has changed that; "
-                "nothing was written; close every other session and program that uses the file, and create the session "
-                "again, which restores the mode"
-            )
+        if self._identity is None or self._connection.execute("PRAGMA journal_mode").fetchone() == (JOURNAL,):
+            return
+        raise LedgerError(
+            f"ledger {self.path!r}: must have the journal mode {JOURNAL!r}; another program has changed that; "
+            "nothing was written; close every other session and program that uses the file, and create the session "
+            "again, which restores the mode"
+        )
 
     def _check_still_ours(self) -> None:
-        now = self._identity_now()
-        if now != self._identity:
+        if self._identity is not None and self._identity_now() != self._identity:
             raise LedgerError(
                 f"ledger {self.path!r}: must stay in place while it is open; it was moved, deleted or replaced; put it "
                 "back and create the session again"
@@ -205,8 +214,6 @@ class SqliteFile:
         A file with several names is refused: SQLite's journal belongs to one name only, so kernels could spend the
         budget twice.
         """
-        if self.path == MEMORY or self._copied:
-            return None
         try:
             status = os.stat(self.path)
         except OSError:
@@ -223,15 +230,8 @@ class SqliteFile:
     def _pragma(self, name: str) -> Any:
         return self.run(f"PRAGMA {name}")[0][0]
 
-    @contextmanager
-    def _translated(self) -> Iterator[None]:
-        self._effort.begin()
-        try:
-            yield
-        except (sqlite3.Error, UnicodeDecodeError) as error:  # SQLite's message may quote bytes of the file
-            self._unusable(error)
-
     def _unusable(self, error: sqlite3.Error | UnicodeDecodeError) -> NoReturn:
+        """Raise what an error of SQLite means; its message may quote bytes of the file."""
         code = getattr(error, "sqlite_errorcode", None)
         if code == sqlite3.SQLITE_INTERRUPT and not self._effort.exceeded:
             raise KeyboardInterrupt from None  # SQLite reports an interrupt as its own error

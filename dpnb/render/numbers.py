@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from datetime import datetime, timedelta
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
+from functools import lru_cache
 from html import escape
 
 import numpy as np
@@ -174,6 +175,7 @@ def format_percent_down(share: float) -> str:
     return percent_down(share)
 
 
+@lru_cache(maxsize=256)  # few confidences are requested
 def percent(share: float) -> str:
     """A confidence as a percentage without trailing zeros, rounded down, so that it is not overstated."""
     confidence = Decimal(float.__repr__(float(share)))

@@ -29,7 +29,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +42,8 @@ Floats = NDArray[np.float64]
 
 FIRST_OBSERVATION_ALPHA = Fraction(4, 5)
 """Fraction of alpha for the interval of the first observation; the rest is for all later observations."""
+
+NOTHING = GDP(0)
 
 TUNED_FOR = 4.0
 """The confidence sequence is tightest at this multiple of the information of the first observation."""
@@ -88,10 +90,10 @@ class CombinedObservations:
         """The first observation only."""
         return CombinedObservations(self.observations[:1], self.tau, self.count)
 
-    @property
+    @cached_property
     def differs_by_cell(self) -> bool:
         """Whether some cells have more observations than others."""
-        return any(one.cells is not None for one in self.observations)
+        return bool([one for one in self.observations if one.cells is not None])
 
     @property
     def is_refined(self) -> bool:
@@ -109,7 +111,7 @@ class CombinedObservations:
         `sensitivity_squared` is the square of the sensitivity of these cells, by default all.
         """
         if not self.observations:
-            return GDP(0)
+            return NOTHING
         by_cell = (
             [self.observations]
             if not self.differs_by_cell
@@ -129,12 +131,12 @@ class CombinedObservations:
         if len(self.observations) == 1 and self.observations[0].cells is None:  # most answers: nothing to combine
             values = self._rows(self.observations[0], np.arange(self.count))
             if np.isfinite(values).all():
-                return values, np.full(self.count, _sigma(self.observations[0]))
+                return values, np.full(self.count, self.observations[0].measurement.sigma)
         scales = np.empty(self.count)
         parts = []
         for observations, at in self._by_pattern(None):
             mean, scales[at] = combine(
-                np.stack([self._rows(one, at) for one in observations]), [_sigma(one) for one in observations]
+                np.stack([self._rows(one, at) for one in observations]), [one.measurement.sigma for one in observations]
             )
             parts.append((at, mean))
         values = np.empty((self.count, parts[0][1].shape[1]))
@@ -145,13 +147,14 @@ class CombinedObservations:
     def radius(self, alpha: Fraction) -> Floats:
         """Half-widths of the intervals of one sum, missed with probability at most `alpha` overall; shape (cells,)."""
         if not self.differs_by_cell:
-            return np.full(self.count, self._radius([*map(_sigma, self.observations)], alpha))
+            return np.full(self.count, self._radius(self.observations, alpha))
         radii = np.empty(self.count)
         for observations, at in self._by_pattern(None):
-            radii[at] = self._radius([*map(_sigma, observations)], alpha)
+            radii[at] = self._radius(observations, alpha)
         return radii
 
-    def _radius(self, sigmas: list[float], alpha: Fraction) -> float:
+    def _radius(self, observations: tuple[Observation, ...], alpha: Fraction) -> float:
+        sigmas = tuple([one.measurement.sigma for one in observations])
         return radius_of(sigmas, alpha, self.tau, final=self.is_final)
 
     def radius_at(self, sigma: float, alpha: Fraction, *, final: bool = False) -> float:
@@ -161,7 +164,8 @@ class CombinedObservations:
         """
         if final or self.is_final:
             return fixed_radius([sigma], alpha=alpha)
-        return self._radius([sigma] if not self.observations else [sigma * math.sqrt(2)] * 2, alpha)
+        sigmas = (sigma * math.sqrt(2),) * 2 if self.observations else (sigma,)
+        return radius_of(sigmas, alpha, self.tau, final=False)
 
     def anytime_radius(self, alpha: Fraction) -> Floats:
         """Half-widths that hold for all observations at once, also for cells with one so far; shape (cells,)."""
@@ -169,7 +173,7 @@ class CombinedObservations:
             return self.radius(alpha)
         radii = np.empty(self.count)
         for observations, at in self._by_pattern(None):
-            sigmas = [_sigma(one) for one in observations]
+            sigmas = [one.measurement.sigma for one in observations]
             radii[at] = confidence_sequence_radius(sigmas, tau=self.tau, alpha=(1 - FIRST_OBSERVATION_ALPHA) * alpha)
         return radii
 
@@ -199,7 +203,8 @@ class CombinedObservations:
         return table[at if observation.cells is None else np.searchsorted(observation.cells, at)]
 
 
-def radius_of(sigmas: list[float], alpha: Fraction, tau: float | None, *, final: bool) -> float:
+@lru_cache(maxsize=1024)  # queries that differ in their rows only have the same noise scales
+def radius_of(sigmas: tuple[float, ...], alpha: Fraction, tau: float | None, *, final: bool) -> float:
     """Half-width of the interval of one sum that was observed with these noise scales."""
     if final:
         return fixed_radius(sigmas, alpha=alpha)
@@ -208,10 +213,7 @@ def radius_of(sigmas: list[float], alpha: Fraction, tau: float | None, *, final:
     return confidence_sequence_radius(sigmas, tau=tau, alpha=(1 - FIRST_OBSERVATION_ALPHA) * alpha)
 
 
-def _sigma(observation: Observation) -> float:
-    return observation.measurement.sigma
-
-
+@lru_cache(maxsize=1024)
 def first_tau(sigma: float, alpha: Fraction) -> float:
     """The parameter tau to store with a first observation of noise scale `sigma`: public, since the scale is."""
     return tuned_tau(TUNED_FOR / sigma**2, alpha=(1 - FIRST_OBSERVATION_ALPHA) * alpha)

@@ -20,6 +20,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from dpnb._plan.expressions.dtypes import Dtype
 from dpnb._plan.expressions.nodes import Node
 from dpnb.threads import ThreadTask, end_if_asked
 
@@ -47,6 +48,7 @@ class SubexpressionCache:
         self._numbers = count()
         self._by_text: dict[bytes, int] = {}
         self._by_identity: dict[int, tuple[Node, int]] = {}  # with the expression, so that its id is not reused
+        self.kinds: dict[int, Dtype] = {}  # the types of expressions, by number
         self._results: dict[tuple[str, int], Any] = {}
         self._bytes = 0
 
@@ -74,22 +76,24 @@ class SubexpressionCache:
 
 def bytes_of(result: object) -> int:
     """About how much memory a result takes."""
-    match result:
-        case np.ndarray():
-            return result.nbytes
-        case dict():
-            return sum(ENTRY_BYTES + (len(key) if isinstance(key, str) else 0) for key in result)
-        case tuple() | list():
-            return sum(map(bytes_of, result))
-        case _ if hasattr(result, "__dataclass_fields__"):
-            return sum(map(bytes_of, vars(result).values()))
-    return 0
+    size, waiting = 0, [result]
+    while waiting:
+        match waiting.pop():
+            case np.ndarray() as array:
+                size += array.nbytes
+            case dict() as mapping:
+                size += sum([ENTRY_BYTES + (len(key) if isinstance(key, str) else 0) for key in mapping])
+            case tuple() | list() as parts:
+                waiting += parts
+            case part if hasattr(part, "__dataclass_fields__"):
+                waiting += vars(part).values()
+    return size
 
 
 def bytes_without_views(result: Any) -> int:
     """Memory of a result of one block; none for a part of a column of the table."""
     parts = result if isinstance(result, tuple) else (result,)
-    return sum(part.nbytes for part in parts if isinstance(part, np.ndarray) and part.base is None)
+    return sum([part.nbytes for part in parts if isinstance(part, np.ndarray) and part.base is None])
 
 
 # --- work on a table block by block -----------------------------------------------------------------------------------

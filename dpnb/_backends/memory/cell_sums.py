@@ -95,23 +95,20 @@ def cell_sums(values: NDArray[Any] | None, cells: NDArray[Any] | None, counts: M
     ``count``; without `cells`, all are 0.
     """
     totals = np.zeros(count, np.int64)
+    chunks = [slice(start, start + CHUNK) for start in range(0, len(counts), CHUNK)]
     if cells is None:
         if values is None:
             totals += np.count_nonzero(counts)
         elif values.dtype == np.int32 and (kernels := kernels_for(counts, values)) is not None:
             totals += kernels.total(counts, values)
         else:
-            for part in _chunks(counts):
+            for part in chunks:
                 totals += (values[part] * counts[part]).sum(dtype=np.int64)
     elif values is None and count and (kernels := kernels_for(counts, cells)) is not None:
         kernels.count(counts, cells, totals)
     else:
-        for part in _chunks(counts):
+        for part in chunks:
             cell = (cells[part] + 1) * counts[part]  # 0 for rows that do not count
             weights = None if values is None else values[part]
             totals += np.bincount(cell, weights, minlength=count + 1)[1:].astype(np.int64)
     return totals
-
-
-def _chunks(counts: Mask) -> list[slice]:
-    return [slice(start, start + CHUNK) for start in range(0, len(counts), CHUNK)]

@@ -6,14 +6,14 @@ two masks, where true and where false: see `dpnb._backends.evaluation`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnb._backends.evaluation import Evaluation, column_name
+from dpnb._backends.evaluation import COMPARE, Evaluation, column_name
 from dpnb._backends.memory import working_set
 from dpnb._backends.memory.blocks import SubexpressionCache, bytes_without_views
 from dpnb._backends.memory.cell_sums import LookupKeys
@@ -43,7 +43,7 @@ from dpnb._plan.expressions.nodes import (
     Round,
 )
 from dpnb._plan.expressions.rules import dtype_of
-from dpnb.schema import Key, Schema, text_of
+from dpnb.schema import Categories, Key, Schema, text_of
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -75,33 +75,37 @@ class NumpyEvaluator(Evaluation[Mask, Any, Any]):
     `rows_at_once` is the number of rows of each of the `pieces`, by default those of the whole block.
     """
 
-    def __init__(self, table: PreparedTable, schema: Schema, rows_at_once: int | None = None) -> None:
+    def __init__(
+        self,
+        table: PreparedTable,
+        schema: Schema,
+        rows_at_once: int | None = None,
+        part: slice | None = None,
+        shared: SubexpressionCache | None = None,
+    ) -> None:
         self._table = table
         self._schema = schema
-        self._part, self._rows_at_once = slice(0, table.rows), rows_at_once
-        self._shared = SubexpressionCache()
+        self._part, self._rows_at_once = slice(0, table.rows) if part is None else part, rows_at_once
+        self.size = int(self._part.stop - self._part.start)  # number of rows
+        self._shared = SubexpressionCache() if shared is None else shared
         self._results: dict[tuple[str, int], Any] = {}
         self._kept_bytes = 0
 
     def block(self, part: slice) -> NumpyEvaluator:
         """Some of the rows."""
-        block = NumpyEvaluator(self._table, self._schema, self._rows_at_once)
-        block._part, block._shared = part, self._shared
-        return block
+        return NumpyEvaluator(self._table, self._schema, self._rows_at_once, part, self._shared)
 
     @property
-    def pieces(self) -> Iterator[NumpyEvaluator]:
+    def pieces(self) -> Iterable[NumpyEvaluator]:
         """The rows in pieces, for what is computed row by row; a unit may have rows in several.
 
         One exists at a time, with the results that it keeps.
         """
         size = self._rows_at_once
         if size is None or self.size <= 2 * size:  # a block is larger than its pieces by the rows of its last unit
-            yield self
-            return
-        stop = self._part.stop
-        for first in range(self._part.start, stop, size):
-            yield self.block(slice(first, min(first + size, stop)))
+            return (self,)
+        start, stop = self._part.start, self._part.stop
+        return (self.block(slice(first, min(first + size, stop))) for first in range(start, stop, size))
 
     def by_pieces(self, work: Callable[[NumpyEvaluator], NDArray[Any]]) -> NDArray[Any]:
         """The values of all rows, which are computed row by row, in pieces."""
@@ -116,11 +120,6 @@ class NumpyEvaluator(Evaluation[Mask, Any, Any]):
         if self._kept_bytes > working_set.KEPT_BYTES:
             self._results.clear()
             self._kept_bytes = 0
-
-    @property
-    def size(self) -> int:
-        """Number of rows."""
-        return int(self._part.stop - self._part.start)
 
     @property
     def max_rows(self) -> int | None:
@@ -172,7 +171,10 @@ class NumpyEvaluator(Evaluation[Mask, Any, Any]):
 
     def kind(self, node: Expression) -> Dtype:
         """The type of the expression."""
-        return self._shared.once("kind", node, lambda node: dtype_of(node, self._schema))
+        kinds, number = self._shared.kinds, self._shared.number(node)
+        if number not in kinds:
+            kinds[number] = dtype_of(node, self._schema)
+        return kinds[number]
 
     def steps(self, name: str) -> NDArray[np.int32] | None:
         """A column in grid steps, if it has them; arbitrary where it is missing."""
@@ -181,7 +183,7 @@ class NumpyEvaluator(Evaluation[Mask, Any, Any]):
 
     def present(self, node: Expression) -> Mask:
         """Where the expression is not missing."""
-        if isinstance(node, Column) and node.name in self._table.complete:
+        if isinstance(node, Literal) or (isinstance(node, Column) and node.name in self._table.complete):
             return self.everywhere
         return self._once("present", node, super().present)  # type: ignore[no-any-return]
 
@@ -252,6 +254,13 @@ class NumpyEvaluator(Evaluation[Mask, Any, Any]):
 
     def _code_column(self, name: str) -> Codes:
         return self._table.codes[name][self._part]
+
+    def level_codes(self, node: Expression) -> tuple[Codes, int]:
+        """As in `Evaluation`; the codes of a declared column are those of its public values."""
+        declared = self._schema.get(node.name) if isinstance(node, Column) else None
+        if isinstance(node, Column) and isinstance(declared, Categories):
+            return self._code_column(node.name), len(declared.values)
+        return super().level_codes(node)
 
     def texts(self, node: Expression) -> StringCodes:
         """The code of each text that a row can have."""
@@ -374,14 +383,16 @@ class NumpyEvaluator(Evaluation[Mask, Any, Any]):
 
     def _compared(self, node: Compare) -> Mask:
         match node:
-            case Compare("<" | "<=" | ">" | ">=" as operator, Column(name), Literal(int() | float() as constant)):
-                codes = self._table.coarse_codes.get(name)
-                if codes is not None and (kernels := kernels_for(codes, self._table.numbers[name])) is not None:
-                    values, column = self._number_column(name), self._table.grids[name]
-                    threshold = self._shared.once(
-                        "threshold", node, lambda _: Threshold.of(operator, float(constant), column)
-                    )
-                    return threshold.compared(values, codes[self._part], kernels)
+            case Compare(operator, Column(name), Literal(int() | float() as constant)) if name in self._table.numbers:
+                values, codes = self._table.numbers[name], self._table.coarse_codes.get(name)
+                kernels = None if codes is None or operator in ("==", "!=") else kernels_for(codes, values)
+                if codes is None or kernels is None:
+                    return np.asarray(COMPARE[operator](values[self._part], float(constant)))
+                column = self._table.grids[name]
+                threshold = self._shared.once(
+                    "threshold", node, lambda _: Threshold.of(operator, float(constant), column)
+                )
+                return threshold.compared(values[self._part], codes[self._part], kernels)
         return super()._compared(node)
 
     def _compared_text(self, compare: Comparing, node: Expression, text: str) -> Mask:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import reduce
+from itertools import accumulate
 from operator import iadd
 from typing import Any, TypeVar
 
@@ -200,24 +201,23 @@ class _RowBlock:
         if isinstance(first, GradientFeature):
             return gradient.total(first, self._rows, self._rows.units, np.flatnonzero(self._counts))[None, :]
         # Values first: compiled sums of values count their rows too.
-        features, starts = self._query.features, np.cumsum([0, *(of.slots for of in self._query.features)]).tolist()
-        order = sorted(range(len(features)), key=lambda index: not isinstance(features[index], ValueFeature))
+        features, starts = self._query.features, list(accumulate([of.slots for of in self._query.features], initial=0))
+        values = [index for index, feature in enumerate(features) if isinstance(feature, ValueFeature)]
+        others = [index for index in range(len(features)) if index not in values]
         sums = np.zeros((self._query.cells, starts[-1]), np.int64)
-        for piece in self._pieces():
-            for index in order:
-                if not isinstance(features[index], UnitFeature):
-                    sums[:, starts[index] : starts[index + 1]] += piece.sums(features[index])
-        for index in order:
-            if isinstance(features[index], UnitFeature):
-                sums[:, starts[index] : starts[index + 1]] = self._unit_counts()
-        return sums
-
-    def _pieces(self) -> Iterator[_RowSums]:
         start = 0
         for rows in self._rows.pieces:
             part = slice(start, start + rows.size)
-            yield _RowSums(self._query, rows, None if self._cells is None else self._cells[part], self._counts[part])
+            piece = _RowSums(self._query, rows, None if self._cells is None else self._cells[part], self._counts[part])
+            for index in (*values, *others):
+                if not isinstance(features[index], UnitFeature):
+                    sums[:, starts[index] : starts[index + 1]] += piece.sums(features[index])
+                    rows.forget()
             start = part.stop
+        for index in others:
+            if isinstance(features[index], UnitFeature):
+                sums[:, starts[index] : starts[index + 1]] = self._unit_counts()
+        return sums
 
     def _unit_counts(self) -> Integers:
         """The number of units with a row in each cell, shape (cells, 1)."""
@@ -275,11 +275,6 @@ class _RowSums:
 
     def sums(self, feature: Feature) -> Integers:
         """Sums of a feature, before weighting, shape (cells, slots)."""
-        sums = self._sums(feature)
-        self._rows.forget()
-        return sums
-
-    def _sums(self, feature: Feature) -> Integers:
         match feature:
             case CountFeature():
                 return self._slot_sums(feature, None)
@@ -306,8 +301,8 @@ class _RowSums:
         counts = self._counts
         if more:
             counts = self._rows.both(counts, has_values(feature.required, self._rows))
-        index, slots = self._cells, slots_of(feature, self._rows)
-        if slots is not None:
+        index = self._cells
+        if feature.split.by and (slots := slots_of(feature, self._rows)) is not None:
             counts = self._rows.both(counts, slots >= 0)
             index = slots if index is None else index * np.int64(feature.slots) + slots
         shape = self._query.cells, feature.slots

@@ -7,13 +7,11 @@ as a mask, exist for all of its rows at once, since a block has whole units and 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from dpnb._backends.memory import blocks
 from dpnb._compile.features import CountFeature, GradientFeature, ModelLossFeature, TreeFeature, ValueFeature
 from dpnb._compile.linear import LinearQuery
 from dpnb._compile.work import NUMBER_BYTES
-from dpnb._plan.expressions.nodes import Expression, arguments, conjuncts
+from dpnb._plan.expressions.nodes import Expression, conjuncts, nodes_of
 
 BLOCK_BYTES = 2**26
 """Memory for the rows of a block, for each core."""
@@ -39,15 +37,15 @@ def rows_at_once(query: LinearQuery) -> int:
     If the sums of a feature are many, as many rows, so that the sums of a few rows are not added to all of them again
     and again: that takes less memory than the answer will.
     """
-    largest = max((sum(map(_nodes, item)) for item in _items(query)), default=1)
-    wanted = max(blocks.ROWS_AT_ONCE, query.cells * max(feature.slots for feature in query.features))
+    largest = max([len(nodes_of(item)) for item in _items(query)], default=1)
+    wanted = max(blocks.ROWS_AT_ONCE, query.cells * max([feature.slots for feature in query.features]))
     size = max(BLOCK_BYTES // 2, query.cells * query.slots * ANSWER_BYTES // blocks.cores())
     return max(min(wanted, size // (NODE_BYTES * largest + ROW_BYTES)), LEAST_ROWS)
 
 
 def rows_for(node: Expression) -> int:
     """The number of rows for which one expression is computed at a time."""
-    rows = BLOCK_BYTES // 2 // (NODE_BYTES * _nodes(node) + ROW_BYTES)
+    rows = BLOCK_BYTES // 2 // (NODE_BYTES * len(nodes_of(node)) + ROW_BYTES)
     return max(min(blocks.ROWS_AT_ONCE, rows), LEAST_ROWS)
 
 
@@ -66,22 +64,17 @@ def numbers_at_once() -> int:
     return BLOCK_BYTES // 8
 
 
-def _items(query: LinearQuery) -> Iterator[list[Expression]]:
+def _items(query: LinearQuery) -> list[list[Expression]]:
     """The expressions of a query, by what is computed together."""
-    yield from ([node] for node in conjuncts(query.plan.where))
-    yield [group.expression for group in query.plan.group_by]
+    items = [[node] for node in conjuncts(query.plan.where)]
+    items.append([group.expression for group in query.plan.group_by])
     for feature in query.features:
         if isinstance(feature, GradientFeature | ModelLossFeature):
             chains = feature.chains if isinstance(feature, GradientFeature) else 1
-            yield [*feature.required, *feature.required[:1] * chains]
+            items.append([*feature.required, *feature.required[:1] * chains])
         elif isinstance(feature, TreeFeature | ValueFeature):
-            yield [feature.expression]
+            items.append([feature.expression])
         if isinstance(feature, CountFeature | ValueFeature):
-            yield list(feature.split.by)
-    for required in query.required_by_features:
-        yield from ([node] for node in required)
-
-
-def _nodes(node: Expression) -> int:
-    """Number of nodes of an expression."""
-    return 1 + sum(map(_nodes, arguments(node)))
+            items.append([*feature.split.by])
+    items += [[node] for required in query.required_by_features for node in required]
+    return [item for item in items if item]

@@ -53,6 +53,8 @@ class Accountant:
         self.ledger, self.tree, self.root_node, self.guarantee = ledger, tree, root_node, guarantee
         self._parent, self._part, self._limits, self._whole = parent, part, limits, whole
         self.initial_odometer, self.public_size = odometer, public_size
+        self.budget = guarantee.budget  # the total privacy budget, or that there is none
+        self.individual = guarantee.initial_filter.is_individual  # whether each unit has its own budget
         self._cost_fractions: dict[int, float] = {}
         self._worst_cases: dict[int, Fraction] = {}  # under individual accounting, as mu squared
         self._state = AccountantState(FilterComparison.initial(guarantee, odometer, everything=False))
@@ -134,11 +136,6 @@ class Accountant:
         return sampled_of(self.ledger.parameters)
 
     @property
-    def budget(self) -> Budget | NoBudget:
-        """The total privacy budget, or that there is none."""
-        return self.guarantee.budget
-
-    @property
     def filter(self) -> Filter:
         """The filter in its current state.
 
@@ -148,7 +145,7 @@ class Accountant:
         with self.ledger.lock.checked():
             own = self.sync().filter
             if self._parent is None:
-                return within_limits(own, self._limits)
+                return within_limits(own, self._limits) if self._limits else own
             if self._part is None or own.partition_obstacle is not None or not self.guarantee.has_budget:
                 return own
             outer = self._parent.filter
@@ -161,7 +158,7 @@ class Accountant:
     @property
     def limits(self) -> tuple[Limit, ...]:
         """The caps within the budget that are set now."""
-        return tuple(limit for limit in self.root._limits if limit.cap is not None)
+        return tuple([limit for limit in self.root._limits if limit.cap is not None])
 
     @property
     def binding_limit(self) -> Limit | None:
@@ -304,11 +301,6 @@ class Accountant:
     # --- individual accounting ----------------------------------------------------------------------------------
 
     @property
-    def individual(self) -> bool:
-        """Whether each unit has its own budget."""
-        return self.guarantee.initial_filter.is_individual
-
-    @property
     def first_exclusion(self) -> int | None:
         """The first row of the ledger that may have excluded a unit; None while every unit certainly took part."""
         return self.root.sync().first_exclusion if self.individual else None
@@ -333,8 +325,8 @@ class Accountant:
         What a unit paid for another version of the table is unknown, since its rows may be different there, so every
         unit is charged the worst case.  A function of the ledger alone; call inside its transaction.
         """
-        state = self.root.sync()
         if self.individual:
+            state = self.root.sync()
             others = sum((worst for other, worst in state.by_version.items() if other != version), Fraction(0))
             if others >= state.filter.unit_budget:
                 raise BudgetExceeded(

@@ -82,7 +82,7 @@ def admit_launch(account: Accountant, description: str, loss: Loss) -> Loss:
 def refuse_divided(account: Accountant, description: str) -> None:
     """Refuse to charge a budget that is divided among analysts, each of whom has a guarantee at a fixed ceiling."""
     node = account.root.root_node
-    if any(grant.mode == "reserved" and grant.node == node for grant in account.tree.grants().values()):
+    if [grant for grant in account.tree.grants().values() if grant.mode == "reserved" and grant.node == node]:
         raise BudgetExceeded(
             f"{description}: the budget is divided among analysts, and only their sessions at the service can be "
             "charged; nothing was charged; connect to the service as an analyst"

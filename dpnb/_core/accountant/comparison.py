@@ -9,7 +9,7 @@ stays at that refusal.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -182,7 +182,7 @@ class FilterComparison:
             states[name] = FilterState(guarantee, guarantee.initial_filter)
         return cls(own.filter_name, states, _odometers(own, mixture, states, public_size))
 
-    @property
+    @cached_property
     def own(self) -> FilterState:
         """The enforced filter."""
         return self.states[self.enforced]
@@ -226,7 +226,12 @@ class FilterComparison:
             loss, path = own.filter.spent - before.spent, ()
         if path:
             return updated._with_part(loss, path), cost
-        return replace(updated, odometers=dict(self._stepped(loss)), converted=converted), cost
+        odometers: dict[str, Odometer] = {}
+        for name, odometer in self.odometers.items():
+            # An odometer is omitted after the first loss that its theorem does not cover, one with a delta.
+            with suppress(ConversionError):
+                odometers[name] = odometer.step(self._counted(name, loss))
+        return replace(updated, odometers=odometers, converted=converted), cost
 
     def after_batch(self, batch: ChargeBatch) -> FilterComparison:
         """The state after all rows of a batch; equal to that of `after` for each row in turn."""
@@ -275,12 +280,6 @@ class FilterComparison:
                     odometers[name] = odometer.step(costs[name])
         return replace(self, odometers=odometers, gdp_parts=gdp_parts, zcdp_parts=zcdp_parts, converted=converted)
 
-    def _stepped(self, loss: Loss) -> Iterator[tuple[str, Odometer]]:
-        for name, odometer in self.odometers.items():
-            # An odometer is omitted after the first loss that its theorem does not cover, one with a delta.
-            with suppress(ConversionError):
-                yield name, odometer.step(self._counted(name, loss))
-
     def _counted(self, odometer: str, loss: Loss) -> Loss:
         """The loss as an odometer counts it: an epsilon is combined with a delta in proportion to mu squared.
 
@@ -294,7 +293,7 @@ class FilterComparison:
 
 def _converted(loss: Loss) -> GDP:
     try:
-        return convert(loss, GDP)
+        return loss if is_gaussian(loss) else convert(loss, GDP)
     except ConversionError:  # no session whose filter is GDP has such a loss
         return GDP(0)
 
@@ -367,7 +366,7 @@ class AccountantState:
     first_exclusion: int | None = None
     by_version: Mapping[str, Fraction] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def filter(self) -> Filter:
         """The filter."""
         return self.counted.own.filter

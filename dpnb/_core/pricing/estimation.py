@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 
 from dpnb._compile import LinearQuery
-from dpnb._core.pricing.forecasts import alpha_of, intervals_at_once
 from dpnb._core.pricing.query_state import Released
 from dpnb._plan.measurements import (
     AnyView,
@@ -28,6 +27,7 @@ from dpnb.accounting.truncated_normal import alpha_of_each
 from dpnb.mechanisms.measurement import Measurement
 from dpnb.mechanisms.partition_selection import least_named
 from dpnb.render.numbers import date_with_interval, describe_error, number_with_interval
+from dpnb.results.bounds import EVENTS_PER_BIN
 from dpnb.results.estimates import IntervalArrays, estimate
 from dpnb.results.estimates.discovered_groups import GIVEN, named_groups
 from dpnb.results.estimates.outputs import TableLayout, dates_of, outputs_of, table_of
@@ -49,6 +49,15 @@ class AnswerSummary(NamedTuple):
     high: float | None = None
 
 
+def alpha_of_each_interval(alpha: Fraction, view: AnyView, count: int, simultaneous: bool) -> Fraction:
+    """The error probability of each of the intervals of an answer with `count` numbers, by the union bound.
+
+    One interval holds at a time, or all together; see `dpnb.results.bounds` for those of a bounds finder.
+    """
+    at_once = EVENTS_PER_BIN * count if isinstance(view, BoundsView) else count if simultaneous else 1
+    return alpha / max(at_once, 1)
+
+
 Squares = tuple[Floats, Floats]
 """Sums of squared influences on each number, with their noise scales; shape (cells, outputs)."""
 
@@ -63,7 +72,7 @@ class EstimateReader:
     keys: Keys
     schema: Schema
 
-    @property
+    @cached_property
     def outputs(self) -> tuple[str, tuple[Key, ...]] | None:
         """The names of the numbers of each cell; None if there is one number."""
         return outputs_of(self.request.view)
@@ -161,8 +170,8 @@ class EstimateReader:
     @cached_property
     def _alpha(self) -> Fraction:
         count = len(self.keys) * (len(self.outputs[1]) if self.outputs else 1)
-        at_once = intervals_at_once(self.request.view, count, self.request.target.simultaneous)
-        return alpha_of(1 - self.request.target.confidence, at_once)
+        target = self.request.target
+        return alpha_of_each_interval(1 - target.confidence, self.request.view, count, target.simultaneous)
 
     @cached_property
     def _discovered(self) -> IntervalArrays:

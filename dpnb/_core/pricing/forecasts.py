@@ -15,14 +15,14 @@ from functools import cached_property
 
 import numpy as np
 
+from dpnb._core.pricing.estimation import alpha_of_each_interval
 from dpnb._core.pricing.public_knowledge import RowCounts
 from dpnb._core.pricing.query_state import QueryState
 from dpnb._core.pricing.resolve import ErrorModel, is_reliable_forecast
-from dpnb._plan.measurements import AnyView, BoundsView, ColumnsView
+from dpnb._plan.measurements import ColumnsView
 from dpnb._target import Label, Target
 from dpnb.accounting.exact import binary_down
 from dpnb.mechanisms.partition_selection import threshold_for
-from dpnb.results.bounds import EVENTS_PER_BIN
 from dpnb.results.estimates.discovered_groups import widest
 from dpnb.results.estimates.expected import half_widths
 from dpnb.results.estimates.noisy import Cells
@@ -101,7 +101,7 @@ class ExpectedErrors:
     @cached_property
     def _alpha(self) -> Fraction:
         count = self.state.query.cells * self._n_outputs
-        return alpha_of(self.target.alpha, intervals_at_once(self.state.view, count, self.target.simultaneous))
+        return alpha_of_each_interval(self.target.alpha, self.state.view, count, self.target.simultaneous)
 
     @property
     def _from_observations(self) -> bool:
@@ -212,21 +212,6 @@ class ExpectedErrors:
             shift = SHIFT * scale[:, None] * rng.standard_normal(sums.shape)
             yield sums + shift
             yield sums - shift
-
-
-def alpha_of(alpha: Fraction, intervals: int) -> Fraction:
-    """The error probability of each of several intervals, so that all hold at once (the union bound)."""
-    return alpha / max(intervals, 1)
-
-
-def intervals_at_once(view: AnyView, count: int, simultaneous: bool) -> int:
-    """The number of intervals that hold together: one, or all; see `dpnb.results.bounds` for those of a bounds finder.
-
-    `count` is the number of numbers in the answer.
-    """
-    if isinstance(view, BoundsView):
-        return EVENTS_PER_BIN * count
-    return count if simultaneous else 1
 
 
 def _labels(key: tuple[Key, ...], outputs: tuple[str, tuple[Key, ...]] | None, index: int) -> tuple[Label, ...]:

@@ -31,7 +31,7 @@ from dpnb._plan.measurements import (
     statistic_of,
 )
 from dpnb._plan.plan import PerUnit, Plan, describe_plan
-from dpnb._plan.privacy_unit import ContributionBounds, PrivacyUnit
+from dpnb._plan.privacy_unit import NO_LIMITS, PrivacyUnit
 from dpnb.errors import ErrorEstimateUnavailable
 from dpnb.results.estimates.noisy import noisy_features
 from dpnb.results.observations import CombinedObservations
@@ -58,7 +58,7 @@ def count_code(plan: Plan, keys: Sequence[tuple[Key, ...]] | None = None) -> str
     columns = [*groups, *([] if column is None else [column])]
     if (
         plan.group_keys is not None if keys is None else len(keys) > MAX_LISTED
-    ) or plan.contribution_bounds != ContributionBounds():
+    ) or plan.contribution_bounds != NO_LIMITS:
         return None
     if not all(isinstance(node, Column) for node in columns) or not (plan.where is None or _is_code(plan.where)):
         return None
@@ -160,7 +160,7 @@ class PublicSizes:
                 total, source = self.units, "public_size"
             elif query.contribution_bounds.max_rows == 1 and unit.max_rows != 1:
                 total = None
-        elif plan.contribution_bounds != ContributionBounds():
+        elif plan.contribution_bounds != NO_LIMITS:
             assumption = "the tighter limits exclude no row"
         if total is None and self.units is not None:
             total, source = self.units, "public_size"

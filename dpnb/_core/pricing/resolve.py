@@ -74,8 +74,8 @@ def resolve(
     of the remaining budget; `errors` is called for ``within=`` only; `refuse_unknown` raises an error about ``within=``
     for an error that cannot be predicted.
     """
-    refuse_in_pure_dp(budget, description)
     if target.kind == "within":
+        refuse_in_pure_dp(budget, description)
         return _within(target, known, errors(), refuse_unknown)
     return resolve_loss(target, description=description, known=known, budget=budget, remaining=remaining)
 

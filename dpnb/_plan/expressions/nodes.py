@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Literal as OneOf
 
@@ -291,6 +292,27 @@ def arguments(node: Node) -> list[Expression]:
     return inner
 
 
+def nodes_of(part: object) -> list[Node]:
+    """The nodes of a node, of a part of a plan or of a compiled query, at any depth, in the order in which they occur.
+
+    The values that a node lists are not visited.
+    """
+    found: list[Node] = []
+    waiting = [part]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, Node):
+            found.append(part)
+            waiting += [getattr(part, name) for name in reversed(_ARGUMENTS[type(part)])]
+        elif isinstance(part, tuple | list):
+            waiting += reversed(part)
+        elif isinstance(part, msgspec.Struct):
+            waiting += [getattr(part, name) for name in reversed(part.__struct_fields__)]
+        elif dataclasses.is_dataclass(part):
+            waiting += [getattr(part, field.name) for field in reversed(dataclasses.fields(part))]
+    return found
+
+
 def conjuncts(condition: Expression | None) -> list[Expression]:
     """The operands of a chain of ``&``; none for no condition."""
     if condition is None:
@@ -314,9 +336,7 @@ def fixed_values(condition: Expression | None) -> list[tuple[Expression, Key]]:
 
 def columns_of(node: Expression) -> set[str]:
     """Names of the columns of an expression."""
-    if isinstance(node, Column):
-        return {node.name}
-    return {name for inner in arguments(node) for name in columns_of(inner)}
+    return {inner.name for inner in nodes_of(node) if isinstance(inner, Column)}
 
 
 def negative(inner: Expression) -> Expression:

@@ -37,8 +37,8 @@ from dpnb._plan.expressions.nodes import (
     TextLength,
     Where,
     WithinUnit,
-    arguments,
     columns_of,
+    nodes_of,
     renamed,
     with_arguments,
 )
@@ -150,7 +150,8 @@ def explained(node: Expression) -> str:
 
     A lookup has a name, and bins have labels, that need not be about the column that they read.
     """
-    return words(_explained(node)) if _has_names(node) else words(node)
+    with_names = [one for one in nodes_of(node) if isinstance(one, Lookup | Cut)]
+    return words(_explained(node) if with_names else node)
 
 
 def named(name: str, node: Expression) -> str:
@@ -162,10 +163,6 @@ def named(name: str, node: Expression) -> str:
 def name_text(name: str) -> str:
     """A name that the analyst chose: as it is if it cannot be taken for anything else, otherwise in quotes."""
     return name if _PLAIN_NAME.fullmatch(name) and len(name) <= MAX_NAME else repr(_shortened(name, MAX_NAME))
-
-
-def _has_names(node: Expression) -> bool:
-    return isinstance(node, Lookup | Cut) or any(map(_has_names, arguments(node)))
 
 
 def _explained(node: Expression) -> Expression:

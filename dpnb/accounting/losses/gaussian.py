@@ -14,7 +14,7 @@ from dpnb.accounting.exact import (
     display_up,
     non_negative,
 )
-from dpnb.accounting.losses.loss import Loss
+from dpnb.accounting.losses.loss import ZERO, Loss
 
 __all__ = ["GDP", "ZCDP", "GaussianLoss", "PureGDP"]
 
@@ -109,11 +109,11 @@ class GDP(GaussianLoss):
         "delta",
     )
 
-    def __init__(self, mu: Number, delta: Number = 0.0) -> None:
+    def __init__(self, mu: Number, delta: Number = ZERO) -> None:
         object.__setattr__(self, "parts", (non_negative(mu, name="mu") ** 2, non_negative(delta, name="delta")))
 
     @classmethod
-    def from_mu_squared(cls, mu_squared: Number, delta: Number = 0.0) -> GDP:
+    def from_mu_squared(cls, mu_squared: Number, delta: Number = ZERO) -> GDP:
         """The loss with this mu squared, so that mu may be irrational.
 
         Parameters
@@ -134,7 +134,10 @@ class GDP(GaussianLoss):
         >>> GDP.from_mu_squared("0.25")
         GDP(mu=0.5)
         """
-        return cls.of(non_negative(mu_squared, name="mu_squared"), non_negative(delta, name="delta"))
+        new = object.__new__(cls)
+        parts = non_negative(mu_squared, name="mu_squared"), non_negative(delta, name="delta")
+        object.__setattr__(new, "parts", parts)
+        return new
 
     @property
     def rho(self) -> Fraction:

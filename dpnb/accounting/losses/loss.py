@@ -13,7 +13,7 @@ from dpnb.errors import ConversionError, InvalidValueError
 
 __all__ = ["Loss", "loss_from_json", "not_negative"]
 
-_ZERO = Fraction(0)
+ZERO = Fraction(0)
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -46,7 +46,7 @@ class Loss:
     @property
     def delta(self) -> Fraction:
         """Weight of the bad part; 0 for a kind without a delta."""
-        return _ZERO
+        return ZERO
 
     @property
     def noise_mu_squared(self) -> Fraction | None:
@@ -119,13 +119,13 @@ class Loss:
         For losses that were chosen after seeing earlier answers, the sum is a guarantee only if a filter fixed a bound
         on it beforehand.
         """
-        if not self.like(other):
+        if type(other) is not type(self) or (self.names is not other.names and not self.like(other)):
             return NotImplemented
         return self._of_same_kind(tuple([a + b if b else a for a, b in zip(self.parts, other.parts, strict=True)]))
 
     def __sub__(self, other: Self) -> Self:
         """The remainder of a budget after `other`; raises `InvalidValueError` if the budget does not cover it."""
-        if not self.like(other):
+        if type(other) is not type(self) or (self.names is not other.names and not self.like(other)):
             return NotImplemented
         return self.with_parts(tuple([a - b for a, b in zip(self.parts, other.parts, strict=True)]))
 
@@ -148,7 +148,7 @@ class Loss:
         >>> ApproxDP(1, 0).within(ApproxDP(2, 1e-6))
         True
         """
-        if not self.like(budget):
+        if type(budget) is not type(self) or (self.names is not budget.names and not self.like(budget)):
             raise ConversionError(
                 f"budget: must be {type(self).__name__}, got {shown(budget)}; convert one of the two beforehand"
             )

@@ -17,9 +17,10 @@ from dpnb.accounting.convert import convert
 from dpnb.accounting.doubles import MARGIN, failure_probability, log_inverse, order_in_doubles
 from dpnb.accounting.exact import Number, binary_up, decimal_sqrt_up, decimal_up
 from dpnb.accounting.losses import GDP, RDP, ZCDP, ApproxDP, Loss, PureGDP
-from dpnb.accounting.odometers.intrinsic_time import intrinsic_time, renyi_loss
 from dpnb.accounting.odometers.protocol import Odometer, OdometerKind
+from dpnb.accounting.odometers.renyi import renyi_loss
 from dpnb.accounting.odometers.statements import accumulator_statement, order_text
+from dpnb.accounting.odometers.time_uniform import intrinsic_time
 from dpnb.errors import ConversionError
 
 __all__ = [

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
+from dpnb.accounting.convert import convert
 from dpnb.accounting.doubles import MARGIN, failure_probability, log_inverse, order_in_doubles
 from dpnb.accounting.exact import Number, binary_down, binary_up
-from dpnb.accounting.losses import Loss
-from dpnb.accounting.odometers.intrinsic_time import renyi_loss
+from dpnb.accounting.losses import RDP, Loss
 from dpnb.accounting.odometers.time_uniform import TimeUniformOdometer
+from dpnb.errors import ConversionError
 
-__all__ = ["RenyiOdometer"]
+__all__ = ["RenyiOdometer", "renyi_loss"]
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -61,3 +62,15 @@ class RenyiOdometer(TimeUniformOdometer):
         if not self.rho:
             return 0.0
         return (binary_up(self.rho) + log_inverse(self.delta) / binary_down(self.order - 1)) * MARGIN
+
+
+def renyi_loss(loss: Loss, order: Fraction) -> Fraction:
+    """The Renyi loss at one order; raises `ConversionError` if no theorem bounds it, or the loss has a delta."""
+    same = isinstance(loss, RDP) and loss.orders == (order,)
+    counted = loss if same else convert(loss, RDP, orders=[order])
+    if counted.delta:
+        raise ConversionError(
+            f"loss: this odometer counts Renyi divergences, which a loss with a delta does not have, got {loss!r}; use "
+            "RDPFilter with a delta, or a time-uniform odometer with slack_delta"
+        )
+    return counted.parts[0]

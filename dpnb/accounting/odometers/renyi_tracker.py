@@ -10,7 +10,7 @@ from dpnb.accounting.doubles import order_in_doubles
 from dpnb.accounting.exact import Number, decimal_up, positive
 from dpnb.accounting.losses import Loss
 from dpnb.accounting.odometers.accumulators import RenyiAccumulator
-from dpnb.accounting.odometers.intrinsic_time import renyi_loss
+from dpnb.accounting.odometers.renyi import renyi_loss
 
 __all__ = ["RenyiTracker"]
 

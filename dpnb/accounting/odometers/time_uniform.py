@@ -9,13 +9,12 @@ from typing import ClassVar, Self
 
 from dpnb.accounting.doubles import failure_probability
 from dpnb.accounting.exact import Number, binary_up, exact, non_negative, shown
-from dpnb.accounting.losses import ApproxDP, Loss, PointwiseDP
-from dpnb.accounting.odometers.intrinsic_time import intrinsic_time
+from dpnb.accounting.losses import GDP, RDP, ZCDP, ApproxDP, EpsilonLoss, Loss, PointwiseDP, PureGDP
 from dpnb.accounting.odometers.protocol import Odometer, OdometerKind
 from dpnb.accounting.odometers.statements import time_uniform_statement
-from dpnb.errors import InvalidValueError
+from dpnb.errors import ConversionError, InvalidValueError
 
-__all__ = ["IntrinsicTimeOdometer", "TimeUniformOdometer"]
+__all__ = ["IntrinsicTimeOdometer", "TimeUniformOdometer", "intrinsic_time"]
 
 _ZERO = Fraction(0)
 
@@ -146,3 +145,29 @@ class IntrinsicTimeOdometer(TimeUniformOdometer):
             )
         self._start(number)
         self._set(slack_delta=slack, v=_ZERO)
+
+
+def intrinsic_time(loss: Loss) -> tuple[Fraction, Fraction]:
+    """The amount that a loss adds to V, and its delta.
+
+    mu^2 for GDP, 2 rho for zCDP and, as in Whitehouse et al. 2023, Theorem 3, epsilon^2 for a DP loss
+    (for PureGDP both);
+    ``convert(loss, ZCDP)`` beforehand gives 2 epsilon tanh(epsilon/2) instead, which is smaller.
+
+    Raises `ConversionError` for RDP of some orders, which has no such amount.
+    """
+    if isinstance(loss, GDP):
+        mu_squared, delta = loss.parts
+        return mu_squared, delta
+    if isinstance(loss, ZCDP):
+        return 2 * loss.rho, loss.delta
+    if isinstance(loss, EpsilonLoss):
+        return loss.epsilon * loss.epsilon, loss.delta
+    if isinstance(loss, PureGDP):
+        return loss.epsilon * loss.epsilon + loss.mu_squared, loss.delta
+    if isinstance(loss, RDP) and not loss:
+        return _ZERO, _ZERO
+    raise ConversionError(
+        f"loss: V counts GDP, ZCDP, PureDP, ApproxDP and PointwiseDP, got {type(loss).__name__} "
+        f"{shown(loss)}; use RenyiOdometer or RDPAccumulator, which count one order"
+    )

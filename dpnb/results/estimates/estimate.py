@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 
@@ -60,13 +59,9 @@ def estimate(
     with np.errstate(all="ignore"):
         if isinstance(view, StandardErrorView):
             return _standard_error(query, of_part(0, PlainView()), sums, sigma, z)
-        return _by_column(view, of_part)
-
-
-def _by_column(view: AnyView, of_part: Callable[[int, AnyView], IntervalArrays]) -> IntervalArrays:
-    if isinstance(view, ColumnsView):
-        return IntervalArrays.side_by_side([of_part(named.part, named.view) for named in view.columns])
-    return of_part(0, view)
+        if isinstance(view, ColumnsView):
+            return IntervalArrays.side_by_side([of_part(named.part, named.view) for named in view.columns])
+        return of_part(0, view)
 
 
 def estimate_part(

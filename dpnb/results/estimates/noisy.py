@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,7 +57,7 @@ class IntervalArrays:
     @classmethod
     def of(cls, value: Cells, low: Cells, high: Cells, noise_scale: Cells) -> IntervalArrays:
         """One number for each cell, from arrays of shape (cells,)."""
-        arrays = (np.asarray(array, np.float64).reshape(-1, 1) for array in (value, low, high, noise_scale))
+        arrays = [np.asarray(array, np.float64).reshape(-1, 1) for array in (value, low, high, noise_scale)]
         first, second, third, fourth = arrays
         return cls(first, second, third, fourth)
 
@@ -70,7 +71,7 @@ class IntervalArrays:
         whole_range = np.concatenate([part.has_whole_range for part in parts], axis=1)
         return cls(value, low, high, scale, (first, second, third), whole_range)
 
-    @property
+    @cached_property
     def has_whole_range(self) -> NDArray[np.bool_]:
         """Where the interval is the whole range of the quantity: the noise leaves no value out."""
         if self.whole_range is not None:
@@ -88,7 +89,7 @@ class IntervalArrays:
         """The values, NaN where they are unknown."""
         return np.where(self.is_unknown, np.nan, self.value)
 
-    @property
+    @cached_property
     def unclipped(self) -> tuple[Cells, Cells, Cells]:
         """Value and limits before they were clipped."""
         return self.raw or (self.value, self.low, self.high)
@@ -101,8 +102,9 @@ class IntervalArrays:
 
     def rescaled(self, scale: float = 1.0, shift: float = 0.0) -> IntervalArrays:
         """The estimate of ``scale * x + shift``, for a positive scale."""
-        value, low, high = (scale * end + shift for end in (self.value, self.low, self.high))
-        first, second, third = (scale * end + shift for end in self.unclipped)
+        value, low, high, first, second, third = [
+            scale * end + shift for end in (self.value, self.low, self.high, *self.unclipped)
+        ]
         return IntervalArrays(value, low, high, scale * self.noise_scale, (first, second, third), self.whole_range)
 
     def clipped(self, lower: float, upper: float, *, value: bool = True) -> IntervalArrays:
@@ -206,7 +208,7 @@ def noisy_features(
 
     `sums`, of shape (cells, slots), are those of all parts, in integer steps of the grid; `sigma` has shape (cells,).
     """
-    start = sum(feature.slots for feature in query.features[:first])
+    start = sum([feature.slots for feature in query.features[:first]])
     features = []
     for feature in query.features[first : first + count]:
         unit = float(feature.unit)

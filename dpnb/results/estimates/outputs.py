@@ -51,8 +51,9 @@ def dates_of(aggregation: Measured, view: AnyView) -> tuple[bool, ...]:
     if isinstance(view, ColumnsView):
         dates = tuple(_is_date(parts[named.part]) for named in view.columns)
         return dates if any(dates) else ()
-    many = len(view.at) if isinstance(view, QuantilesView) else 1
-    return (True,) * many if _is_date(aggregation) else ()
+    if not isinstance(aggregation, QuantileTree) or not _is_date(aggregation):
+        return ()
+    return (True,) * (len(view.at) if isinstance(view, QuantilesView) else 1)
 
 
 def _is_date(aggregation: Measured) -> bool:
