@@ -85,11 +85,11 @@ def is_enough(epsilon: Fraction, charge: Fraction, left: Fraction) -> bool:
 def rows_of(path: Path) -> list[Row]:
     # Not read-only: what a killed kernel left half written has to be taken back first, as any next kernel does.
     with closing(sqlite3.connect(f"file:{path}?mode=rw", uri=True, timeout=LIMIT)) as file:
-        names = "id, node, status, kind, details, result, loss, charged_mu_squared"
+        names = "id, node, status, kind, request, details, result, loss, charged_mu_squared"
         found = file.execute(f"SELECT {names} FROM events ORDER BY id").fetchall()
     rows = []
-    for number, branch, state, kind, details, said, loss, charged in found:
-        launched = json.loads(details) if kind == "launch" else {}
+    for number, branch, state, kind, request, details, said, loss, charged in found:
+        launched = {**json.loads(request), "resolved": json.loads(details)} if kind == "launch" else {}
         lost = json.loads(loss)
         cost = Fraction(lost["mu_squared"] if lost["kind"] == "gdp" else charged)
         pure = Fraction(0 if lost["kind"] == "gdp" else lost["epsilon"])

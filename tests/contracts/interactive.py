@@ -170,7 +170,7 @@ class InteractiveContract(ABC):
         with pytest.raises(RequestError, match="open question"):
             self.launch(session)
         assert session.ledger.count == 0
-        assert session._core.releases.log.refusals[0].explanation == "request"
+        assert session._core.log.refusals[0].explanation == "request"
 
     @pytest.mark.parametrize("filter_", ["gdp", "zcdp", "rdp", "approx-dp", "basic"])
     def test_runs_under_every_filter_for_which_it_is_proved(self, tmp_path: Path, filter_: str) -> None:

@@ -109,8 +109,6 @@ def charge(account: Accountant, key: str, loss: GDP) -> None:
             request_key=key,
             table_version="1",
             query_key="",
-            plan="",
-            arguments="",
             total_loss=loss,
             loss=loss,
             sigma=1.0,

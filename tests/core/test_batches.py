@@ -404,7 +404,7 @@ def test_content_of_the_table_changes_nothing_but_the_noisy_values() -> None:
         queries = [*queries_of(session), df.groupby("town")["visits"].mean(), df["visits"].median()]
         batch = session.plan(queries)
         preview, answer = batch.preview(share=0.5), batch.release(share=0.5)
-        rows = [(one.plan, one.arguments, one.sigma, one.tau, one.status, one.loss) for one in session.ledger.charges()]
+        rows = [(one.request, one.sigma, one.tau, one.status, one.loss) for one in session.ledger.charges()]
         shapes = [one.arrays.value.shape for one in answer]
         seen.append((rows, shapes, str(preview), answer.cost, session.log()["query"].tolist(), type(answer)))
     assert all(one == seen[0] for one in seen)

@@ -17,6 +17,7 @@ from dpnb._core.execution import releases
 from dpnb._core.pricing.pricer import QueryPricer, cell_subset
 from dpnb._core.pricing.query_state import plan_of, request_of
 from dpnb._plan.measurements import PlainView
+from dpnb._request import Release
 from dpnb._target import target_from
 from dpnb.accounting import GDP, GDPFilter, PureDP
 from dpnb.accounting.grid import STEP, capped_up, grid_down, grid_up, is_on_grid, loss_up
@@ -116,10 +117,11 @@ def uncovered(session: dpnb.Session) -> list[str]:
         if row.sigma is None:
             continue
         plan = plan_of(row)
-        query = pricer.tables.compile(plan)
-        measured = pricer.tables.compile(plan, cell_subset(query, request_of(row).groups))
+        query, request = pricer.tables.compile(plan), request_of(row)
+        groups = request.target.groups if isinstance(request, Release) else ()  # a table of a batch has all
+        measured = pricer.tables.compile(plan, cell_subset(query, groups))
         if Fraction(measured.l2_sensitivity_squared) / Fraction(row.sigma) ** 2 > row.gdp.mu_squared:
-            found.append(row.plan)
+            found.append(row.request)
     return found
 
 

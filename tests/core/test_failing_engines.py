@@ -10,7 +10,7 @@ import pytest
 
 import dpnb
 from dpnb._backends.lazy import lazy_backend
-from dpnb._core.execution import releases
+from dpnb._core.execution import executor
 from dpnb.errors import ExecutionError
 
 pl = pytest.importorskip("polars")
@@ -88,10 +88,10 @@ def test_a_file_that_changes_under_a_session_is_one_constant_error(
         (tmp_path / folder).mkdir()
     session, error = rewritten(tmp_path / "now", question)
     assert type(error) is ExecutionError
-    assert error.args == (releases.FAILED,)
+    assert error.args == (executor.FAILED,)
     assert [charge.status for charge in session.ledger.charges()][-1] == "failed"
     assert capfd.readouterr() == ("", "")
-    monkeypatch.setattr(releases, "run_guarded", only_exceptions)
+    monkeypatch.setattr(executor, "run_guarded", only_exceptions)
     session, error = rewritten(tmp_path / "then", question)
     assert type(error).__name__ == "PanicException"
 
@@ -117,7 +117,7 @@ def test_a_function_of_the_plan_neither_prints_nor_ends_the_process(
 ) -> None:
     error = released(opened(calling(where), tmp_path), "sum")
     assert type(error) is ExecutionError
-    assert error.args == (releases.FAILED,)
+    assert error.args == (executor.FAILED,)
     assert capfd.readouterr() == ("", "")
 
 

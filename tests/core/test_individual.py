@@ -248,8 +248,7 @@ def test_with_everybody_surely_in_answers_and_charges_are_those_of_the_worst_cas
             (
                 row.request_key,
                 row.node,
-                row.plan,
-                row.arguments,
+                row.request,
                 row.total_loss,
                 row.loss,
                 row.observations,

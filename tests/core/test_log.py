@@ -13,6 +13,7 @@ import dpnb
 from dpnb._compile import linear as compiling
 from dpnb._core import registry
 from dpnb._plan.expressions import dtypes, rules
+from dpnb._request import Release
 from dpnb.curator.audit import audit
 from dpnb.errors import BudgetExceeded
 from dpnb.ledger.origin import RequestOrigin, requested_by
@@ -67,7 +68,7 @@ def test_error_in_the_log_is_the_answers_own(made: Made) -> None:
 
 def test_log_says_nothing_of_an_error_where_there_is_no_answer(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
     session = made()
-    monkeypatch.setattr(session._core.execution, "_measured", lambda *_: 1 / 0)
+    monkeypatch.setattr(session._core.executor.kinds[Release], "measured", lambda *_: 1 / 0)
     with pytest.raises(dpnb.errors.ExecutionError):
         session.frame.count().release(mu=0.3)
     monkeypatch.undo()
@@ -106,7 +107,7 @@ def test_costs_of_cells_make_up_what_was_spent(made: Made, cell: Callable) -> No
     for number in range(6):
         cell(f"cell {number % 3}")
         session.frame[session.frame["x"] > number / 2].count().release(mu=0.1)
-    costs = session._core.releases.log.cells().values()
+    costs = session._core.log.cells().values()
     assert sum(cost.loss.mu_squared for cost in costs) == session.spent.mu_squared
     assert sum(cost.cost_fraction for cost in costs) == pytest.approx(1 - session.headroom)
 
@@ -136,7 +137,7 @@ def test_refusal_is_remembered_with_its_reason_and_its_cell_and_costs_nothing(ma
 
 def test_failure_after_the_charge_is_no_refusal(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
     session = made()
-    monkeypatch.setattr(session._core.execution, "_measured", lambda *_: 1 / 0)
+    monkeypatch.setattr(session._core.executor.kinds[Release], "measured", lambda *_: 1 / 0)
     with pytest.raises(dpnb.errors.ExecutionError):
         session.frame.count().release(mu=0.3)
     assert snapshot.snapshot(session).refusals == []
@@ -223,7 +224,7 @@ def test_estimate_in_the_log_is_the_released_answer(made: Made) -> None:
         frame["x"].var(),
     ):
         answer = query.release(mu=0.05)
-        [entry] = session._core.releases.log.latest(1)
+        [entry] = session._core.log.latest(1)
         assert entry.answer is not None
         assert (entry.answer.value, entry.answer.low, entry.answer.high) == (answer.estimate, *answer.interval)
         assert session.log()["estimate"].iloc[-1] == entry.answer.text
@@ -234,7 +235,7 @@ def test_estimate_of_a_request_is_not_that_of_its_refinement(made: Made) -> None
     session = made()
     first = session.frame["x"].sum().release(mu=0.1)
     second = first.refine(mu=0.5)
-    log = session._core.releases.log
+    log = session._core.log
     assert [one.answer.value for one in reversed(log.latest(2)) if one.answer] == [first.estimate, second.estimate]
 
 
@@ -248,7 +249,7 @@ def test_estimates_of_groups_are_counted(made: Made) -> None:
 
 def test_request_without_an_answer_has_no_estimate(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
     session = made()
-    monkeypatch.setattr(session._core.execution, "_measured", lambda *_: 1 / 0)
+    monkeypatch.setattr(session._core.executor.kinds[Release], "measured", lambda *_: 1 / 0)
     with pytest.raises(dpnb.errors.ExecutionError):
         session.frame.count().release(mu=0.3)
     monkeypatch.undo()

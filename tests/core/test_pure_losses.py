@@ -99,7 +99,7 @@ def rewritten(path: Path, number: int, **values: str | None) -> None:
         ((*stored,),) = file.execute(f"SELECT {', '.join(COLUMNS)} FROM events WHERE id = ?", (number,))
         row = dict(zip(COLUMNS, stored, strict=True))
         chained = chained_hash(previous, row)
-        result = result_hash(chained, row["status"], row["result"], row["words"])
+        result = result_hash(chained, row["status"], row["answer_digest"])
         file.execute("UPDATE events SET hash = ?, result_hash = ? WHERE id = ?", (chained, result, number))
         file.execute("UPDATE head SET hash = ?", (chained,))
 

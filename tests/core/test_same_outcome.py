@@ -24,7 +24,7 @@ from dpnb._backends import MemoryBackend, TableBackend
 from dpnb._backends import opened as open_tables
 from dpnb._backends.memory import execute
 from dpnb._compile import LinearQuery, grid, linear, linear_query, lowering
-from dpnb._core.execution import releases
+from dpnb._core.execution import executor
 from dpnb._plan.expressions import dtypes, rules
 from dpnb._plan.plan import Plan
 from dpnb._plan.privacy_unit import PrivacyUnit
@@ -311,7 +311,7 @@ def test_a_step_that_overflows_or_warns_for_a_row_is_no_error(mode: str) -> None
 
 @pytest.mark.usefixtures("warned")
 def test_without_settings_of_its_own_it_would_be_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(releases, "isolated_numeric_settings", lambda: lambda work: work)
+    monkeypatch.setattr(executor, "isolated_numeric_settings", lambda: lambda work: work)
     with strict():
         assert outcome(opened(ordinary()), QUESTIONS["count"])[0] is ExecutionError
 

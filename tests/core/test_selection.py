@@ -25,7 +25,7 @@ from contracts.interactive import TABLE, opened
 from dpnb._backends import MemoryBackend
 from dpnb._backends.memory.prepare.prepared_table import PreparedTable
 from dpnb._compile import LinearQuery
-from dpnb._core.execution.selection_terms import MAX_COINS
+from dpnb._core.execution.selections import MAX_COINS
 from dpnb.accounting.exact import exact
 from dpnb.accounting.losses import GDP, PureDP
 from dpnb.errors import (
@@ -237,7 +237,7 @@ def test_what_does_not_fit_is_refused_and_costs_nothing(tmp_path: Path) -> None:
     with pytest.raises(BudgetExceeded, match=r"2 largest groups by count of rows by site: .*nothing was charged"):
         sites(session).top(2).release(epsilon=5)
     assert session.ledger.count == 0
-    assert session._core.releases.log.refusals[0].query == "2 largest groups by count of rows by site"
+    assert session._core.log.refusals[0].query == "2 largest groups by count of rows by site"
     preview = sites(session).top(2).preview(epsilon=5)
     assert not preview.fits
     assert "does not fit" in repr(preview)
@@ -510,7 +510,7 @@ def test_everything_but_the_keys_is_the_same_for_every_table(tmp_path: Path) -> 
             sorted(top.keys),
             top.index.dtype,
             session.spent,
-            (charge.kind, charge.status, charge.arguments, charge.charged),
+            (charge.kind, charge.status, charge.request, charge.charged),
             top.reliability,
             top.code is None,
             len(session.log()),

@@ -15,10 +15,11 @@ import pytest
 import dpnb
 from dpnb._compile.work import stored_words_bytes
 from dpnb._core.history.words import AnswerReader
-from dpnb._plan.plan import Plan
+from dpnb._core.pricing import query_state
+from dpnb._request import Request, batch_table, request_from
 from dpnb.curator.audit import audit
 from dpnb.ledger import Charge
-from dpnb.ledger.charge import COLUMNS, Words, result_hash, words_of
+from dpnb.ledger.charge import COLUMNS, Words, result_hash, sealed, words_of
 
 N = 600
 TABLE = pd.DataFrame(
@@ -110,7 +111,7 @@ def rows_of(path: Path) -> list[dict[str, Any]]:
 
 
 def is_of_batch(row: dict[str, Any]) -> bool:
-    return '"batch"' in row["arguments"]
+    return batch_table(row["request"]) is not None
 
 
 def test_the_words_of_an_answer_are_those_that_are_computed_from_its_row(
@@ -159,12 +160,13 @@ def test_words_fit_into_the_room_that_is_asked_for_before_the_charge(asked: Path
 
 
 def rewritten(path: Path, number: int, change: Any) -> None:
-    """Other words of an answer, with the hash that belongs to them."""
+    """Other words of an answer, with the hashes that belong to them."""
     row = rows_of(path)[number - 1]
     words = None if change is None else json.dumps(change(json.loads(row["words"])))
     with closing(sqlite3.connect(path)) as file, file:
-        hashed = result_hash(row["hash"], row["status"], row["result"], words)
-        file.execute("UPDATE events SET words = ?, result_hash = ? WHERE id = ?", (words, hashed, number))
+        salt, sealing = sealed(row["result"], words, row["salt"])
+        changed = words, salt, sealing, result_hash(row["hash"], row["status"], sealing), number
+        file.execute("UPDATE events SET words = ?, salt = ?, answer_digest = ?, result_hash = ? WHERE id = ?", changed)
 
 
 def test_the_audit_computes_the_words_of_each_answer_again(asked: Path) -> None:
@@ -219,15 +221,14 @@ def test_an_empty_log_has_the_same_columns(tmp_path: Path) -> None:
 
 def test_a_row_that_cannot_be_read_is_named(asked: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     session = opened(asked)
-    decode = Plan.from_json
-    bad = next(one.plan for one in session.ledger.charges() if '"batch"' in one.arguments)
+    bad = next(one.request for one in session.ledger.charges() if batch_table(one.request) is not None)
 
-    def from_json(text: str) -> Plan:
+    def decoded(text: str) -> Request:
         if text == bad:
             raise ValueError
-        return decode(text)
+        return request_from(text)
 
-    monkeypatch.setattr(Plan, "from_json", from_json)
+    monkeypatch.setattr(query_state, "request_from", decoded)
     with pytest.raises(dpnb.errors.LedgerError, match=r"row \d+ must be as dpnb wrote it"):
         session.log()
 

@@ -20,9 +20,9 @@ import dpnb
 from dpnb._compile import LinearQuery, grid
 from dpnb._compile.features import BRANCHING, CountFeature, TreeFeature, UnitFeature
 from dpnb._core.pricing.pricer import cell_subset
+from dpnb._core.pricing.query_state import plan_of, request_of
 from dpnb._core.unit_budgets import IndividualAccounting
 from dpnb._plan.measurements import CountActiveUnits
-from dpnb._target import StoredRequest
 from dpnb.ledger import Charge
 
 __all__ = [
@@ -279,7 +279,7 @@ def measured(session: dpnb.Session, charge: Charge, asked: Asked) -> LinearQuery
     """The compiled question of a row of the ledger."""
     tables, plan = session._core.pricer.tables, asked.ask(session).plan
     whole = tables.compile(plan)
-    only = cell_subset(whole, StoredRequest.from_json(charge.arguments).groups)
+    only = cell_subset(whole, request_of(charge).target.groups)
     return whole if only is None else tables.compile(plan, only)
 
 
@@ -330,7 +330,7 @@ def predicted(
         if charge.table_version != session.version:
             oracle.everybody_pays(list(_units(table, unit)), charge.gdp.mu_squared)
             continue
-        asked = asked_by[charge.plan]
+        asked = asked_by[plan_of(charge).to_json()]
         query = measured(session, charge, asked)
         each = vectors(asked, query, table, unit)
         whole = asked.discovers or isinstance(query.plan.aggregation, CountActiveUnits)

@@ -90,7 +90,7 @@ def test_message_that_arrives_after_the_request_moves_its_charges_to_the_cell(
     kernel.run("request-2", "something else")
     assert cell_context.note_message(CellStarted("a", "request-1"))
     assert session.log()["cell_id"].tolist() == ["a"]
-    assert list(session._core.releases.log.cells()) == ["a"]
+    assert list(session._core.log.cells()) == ["a"]
 
 
 def test_message_corrects_a_wrong_guess(kernel: FakeKernel, session: dpnb.Session) -> None:

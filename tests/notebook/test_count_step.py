@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 import dpnb
+from dpnb._request import Release
 from dpnb.notebook.picker import Picker
 from dpnb.query.query import Query
 from dpnb.render.numbers import format_percent_up
@@ -121,7 +122,7 @@ def test_same_request_twice_is_one_charge(session: dpnb.Session) -> None:
 def test_failed_count_is_offered_again_free(session: dpnb.Session, monkeypatch: pytest.MonkeyPatch) -> None:
     query = queries(session)["group means"]
     picker = Picker(query)
-    monkeypatch.setattr(session._core.execution, "_measured", lambda *_: 1 / 0)
+    monkeypatch.setattr(session._core.executor.kinds[Release], "measured", lambda *_: 1 / 0)
     told = ask(picker)
     assert told["refusal"]["explanation"] == "execution"
     spent = session.spent
@@ -140,7 +141,7 @@ def test_interrupt_shows_what_was_charged(session: dpnb.Session, monkeypatch: py
         raise KeyboardInterrupt
 
     picker = Picker(queries(session)["mean"])
-    monkeypatch.setattr(session._core.execution, "_measured", interrupted)
+    monkeypatch.setattr(session._core.executor.kinds[Release], "measured", interrupted)
     with pytest.raises(KeyboardInterrupt):
         ask(picker, done="8")
     assert picker.state["completed_request"] == "8"

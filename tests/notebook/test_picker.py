@@ -10,6 +10,7 @@ import pytest
 
 import dpnb
 from dpnb._protocol.picker import PickerState
+from dpnb._request import Release
 from dpnb.notebook import picker_state
 from dpnb.notebook.picker import Picker
 from dpnb.query.query import Query
@@ -71,7 +72,7 @@ def test_failed_release_is_paid_once_and_offered_again_free(
 ) -> None:
     picker = Picker(query)
     wanted = target(picker, place)
-    monkeypatch.setattr(session._core.execution, "_measured", lambda *_: 1 / 0)
+    monkeypatch.setattr(session._core.executor.kinds[Release], "measured", lambda *_: 1 / 0)
     told = ask(picker, wanted, confirmed=place == -1)
     assert told["refusal"]["explanation"] == "execution"
     paid = session.spent
@@ -90,7 +91,7 @@ def test_interrupt_after_the_charge_shows_what_is_paid(
         raise KeyboardInterrupt
 
     picker = Picker(query)
-    monkeypatch.setattr(session._core.execution, "_measured", interrupted)
+    monkeypatch.setattr(session._core.executor.kinds[Release], "measured", interrupted)
     with pytest.raises(KeyboardInterrupt):
         ask(picker, target(picker), "9")
     assert picker.state["completed_request"] == "9"
@@ -216,7 +217,7 @@ def test_unanswered_request_for_some_groups_is_taken_up_by_its_own_arguments(
 ) -> None:
     counts = session.frame["g"].value_counts()
     counts.release(mu=0.1)
-    monkeypatch.setattr(session._core.execution, "_measured", lambda *_: 1 / 0)
+    monkeypatch.setattr(session._core.executor.kinds[Release], "measured", lambda *_: 1 / 0)
     with pytest.raises(dpnb.errors.ExecutionError):
         counts.release(mu=0.2, groups=["a"], confidence=0.9, simultaneous=True)
     monkeypatch.undo()
