@@ -177,7 +177,9 @@ def decode(kind: type, value: object) -> object:
     raise ValueError("must be an exact number in lowest terms, such as '1/10'")
 
 
-_TABLE = '{"request":"table"'
+BATCH_TABLE = '{"request":"table"'
+"""How the text of a `BatchTable` begins."""
+
 _ENCODER = msgspec.json.Encoder(order="deterministic", enc_hook=encode)
 
 # Made once, at import: see `dpnb.wire.decoding`.
@@ -188,12 +190,6 @@ _STORED: msgspec.json.Decoder[AnyRequest | BatchTable] = msgspec.json.Decoder(An
 def request_from(text: str) -> AnyRequest | BatchTable:
     """The request with this text; `msgspec.MsgspecError` if it is none."""
     return _STORED.decode(text)
-
-
-def batch_table(text: str) -> BatchTable | None:
-    """The table of a batch with this text; None of another request, most of which are not decoded."""
-    request = request_from(text) if text.startswith(_TABLE) else None
-    return request if isinstance(request, BatchTable) else None
 
 
 def _digest(*texts: str) -> str:

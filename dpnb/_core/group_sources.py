@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpnb._compile import LinearQuery
-from dpnb._core.pricing.batch_observations import batch_table_of
+from dpnb._core.pricing.query_state import batch_table_of
 from dpnb._plan.expressions.nodes import Expression, fixed_values
 from dpnb._plan.measurements import AnyView, Proportions
 from dpnb._plan.plan import Plan, TableSource

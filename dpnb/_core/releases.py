@@ -19,11 +19,10 @@ from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.execution.executor import Executor
 from dpnb._core.group_sources import GroupValues, measurement_ids
 from dpnb._core.history.words import AnswerReader
-from dpnb._core.pricing.batch_observations import batch_table_of
 from dpnb._core.pricing.estimation import EstimateReader, Squares
 from dpnb._core.pricing.influence import squares_query
 from dpnb._core.pricing.pricer import QueryPricer, refuse_separate_shares
-from dpnb._core.pricing.query_state import Released, plan_of, request_of
+from dpnb._core.pricing.query_state import Released, batch_table_of, request_of
 from dpnb._plan.identity import query_key
 from dpnb._plan.measurements import AnyView, BoundsView, Discovery, Proportions
 from dpnb._plan.plan import Plan, describe_plan
@@ -110,8 +109,8 @@ class ReleasePipeline(NotCopyable):
 
     def answer_of(self, charge: Charge) -> Answer:
         """The answer of a released row of the ledger."""
-        query = self.pricer.tables.compile(plan_of(charge))
         request = request_of(charge)
+        query = self.pricer.tables.compile(request.plan)
         cost = charge.gdp, self.pricer.account.cost_fraction(charge.id)
         charges = self.reader.observations_of(charge)
         return self.answer_from(query, request, charges, cost=cost, total_loss=charge.total_loss, time=charge.time)

@@ -72,10 +72,14 @@ class TableFileCheck:
         if row is not None:
             self._refuse((row.launch or {}).get("digest"))
 
+    @property
+    def has_files(self) -> bool:
+        """Whether there are files that can be identified."""
+        return self._digest is not None
+
     def refuse_changed(self) -> None:
         """Refuse to go on if the files have changed since the session was created."""
-        if self._digest is not None:
-            self._refuse(self._current_digest())
+        self._refuse(self._current_digest())
 
     def _refuse(self, other: str | None) -> None:
         if other != self._digest:

@@ -178,7 +178,8 @@ class PrivateTables(NotCopyable):
 
     def check_files(self, ledger: Ledger, version: str) -> None:
         """Record the files of this version of the tables in the ledger, or refuse other files; see `TableFileCheck`."""
-        self._files = TableFileCheck(ledger, version, self.opened.files)
+        check = TableFileCheck(ledger, version, self.opened.files)
+        self._files = check if check.has_files else None
 
     def ready(self) -> None:
         """Check, before anything is charged, that rows can be read and that their files are unchanged."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from operator import itemgetter
 from sys import intern
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -71,6 +71,9 @@ COLUMNS = (*RESERVED_COLUMNS, "hash", *ANSWER_COLUMNS, "result_hash")
 CHARGED_COLUMNS = ("charged_mu_squared", "charged_epsilon")
 MAY_BE_EMPTY = {*ORIGIN_COLUMNS, *CHARGED_COLUMNS, "sigma", "tau", "cell_id", "details", *ANSWER_COLUMNS[1:]}
 _reserved = itemgetter(*RESERVED_COLUMNS)
+columns_of = itemgetter(*COLUMNS)
+"""The columns of a row in order."""
+
 _summary = itemgetter(*map(COLUMNS.index, SUMMARY_NAMES))
 STATUS, TIME_OF_ROW = COLUMNS.index("status"), COLUMNS.index("time")
 IN_SUMMARY = SUMMARY_NAMES.index
@@ -266,6 +269,7 @@ def charge_of(stored: Mapping[str, Any]) -> Charge:
     """The charge of a row, from its columns."""
     with refuse_unreadable(f"row {stored['id']}"):
         content = None if stored["result"] is None else _mapping(stored["result"])
+        loss = _loss_of(stored["loss"])
         compared = stored["kind"] in (COMPARISON, SELECTION)
         keys = None if compared or content is None else content.get("group_keys")
         return Charge(
@@ -278,19 +282,22 @@ def charge_of(stored: Mapping[str, Any]) -> Charge:
             query_key=stored["query_key"],
             request=stored["request"],
             total_loss=_total_loss_of(stored["total_mu_squared"]),
-            loss=_loss_of(stored["loss"]),
+            loss=loss,
             sigma=None if stored["sigma"] is None else float.fromhex(stored["sigma"]),
             tau=None if stored["tau"] is None else float.fromhex(stored["tau"]),
-            observations=_observations(stored["observations"]),
+            observations=_OBSERVATIONS.decode(stored["observations"]),
             status=stored["status"],
             measurement=None if compared or content is None else Measurement.from_json(content),
             group_keys=None if keys is None else tuple(tuple(key) for key in keys),
             cell_id=stored["cell_id"],
             launch=_details(stored["kind"], stored["details"]),
             result=content if compared else None,
-            charged=_charged(_loss_of(stored["loss"]), *(stored[name] for name in CHARGED_COLUMNS)),
-            origin=_origin(*(stored[name] for name in ORIGIN_COLUMNS)),
+            charged=_charged(loss, stored["charged_mu_squared"], stored["charged_epsilon"]),
+            origin=_origin(stored["actor"], stored["request_id"], stored["request_digest"]),
         )
+
+
+_OBSERVATIONS = msgspec.json.Decoder(tuple[Annotated[int, msgspec.Meta(gt=0)], ...])
 
 
 @lru_cache(maxsize=1024)
@@ -315,13 +322,6 @@ def _is_origin(actor: str | None = None, request_id: str | None = None, request_
     except InvalidValueError:
         return False
     return True
-
-
-def _observations(text: str) -> tuple[int, ...]:
-    ids = json.loads(text)
-    if not all(type(number) is int and number > 0 for number in ids):
-        raise ValueError
-    return tuple(ids)
 
 
 def _details(kind: str, details: str | None) -> dict[str, Any] | None:

@@ -34,10 +34,15 @@ class refuse_unreadable:  # noqa: N801  (a context manager; a generator would ta
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         if isinstance(error, Exception) and not isinstance(error, LedgerError | MemoryError):  # the file is untrusted
-            raise LedgerError(
-                f"ledger: {self._content} must be as dpnb wrote it; reading it raised {type(error).__name__}; restore "
-                "the file from a copy that has every charge"
-            ) from None
+            raise unreadable(self._content, error) from None
+
+
+def unreadable(content: str, error: Exception) -> LedgerError:
+    """The refusal of a ledger whose `content` could not be interpreted."""
+    return LedgerError(
+        f"ledger: {content} must be as dpnb wrote it; reading it raised {type(error).__name__}; restore the file from "
+        "a copy that has every charge"
+    )
 
 
 # --- a lock that belongs to one process -------------------------------------------------------------------------------

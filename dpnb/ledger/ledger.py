@@ -18,7 +18,7 @@ from dpnb.errors import LedgerError, StorageFull
 from dpnb.ledger import chain
 from dpnb.ledger import charge as row
 from dpnb.ledger.chain import ChainHead
-from dpnb.ledger.charge import Charge, ChargeSummary, chained_hash, charge_of, result_hash, sealed, summary_of
+from dpnb.ledger.charge import Charge, ChargeSummary, chained_hash, result_hash, sealed, summary_of
 from dpnb.ledger.connection import MEMORY
 from dpnb.ledger.node import ROOT
 from dpnb.ledger.origin import RequestOrigin, current_origin, refuse_beyond_room
@@ -323,13 +323,36 @@ class Ledger(LedgerQueries, NotCopyable):
         stored["words"] = words
         stored["salt"], stored["answer_digest"] = sealed(stored["result"], words)
         stored["result_hash"] = result_hash(stored["hash"], stored["status"], stored["answer_digest"])
-        values = tuple(stored[name] for name in row.COLUMNS)
-        refuse_beyond_room(sum(len(str(value)) for value in values))
+        values = row.columns_of(stored)
+        if current_origin() is not None:
+            refuse_beyond_room(sum(map(len, map(str, values))))
         self._file.run(INSERT, *values)
         self._file.run("UPDATE head SET id = ?, hash = ?", number, stored["hash"])
         self._reserved = ChainHead(number, stored["hash"])
-        self._new.append(row.summary_of_row(values))
-        return charge_of(stored)
+        summary = row.summary_of_row(values)
+        self._new.append(summary)
+        return Charge(
+            id=number,
+            time=stored["time"],
+            kind=kind,
+            request_key=request_key,
+            node=node,
+            table_version=table_version,
+            query_key=query_key,
+            request=request,
+            total_loss=total_loss,
+            loss=loss,
+            sigma=sigma,
+            tau=tau,
+            observations=observations if sigma is None else (*observations, number),
+            status=stored["status"],
+            measurement=None,
+            cell_id=cell_id,
+            launch=summary.launch,
+            result=None if result is None else json.loads(stored["result"]),
+            charged=charged,
+            origin=summary.origin,
+        )
 
     def _origin(self, node: str) -> dict[str, str | None]:
         """The origin's columns of a new row; the id is stored once for each node, with the first row."""

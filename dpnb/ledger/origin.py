@@ -7,7 +7,7 @@ thread, has it.  So no pipeline passes it on, and in a local session, which has 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -49,9 +49,8 @@ class RequestOrigin:
 _current: ContextVar[RequestOrigin | None] = ContextVar("request_origin", default=None)
 
 
-def current_origin() -> RequestOrigin | None:
-    """The origin of the request that this thread executes; None outside a service."""
-    return _current.get()
+current_origin: Callable[[], RequestOrigin | None] = _current.get
+"""The origin of the request that this thread executes; None outside a service."""
 
 
 @contextmanager

@@ -24,7 +24,9 @@ class RowTimes:
 
     def scope(self, node: str) -> str:
         """The node of the reserved part that contains a node; `ROOT` for one outside all of them."""
-        parent = None if node == UNCOUNTED else parent_launch(node)
+        if not self._scopes or node == UNCOUNTED:
+            return ROOT
+        parent = parent_launch(node)
         return ROOT if parent is None else self._scopes.get(parent[0], ROOT)
 
     def latest(self, scope: str) -> str:

@@ -15,7 +15,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from dpnb._request import batch_table
+from dpnb._request import BATCH_TABLE, BatchTable, request_from
 from dpnb.copying import NotCopyable
 from dpnb.errors import LedgerError, LedgerReplaced, RequestError
 from dpnb.ledger import charge as row
@@ -298,5 +298,6 @@ def _renumbered(node: str, launch: int) -> str:
 
 def _missing_of_batch(shared: SharedRow) -> int:
     """The number of rows of its batch that follow a row."""
-    table = batch_table(str(shared["request"]))
-    return 0 if table is None else max(table.count - table.index - 1, 0)
+    text = str(shared["request"])
+    table = request_from(text) if text.startswith(BATCH_TABLE) else None
+    return max(table.count - table.index - 1, 0) if isinstance(table, BatchTable) else 0

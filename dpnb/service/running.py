@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from time import monotonic
 
 from dpnb._core.execution.protocol import watched_by
-from dpnb._core.pricing.batch_observations import batch_table_of
+from dpnb._core.pricing.query_state import batch_table_of
 from dpnb.copying import NotCopyable
 from dpnb.errors import ExecutionStopped, InvalidValueError
 from dpnb.ledger import Charge, Ledger

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Required, Self, TypedDict, Unpack
 
@@ -284,7 +285,7 @@ class Session(BaseSession):
             individuals=None if exhausted is None else IndividualAccounting(tables, account, version, exhausted),
         )
         super().__init__(core)
-        core.on_change(lambda: registry.note_use(self))
+        core.on_change(partial(registry.note_use, self))
         registry.note_use(self)
 
     @classmethod

@@ -15,8 +15,8 @@ from dpnb._core.accountant.admission import admit, refuse_above
 from dpnb._core.execution.executor import Kind, Price
 from dpnb._core.execution.releases import Releases
 from dpnb._core.pricing.batch_design import MeasuredTable, describe_batch, design_batch, plan_batch
-from dpnb._core.pricing.batch_observations import batch_table_of
 from dpnb._core.pricing.pricer import QueryPricer, refuse_after_final
+from dpnb._core.pricing.query_state import batch_table_of
 from dpnb._plan.identity import query_key
 from dpnb._request import BatchTable, Conditions, ReleaseBatch
 from dpnb._target import Target

@@ -11,10 +11,9 @@ from contextlib import suppress
 
 from dpnb._compile import LinearQuery
 from dpnb._core.history import launch_text
-from dpnb._core.pricing.batch_observations import batch_table_of
 from dpnb._core.pricing.estimation import EstimateReader
 from dpnb._core.pricing.pricer import combined
-from dpnb._core.pricing.query_state import Released, plan_of, request_of
+from dpnb._core.pricing.query_state import Released, batch_table_of, request_of
 from dpnb._core.tables import PrivateTables
 from dpnb._plan.measurements import Discovery
 from dpnb._plan.plan import describe_plan
@@ -92,7 +91,8 @@ class AnswerReader(NotCopyable):
     def _with_answer(self, charge: Charge) -> Words:
         answer = None
         if charge.kind == RELEASE and charge.status == "released":
-            query, request = self._tables.compile(plan_of(charge)), request_of(charge)
+            request = request_of(charge)
+            query = self._tables.compile(request.plan)
             charges = self.observations_of(charge)
             estimates = self.estimates(query, request, charges)
             if query.numbers <= MAX_KEPT:
@@ -114,5 +114,6 @@ def _measure_the_same(rows: list[Charge], others: list[Charge]) -> bool:
 def _request(charge: Charge) -> str:
     """What was requested, or done; of an above-threshold scan, with the answer."""
     if charge.kind == RELEASE:
-        return printable(describe_plan(plan_of(charge), request_of(charge).view))
+        request = request_of(charge)
+        return printable(describe_plan(request.plan, request.view))
     return printable(launch_text.of(charge))

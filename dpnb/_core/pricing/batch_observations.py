@@ -20,20 +20,11 @@ import numpy as np
 
 from dpnb._compile import LinearQuery
 from dpnb._compile.marginals import Floats, Levels, Marginals
-from dpnb._request import BatchTable, batch_table
+from dpnb._request import BatchTable
 from dpnb.accounting.exact import decimal_sqrt_down, exact
 from dpnb.accounting.losses import GDP
-from dpnb.ledger import Charge, Ledger, refuse_unreadable
+from dpnb.ledger import Charge, Ledger
 from dpnb.results.observations import EstimatedSums, Observation
-
-# --- the tables of a batch in the ledger ------------------------------------------------------------------------------
-
-
-def batch_table_of(charge: Charge) -> BatchTable | None:
-    """The table of a batch that a row was charged for; None of any other row."""
-    with refuse_unreadable(f"row {charge.id}"):
-        return batch_table(charge.request)
-
 
 # --- the observation of a query that a batch made ---------------------------------------------------------------------
 

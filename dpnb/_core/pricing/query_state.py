@@ -6,15 +6,18 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
+import msgspec
+
 from dpnb._compile import LinearQuery
 from dpnb._plan.measurements import AnyView, Discovery
 from dpnb._plan.plan import Plan, describe_plan
-from dpnb._request import BatchTable, CompareWithThreshold, Release, SelectGroups, request_from
+from dpnb._request import BATCH_TABLE, BatchTable, CompareWithThreshold, Release, SelectGroups, request_from
 from dpnb.accounting.exact import from_text
 from dpnb.accounting.grid import delta_down
 from dpnb.accounting.losses import GDP
 from dpnb.errors import InvalidValueError, PlanError
 from dpnb.ledger import Charge, refuse_unreadable
+from dpnb.ledger.connection import unreadable
 from dpnb.results.observations import CombinedObservations
 
 # --- the request of a row ---------------------------------------------------------------------------------------------
@@ -26,11 +29,21 @@ Released = Release | BatchTable
 
 def request_of(charge: Charge) -> Released:
     """The request of a release, or of a table of a batch."""
-    with refuse_unreadable(f"row {charge.id}"):
+    try:
         request = request_from(charge.request)
         if isinstance(request, Release | BatchTable):
             return request
         raise TypeError(type(request).__name__)
+    except (msgspec.MsgspecError, RecursionError, TypeError) as error:
+        raise unreadable(f"row {charge.id}", error) from None
+
+
+def batch_table_of(charge: Charge) -> BatchTable | None:
+    """The table of a batch that a row was charged for; None of any other row, most of which are not decoded."""
+    if not charge.request.startswith(BATCH_TABLE):
+        return None
+    request = request_of(charge)
+    return request if isinstance(request, BatchTable) else None
 
 
 def plan_of(charge: Charge) -> Plan:
