@@ -195,7 +195,7 @@ def test_noise_that_did_not_reach_the_ledger_is_in_no_traceback(
 
     session = opened(tmp_path)
     with monkeypatch.context() as patch:
-        patch.setattr(Ledger, "release", failing)
+        patch.setattr(Ledger, "answer", failing)
         with pytest.raises(type(trouble)) as raised:
             session.frame.count().release(mu="0.5")
     frame = raised.value.__traceback__

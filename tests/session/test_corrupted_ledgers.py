@@ -150,8 +150,10 @@ def hash_again(file: sqlite3.Connection) -> None:
     for values in file.execute(f"SELECT {', '.join(COLUMNS)} FROM events ORDER BY id").fetchall():
         row = dict(zip(COLUMNS, values, strict=True))
         number, previous = row["id"], digest([previous, *(row[name] for name in RESERVED_COLUMNS)])
-        result = digest([previous, row["status"], row["result"], row["words"]])
-        file.execute("UPDATE events SET hash = ?, result_hash = ? WHERE id = ?", (previous, result, number))
+        answer = row["result"], row["words"]
+        sealing = None if answer == (None, None) else digest([row["salt"], *answer])
+        hashed = previous, sealing, digest([previous, row["status"], sealing]), number
+        file.execute("UPDATE events SET hash = ?, answer_digest = ?, result_hash = ? WHERE id = ?", hashed)
     file.execute("UPDATE head SET id = ?, hash = ?", (number, previous))
 
 

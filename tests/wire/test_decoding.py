@@ -9,30 +9,45 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
-import msgspec
 import pytest
+from msgspec.structs import replace
 
 from dpnb._plan.expressions.nodes import Column, Compare, Literal
 from dpnb._plan.measurements import Count, PlainView, Sum
 from dpnb._plan.plan import GroupLevel, Plan
+from dpnb._request import (
+    BatchTable,
+    CloseMechanism,
+    CompareWithThreshold,
+    Conditions,
+    LaunchMechanism,
+    Release,
+    ReleaseBatch,
+    RequestBudget,
+    SelectGroups,
+    request_from,
+)
+from dpnb._target import Target
 from dpnb.wire import decoding
-from dpnb.wire.amounts import CAP, LOSS, THRESHOLD, amount_from_text, amount_to_text, cap_to_text
-from dpnb.wire.calls import CloseMechanism, LaunchMechanism, Release, ReleaseBatch, Request, TargetArguments
-from dpnb.wire.decoding import decode_request, encode_request
+from dpnb.wire.amounts import CAP, LOSS, THRESHOLD, amount_from_text, checked_amount, limit_up
+from dpnb.wire.decoding import decode_envelope, encode_envelope
+from dpnb.wire.envelope import Envelope
 from dpnb.wire.limits import MAX_DEPTH, WireError
 
 PLAN = Plan(Sum(Column("x")), Compare(">", Column("x"), Literal(1.5)), (GroupLevel("g", Column("g")),))
-RELEASE = Request("r-1", Release(PLAN, PlainView(), TargetArguments("mu", "1/10")), cell_id="c", pending=(1, 2))
+TENTH = Target("mu", Fraction(1, 10))
+RELEASE = Envelope("r-1", Release(PLAN, PlainView(), TENTH), cell_id="c", pending=(1, 2))
+CLOSE = CloseMechanism("partition", "by g")
 
 
-def body_of(request: Request = RELEASE) -> dict[str, Any]:
-    parsed: dict[str, Any] = json.loads(encode_request(request))
+def body_of(request: Envelope = RELEASE) -> dict[str, Any]:
+    parsed: dict[str, Any] = json.loads(encode_envelope(request))
     return parsed
 
 
 def refusal(body: object) -> str:
     with pytest.raises(WireError) as error:
-        decode_request(body if isinstance(body, bytes) else json.dumps(body).encode())
+        decode_envelope(body if isinstance(body, bytes) else json.dumps(body).encode())
     return str(error.value)
 
 
@@ -40,22 +55,39 @@ def refusal(body: object) -> str:
     "request_",
     [
         RELEASE,
-        Request("a", CloseMechanism(3), node='5 "a"'),
-        Request("a", LaunchMechanism("partition", "by g", {"parts": {"deep": [1, 2.5, None, True, "é"]}})),
-        Request("a", ReleaseBatch(((PLAN, PlainView()),), (TargetArguments("share", "1/100"),), "1/9")),
-        Request("a", Release(PLAN, PlainView(), TargetArguments("within", None, ((("a", 1), "1/2"), ("b", "3"))))),
+        Envelope("a", CLOSE, node='5 "a"'),
+        Envelope("a", LaunchMechanism("partition", "by g", {"parts": {"deep": [1, 2.5, None, True, "é"]}})),
+        Envelope(
+            "a",
+            ReleaseBatch((Release(PLAN, PlainView(), Target("share", Fraction(1, 100))),)),
+            Conditions(at_most=Fraction(1, 9)),
+        ),
+        Envelope("a", Release(PLAN, PlainView(), TENTH), Conditions("7", combined=True, at_most=Fraction(0))),
+        Envelope(
+            "a",
+            Release(PLAN, PlainView(), Target("within", None, ((("a", 1), Fraction(1, 2)), ("b", Fraction(3))))),
+        ),
+        Envelope(
+            "a", Release(PLAN, PlainView(), Target("rho", Fraction(3), (), Fraction(9, 10), True, True, (("a",),)))
+        ),
+        Envelope("a", SelectGroups(PLAN, 2, Fraction(1, 10))),
+        Envelope("a", CompareWithThreshold("line", PLAN, Fraction(-1, 2))),
+        Envelope("a", RequestBudget((Release(PLAN, PlainView(), TENTH),), "for the report")),
     ],
 )
-def test_a_request_comes_back_equal(request_: Request) -> None:
-    assert decode_request(encode_request(request_)) == request_
+def test_a_request_comes_back_equal(request_: Envelope) -> None:
+    assert decode_envelope(encode_envelope(request_)) == request_
 
 
 @pytest.mark.parametrize(
     "path",
-    [(), ("call",), ("call", "plan"), ("call", "plan", "aggregation"), ("call", "plan", "where"), ("call", "target")],
+    [
+        *((), ("request",), ("request", "plan"), ("request", "plan", "aggregation"), ("request", "plan", "where")),
+        *(("request", "target"), ("conditions",)),
+    ],
 )
 def test_an_unknown_field_is_refused_at_every_level(path: tuple[str, ...]) -> None:
-    body = body_of()
+    body = body_of(replace(RELEASE, conditions=Conditions(combined=True)))
     inner = body
     for key in path:
         inner = inner[key]
@@ -65,35 +97,35 @@ def test_an_unknown_field_is_refused_at_every_level(path: tuple[str, ...]) -> No
 
 def test_without_the_comparison_an_unknown_field_of_a_plan_is_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
     body = body_of()
-    body["call"]["plan"]["extra"] = 1
+    body["request"]["plan"]["extra"] = 1
     monkeypatch.setattr(decoding, "_refuse_differences", lambda *_: None)
-    assert decode_request(json.dumps(body).encode()) == RELEASE  # the control: plans do not forbid unknown fields
+    assert decode_envelope(json.dumps(body).encode()) == RELEASE  # the control: plans do not forbid unknown fields
 
 
 def test_a_repeated_field_is_refused() -> None:
-    text = encode_request(Request("a", CloseMechanism(3))).decode()
-    assert "one twice" in refusal(text.replace('"launch":3', '"launch":2,"launch":3').encode())
+    text = encode_envelope(Envelope("a", CLOSE)).decode()
+    assert "one twice" in refusal(text.replace('"name":"by g"', '"name":"by h","name":"by g"').encode())
 
 
 @pytest.mark.parametrize("number", ["1e400", "NaN", "Infinity", "-Infinity", "9" * 30, "-" + "9" * 3000])
 def test_a_number_is_finite_and_short(number: str) -> None:
-    text = encode_request(RELEASE).decode().replace("1.5", number)
+    text = encode_envelope(RELEASE).decode().replace("1.5", number)
     assert "number" in refusal(text.encode())
     assert number not in refusal(text.encode())
 
 
 def nested(levels: int) -> bytes:
-    return b'{"id":"a","call":{"call":"launch","mechanism":"partition","name":"a","arguments":{"a":%s}}}' % (
+    return b'{"id":"a","request":{"request":"launch","mechanism":"partition","name":"a","arguments":{"a":%s}}}' % (
         b"[" * levels + b"]" * levels
     )
 
 
 def test_depth_is_limited_before_anything_is_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert decode_request(nested(100))
+    assert decode_envelope(nested(100))
     for levels in (200, 5_000, 500_000):
         assert "levels" in refusal(nested(levels))
     monkeypatch.setattr(decoding, "_refuse_deep", lambda text: None)
-    assert decode_request(nested(200))  # the control
+    assert decode_envelope(nested(200))  # the control
 
 
 @pytest.mark.parametrize(
@@ -121,7 +153,7 @@ def test_sizes_are_limited(body: bytes, what: str) -> None:
 
 def test_nothing_that_was_sent_is_repeated() -> None:
     secret = "<b>secret</b>\x1b[31m"
-    for path in (("id",), ("call", "call"), ("call", "plan", "aggregation", "of"), ("call", "target", "kind")):
+    for path in (("id",), ("request", "call"), ("request", "plan", "aggregation", "of"), ("request", "target", "kind")):
         body = body_of()
         inner: Any = body
         for key in path[:-1]:
@@ -130,7 +162,7 @@ def test_nothing_that_was_sent_is_repeated() -> None:
         assert "secret" not in refusal(body)
         assert refusal(body).isprintable()
     body = body_of()
-    body["call"][secret * 300] = 1
+    body["request"][secret * 300] = 1
     assert len(refusal(body)) < 200
     assert "<" not in refusal(body)
 
@@ -138,17 +170,18 @@ def test_nothing_that_was_sent_is_repeated() -> None:
 @pytest.mark.parametrize("text", ["0", "-1/10", "2/20", "0.1", "1e-3", "1/0", "01/10", "1/" + "9" * 70, "1" * 9, "١"])
 def test_a_loss_is_an_exact_amount_in_range(text: str) -> None:
     body = body_of()
-    body["call"]["target"]["amount"] = text
-    assert "call.target.amount" in refusal(body)
+    body["request"]["target"]["amount"] = text
+    assert "request.target.amount" in refusal(body)
 
 
 def test_amounts() -> None:
     assert amount_from_text("-5/2", "threshold", THRESHOLD) == Fraction(-5, 2)
-    assert amount_to_text(Fraction(1, 3), "mu", LOSS) == "1/3"
+    assert checked_amount(Fraction(1, 3), "mu", LOSS) == Fraction(1, 3)
     with pytest.raises(WireError, match="200 bits"):
-        amount_to_text(Fraction(1, 3) + Fraction(1, 2**200), "mu", LOSS)
+        checked_amount(Fraction(1, 3) + Fraction(1, 2**200), "mu", LOSS)
     for cost in (Fraction(0), Fraction(7, 3**300), Fraction(10**6 + 1, 3**5), Fraction(2**300 + 1, 2**299)):
-        assert 0 <= amount_from_text(cap_to_text(cost), "at_most", CAP) - cost < Fraction(1, 10**25)
+        assert checked_amount(limit_up(cost), "at_most", CAP) == limit_up(cost)
+        assert 0 <= limit_up(cost) - cost < Fraction(1, 10**25)
 
 
 @pytest.mark.parametrize(
@@ -183,15 +216,55 @@ def test_a_target_has_one_form() -> None:
         {"kind": "mu", "amount": "1", "confidence": "-1/2"},
     ):
         body = body_of()
-        body["call"]["target"] = target
+        body["request"]["target"] = target
         assert "target" in refusal(body)
 
 
-def test_a_batch_has_a_target_for_each_query() -> None:
-    query = (Plan(Count()), PlainView())
-    target = TargetArguments("mu", "1")
-    for call in (ReleaseBatch((), ()), ReleaseBatch((query,), ()), ReleaseBatch((query,) * 257, (target,) * 257)):
-        assert "queries" in refusal(msgspec.json.encode(Request("a", call)))
+def test_a_batch_has_queries_each_with_a_target() -> None:
+    release = Release(Plan(Count()), PlainView(), TENTH)
+    for number in (0, 257):
+        assert "queries" in refusal(encode_envelope(Envelope("a", ReleaseBatch((release,) * number))))
+    assert len(decode_envelope(encode_envelope(Envelope("a", ReleaseBatch((release,) * 256)))).request.releases) == 256  # type: ignore[union-attr]
+    body = body_of(Envelope("a", ReleaseBatch((release,))))
+    del body["request"]["releases"][0]["target"]
+    assert "request.releases" in refusal(body)
+
+
+def test_a_request_for_budget_is_limited() -> None:
+    release = Release(Plan(Count()), PlainView(), TENTH)
+    for number in (0, 21):
+        assert "queries" in refusal(encode_envelope(Envelope("a", RequestBudget((release,) * number, "why"))))
+    for why in ("", "a" * 501, "a\x1b"):
+        assert "request.why" in refusal(encode_envelope(Envelope("a", RequestBudget((release,), why))))
+
+
+def test_a_table_of_a_batch_is_never_sent() -> None:
+    table = BatchTable(PLAN, PlainView(), TENTH, 0, 1, 0, (2,), ((0,),))
+    assert request_from(table.text) == table
+    body = body_of()
+    body["request"] = json.loads(table.text)
+    assert "request" in refusal(body)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {},  # the default ones
+        {"combined": False},
+        {"inside": ""},
+        {"at_most": "-1"},
+        {"at_most": "2/20"},
+        {"at_most": 1},
+        {"inside": "\x00"},
+        {"inside": "a" * 10_001},
+        {"combined": 1},
+    ],
+)
+def test_conditions_are_those_of_a_release(change: dict[str, Any]) -> None:
+    assert refusal({**body_of(), "conditions": change})
+    for request in (CLOSE, SelectGroups(PLAN, 2, Fraction(1, 10)), CompareWithThreshold("line", PLAN, Fraction(1))):
+        envelope = Envelope("a", request, Conditions(combined=True))
+        assert "conditions" in refusal(encode_envelope(envelope))
 
 
 def test_a_deep_and_wide_body_takes_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
