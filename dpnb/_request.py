@@ -13,19 +13,85 @@ import hashlib
 import re
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import Any, Literal
 
 import msgspec
 
-from dpnb._plan.measurements import AnyView
-from dpnb._plan.plan import Plan
+from dpnb._plan.measurements import AnyView, RegressionModel
+from dpnb._plan.plan import GroupLevel, PartSource, Plan, TableSource
 from dpnb._target import MAX_STORED_BITS, Target
 from dpnb.accounting.exact import to_text
-
-MechanismCode = Literal["partition", "sub_session", "above_threshold", "noise_reduction", "gradient_descent"]
+from dpnb.schema import Key
 
 _DIGITS = f"[1-9][0-9]{{0,{MAX_STORED_BITS * 31 // 100}}}"
 _NUMBER = re.compile(f"0|-?{_DIGITS}(?:/{_DIGITS})?", re.ASCII)
+
+# --- interactive mechanisms -------------------------------------------------------------------------------------------
+
+
+class Mechanism(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, tag_field="mechanism"):
+    """Base class of the interactive mechanisms, as the analyst launches them."""
+
+
+class PartitionTable(Mechanism, frozen=True, tag="partition"):
+    """Disjoint parts of a table."""
+
+    source: TableSource
+    by: GroupLevel
+    max_parts_per_unit: int | None = None  # that is enforced; None if a unit cannot be in more parts than are charged
+
+    def part(self, key: Key) -> PartSource:
+        """The rows of a part."""
+        return PartSource(self.source, self.by, key, self.max_parts_per_unit)
+
+
+class DelegateBudget(Mechanism, frozen=True, tag="sub_session"):
+    """A part of the budget for a session of its own."""
+
+    filter: str
+    budget: dict[str, str] | None = None  # as `dpnb.Budget.to_json` writes it
+    share: Fraction | None = None  # of what remains; as written, so that the same share is the same launch
+
+
+class ScanThreshold(Mechanism, frozen=True, tag="above_threshold"):
+    """A stream of comparisons with a threshold: with Laplace noise (epsilon), or with Gaussian noise (mu)."""
+
+    threshold: Fraction  # in the answers' units
+    epsilon: Fraction | None = None
+    max_positives: int = 1
+    monotonic: bool = False
+    return_values: bool = False
+    mu: Fraction | None = None
+    max_queries: int | None = None  # declared number, for Gaussian noise
+
+
+class ReduceNoise(Mechanism, frozen=True, tag="noise_reduction"):
+    """One query, observed until it is precise enough."""
+
+    plan: Plan
+    view: AnyView
+    initial_mu: Fraction | None = None
+    max_mu: Fraction | None = None
+
+
+class DescendGradient(Mechanism, frozen=True, tag="gradient_descent"):
+    """A regression fitted by noisy gradients."""
+
+    rows: Plan
+    model: RegressionModel
+    terms: tuple[str, ...]  # names of the model's terms
+    mu: Fraction  # of a step
+    steps: int
+    clip_norm: float
+    learning_rate: Fraction | None
+    chains: int
+    public_size: int | None
+    check_every: int | None
+    check_mu: Fraction | None
+    patience: int
+    start: tuple[float, ...] | None  # coefficients, for columns scaled to [-1, 1]
+
+
+AnyMechanism = PartitionTable | DelegateBudget | ScanThreshold | ReduceNoise | DescendGradient
 
 # --- kinds of requests ------------------------------------------------------------------------------------------------
 
@@ -109,17 +175,15 @@ class SelectGroups(Request, frozen=True, tag="select"):
 
 
 class LaunchMechanism(Request, frozen=True, tag="launch"):
-    """The launch of an interactive mechanism, whose cost and derived values follow from the arguments."""
+    """The launch of an interactive mechanism, whose cost and derived values follow from what is launched."""
 
-    mechanism: MechanismCode
-    name: str  # of the launch
-    arguments: dict[str, Any]
+    name: str
+    mechanism: AnyMechanism
 
 
 class CloseMechanism(Request, frozen=True, tag="close"):
     """The close of an interactive mechanism."""
 
-    mechanism: MechanismCode
     name: str  # of the launch
 
 

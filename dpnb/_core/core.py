@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.grant import Grant
-from dpnb._core.accountant.tree import Launch
+from dpnb._core.accountant.tree import Launch, partition_of
 from dpnb._core.batches import BatchPipeline
 from dpnb._core.execution.batches import Batches
 from dpnb._core.execution.executor import Executor, LocalExecutor
@@ -28,7 +28,7 @@ from dpnb._core.selections import SelectionPipeline
 from dpnb._core.tables import PrivateTables
 from dpnb._core.unit_budgets import IndividualAccounting
 from dpnb._plan.checks import check_view
-from dpnb._plan.join import part_from_json, table_of
+from dpnb._plan.join import table_of
 from dpnb._plan.measurements import AnyView
 from dpnb._plan.plan import PartSource, Plan, TableSource
 from dpnb._request import Release, ReleaseBatch, SelectGroups
@@ -127,7 +127,7 @@ class SessionCore(NotCopyable):
     def part_of(self, launch: Launch, key: Key) -> SessionCore:
         """The core of a part of a partition that was launched here: some of the rows, paid for by the largest part."""
         label = f"{launch.resolved['by']} {key}"
-        rows = part_from_json(launch.arguments["parts"], key)
+        rows = partition_of(launch).part(key)
         part = SessionCore(
             id=self._id_of(node_of(launch.id, (key,))),
             name=f"{self.name}: {label}",

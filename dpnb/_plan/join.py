@@ -10,7 +10,6 @@ much on one unit, a table can be in a join only once, a unit has few pairs, and 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -18,7 +17,7 @@ import msgspec
 from dpnb._plan.expressions.nodes import Expression, Literal, WithinUnit
 from dpnb._plan.expressions.rules import MAX_KEYS, column_type, dtype_of, public_key_count, public_keys_of
 from dpnb._plan.expressions.text import words
-from dpnb._plan.plan import GroupLevel, Join, PartSource, PerUnit, TableSource
+from dpnb._plan.plan import Join, PartSource, PerUnit, TableSource
 from dpnb._plan.privacy_unit import ContributionBounds, PrivacyUnit
 from dpnb.errors import PlanError
 from dpnb.schema import Key, Schema, whole_number
@@ -155,20 +154,6 @@ def parts_of_unit(unit: PrivacyUnit, keys: int, requested: Any) -> tuple[int, in
     if unit.column is None and number != 1:
         raise PlanError(f"max_parts_per_unit: each row is a unit and in one part; got {requested!r}; leave it out")
     return min(number, possible), number if number < possible else None
-
-
-def parts_to_json(source: TableSource, by: GroupLevel, max_parts: int | None) -> dict[str, Any]:
-    """The fields that all parts of a partition have in common, for the ledger; :func:`part_from_json` reads them."""
-    return {"source": msgspec.to_builtins(source), "by": msgspec.to_builtins(by), "max_parts_per_unit": max_parts}
-
-
-def part_from_json(stored: Mapping[str, Any], key: Key) -> PartSource:
-    """The part with a key, from the fields that :func:`parts_to_json` wrote."""
-    try:
-        source, by = msgspec.convert(stored["source"], TableSource), msgspec.convert(stored["by"], GroupLevel)
-    except (KeyError, msgspec.ValidationError) as error:
-        raise PlanError(f"partition: cannot be read ({error}); launch one under a new name") from None
-    return PartSource(source, by, key, stored["max_parts_per_unit"])
 
 
 def table_of(source: TableSource) -> str:

@@ -22,6 +22,7 @@ from dpnb._request import (
     CloseMechanism,
     CompareWithThreshold,
     Conditions,
+    DelegateBudget,
     LaunchMechanism,
     Release,
     ReleaseBatch,
@@ -70,8 +71,8 @@ def execute(mechanisms: Registry, request: AnyRequest, conditions: Conditions = 
 
 
 def _refuse_unserved(request: LaunchMechanism) -> None:
-    name = request.arguments.get("filter")
-    if isinstance(name, str) and name in FILTERS and not FILTERS[name].is_served:
+    name = request.mechanism.filter if isinstance(request.mechanism, DelegateBudget) else None
+    if name in FILTERS and not FILTERS[name].is_served:
         raise RequestError(
             f"delegate: a service does not enforce filter={name!r}; got it for {request.name!r}; use 'gdp', or leave "
             "it out"

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dpnb._core.accountant.tree import CODES
-from dpnb._request import LaunchMechanism
+from dpnb._core.accountant.tree import KINDS
+from dpnb._request import AnyMechanism, LaunchMechanism
 from dpnb.accounting.losses import GDP, Loss
 from dpnb.errors import InvalidValueError
 from dpnb.mechanisms.randomness import NoiseSource
@@ -31,9 +30,8 @@ def title_of(words: str) -> str:
 class LaunchRequest:
     """A launch, before it is looked up in the ledger or charged."""
 
-    kind: str
     name: object  # as given by the analyst, not yet checked
-    arguments: Mapping[str, Any]  # as JSON; equal arguments identify the same launch
+    mechanism: AnyMechanism
     loss: Loss = field(default_factory=lambda: GDP(0))  # charged at launch; zero if charged step by step
     resolved: Mapping[str, Any] = field(default_factory=dict)  # derived from the arguments and fixed at launch, as JSON
     facts: list[tuple[str, str]] = field(default_factory=list)  # further facts that a dry run shows
@@ -43,7 +41,7 @@ class LaunchRequest:
     @property
     def title(self) -> str:
         """The kind of mechanism and the name."""
-        return f"{self.kind} {self.name}"
+        return f"{KINDS[type(self.mechanism)]} {self.name}"
 
     @property
     def stored(self) -> LaunchMechanism:
@@ -53,5 +51,4 @@ class LaunchRequest:
             raise InvalidValueError(
                 f"name: must be a non-empty str of at most {MAX_NAME_LENGTH} characters; got {name!r}"
             )
-        arguments = json.loads(json.dumps(self.arguments))  # as the ledger returns them
-        return LaunchMechanism(CODES[self.kind], name, arguments)
+        return LaunchMechanism(name, self.mechanism)

@@ -1,4 +1,8 @@
-"""The launch and the close of interactive mechanisms, as kinds of requests: see `dpnb._core.execution.executor`."""
+"""The launch and the close of interactive mechanisms, as kinds of requests: see `dpnb._core.execution.executor`.
+
+What is launched comes from a method or from a client.  Everything that is charged or derived is computed from it by the
+functions that serve the methods.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +13,27 @@ from dpnb._core.accountant.admission import admit_launch
 from dpnb._core.accountant.tree import KINDS, Launch
 from dpnb._core.core import SessionCore
 from dpnb._core.execution.executor import Kind, Price
-from dpnb._request import CloseMechanism, Conditions, LaunchMechanism
+from dpnb._request import (
+    CloseMechanism,
+    Conditions,
+    DelegateBudget,
+    DescendGradient,
+    LaunchMechanism,
+    PartitionTable,
+    ReduceNoise,
+    ScanThreshold,
+)
+from dpnb.accounting.budget import Budget
 from dpnb.accounting.grid import capped_up
 from dpnb.accounting.losses import GDP, Loss
 from dpnb.errors import RequestError
+from dpnb.interactive.descent.options import FitArguments, StoredStart, descent_request
 from dpnb.interactive.launch_request import LaunchRequest
-from dpnb.interactive.stored_launches import request_from_stored
+from dpnb.interactive.noise_reduction import noise_reduction_request
+from dpnb.interactive.partition import partition_request_by
+from dpnb.interactive.sub_session import sub_session_request
 from dpnb.interactive.threshold.hidden_noise import discard_hidden_noise, keep_hidden_noise
+from dpnb.interactive.threshold.options import terms_from
 from dpnb.ledger import Charge
 from dpnb.ledger.charge import CLOSE, LAUNCH, unique_key
 
@@ -46,7 +64,7 @@ class Launches(Kind[LaunchMechanism]):
         known = self.named(request.name)
         if known is None or not known.continues_with(self.pricer.version):
             return []
-        if (known.kind, known.arguments) != (KINDS[request.mechanism], request.arguments):
+        if known.mechanism != request.mechanism:
             raise RequestError(
                 f"{request.name}: was launched before as a {known.kind} with other arguments, and a launch is "
                 "identified by its name; use the same arguments, or another name"
@@ -55,12 +73,11 @@ class Launches(Kind[LaunchMechanism]):
 
     def describe(self, request: LaunchMechanism) -> str:
         """The kind of mechanism and the name."""
-        return f"{KINDS[request.mechanism]} {request.name}"
+        return f"{KINDS[type(request.mechanism)]} {request.name}"
 
     def price(self, request: LaunchMechanism, conditions: Conditions) -> list[Price]:
         """What the mechanism is charged at launch, with the values that are fixed then, and its hidden noise."""
-        known = self.named(request.name)
-        launch = request_from_stored(self._core, known, request.mechanism, request.name, request.arguments)
+        launch = launch_request(self._core, self.named(request.name), request)
         loss = capped_up(launch.loss, self.account.filter)
         counted = self.admitted(launch, loss)
         resolved, undo = dict(launch.resolved), None
@@ -107,7 +124,7 @@ class Closes(Kind[CloseMechanism]):
     def launch(self, request: CloseMechanism) -> Launch:
         """The launch that is closed."""
         found = self._launches.named(request.name)
-        if found is None or found.kind != KINDS[request.mechanism]:
+        if found is None:
             raise RequestError("launch: must be a mechanism of this session; got another name")
         return found
 
@@ -121,14 +138,64 @@ class Closes(Kind[CloseMechanism]):
 
     def describe(self, request: CloseMechanism) -> str:
         """The kind of mechanism and the name."""
-        return f"{KINDS[request.mechanism]} {request.name}"
+        return f"close of {request.name}"
 
     def price(self, request: CloseMechanism, conditions: Conditions) -> list[Price]:
         """Nothing."""
         columns: dict[str, Any] = {"query_key": request.name, "loss": GDP(0)}
-        columns["launch"] = {"closes": self.launch(request).id}
+        launch = self.launch(request)
+        columns["launch"] = {"closes": launch.id, "kind": launch.kind}
         return [Price(request, unique_key(), columns)]
 
     def is_answer(self, request: CloseMechanism, rows: list[Charge]) -> bool:  # type: ignore[override]
         """Whether a row is that of the close."""
         return [(row.request, row.id) for row in rows] == [(request.text, self.launch(request).closed_by)]
+
+
+# --- from the struct to what it costs ---------------------------------------------------------------------------------
+
+
+def launch_request(core: SessionCore, known: Launch | None, request: LaunchMechanism) -> LaunchRequest:
+    """The request to launch a mechanism.
+
+    `core` is that of the session in which it is launched, `known` the earlier launch of that name.  A mechanism that no
+    method of a session launches so raises `RequestError`; otherwise the errors are those of the method.
+    """
+    found = _launch_request(core, known, request)
+    if found.stored != request:
+        raise RequestError(
+            f"launch: the arguments must be those that a session stores for a launch of the kind "
+            f"{KINDS[type(request.mechanism)]!r}; got others; use the version of dpnb that the service uses"
+        )
+    return found
+
+
+def _launch_request(core: SessionCore, known: Launch | None, request: LaunchMechanism) -> LaunchRequest:
+    name = request.name
+    match request.mechanism:
+        case PartitionTable(source, by, limit):
+            return partition_request_by(core, by, name, source, limit)
+        case DelegateBudget(filter_, budget, share):
+            amount = None if budget is None else Budget.from_json(budget)
+            return sub_session_request(core, known, name, filter_, amount, share=share)
+        case ScanThreshold() as one:
+            scan = one.threshold, one.epsilon, one.max_positives, one.monotonic, one.return_values
+            return terms_from(*scan, one.mu, one.max_queries).request(name)
+        case ReduceNoise(plan, view, initial, most):
+            core.check(plan, view)
+            return noise_reduction_request(core, lambda _: known, plan, view, name, initial, most)
+        case DescendGradient() as one:
+            start = None if one.start is None else StoredStart(one.start)
+            options = FitArguments(
+                mu=one.mu,
+                steps=one.steps,
+                clip_norm=one.clip_norm,
+                learning_rate=one.learning_rate,
+                chains=one.chains,
+                public_size=one.public_size,
+                check_every=one.check_every,
+                check_mu=one.check_mu,
+                patience=one.patience,
+                start=start,
+            )
+            return descent_request(core, one.rows, one.model, one.terms, name, options)

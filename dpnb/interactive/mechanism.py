@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 from weakref import WeakValueDictionary
 
 from dpnb._core.accountant.cost_text import charge_text
-from dpnb._core.accountant.tree import CODES, Launch
+from dpnb._core.accountant.tree import Launch
 from dpnb._core.core import SessionCore
 from dpnb._plan.measurements import AnyView
 from dpnb._plan.plan import Plan
@@ -59,7 +59,7 @@ class Kept(Generic[T]):
 def close_launch(core: SessionCore, launch: Launch) -> None:
     """Record that a mechanism of a session is closed, unless it is."""
     if not core.account.tree.sync()[launch.id].is_closed:
-        core.executor.run(CloseMechanism(CODES[launch.kind], launch.name))
+        core.executor.run(CloseMechanism(launch.name))
 
 
 # --- the base class of a session's interactive mechanisms -------------------------------------------------------------

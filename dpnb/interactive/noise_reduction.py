@@ -6,12 +6,12 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import ClassVar
 
-from dpnb._core.accountant.tree import NOISE_REDUCTION, Launch
+from dpnb._core.accountant.tree import Launch
 from dpnb._core.core import SessionCore
 from dpnb._core.pricing.resolve import refuse_in_pure_dp
-from dpnb._plan.measurements import AnyView, Discovery, view_from_json, view_to_json
+from dpnb._plan.measurements import AnyView, Discovery
 from dpnb._plan.plan import Plan, describe_plan
-from dpnb._request import Conditions, Release
+from dpnb._request import Conditions, ReduceNoise, Release
 from dpnb._target import MAX_BITS, checked_loss, target_from
 from dpnb.accounting.exact import Number, decimal_sqrt_down, display_up, exact, from_text, shown, to_text
 from dpnb.accounting.losses import GDP, Loss
@@ -71,12 +71,13 @@ class NoiseReduction(SessionMechanism):
 
     def __init__(self, launch: Launch, core: SessionCore) -> None:
         super().__init__(launch, core)
-        arguments = launch.arguments
-        self._plan, self._view = Plan.from_json(arguments["plan"]), view_from_json(arguments["view"])
+        one = launch.mechanism
+        if not isinstance(one, ReduceNoise):  # never: its kind is that of a noise reduction
+            raise TypeError(launch.kind)
+        self._plan, self._view = one.plan, one.view
         self._description = describe_plan(self._plan, self._view)
         self._initial_mu_squared = from_text(launch.resolved["initial_mu_squared"])
-        maximum = arguments["max_mu_squared"]
-        self._max_mu_squared = None if maximum is None else from_text(maximum)
+        self._max_mu_squared = None if one.max_mu is None else one.max_mu**2
         self._n_observations = 0
         self.answer: Answer | None = None
         self.met: bool | None = None
@@ -230,19 +231,11 @@ def noise_reduction_request(
             "release another .discover() instead"
         )
     refuse_in_pure_dp(account.guarantee.budget, describe_plan(plan, view))
-    max_squared = None if max_mu is None else to_text(checked_loss(max_mu, "max_mu", bits=_MU_BITS) ** 2)
-    initial_squared = (
-        None if initial_mu is None else to_text(checked_loss(initial_mu, "initial_mu", bits=_MU_BITS) ** 2)
-    )
-    arguments = {
-        "plan": plan.to_json(),
-        "view": view_to_json(view),
-        "initial_mu_squared": initial_squared,
-        "max_mu_squared": max_squared,
-    }
+    most = None if max_mu is None else checked_loss(max_mu, "max_mu", bits=_MU_BITS)
+    first = None if initial_mu is None else checked_loss(initial_mu, "initial_mu", bits=_MU_BITS)
     title = title_of(describe_plan(plan, view)) if name is None else name
     known = named(title)
-    start = initial_squared
+    start = None if first is None else to_text(first**2)
     if start is None and known is not None:
         start = known.resolved.get("initial_mu_squared")
     if start is None:
@@ -255,4 +248,4 @@ def noise_reduction_request(
         if not remaining.mu_squared:
             raise BudgetExceeded("noise_reduction: no budget remains; nothing was charged")
         start = to_text(exact(decimal_sqrt_down(remaining.mu_squared)) ** 2)
-    return LaunchRequest(NOISE_REDUCTION, title, arguments, resolved={"initial_mu_squared": start})
+    return LaunchRequest(title, ReduceNoise(plan, view, first, most), resolved={"initial_mu_squared": start})

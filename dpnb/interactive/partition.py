@@ -6,14 +6,15 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar, Generic, TypeVar
 
-from dpnb._core.accountant.tree import PARTITION, Launch
+from dpnb._core.accountant.tree import Launch
 from dpnb._core.core import SessionCore
 from dpnb._plan.expressions.nodes import Column, Expression
 from dpnb._plan.expressions.text import words
-from dpnb._plan.join import check_parts, part_keys, parts_of_unit, parts_to_json
+from dpnb._plan.join import check_parts, part_keys, parts_of_unit
 from dpnb._plan.measurements import Count
 from dpnb._plan.plan import GroupLevel, Join, Plan, TableSource
 from dpnb._plan.structure import check_structure
+from dpnb._request import PartitionTable
 from dpnb.accounting.exact import decimal_up
 from dpnb.accounting.losses import Loss
 from dpnb.errors import PlanError, RequestError
@@ -180,9 +181,9 @@ def partition_request_by(
     obstacle = core.account.filter.partition_obstacle
     if obstacle is not None:
         raise RequestError(f"partition: {obstacle}")
-    arguments = {"parts": parts_to_json(table, group, enforced)}
     resolved = {"by": group.name, "keys": list(keys), "charged_parts_per_unit": max_parts}
-    return LaunchRequest(PARTITION, f"by {group.name}" if name is None else name, arguments, resolved=resolved)
+    title = f"by {group.name}" if name is None else name
+    return LaunchRequest(title, PartitionTable(table, group, enforced), resolved=resolved)
 
 
 def _group(by: Any) -> GroupLevel:

@@ -9,9 +9,10 @@ from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.parameters import computed_parameters
 from dpnb._core.accountant.tree import SUB_SESSION, Launch
 from dpnb._core.core import SessionCore
+from dpnb._request import DelegateBudget
 from dpnb._target import MAX_BITS, checked_loss, refuse_long
 from dpnb.accounting.budget import Budget, checked_budget
-from dpnb.accounting.exact import Number, decimal_down, display_down, shown, to_text
+from dpnb.accounting.exact import Number, decimal_down, display_down, shown
 from dpnb.accounting.guarantee import PrivacyGuarantee, make_guarantee
 from dpnb.accounting.losses import ApproxDP, Loss, PureDP
 from dpnb.errors import BudgetExceeded, InvalidValueError, RequestError
@@ -67,12 +68,14 @@ def sub_session_request(
         part = budget_argument(account, budget, mu, rho, share)
     kind = filter_of_sub_session(account, part, filter_)
     guarantee = make_guarantee(kind, part)
-    # A share is stored as written: another kernel that requests the same share gets the same launch.
-    amount = part.to_json() if share is None else to_text(checked_loss(share, "share"))
+    mechanism = (
+        DelegateBudget(kind, part.to_json())
+        if share is None
+        else DelegateBudget(kind, share=checked_loss(share, "share"))
+    )
     return LaunchRequest(
-        SUB_SESSION,
         name,
-        {"budget" if share is None else "share": amount, "filter": kind},
+        mechanism,
         loss_of_sub_session(account.guarantee, guarantee),
         {
             "budget": part.to_json(),

@@ -9,7 +9,17 @@ from typing import Any
 from dpnb._core.accountant import grant as grants
 from dpnb._core.accountant.budget_request import BudgetRequest, Decision, actor_of, decided_request
 from dpnb._core.accountant.grant import SETTINGS_ACTOR, Cap, Grant, amount_from_json
-from dpnb._request import LaunchMechanism, MechanismCode, request_from
+from dpnb._request import (
+    AnyMechanism,
+    DelegateBudget,
+    DescendGradient,
+    LaunchMechanism,
+    Mechanism,
+    PartitionTable,
+    ReduceNoise,
+    ScanThreshold,
+    request_from,
+)
 from dpnb.accounting.losses import PureGDP
 from dpnb.accounting.partition_cost import PartRef
 from dpnb.errors import ChargesStopped, LedgerError, MechanismClosed
@@ -22,17 +32,16 @@ SUB_SESSION = "sub-session"
 ABOVE_THRESHOLD = "above-threshold"
 NOISE_REDUCTION = "noise reduction"
 GRADIENT_DESCENT = "gradient descent"
-KINDS: dict[MechanismCode, str] = {
-    "partition": PARTITION,
-    "sub_session": SUB_SESSION,
-    "above_threshold": ABOVE_THRESHOLD,
-    "noise_reduction": NOISE_REDUCTION,
-    "gradient_descent": GRADIENT_DESCENT,
+KINDS: dict[type[Mechanism], str] = {
+    PartitionTable: PARTITION,
+    DelegateBudget: SUB_SESSION,
+    ScanThreshold: ABOVE_THRESHOLD,
+    ReduceNoise: NOISE_REDUCTION,
+    DescendGradient: GRADIENT_DESCENT,
 }
-"""The kinds of mechanisms: the code in the ledger, and the name in words."""
+"""The kinds of mechanisms in words."""
 MAX_NAMED = 3
 """Number of open mechanisms that are named before "and more"."""
-CODES = {name: code for code, name in KINDS.items()}
 
 
 @dataclass(frozen=True)
@@ -40,16 +49,15 @@ class Launch:
     """One interactive mechanism, as recorded in the ledger.
 
     `id` and `closed_by` are the ids of the rows that launched and closed it.  `node` is the one in which it was
-    launched, and `version` that of the table then.  `arguments` are as written, and `resolved` are values that were
+    launched, and `version` that of the table then.  `mechanism` is as written, and `resolved` are values that were
     fixed at the launch.  `actor` is the analyst who launched it at a service; None in a local session.
     """
 
     id: int
-    kind: str
     name: str
     node: str
     version: str
-    arguments: Mapping[str, Any]
+    mechanism: AnyMechanism
     resolved: Mapping[str, Any]
     closed_by: int | None = None
     actor: str | None = None
@@ -61,10 +69,13 @@ class Launch:
             request = request_from(charge.request or "")
             if not isinstance(request, LaunchMechanism):
                 raise TypeError(type(request).__name__)
-            kind, actor = KINDS[request.mechanism], None if charge.origin is None else charge.origin.actor
-            resolved = charge.launch or {}
-            place = charge.node, charge.table_version
-            return cls(charge.id, kind, request.name, *place, request.arguments, resolved, actor=actor)
+            place, resolved = (charge.node, charge.table_version), charge.launch or {}
+            return cls(charge.id, request.name, *place, request.mechanism, resolved, actor=actor_of(charge) or None)
+
+    @property
+    def kind(self) -> str:
+        """The kind of mechanism in words."""
+        return KINDS[type(self.mechanism)]
 
     def continues_with(self, version: str) -> bool:
         """Whether it continues with that version of the table.
@@ -78,6 +89,13 @@ class Launch:
     def is_closed(self) -> bool:
         """Whether it was closed."""
         return self.closed_by is not None
+
+
+def partition_of(launch: Launch) -> PartitionTable:
+    """What a partition was launched as."""
+    if not isinstance(launch.mechanism, PartitionTable):  # never: its kind is that of a partition
+        raise TypeError(launch.kind)
+    return launch.mechanism
 
 
 @dataclass(frozen=True)

@@ -10,15 +10,18 @@ import msgspec
 from dpnb._core.accountant import grant as grants
 from dpnb._core.accountant.grant import Grant, amount_from_json
 from dpnb._core.accountant.tree import KINDS
-from dpnb._plan.join import part_from_json
-from dpnb._plan.measurements import Count, Gradient, PlainView, RegressionModel, view_from_json
+from dpnb._plan.measurements import Count, Gradient, PlainView
 from dpnb._plan.plan import Plan, describe_plan, shortened_words
 from dpnb._plan.regression import describe_model
 from dpnb._protocol.glossary import IN_THIS_TABLE
 from dpnb._request import (
+    AnyMechanism,
     CloseMechanism,
     CompareWithThreshold,
+    DescendGradient,
     LaunchMechanism,
+    PartitionTable,
+    ReduceNoise,
     RequestBudget,
     SelectGroups,
     request_from,
@@ -44,11 +47,11 @@ def of(charge: Charge) -> str:
             return _act(charge.launch or {})
         match request_from(charge.request):
             case LaunchMechanism() as request:
-                about = _about(request.arguments)
+                about = _about(request.mechanism)
                 more = f": {about}" if about not in ("", request.name) else ""
-                return f"launch of the {KINDS[request.mechanism]} {request.name!r}{more}"
+                return f"launch of the {KINDS[type(request.mechanism)]} {request.name!r}{more}"
             case CloseMechanism() as request:
-                return f"end of the {KINDS[request.mechanism]} {request.name!r}"
+                return f"end of the {(charge.launch or {})['kind']} {request.name!r}"
             case SelectGroups() as request:
                 return selection_words(request.plan, request.winners)
             case RequestBudget() as request:
@@ -58,19 +61,17 @@ def of(charge: Charge) -> str:
         raise TypeError(charge.kind)
 
 
-def _about(arguments: Mapping[str, Any]) -> str:
-    """What a mechanism reads, from its arguments; empty if that is said by each request to it."""
-    if "parts" in arguments:
-        part = part_from_json(arguments["parts"], "")
-        plan = Plan(Count(), group_by=(part.by,), source=part.source)
-        return shortened_words(plan.scope_description.strip(), plan)
-    if "plan" in arguments:
-        plan = Plan.from_json(arguments["plan"])
-        return shortened_words(describe_plan(plan, view_from_json(arguments["view"])), plan)
-    if "model" in arguments:
-        model = msgspec.convert(arguments["model"], RegressionModel)
-        plan = msgspec.structs.replace(Plan.from_json(arguments["rows"]), aggregation=Gradient(model, (), 1.0))
-        return shortened_words(f"{describe_model(model)}{plan.scope_description}", plan)
+def _about(mechanism: AnyMechanism) -> str:
+    """What a mechanism reads; empty if that is said by each request to it."""
+    match mechanism:
+        case PartitionTable(source, by):
+            plan = Plan(Count(), group_by=(by,), source=source)
+            return shortened_words(plan.scope_description.strip(), plan)
+        case ReduceNoise(plan, view):
+            return shortened_words(describe_plan(plan, view), plan)
+        case DescendGradient(rows, model):
+            plan = msgspec.structs.replace(rows, aggregation=Gradient(model, (), 1.0))
+            return shortened_words(f"{describe_model(model)}{plan.scope_description}", plan)
     return ""
 
 

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from dpnb._core.accountant.tree import Launch
 from dpnb._core.core import SessionCore
-from dpnb._plan.measurements import AnyView, CoefficientsView, Gradient, ModelLoss, PlainView, RegressionModel
+from dpnb._plan.measurements import AnyView, CoefficientsView, Gradient, ModelLoss, PlainView
 from dpnb._plan.plan import Plan
 from dpnb._plan.regression import LARGEST, describe_model, design
-from dpnb._request import Conditions, Release
+from dpnb._request import Conditions, DescendGradient, Release
 from dpnb._target import Target, target_from
-from dpnb.accounting.exact import display_up, from_text
+from dpnb.accounting.exact import display_up
 from dpnb.accounting.losses import GDP, Loss
 from dpnb.errors import BudgetExceeded, MechanismClosed, RequestError, printable
 from dpnb.interactive.descent.options import refuse_too_many
@@ -89,17 +89,15 @@ class GradientDescent(SessionMechanism):
 
     def __init__(self, launch: Launch, core: SessionCore) -> None:
         super().__init__(launch, core)
-        arguments = self._arguments = launch.arguments
-        resolved = launch.resolved
+        one, resolved = launch.mechanism, launch.resolved
+        if not isinstance(one, DescendGradient):  # never: its kind is that of a descent
+            raise TypeError(launch.kind)
         self._scale = {"rate": resolved["learning_rate"], "size": resolved["public_size"]}
-        self._rows = Plan.from_json(arguments["rows"])
-        self._model = msgspec.convert(arguments["model"], RegressionModel)
+        self._one, self._rows, self._model = one, one.rows, one.model
         self._design = design(self._model, core.tables.schema(self._rows.source))
-        self._view = CoefficientsView(tuple(arguments["terms"]), self._design.classes, arguments["chains"])
-        self._mu = from_text(arguments["mu"])
-        self._check_mu = None if arguments["check_mu"] is None else from_text(arguments["check_mu"])
-        self.max_steps = int(arguments["steps"])
-        start = np.tile(np.array(resolved["start"], np.float64), (arguments["chains"], 1))
+        self._view = CoefficientsView(one.terms, self._design.classes, one.chains)
+        self._mu, self._check_mu, self.max_steps = one.mu, one.check_mu, one.steps
+        start = np.tile(np.array(resolved["start"], np.float64), (one.chains, 1))
         self._iterates: list[NDArray[np.float64]] = [start]
         self._events: list[_DescentEvent] = []
         self._counted: set[int] = set()
@@ -188,13 +186,13 @@ class GradientDescent(SessionMechanism):
         self._sync()
         taken = self._steps_among(len(self._events))
         if self.state == "open" and taken < self.max_steps and not self._account.individual:
-            terms = self._mu, self._check_mu, self._arguments["check_every"], self.max_steps - taken
+            terms = self._mu, self._check_mu, self._one.check_every, self.max_steps - taken
             refuse_too_many(self.name, self._account, *terms, taken=taken)
 
     def _advance(self) -> str | None:
         """Take one step; or, if there is none to take, return the reason."""
         checks = [_check_value(answer) for answer in self.model_losses.values()]
-        if is_plateau(checks, self._arguments["patience"]):
+        if is_plateau(checks, self._one.patience):
             return STOPPED
         if self._due(self._at) is None:
             return FINISHED
@@ -236,7 +234,7 @@ class GradientDescent(SessionMechanism):
 
     def _is_check(self, number: int) -> bool:
         """Whether the event of this index is a check."""
-        every, n_steps = self._arguments["check_every"], self._steps_among(number)
+        every, n_steps = self._one.check_every, self._steps_among(number)
         return bool(every and number and n_steps % every == 0 and self._events[number - 1].check is None)
 
     def _due(self, number: int) -> tuple[Plan, AnyView, Target] | None:
@@ -248,7 +246,7 @@ class GradientDescent(SessionMechanism):
         if n_steps >= self.max_steps:
             return None
         at = tuple(tuple(chain) for chain in self._iterates[n_steps].tolist())
-        clip = self._arguments["clip_norm"]
+        clip = self._one.clip_norm
         return self._of(Gradient(self._model, at, clip)), self._view, target_from(mu=self._mu)
 
     def _of(self, aggregation: Gradient | ModelLoss) -> Plan:

@@ -10,15 +10,15 @@ import msgspec
 
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.cost_text import cost_text
-from dpnb._core.accountant.tree import GRADIENT_DESCENT
 from dpnb._core.core import SessionCore
 from dpnb._plan.checks import check_plan
 from dpnb._plan.measurements import Gradient, RegressionModel
 from dpnb._plan.plan import Plan
 from dpnb._plan.privacy_unit import ContributionBounds, effective_bounds
 from dpnb._plan.regression import RegressionDesign, describe_model, design
+from dpnb._request import DescendGradient
 from dpnb._target import checked_loss
-from dpnb.accounting.exact import Number, decimal_up, display_up, from_text, positive, shown, to_text
+from dpnb.accounting.exact import Number, decimal_up, display_up, positive, shown
 from dpnb.accounting.losses import GDP
 from dpnb.errors import BudgetExceeded, InvalidValueError, RequestError
 from dpnb.interactive.launch_request import LaunchRequest, title_of
@@ -58,7 +58,7 @@ class FitArguments:
 class GradientDescentParameters:
     """Validated arguments."""
 
-    arguments: dict[str, Any]  # of the analyst; equal ones identify the same launch
+    mechanism: DescendGradient
     resolved: dict[str, Any]  # fixed at launch: learning rate, public number of units, and start
     first_step: Plan
 
@@ -105,37 +105,33 @@ class GradientDescentParameters:
             raise RequestError(
                 f"check_mu: needs check_every=, the steps between two checks; got check_mu={check_mu!r} without it"
             )
-        arguments = {
-            "rows": rows.to_json(),
-            "model": msgspec.to_builtins(model),
-            "terms": list(terms),
-            "mu": to_text(mu),
-            "steps": _whole(given.steps, "steps", MAX_STEPS),
-            "clip_norm": clip,
-            "learning_rate": None if rate is None else to_text(rate),
-            "chains": chains,
-            "public_size": size,
-            "check_every": None if every is None else _whole(every, "check_every", MAX_STEPS),
-            "check_mu": None
-            if every is None
-            else to_text(mu if check_mu is None else checked_loss(check_mu, "check_mu")),
-            "patience": _whole(given.patience, "patience", MAX_STEPS),
-            "start": None if start is None else list(start),
-        }
+        mechanism = DescendGradient(
+            rows=rows,
+            model=model,
+            terms=tuple(terms),
+            mu=mu,
+            steps=_whole(given.steps, "steps", MAX_STEPS),
+            clip_norm=clip,
+            learning_rate=rate,
+            chains=chains,
+            public_size=size,
+            check_every=None if every is None else _whole(every, "check_every", MAX_STEPS),
+            check_mu=None if every is None else mu if check_mu is None else checked_loss(check_mu, "check_mu"),
+            patience=_whole(given.patience, "patience", MAX_STEPS),
+            start=None if start is None else tuple(start),
+        )
         resolved = {
             "learning_rate": decimal_up(rate) if rate is not None else _safe_rate(model, layout, limits),
             "public_size": size or public_size,
             "start": list(start or (0.0,) * layout.width),
         }
-        return cls(arguments, resolved, first)
+        return cls(mechanism, resolved, first)
 
     def facts(self, account: Accountant) -> list[tuple[str, str]]:
         """The cost and the expected noise, computed without the table."""
-        arguments, resolved = self.arguments, self.resolved
+        one, resolved = self.mechanism, self.resolved
         size, rate = resolved["public_size"], resolved["learning_rate"]
-        mu, steps, chains = from_text(arguments["mu"]), arguments["steps"], arguments["chains"]
-        every = arguments["check_every"]
-        check_mu = None if every is None else from_text(arguments["check_mu"])
+        mu, steps, chains, every, check_mu = one.mu, one.steps, one.chains, one.check_every, one.check_mu
         together, times = (
             total_cost(mu, check_mu, every, steps),
             steps_that_fit(account, mu, check_mu, every, MAX_STEPS),
@@ -156,18 +152,15 @@ class GradientDescentParameters:
             ),
             ("all steps", f"{steps:,} steps{with_checks} together {cost_text(account, together)}; {covers}"),
         ]
-        if arguments["check_every"] is not None:
-            check = cost_text(account, GDP(from_text(arguments["check_mu"])))
-            n_checks = steps // arguments["check_every"]
-            facts.append(
-                ("checks", f"{n_checks:,} more, one after every {arguments['check_every']:,} steps, at {check} each")
-            )
-        noise = arguments["clip_norm"] / float(mu) / size
+        if every is not None:
+            check = cost_text(account, GDP(check_mu or 0))
+            facts.append(("checks", f"{steps // every:,} more, one after every {every:,} steps, at {check} each"))
+        noise = one.clip_norm / float(mu) / size
         facts += [
             (
                 "noise",
                 f"standard deviation {display_up(noise)} in each component of a step's mean gradient, which is the sum "
-                f"over units, each of norm at most {arguments['clip_norm']:g}, divided by {size:,}"
+                f"over units, each of norm at most {one.clip_norm:g}, divided by {size:,}"
                 + (f"; each of {chains} chains has {chains**0.5:.3g} times this noise" if chains > 1 else ""),
             ),
             (
@@ -240,9 +233,7 @@ def descent_request(
     checked = GradientDescentParameters.checked(rows, model, terms, schema, limits, core.pricer.public.units, given)
     tables.compile(checked.first_step)  # refuses what the backend cannot compute
     title = title_of(f"{describe_model(model)}{rows.scope_description}") if name is None else name
-    return LaunchRequest(
-        GRADIENT_DESCENT, title, checked.arguments, resolved=checked.resolved, facts=checked.facts(core.account)
-    )
+    return LaunchRequest(title, checked.mechanism, resolved=checked.resolved, facts=checked.facts(core.account))
 
 
 def _safe_rate(model: RegressionModel, layout: RegressionDesign, limits: ContributionBounds) -> float:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
-from dpnb._core.accountant.tree import ABOVE_THRESHOLD
 from dpnb._protocol.glossary import IN_THIS_TABLE
+from dpnb._request import ScanThreshold
 from dpnb._target import checked_loss
-from dpnb.accounting.exact import Number, display_up, exact, from_text, to_text
+from dpnb.accounting.exact import Number, display_up, exact
 from dpnb.accounting.losses import GDP, Loss
 from dpnb.errors import InvalidValueError, RequestError
 from dpnb.interactive.launch_request import LaunchRequest
@@ -34,37 +33,27 @@ class ThresholdScanParameters:
     laplace: AboveThresholdParameters | None  # None for Gaussian noise
     loss: Loss  # charged at launch
     max_queries: int | None = None  # declared number, for Gaussian noise
+    mu: Fraction | None = None  # likewise
 
-    def to_json(self) -> dict[str, Any]:
-        """The parameters as the ledger stores them; equal parameters are stored equally."""
-        stored: dict[str, Any] = {"threshold": to_text(self.threshold), "loss": self.loss.to_json()}
+    @property
+    def mechanism(self) -> ScanThreshold:
+        """The scan as the ledger stores it; equal parameters are stored equally."""
         if self.laplace is None:
-            return {**stored, "noise": "gaussian", "max_queries": self.max_queries}
+            return ScanThreshold(self.threshold, mu=self.mu, max_queries=self.max_queries)
         one = self.laplace
-        return {
-            **stored,
-            "noise": "laplace",
-            "max_positives": one.max_positives,
-            "monotonic": one.monotonic,
-            "return_values": one.return_values,
-        }
+        return ScanThreshold(self.threshold, one.epsilon, one.max_positives, one.monotonic, one.return_values)
 
     def request(self, name: object) -> LaunchRequest:
         """The request to launch it under a name."""
-        return LaunchRequest(ABOVE_THRESHOLD, name, self.to_json(), self.loss, facts=scan_terms(self), draw=self.begin)
+        return LaunchRequest(name, self.mechanism, self.loss, facts=scan_terms(self), draw=self.begin)
 
     @classmethod
-    def from_json(cls, stored: dict[str, Any]) -> ThresholdScanParameters:
-        """Read what `to_json` wrote."""
-        threshold = from_text(stored["threshold"])
-        if stored["noise"] == "gaussian":
-            squared = from_text(stored["loss"]["mu_squared"])
-            return cls(threshold, None, GDP.from_mu_squared(squared), int(stored["max_queries"]))
-        epsilon = from_text(stored["loss"]["epsilon"])
-        terms = AboveThresholdParameters(
-            epsilon, int(stored["max_positives"]), bool(stored["monotonic"]), bool(stored["return_values"])
-        )
-        return cls(threshold, terms, terms.loss)
+    def of(cls, one: ScanThreshold) -> ThresholdScanParameters:
+        """The parameters of a scan in the ledger."""
+        if one.epsilon is None:
+            return cls(one.threshold, None, GDP(one.mu or 0), one.max_queries, one.mu)
+        terms = AboveThresholdParameters(one.epsilon, one.max_positives, one.monotonic, one.return_values)
+        return cls(one.threshold, terms, terms.loss)
 
     @property
     def gaussian(self) -> GDP:
@@ -109,7 +98,8 @@ def terms_from(
             "above_threshold: max_positives=, monotonic= and return_values= belong to epsilon=; omit them with mu="
         )
     declared = _whole(max_queries, "max_queries")
-    return ThresholdScanParameters(checked, None, GDP(checked_loss(mu or 0, "mu")), declared)
+    exactly = checked_loss(mu or 0, "mu")
+    return ThresholdScanParameters(checked, None, GDP(exactly), declared, exactly)
 
 
 def _whole(value: object, name: str) -> int:

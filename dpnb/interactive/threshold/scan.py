@@ -10,7 +10,7 @@ from dpnb._core.core import SessionCore
 from dpnb._core.pricing.query_state import plan_of
 from dpnb._plan.measurements import Count, CountUnits, PlainView, Sum
 from dpnb._plan.plan import Plan, describe_plan
-from dpnb._request import CompareWithThreshold
+from dpnb._request import CompareWithThreshold, ScanThreshold
 from dpnb.accounting.exact import Number, from_text
 from dpnb.errors import MechanismClosed, PlanError, RequestError
 from dpnb.interactive.mechanism import SessionMechanism, own_query
@@ -48,7 +48,9 @@ class ThresholdScan(SessionMechanism):
 
     def __init__(self, launch: Launch, core: SessionCore) -> None:
         super().__init__(launch, core)
-        self._terms = ThresholdScanParameters.from_json(dict(launch.arguments))
+        if not isinstance(launch.mechanism, ScanThreshold):  # never: its kind is that of a scan
+            raise TypeError(launch.kind)
+        self._terms = ThresholdScanParameters.of(launch.mechanism)
         self._branch = node_of(launch.id)
         self._counted = (0, 0, 0)  # the last row counted, and the numbers of answers and of positive ones up to it
 

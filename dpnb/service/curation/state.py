@@ -313,8 +313,7 @@ def _plans(charge: Charge) -> Iterator[str]:
             for release in request.releases:
                 yield _query(release)
         case LaunchMechanism():
-            arguments = {name: _parsed(part) for name, part in request.arguments.items()}
-            yield _text({"mechanism": request.mechanism, "name": request.name, "arguments": arguments})
+            yield _text(json.loads(request.text))
         case _:
             yield _query(request)
 
@@ -323,11 +322,6 @@ def _query(request: Request) -> str:
     stored = json.loads(request.text)
     del stored["request"]
     return _text({"reads": columns_read(request.plan), **stored})  # type: ignore[attr-defined]  # all others have one
-
-
-def _parsed(value: Any) -> Any:
-    """An argument; a plan or view inside is stored as the text of its JSON."""
-    return json.loads(value) if isinstance(value, str) and value.startswith("{") else value
 
 
 def _text(value: Any) -> str:

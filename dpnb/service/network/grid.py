@@ -26,7 +26,7 @@ import msgspec
 
 from dpnb._backends.memory.memory_backend import MemoryBackend
 from dpnb._core.core import SessionCore
-from dpnb._request import AnyRequest, LaunchMechanism, ReleaseBatch
+from dpnb._request import AnyRequest, DescendGradient, LaunchMechanism, ReleaseBatch
 from dpnb.copying import NotCopyable
 from dpnb.wire.replies import Changed
 
@@ -68,7 +68,7 @@ class TimeGrid(NotCopyable):
         work = self._rows / ROWS_PER_POINT
         if isinstance(request, ReleaseBatch):
             work *= max(len(request.releases), 1)
-        if isinstance(request, LaunchMechanism) and request.mechanism == "gradient_descent":
+        if isinstance(request, LaunchMechanism) and isinstance(request.mechanism, DescendGradient):
             work *= 16
         slot = POINT
         while slot < POINT * work:
