@@ -50,7 +50,7 @@ class Written:
 
     def charge(self, mu_squared: str, actor: str | None, part: Grant | None) -> None:
         node = node_of(part.id) if part is not None and self.mode == "reserved" else ""
-        row = {"plan": "{}", "arguments": "{}", "table_version": "1", "query_key": "q", "sigma": 1.0}
+        row = {"request": "{}", "table_version": "1", "query_key": "q", "sigma": 1.0}
         with self.ledger.transaction():
             key = f"{self.ledger.count}"
             loss = GDP.from_mu_squared(Fraction(mu_squared))

@@ -10,10 +10,12 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from msgspec.structs import replace
 
 import dpnb
 from dpnb._core.accountant.grant import Grant
 from dpnb._core.accountant.granting import grant, move_cap, revoke, share_of, whole_of
+from dpnb._request import LaunchMechanism, request_from
 from dpnb.accounting.losses import GDP, Loss, PureDP, PureGDP
 from dpnb.curator.audit import audit
 from dpnb.curator.audit_scopes import Audit, audit_text
@@ -41,7 +43,7 @@ def forge(ledger: Ledger, node: str, loss: Loss, actor: str | None = None, **cha
     """Write a row past the filters."""
     row: dict[str, Any] = {"kind": RELEASE, "request_key": f"forged {ledger.count}", "query_key": "q", **changes}
     if row["kind"] == RELEASE:
-        row |= {"plan": "{}", "arguments": "{}", "sigma": 1.0}
+        row |= {"request": "{}", "sigma": 1.0}
     with ledger.transaction():
         if actor is None:
             return ledger.reserve(node=node, loss=loss, table_version="1", **row).id
@@ -61,15 +63,24 @@ def squared(text: str) -> GDP:
     return GDP.from_mu_squared(Fraction(text))
 
 
-def launched(session: dpnb.Session, name: str) -> tuple[int, dict[str, Any]]:
-    """Id and details of a launch."""
-    (one,) = [one for one in session._core.account.tree.sync().values() if one.name == name]
-    return one.id, dict(one.details)
+def launched(session: dpnb.Session, name: str) -> int:
+    """The id of a launch."""
+    (number,) = [one.id for one in session._core.account.tree.sync().values() if one.name == name]
+    return number
+
+
+def forge_launch(session: dpnb.Session, like: str, name: str, loss: Loss, **changes: Any) -> None:
+    """Write the launch of what was launched before, under another name, past the filters."""
+    (row,) = session.ledger.by_id((launched(session, like),))
+    request = request_from(row.request)
+    assert isinstance(request, LaunchMechanism)
+    text = replace(request, name=name).text
+    forge(session.ledger, "", loss, kind=LAUNCH, request=text, launch=row.launch, query_key=name, **changes)
 
 
 def in_a_sub_session(session: dpnb.Session) -> None:
     session.delegate(name="sub", mu="1/10").frame["x"].sum().release(share=1)
-    forge(session.ledger, str(launched(session, "sub")[0]), squared("1/1000"))
+    forge(session.ledger, str(launched(session, "sub")), squared("1/1000"))
 
 
 def in_a_part_of_a_sub_session(session: dpnb.Session) -> None:
@@ -83,20 +94,18 @@ def in_a_part_of_a_sub_session(session: dpnb.Session) -> None:
 
 def by_the_launch_of_a_sub_session(session: dpnb.Session) -> None:
     session.delegate(name="sub", mu="1/10")
-    details = {**launched(session, "sub")[1], "name": "cheap"}
-    forge(session.ledger, "", squared("1/1000"), kind=LAUNCH, launch=details, query_key="cheap")
+    forge_launch(session, "sub", "cheap", squared("1/1000"))
 
 
 def by_the_launch_of_a_scan(session: dpnb.Session) -> None:
     session.above_threshold(1, epsilon="1/20", name="scan")
-    details = {**launched(session, "scan")[1], "name": "cheap"}
     charged = amount("0", "1/20")  # what is left of the reserve
-    forge(session.ledger, "", PureDP("1/5"), kind=LAUNCH, launch=details, query_key="cheap", charged=charged)
+    forge_launch(session, "scan", "cheap", PureDP("1/5"), charged=charged)
 
 
 def in_parts_of_a_partition(session: dpnb.Session) -> None:
     session.partition("g", name="parts")
-    number, _ = launched(session, "parts")
+    number = launched(session, "parts")
     for key in ("a", "b"):
         forge(session.ledger, node_of(number, (key,)), squared("1"))  # the whole budget, in different rows
     forge(session.ledger, node_of(number, ("b",)), squared("1/1000"))
@@ -104,16 +113,16 @@ def in_parts_of_a_partition(session: dpnb.Session) -> None:
 
 def in_a_part_that_does_not_exist(session: dpnb.Session) -> None:
     session.partition("g", name="parts")
-    number, _ = launched(session, "parts")
+    number = launched(session, "parts")
     forge(session.ledger, node_of(number, ("a",)), squared("1"))
     forge(session.ledger, f'{number} [ "a"]', squared("1"))  # of the same rows, and seemingly free
 
 
 def in_a_node_that_is_made_later(session: dpnb.Session) -> None:
     session.delegate(name="sub", mu="1/10")
-    number, details = launched(session, "sub")
+    number = launched(session, "sub")
     forge(session.ledger, str(number + 2), squared("1/1000"))
-    forge(session.ledger, "", squared("1/100"), kind=LAUNCH, launch={**details, "name": "later"}, query_key="later")
+    forge_launch(session, "sub", "later", squared("1/100"))
 
 
 def to_a_node_of_nobody(session: dpnb.Session) -> None:
@@ -260,7 +269,7 @@ def test_a_ledger_of_another_filter_is_replayed(filter_: str, tmp_path: Path) ->
     result = audit(session.ledger.path)
     assert result.problems == ()
     assert "table: 3 requests" in audit_text(result)
-    forge(session.ledger, str(launched(session, "sub")[0]), squared("1/100"))
+    forge(session.ledger, str(launched(session, "sub")), squared("1/100"))
     session.ledger.close()
     (problem,) = audit(session.ledger.path).problems
     assert "The filter of sub-session 'sub' does not admit" in problem

@@ -196,7 +196,7 @@ def test_a_question_that_was_never_answered_is_charged_and_said_to_be(tmp_path: 
     with session.ledger.transaction():
         first = session.ledger.charges()[0]
         session.ledger.reserve(
-            request_key="crash", table_version="1", query_key="q", plan=first.plan, arguments=first.arguments,
+            request_key="crash", table_version="1", query_key="q", request=first.request,
             loss=first.loss, sigma=first.sigma,
         )  # fmt: skip
     got = made(ledger, file)

@@ -12,6 +12,8 @@ import pytest
 
 import dpnb
 from dpnb.__main__ import main
+from dpnb._request import Release
+from dpnb._target import target_from
 from dpnb.accounting.losses import GDP
 from dpnb.curator import disclosure as verify_module
 from dpnb.curator.disclosure import report_of, verify
@@ -69,7 +71,7 @@ def test_an_answer_that_was_given_later_is_no_difference_and_is_said(session: dp
     query = session.frame["age"].median()
     with session.ledger.transaction():
         session.ledger.reserve(request_key="later", table_version="1", query_key="q", loss=GDP("1/100"), sigma=1.0,
-            plan=query.plan.to_json(), arguments=session.ledger.charges()[0].arguments, tau=0.5)  # fmt: skip
+            request=Release(query.plan, query.view, target_from(mu=0.1)).text, tau=0.5)  # fmt: skip
     path = tmp_path / "statement.json"
     session.report().save(path)
     assert json.loads(path.read_text())["releases"][-1]["status"] == "reserved"
@@ -236,7 +238,7 @@ def cut(path: str, rows: int) -> None:
 
 ALTERATIONS: dict[str, tuple[Callable[[str], None], int]] = {
     "a loss": (lambda path: tamper(Path(path), 'UPDATE events SET loss = \'{"mu_squared": "1/100"}\' WHERE id = 2'), 2),
-    "a plan": (lambda path: tamper(Path(path), "UPDATE events SET plan = '{}' WHERE id = 1"), 2),
+    "a request": (lambda path: tamper(Path(path), "UPDATE events SET request = '{}' WHERE id = 1"), 2),
     "an answer": (lambda path: tamper(Path(path), "UPDATE events SET result = '{}' WHERE id = 1"), 2),
     "a removed row": (lambda path: tamper(Path(path), "DELETE FROM events WHERE id = 3"), 2),
     "the budget": (lambda path: tamper(Path(path), "UPDATE metadata SET value = '{}' WHERE key = 'budget'"), 2),
