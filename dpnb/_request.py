@@ -103,7 +103,7 @@ class Request(
 
     @cached_property
     def text(self) -> str:
-        """The request as JSON, the same text for equal requests."""
+        """The request as JSON; a query as it was written, so that other spellings of it are other requests."""
         return _ENCODER.encode(self).decode()
 
     @cached_property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
 
 from dpnb._core.accountant.cost_text import charge_text
@@ -28,7 +29,7 @@ from dpnb.interactive.noise_reduction import NoiseReduction
 from dpnb.interactive.partition import Partition
 from dpnb.interactive.sub_session import SubSessionMechanism
 from dpnb.interactive.threshold.scan import ThresholdScan
-from dpnb.ledger import parent_launch
+from dpnb.ledger import parent_launch, refuse_unreadable
 from dpnb.ledger.node import is_node
 from dpnb.render.numbers import format_percent_down
 from dpnb.render.page import text_or_error
@@ -110,7 +111,11 @@ class MechanismRegistry(NotCopyable, Generic[S, P]):
         return self._sub_sessions.get(launch.id, lambda: self._sub_session(mechanism))
 
     def _of(self, launch: Launch) -> SessionMechanism:
-        return self._mechanisms_by_id.get(launch.id, lambda: self._make(launch))
+        return self._mechanisms_by_id.get(launch.id, partial(self._read, launch))
+
+    def _read(self, launch: Launch) -> SessionMechanism:
+        with refuse_unreadable(f"row {launch.id}"):  # which may lack what was fixed at the launch
+            return self._make(launch)
 
     def _make(self, launch: Launch) -> SessionMechanism:
         if launch.kind == PARTITION:
