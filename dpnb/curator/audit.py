@@ -23,6 +23,11 @@ from dpnb._core.accountant.tree import PARTITION, SUB_SESSION, Launch
 from dpnb._core.history.log import ROWS_PER_QUERY
 from dpnb._core.history.words import AnswerReader
 from dpnb._core.ledger_metadata import LedgerMetadata
+from dpnb._core.pricing.pricer import cell_subset
+from dpnb._core.pricing.query_state import requested
+from dpnb._core.tables import PrivateTables
+from dpnb._request import BatchTable, LaunchMechanism, Release, ScanThreshold, SelectGroups
+from dpnb._target import Target
 from dpnb.accounting.guarantee import PrivacyGuarantee
 from dpnb.accounting.losses import PureGDP
 from dpnb.accounting.losses.amounts import as_amount
@@ -31,8 +36,9 @@ from dpnb.copying import NotCopyable
 from dpnb.curator.audit_scopes import Audit, AuditedSum, AuditScope, guarantee_of
 from dpnb.errors import DpnbError, PlanError
 from dpnb.ledger import ROOT, Charge, ChargeSummary, Ledger, node_of, parent_launch
-from dpnb.ledger.charge import ACT, BUDGET_REQUEST, CLOSE, GRANT, LAUNCH, QUERIES, TABLE_FILES
+from dpnb.ledger.charge import ACT, BUDGET_REQUEST, CLOSE, GRANT, LAUNCH, QUERIES, SELECTION, TABLE_FILES
 from dpnb.ledger.row_times import RowTimes
+from dpnb.mechanisms.calibration import sigma_for
 
 MAX_PROBLEMS = 100
 """Problems that a report lists."""
@@ -90,7 +96,7 @@ class _Replay(NotCopyable):
             except (DpnbError, KeyError, TypeError, ValueError):
                 self._problem(charge, "cannot be read")
         self._check_ceilings()
-        self._check_words()
+        self._check_requests()
         if falling:
             self._notes.append(
                 f"The time of {len(falling)} row{'s' if len(falling) != 1 else ''}, the first of which is row "
@@ -329,21 +335,23 @@ class _Replay(NotCopyable):
             if outer is not None and not total.within(outer):
                 self._problems.append(f"The ceilings in {self._sums[node].name} add up to more than its own.")
 
-    def _check_words(self) -> None:
-        """That the words that are stored with an answer are its own."""
+    def _check_requests(self) -> None:
+        """That each request costs what its row was charged, and that the words of an answer are its own."""
         try:
             metadata = LedgerMetadata.from_dict(self._ledger.metadata, self._ledger.path)
         except DpnbError as error:
-            self._notes.append(f"The words of the answers were not compared: {error}")
+            self._notes.append(f"The requests and the words of the answers were not compared: {error}")
             return
         reader = AnswerReader(metadata.tables, self._ledger)
-        queries = [charge.id for charge in self._ledger.summaries() if charge.kind in QUERIES]
+        queries = [charge.id for charge in self._ledger.summaries() if charge.kind in (*QUERIES, LAUNCH)]
         for start in range(0, len(queries), ROWS_PER_QUERY):
             ids = tuple(queries[start : start + ROWS_PER_QUERY])
             stored = {number: words for number, _, _, words in self._ledger.words(ids)}
             for charge in self._ledger.by_id(ids):
                 try:
-                    is_same = _are_same(stored[charge.id], reader.stored_words(charge))
+                    if not _is_paid_for(charge, metadata.tables):
+                        self._problem(charge, "costs more than it was charged")
+                    is_same = charge.kind == LAUNCH or _are_same(stored[charge.id], reader.stored_words(charge))
                 except PlanError:  # this version refuses the query, so it cannot read the answer
                     continue
                 except DpnbError:
@@ -353,6 +361,26 @@ class _Replay(NotCopyable):
 
     def _problem(self, charge: ChargeSummary | Charge, what: str) -> None:
         self._problems.append(f"Row {charge.id} {what}.")
+
+
+def _is_paid_for(charge: Charge, tables: PrivateTables) -> bool:
+    """Whether the loss of a row is at least that of its request, and its noise at least that of the loss."""
+    if charge.sigma is None and charge.kind not in (SELECTION, LAUNCH):
+        return True
+    paid = as_amount(charge.loss)
+    match requested(charge):
+        case Release(plan=plan, target=Target(groups=groups)) if charge.sigma is not None:
+            query = tables.compile(plan)
+            subset = cell_subset(query, groups)
+            measured = query if subset is None else tables.compile(plan, subset)
+            return charge.sigma >= sigma_for(measured.l2_sensitivity_squared, charge.gdp)
+        case BatchTable(plan=plan) if charge.sigma is not None:
+            return charge.sigma >= sigma_for(tables.compile(plan).l2_sensitivity_squared, charge.gdp)
+        case SelectGroups(epsilon=epsilon):
+            return epsilon <= paid.epsilon
+        case LaunchMechanism(mechanism=ScanThreshold(epsilon=epsilon, mu=mu)):
+            return (epsilon or 0) <= paid.epsilon and (mu or 0) ** 2 <= paid.mu_squared
+    return True
 
 
 def _are_same(stored: str | None, computed: str | None) -> bool:

@@ -20,7 +20,7 @@ from dpnb.curator.audit import audit
 from dpnb.errors import LedgerError
 from dpnb.ledger import Ledger, RequestOrigin, node_of, requested_by
 from dpnb.ledger.charge import GRANT
-from ledger.rows import tamper
+from ledger.rows import REQUEST, tamper
 
 HALF = PureGDP.of(Fraction(1, 2), Fraction(0), Fraction(0))
 TENTH = PureGDP.of(Fraction(1, 10), Fraction(0), Fraction(0))
@@ -50,7 +50,7 @@ class Written:
 
     def charge(self, mu_squared: str, actor: str | None, part: Grant | None) -> None:
         node = node_of(part.id) if part is not None and self.mode == "reserved" else ""
-        row = {"request": "{}", "table_version": "1", "query_key": "q", "sigma": 1.0}
+        row = {"request": REQUEST, "table_version": "1", "query_key": "q", "sigma": 1e40}
         with self.ledger.transaction():
             key = f"{self.ledger.count}"
             loss = GDP.from_mu_squared(Fraction(mu_squared))
@@ -149,13 +149,46 @@ def test_ceilings_that_exceed_the_budget_are_found(tmp_path: Path) -> None:
     assert problems(one) == ["The ceilings in table add up to more than its own."]
 
 
+@pytest.mark.parametrize(("share", "is_found"), [(1, False), (2, False), (0.999, True)])
+def test_less_noise_than_was_paid_for_is_found(tmp_path: Path, share: float, is_found: bool) -> None:
+    session = opened(tmp_path / "clinic.dpnb")
+    session.frame["x"].sum().release(mu=0.1)
+    (row,) = session.ledger.charges()
+    with session.ledger.transaction():
+        session.ledger.reserve(
+            request_key="k",
+            table_version="1",
+            query_key="q",
+            loss=row.loss,
+            request=row.request,
+            sigma=(row.sigma or 0) * share,
+        )
+    found = audit(session.ledger.path).problems
+    assert found == (("Row 2 costs more than it was charged.",) if is_found else ())
+
+
+def test_a_selection_with_a_larger_epsilon_than_was_paid_for_is_found(tmp_path: Path) -> None:
+    session = opened(tmp_path / "clinic.dpnb", budget=dpnb.Budget.gdp(1))
+    frame = session.frame
+    frame.groupby(frame["x"] > 4).size().top(1).release(epsilon=0.1)
+    (row,) = session.ledger.charges()
+    with session.ledger.transaction():
+        request = row.request.replace('"epsilon":"1/10"', '"epsilon":"1/5"')
+        session.ledger.reserve(
+            kind=row.kind, request_key="k", table_version="1", query_key="q", loss=row.loss, request=request
+        )
+    assert audit(session.ledger.path).problems == ("Row 2 costs more than it was charged.",)
+
+
 def test_a_budget_that_is_not_divided(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     session = opened(tmp_path / "clinic.dpnb")
     session.frame["x"].mean().release(share=1)
     assert main(["audit", session.ledger.path]) == 0
     assert "No problem found." in capsys.readouterr().out
     with session.ledger.transaction():
-        session.ledger.reserve(request_key="k", table_version="1", query_key="q", loss=GDP("1/10"), sigma=1.0)
+        session.ledger.reserve(
+            request_key="k", table_version="1", query_key="q", loss=GDP("1/10"), request=REQUEST, sigma=1e40
+        )
     assert main(["audit", session.ledger.path]) == 1
     assert "takes table beyond its budget in mu squared" in capsys.readouterr().out
     tamper(Path(session.ledger.path), "UPDATE events SET loss = '{}' WHERE id = 1")

@@ -22,6 +22,7 @@ from dpnb.curator.audit_scopes import Audit, audit_text
 from dpnb.ledger import Ledger, RequestOrigin, node_of, requested_by
 from dpnb.ledger.charge import GRANT, LAUNCH, RELEASE
 from dpnb.session.base import BaseSession
+from ledger.rows import REQUEST
 
 BUDGET = dpnb.Budget.gdp(1, pure_epsilon="1/10")
 NOTHING = PureGDP.of(Fraction(0), Fraction(0), Fraction(0))
@@ -43,7 +44,7 @@ def forge(ledger: Ledger, node: str, loss: Loss, actor: str | None = None, **cha
     """Write a row past the filters."""
     row: dict[str, Any] = {"kind": RELEASE, "request_key": f"forged {ledger.count}", "query_key": "q", **changes}
     if row["kind"] == RELEASE:
-        row |= {"request": "{}", "sigma": 1.0}
+        row |= {"request": REQUEST, "sigma": 1e40}
     with ledger.transaction():
         if actor is None:
             return ledger.reserve(node=node, loss=loss, table_version="1", **row).id

@@ -11,12 +11,12 @@ import msgspec
 from dpnb._compile import LinearQuery
 from dpnb._plan.measurements import AnyView, Discovery
 from dpnb._plan.plan import Plan, describe_plan
-from dpnb._request import BATCH_TABLE, BatchTable, CompareWithThreshold, Release, SelectGroups, request_from
+from dpnb._request import BATCH_TABLE, AnyRequest, BatchTable, CompareWithThreshold, Release, SelectGroups, request_from
 from dpnb.accounting.exact import from_text
 from dpnb.accounting.grid import delta_down
 from dpnb.accounting.losses import GDP
 from dpnb.errors import InvalidValueError, PlanError
-from dpnb.ledger import Charge, refuse_unreadable
+from dpnb.ledger import Charge
 from dpnb.ledger.connection import unreadable
 from dpnb.results.observations import CombinedObservations
 
@@ -27,15 +27,20 @@ Released = Release | BatchTable
 """The request of a row with a measurement."""
 
 
+def requested(charge: Charge) -> AnyRequest | BatchTable:
+    """The request of a row."""
+    try:
+        return request_from(charge.request)
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise unreadable(f"row {charge.id}", error) from None
+
+
 def request_of(charge: Charge) -> Released:
     """The request of a release, or of a table of a batch."""
-    try:
-        request = request_from(charge.request)
-        if isinstance(request, Release | BatchTable):
-            return request
-        raise TypeError(type(request).__name__)
-    except (msgspec.MsgspecError, RecursionError, TypeError) as error:
-        raise unreadable(f"row {charge.id}", error) from None
+    request = requested(charge)
+    if not isinstance(request, Release | BatchTable):
+        raise unreadable(f"row {charge.id}", TypeError())
+    return request
 
 
 def batch_table_of(charge: Charge) -> BatchTable | None:
@@ -48,11 +53,10 @@ def batch_table_of(charge: Charge) -> BatchTable | None:
 
 def plan_of(charge: Charge) -> Plan:
     """The plan of the request of a row."""
-    with refuse_unreadable(f"row {charge.id}"):
-        request = request_from(charge.request)
-        if isinstance(request, Release | BatchTable | SelectGroups | CompareWithThreshold):
-            return request.plan
-        raise TypeError(type(request).__name__)
+    request = requested(charge)
+    if not isinstance(request, Release | BatchTable | SelectGroups | CompareWithThreshold):
+        raise unreadable(f"row {charge.id}", TypeError())
+    return request.plan
 
 
 # --- the state of a query ---------------------------------------------------------------------------------------------
