@@ -95,6 +95,7 @@ def test_stored_loss_is_text() -> None:
         {"kind": "rdp", "1": "1"},
         {"kind": "rdp", "two": "1"},
         {"kind": "zcdp", "rho": "1"},
+        {"kind": "pure-dp", "epsilon": "1/10", "times": "3"},
     ],
 )
 def test_stored_loss_that_cannot_be_read_is_refused(stored: dict[str, str]) -> None:

@@ -218,6 +218,8 @@ class Loss:
         >>> ApproxDP.from_json(ApproxDP(1, 1e-6).to_json())
         ApproxDP(epsilon=1.0, delta=1e-06)
         """
+        if unknown := stored.keys() - {"kind", *cls.names}:  # which would not be counted
+            raise InvalidValueError(f"a stored loss has an unknown entry {min(unknown)!r}; use the dpnb that wrote it")
         return cls.of(*(non_negative(from_text(stored[name]), name=name) for name in cls.names))
 
 
@@ -241,7 +243,7 @@ def loss_from_json(stored: Mapping[str, str]) -> Loss:
     Raises
     ------
     InvalidValueError
-        Unknown kind, a missing entry, or an entry that is not a stored number.
+        Unknown kind, a missing or an unknown entry, or an entry that is not a stored number.
 
     Examples
     --------
