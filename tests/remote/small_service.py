@@ -20,12 +20,12 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from dpnb import Session
+from dpnb._request import ALWAYS
 from dpnb.errors import DpnbError, LedgerReplaced
-from dpnb.interactive.calls import execute_call
+from dpnb.interactive.calls import execute
 from dpnb.ledger.shared_rows import SharedRows
 from dpnb.wire import replies
-from dpnb.wire.calls import CloseMechanism, CompareWithThreshold
-from dpnb.wire.decoding import decode_request
+from dpnb.wire.decoding import decode_envelope
 from dpnb.wire.replies import Changed, Done, LedgerRow, Refused, Rows, Table
 from waiting import LIMIT, wait_until
 
@@ -57,13 +57,13 @@ class SmallService:
         self._ended = threading.Event()
         self.app = Starlette(
             routes=[
-                Route("/v2/tables", self._tables),
-                Route("/v2/tables/{table}", self._table),
-                Route("/v2/tables/{table}/rows", self._rows),
-                Route("/v2/tables/{table}/requests", self._requests, methods=["POST"]),
-                Route("/v2/tables/{table}/events", self._events),
+                Route("/v3/tables", self._tables),
+                Route("/v3/tables/{table}", self._table),
+                Route("/v3/tables/{table}/rows", self._rows),
+                Route("/v3/tables/{table}/requests", self._requests, methods=["POST"]),
+                Route("/v3/tables/{table}/events", self._events),
                 Route(
-                    "/v2/moved", lambda request: Response(status_code=307, headers={"Location": "http://127.0.0.1:9"})
+                    "/v3/moved", lambda request: Response(status_code=307, headers={"Location": "http://127.0.0.1:9"})
                 ),
             ]
         )
@@ -133,19 +133,19 @@ class SmallService:
 
     def _executed(self, name: str, body: bytes) -> replies.AnyReply:
         self.may_continue.wait(LIMIT)
-        sent, digest = decode_request(body), hashlib.sha256(body).hexdigest()
+        sent, digest = decode_envelope(body), hashlib.sha256(body).hexdigest()
         if sent.id in self._replies:
             known, reply = self._replies[sent.id]
             assert known == digest
             return reply
-        self.executed.append(type(sent.call).__name__)
+        self.executed.append(type(sent.request).__name__)
         shared = self.shared[name]
         try:
-            call = sent.call
             shared.refuse_fork(sent.after, sent.head)
-            if isinstance(call, CloseMechanism | CompareWithThreshold):
-                call = msgspec.structs.replace(call, launch=shared.launch(call.launch))
-            ids = execute_call(self.sessions[name]._mechanisms.at(shared.node(sent.node)), call)
+            conditions = sent.conditions or ALWAYS
+            if conditions.inside:
+                conditions = msgspec.structs.replace(conditions, inside=shared.node(conditions.inside))
+            ids = execute(self.sessions[name]._mechanisms.at(shared.node(sent.node)), sent.request, conditions)
         except LedgerReplaced as error:
             return Refused("LedgerReplaced", str(error))
         except DpnbError as error:

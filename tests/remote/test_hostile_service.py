@@ -124,7 +124,7 @@ def test_an_event_with_endless_data_uses_no_memory() -> None:
 @pytest.mark.parametrize("status", [301, 302, 307, 308])
 def test_the_token_follows_no_redirection(status: int) -> None:
     with hostile(lambda connection: connection.sendall(HEAD + b"Content-Length: 2\r\n\r\n[]")) as (other, elsewhere):
-        place = f"{other.origin.url}/v2/tables".encode()
+        place = f"{other.origin.url}/v3/tables".encode()
         reply = b"HTTP/1.1 %d Moved\r\nLocation: %s\r\nContent-Length: 0\r\n\r\n" % (status, place)
         with hostile(lambda connection: connection.sendall(reply)) as (channel, seen):
             with pytest.raises(ServiceError, match="redirection") as error:

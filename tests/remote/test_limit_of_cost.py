@@ -1,15 +1,14 @@
-"""The service refuses a release that costs more than the remote session displayed; see `Release.at_most`."""
+"""The service refuses a release that costs more than the remote session displayed; see `Conditions.at_most`."""
 
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from dpnb._core.execution.protocol import ReleaseRequest
+from dpnb._request import Conditions, Release
 from dpnb._target import target_from
 from dpnb.errors import CostIncreased
 from remote.people import connected, people
@@ -20,15 +19,15 @@ pytestmark = pytest.mark.slow
 def test_the_service_refuses_what_costs_more_than_was_displayed(tmp_path: Path) -> None:
     with connected(people(), tmp_path) as (remote, service):
         query, releases, ledger = remote.frame["age"].mean(), remote._core.releases, service.sessions["people"].ledger
-        request = partial(ReleaseRequest, query.plan, query.view, target_from(mu="1/30"))
+        request = Release(query.plan, query.view, target_from(mu="1/30"))
         cost = query.preview(mu="1/30").cost.mu_squared
         less: list[Any] = [cost / 2, Fraction(0), cost - Fraction(1, 10**25)]
         for limit in less:
             with pytest.raises(CostIncreased, match="preview again"):
-                releases.release(request(at_most=limit))
+                releases.release(request, Conditions(at_most=limit))
         assert ledger.count == 0
-        assert releases.release(request(at_most=cost)).cost.mu_squared == cost
-        again = releases.release(request(at_most=Fraction(0)))
+        assert releases.release(request, Conditions(at_most=cost)).cost.mu_squared == cost
+        again = releases.release(request, Conditions(at_most=Fraction(0)))
         assert again.cost.mu_squared == cost
         assert ledger.count == 1
 
@@ -40,6 +39,7 @@ def test_the_service_refuses_a_batch_that_costs_more_than_was_displayed(tmp_path
         targets = (target_from(mu="1/30"),) * 2
         cost = batches.preview(planned, targets).cost.mu_squared
         with pytest.raises(CostIncreased, match="preview again"):
-            batches.release(planned, targets, at_most=cost / 2)
+            remote._core.executor.run(planned.request(targets), Conditions(at_most=cost / 2))
         assert service.sessions["people"].ledger.count == 0
-        assert batches.release(planned, targets, at_most=cost).cost.mu_squared <= cost
+        remote._core.executor.run(planned.request(targets), Conditions(at_most=cost))
+        assert batches.release(planned, targets).cost.mu_squared <= cost

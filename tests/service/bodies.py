@@ -6,16 +6,19 @@ import copy
 import json
 import random
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 import dpnb
+from dpnb._request import ALWAYS, LaunchMechanism, Release, ReleaseBatch, SelectGroups
+from dpnb._target import Target
 from dpnb.errors import DpnbError, ExecutionError
-from dpnb.interactive.calls import execute_call
-from dpnb.wire.calls import LaunchMechanism, Release, ReleaseBatch, Request, SelectGroups, TargetArguments
-from dpnb.wire.decoding import decode_request, encode_request
+from dpnb.interactive.calls import execute
+from dpnb.wire.decoding import decode_envelope, encode_envelope
+from dpnb.wire.envelope import Envelope
 
 SCHEMA = {
     "x": dpnb.Bounded(-3, 8),
@@ -38,7 +41,7 @@ ROWS = pd.DataFrame(
 )
 """The last unit is the only one with some of its values: its table without it is a neighbour."""
 
-TARGET = TargetArguments("mu", "1/1000")
+TARGET = Target("mu", Fraction(1, 1000))
 
 
 def session_of(rows: pd.DataFrame, folder: Path, name: str) -> dpnb.Session:
@@ -96,8 +99,8 @@ def valid_bodies(session: dpnb.Session) -> list[Any]:
     calls: list[Any] = [Release(query.plan, query.view, TARGET) for query in queries]
     counts = df.groupby("g").size()
     calls += [
-        SelectGroups(counts.plan, counts.view, 1, "idxmax", "1/100"),
-        ReleaseBatch(tuple((query.plan, query.view) for query in (counts, df.groupby("k").size())), (TARGET,) * 2),
+        SelectGroups(counts.plan, 1, Fraction(1, 100)),
+        ReleaseBatch(tuple(Release(query.plan, query.view, TARGET) for query in (counts, df.groupby("k").size()))),
     ]
     launches = [
         session.partition("g"),
@@ -106,11 +109,9 @@ def valid_bodies(session: dpnb.Session) -> list[Any]:
         session.noise_reduction(df["x"].sum(), initial_mu=0.001, max_mu=0.01, name="nr"),
     ]
     assert launches
-    kinds = {"above-threshold": "above_threshold", "noise reduction": "noise_reduction", "sub-session": "sub_session"}
     for number, launch in enumerate(session._core.account.tree.sync().values()):
-        kind: Any = kinds.get(launch.kind, launch.kind)
-        calls.append(LaunchMechanism(kind, f"launch {number}", dict(launch.details["arguments"])))
-    return [json.loads(encode_request(Request(f"r{number}", call))) for number, call in enumerate(calls)]
+        calls.append(LaunchMechanism(f"launch {number}", launch.mechanism))
+    return [json.loads(encode_envelope(Envelope(f"r{number}", call))) for number, call in enumerate(calls)]
 
 
 COLUMN_K, COLUMN_T = {"op": "column", "name": "k"}, {"op": "column", "name": "t"}
@@ -147,10 +148,10 @@ def mutated(bodies: list[Any], chance: random.Random) -> Any:
     """A body with one to three changes: junk, a part of another body, a part removed, repeated or nested."""
     body = copy.deepcopy(chance.choice(bodies))
     for _ in range(chance.choice([1, 1, 1, 2, 3])):
-        places = [path for path in paths(body["call"]) if path]
+        places = [path for path in paths(body["request"]) if path]
         if not places:
             break
-        path = ("call", *chance.choice(places))
+        path = ("request", *chance.choice(places))
         parent, key = at(body, path[:-1]), path[-1]
         match chance.randrange(8):
             case 0 | 1:
@@ -160,7 +161,7 @@ def mutated(bodies: list[Any], chance: random.Random) -> Any:
                     type(parent[key]),
                     set(parent[key]) & {"op", "of", "view"} if isinstance(parent[key], dict) else 0,
                 )
-                other = chance.choice(bodies)["call"]
+                other = chance.choice(bodies)["request"]
                 same = [
                     one for place in paths(other) if type(one := at(other, place)) is kind
                     and (not tag or set(one) & {"op", "of", "view"} == tag)
@@ -197,7 +198,8 @@ def outcome(session: dpnb.Session, body: bytes) -> tuple[str, str]:
         It failed after its charge, or with an error that is not dpnb's.
     """
     try:
-        ids = execute_call(session._mechanisms, decode_request(body).call)
+        envelope = decode_envelope(body)
+        ids = execute(session._mechanisms, envelope.request, envelope.conditions or ALWAYS)
     except ExecutionError as error:
         raise AssertionError(f"failed after the charge: {error.__cause__!r} {error.__context__!r}") from error
     except DpnbError as error:

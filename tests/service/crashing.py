@@ -8,7 +8,7 @@ import threading
 from typing import Any
 
 from dpnb.__main__ import main
-from dpnb._core.execution import releases
+from dpnb._core.execution import executor, releases
 from dpnb.ledger import Ledger, sqlite_file
 from dpnb.ledger.charge import TABLE_FILES
 from dpnb.service import server
@@ -18,9 +18,9 @@ sqlite_file.SYNCHRONOUS = "OFF"  # the process is killed, not the machine
 
 POINTS: dict[str, tuple[Any, str]] = {
     "before the charge": (Ledger, "reserve"),
-    "after the charge": (releases.LocalReleases, "answer_charge"),
+    "after the charge": (executor.LocalExecutor, "_answer"),
     "before the noise": (releases, "measure"),
-    "before the answer is written": (Ledger, "release"),
+    "before the answer is written": (Ledger, "answer"),
     "before the reply": (RequestRunner, "_reply"),
 }
 

@@ -144,7 +144,7 @@ class RunningHub:
 
     def fetch(self, path: str, token: str) -> bytes:
         """The service's reply, as a user receives it through the proxy."""
-        return httpx.get(f"{self.service_url}/v2/{path}", headers={"Authorization": f"Bearer {token}"}).content
+        return httpx.get(f"{self.service_url}/v3/{path}", headers={"Authorization": f"Bearer {token}"}).content
 
     def start_notebooks(self, users: tuple[str, ...]) -> None:
         """Start a notebook server of each user."""
@@ -200,7 +200,7 @@ def running_hub(folder: Path) -> Iterator[RunningHub]:
             stack.callback(process.wait, LIMIT)
             stack.callback(process.terminate)  # JupyterHub then ends the proxy and the notebook servers
         wait_until(lambda: _answers(f"{hub.url}/hub/api/"), "JupyterHub", hub.log)
-        wait_until(lambda: _answers(f"{hub.service_url}/v2/health"), "the service behind the proxy", hub.log)
+        wait_until(lambda: _answers(f"{hub.service_url}/v3/health"), "the service behind the proxy", hub.log)
         yield hub
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,20 +14,22 @@ import msgspec
 import pandas as pd
 
 import dpnb
+from dpnb._request import AnyRequest, Release
+from dpnb._target import Target
 from dpnb.service.access.tokens import Role, TokenStore, new_token
 from dpnb.service.app import Service
 from dpnb.service.configuration.parts import DivisionSettings
 from dpnb.service.configuration.settings import TableSettings
 from dpnb.service.opening import OpenTable
-from dpnb.wire.calls import AnyCall, Release, Request, TargetArguments
-from dpnb.wire.decoding import encode_request
+from dpnb.wire.decoding import encode_envelope
+from dpnb.wire.envelope import Envelope
 
 T = TypeVar("T")
 
 SECRET = "XAVIER-7Q"
 """A text in a row, which no reply and no line of the log may contain."""
 
-REQUESTS = "/v2/tables/people/requests"
+REQUESTS = "/v3/tables/people/requests"
 
 
 def people() -> pd.DataFrame:
@@ -74,10 +77,10 @@ class Served:
     def count(self, number: str, mu: str = "1/10", **changes: Any) -> bytes:
         """The body of a request for the number of rows."""
         query = self.session.frame.count()
-        return self.body(number, Release(query.plan, query.view, TargetArguments("mu", mu)), **changes)
+        return self.body(number, Release(query.plan, query.view, Target("mu", Fraction(mu))), **changes)
 
-    def body(self, number: str, call: AnyCall, **changes: Any) -> bytes:
-        return encode_request(Request(number, call, **changes))
+    def body(self, number: str, call: AnyRequest, **changes: Any) -> bytes:
+        return encode_envelope(Envelope(number, call, **changes))
 
     @property
     def charges(self) -> int:

@@ -24,16 +24,16 @@ from service.served import REQUESTS, SECRET, Served, content, open_people, run_s
 from waiting import LIMIT
 
 ROUTES = [
-    "/v2/tables",
-    *(f"/v2/tables/people{path}" for path in ("", "/rows", "/events", "/audit", "/plan", "/state")),
+    "/v3/tables",
+    *(f"/v3/tables/people{path}" for path in ("", "/rows", "/events", "/audit", "/plan", "/state")),
 ]
 
-POSTED = [REQUESTS, "/v2/tables/people/acts"]
+POSTED = [REQUESTS, "/v3/tables/people/acts"]
 
 
 def test_every_route_but_health_needs_a_token(tmp_path: Path) -> None:
     async def scenario(served: Served) -> None:
-        assert content(await served.client.get("/v2/health")) == {"status": "ok", "version": 2}
+        assert content(await served.client.get("/v3/health")) == {"status": "ok", "version": 3}
         for given in ({}, {"Authorization": "Bearer dpnb_wrong"}, {"Authorization": f"Basic {served.token}"}):
             for path in ROUTES:
                 assert (await served.client.get(path, headers=given)).status_code == 401
@@ -42,15 +42,15 @@ def test_every_route_but_health_needs_a_token(tmp_path: Path) -> None:
                 assert reply.status_code == 401
         assert served.charges == 0
         assert (await served.post(served.count("a"))).status_code == 200
-        assert content(await served.get("/v2/tables")) == ["people"]
-        assert (await served.get("/v2/tables/others")).status_code == 404
+        assert content(await served.get("/v3/tables")) == ["people"]
+        assert (await served.get("/v3/tables/others")).status_code == 404
 
     run_served(tmp_path, scenario)
 
 
 def test_another_version_is_told_from_a_table_that_is_not_there(tmp_path: Path) -> None:
     async def scenario(served: Served) -> None:
-        for path, kind in (("/v1/tables", ServiceError), ("/v2/tables/others", RequestError)):
+        for path, kind in (("/v2/tables", ServiceError), ("/v3/tables/others", RequestError)):
             reply = await served.get(path)
             error = failure("service", reply.status_code, reply.content)
             assert type(error) is kind
@@ -62,7 +62,7 @@ def test_another_version_is_told_from_a_table_that_is_not_there(tmp_path: Path) 
 def test_every_route_of_the_application_is_tested_for_a_token(tmp_path: Path) -> None:
     async def scenario(served: Served) -> None:
         paths = {route.path.replace("{table}", "people") for route in served.service.app().routes}  # type: ignore[attr-defined]
-        assert paths == {*ROUTES, *POSTED, "/v2/health"}
+        assert paths == {*ROUTES, *POSTED, "/v3/health"}
 
     run_served(tmp_path, scenario)
 
@@ -116,7 +116,7 @@ def test_an_id_belongs_to_one_call_also_after_a_restart(tmp_path: Path) -> None:
 def test_a_revoked_token_stops_before_the_next_charge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also for a request that waits behind another one."""
     entered, leave = threading.Event(), threading.Event()
-    execute = calls.execute_call
+    execute = calls.execute
 
     def slow(*arguments: Any) -> tuple[int, ...]:
         entered.set()
@@ -124,11 +124,11 @@ def test_a_revoked_token_stops_before_the_next_charge(tmp_path: Path, monkeypatc
         return execute(*arguments)
 
     async def scenario(served: Served) -> None:
-        monkeypatch.setattr(service_requests, "execute_call", slow)
+        monkeypatch.setattr(service_requests, "execute", slow)
         first = asyncio.create_task(served.post(served.count("a")))
         await asyncio.to_thread(entered.wait, LIMIT)
         waiting = asyncio.create_task(served.post(served.count("b", mu="1/5")))
-        assert (await served.get("/v2/tables")).status_code == 200  # other routes answer meanwhile
+        assert (await served.get("/v3/tables")).status_code == 200  # other routes answer meanwhile
         while len(served.service.tables["people"].analyst("ana").runner._running) < 2:
             await asyncio.sleep(0)
         revoke_tokens(served.tokens, "ana")
@@ -144,7 +144,7 @@ def test_a_revoked_token_stops_before_the_next_charge(tmp_path: Path, monkeypatc
 BODIES = {
     "nothing": (b"", 400),
     "no JSON": (b"{", 400),
-    "unknown fields": (b'{"id": "a", "call": {"call": "close", "launch": 3}, "sql": 1}', 400),
+    "unknown fields": (b'{"id": "a", "request": {"request": "close", "name": "a"}, "sql": 1}', 400),
     "a pickle": (b"\x80\x04K\x01.", 400),
     "too large": (b" " * (MAX_BODY + 1), 413),
     "too deep": (b"[" * 100_000, 400),
@@ -170,7 +170,7 @@ def test_other_types_and_compression_are_refused(tmp_path: Path) -> None:
         assert (await served.post(body, **{"Content-Type": "text/plain"})).status_code == 415
         assert (await served.post(body, **{"Content-Encoding": "gzip"})).status_code == 415
         for query in ("after=-1", "after=1,2", "pending=x", f"after={'9' * 50}"):
-            assert (await served.get(f"/v2/tables/people/rows?{query}")).status_code == 400
+            assert (await served.get(f"/v3/tables/people/rows?{query}")).status_code == 400
         assert served.charges == 0
 
     run_served(tmp_path, scenario)
@@ -202,8 +202,8 @@ def test_a_client_that_leaves_while_it_sends_a_body_is_no_error(tmp_path: Path) 
 
 def test_a_page_of_another_name_is_refused(tmp_path: Path) -> None:
     async def scenario(served: Served) -> None:
-        assert (await served.get("/v2/tables", Host="evil.example:8443")).status_code == 400
-        assert (await served.get("/v2/tables", Host="dp.local:8443")).status_code == 200
+        assert (await served.get("/v3/tables", Host="evil.example:8443")).status_code == 400
+        assert (await served.get("/v3/tables", Host="dp.local:8443")).status_code == 200
 
     run_served(tmp_path, scenario, hosts=("dp.local", "localhost"))
 
@@ -232,7 +232,7 @@ def failing_reply(folder: Path, monkeypatch: pytest.MonkeyPatch, error: BaseExce
         raise error
 
     async def scenario(served: Served) -> None:
-        monkeypatch.setattr(service_requests, "execute_call", fail)
+        monkeypatch.setattr(service_requests, "execute", fail)
         reply = await served.post(served.count("a"))
         replies.append((reply.status_code, reply.content))
 
@@ -282,7 +282,7 @@ def test_the_log_has_who_what_and_the_cost_but_no_value(tmp_path: Path) -> None:
         (row,) = content(await served.post(served.count("a", cell_id="c7")))["rows"]["rows"]
         seen.extend([served.token, str(row["values"]["result"])])
         await served.post(b"{")
-        await served.client.get("/v2/tables", headers={"Authorization": "Bearer dpnb_wrong"})
+        await served.client.get("/v3/tables", headers={"Authorization": "Bearer dpnb_wrong"})
 
     try:
         run_served(tmp_path, scenario)
@@ -413,7 +413,7 @@ def test_a_row_that_is_written_while_rows_are_read_is_not_announced_without_bein
             return found
 
         monkeypatch.setattr(SharedRows, "after", after)
-        reply = (await served.get(f"/v2/tables/people/rows?after={known}&pending=")).json()
+        reply = (await served.get(f"/v3/tables/people/rows?after={known}&pending=")).json()
         assert (len(reply.get("rows", [])), reply.get("more", False)) == (1 - known, False)
 
     run_served(tmp_path, scenario)

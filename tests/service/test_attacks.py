@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import os
 import stat
@@ -12,35 +11,46 @@ from typing import Any
 import pytest
 
 import dpnb
-from dpnb._core.accountant.tree import Launch
 from dpnb._plan.expressions.nodes import Column, Cut
 from dpnb._plan.plan import GroupLevel
+from dpnb._request import DescendGradient, LaunchMechanism, PartitionTable
 from dpnb.errors import DpnbError, RequestError
-from dpnb.interactive.calls import execute_call
+from dpnb.interactive.calls import execute
 from dpnb.interactive.descent import options
-from dpnb.interactive.partition import MOST_KEPT, parts_to_json
+from dpnb.interactive.partition import MOST_KEPT
 from dpnb.ledger import node_of
 from dpnb.ledger.shared_rows import SharedRows
 from dpnb.service import server
-from dpnb.wire.calls import LaunchMechanism
+from dpnb.wire.decoding import decode_envelope, encode_envelope
+from dpnb.wire.envelope import Envelope
 from service.bodies import neighbours
 from service.test_process import Curator, count
 
-HUGE = "0x" + "f" * 9000
+HUGE = str(10**310)
+"""A number that can be sent, and is no double."""
 
 
-def fit_launch(session: dpnb.Session) -> dict[str, Any]:
-    """The arguments of a launch of a gradient descent, as the ledger stores them."""
+def fit_launch(session: dpnb.Session) -> DescendGradient:
+    """The launch of a gradient descent, as the ledger stores it."""
     df = session.frame
     df.fit("x", on=["k", "g"], family="linear", mu=0.05, steps=3, clip_norm=1.0, public_size=7, name="fit")
     (launch,) = session._core.account.tree.sync().values()
-    assert isinstance(launch, Launch)
-    return dict(launch.details["arguments"])
+    assert isinstance(launch.mechanism, DescendGradient)
+    return launch.mechanism
+
+
+def launched(session: dpnb.Session, name: str, mechanism: DescendGradient, **changes: Any) -> None:
+    """Execute the launch that a client sends, with other fields."""
+    body = json.loads(encode_envelope(Envelope("a", LaunchMechanism(name, mechanism))))
+    body["request"]["mechanism"].update(changes)
+    execute(session._mechanisms, decode_envelope(json.dumps(body).encode()).request)
 
 
 CHANGES: list[dict[str, Any]] = [
     {"learning_rate": HUGE},
     {"learning_rate": f"1/{HUGE}"},
+    {"learning_rate": "9" * 9000},
+    {"learning_rate": "0x" + "f" * 9000},
     {"terms": []},
     {"terms": ["intercept"] * 5},
     {"start": [0.0]},
@@ -54,7 +64,7 @@ CHANGES: list[dict[str, Any]] = [
     {"mu": f"1/{HUGE}"},
     {"check_every": 1, "check_mu": HUGE},
     {"rows": "[" * 5000},
-    {"rows": '{"aggregation":{"of":"count"},"source":{"type":"join","left":"","right":""}}'},
+    {"rows": {"aggregation": {"of": "count"}, "source": {"type": "join", "left": "", "right": ""}}},
     {"model": {"family": "linear", "outcome": {"op": "column", "name": "who"}, "columns": [], "categories": []}},
     {"public_size": 0},
     {"noise_token": 1},
@@ -64,12 +74,12 @@ CHANGES: list[dict[str, Any]] = [
 @pytest.mark.parametrize("changes", CHANGES, ids=lambda one: "-".join(one))
 def test_a_gradient_descent_with_other_arguments_is_refused(changes: dict[str, Any], tmp_path: Path) -> None:
     session, _ = neighbours(tmp_path)
-    arguments = fit_launch(session)
-    execute_call(session._mechanisms, LaunchMechanism("gradient_descent", "same", copy.deepcopy(arguments)))
+    mechanism = fit_launch(session)
+    launched(session, "same", mechanism)
     rows = session.ledger.count
     assert rows == 2  # control: the unchanged arguments are launched
     with pytest.raises(DpnbError) as error:
-        execute_call(session._mechanisms, LaunchMechanism("gradient_descent", "other", {**arguments, **changes}))
+        launched(session, "other", mechanism, **changes)
     assert session.ledger.count == rows
     assert len(str(error.value)) < 1000
 
@@ -77,9 +87,9 @@ def test_a_gradient_descent_with_other_arguments_is_refused(changes: dict[str, A
 def test_an_infinite_learning_rate_would_be_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Control of the above: a row of the ledger that is no JSON."""
     session, _ = neighbours(tmp_path)
-    arguments = {**fit_launch(session), "learning_rate": HUGE}
+    mechanism = fit_launch(session)
     monkeypatch.setattr(options, "MAX_RATE", float("inf"))
-    execute_call(session._mechanisms, LaunchMechanism("gradient_descent", "other", arguments))
+    launched(session, "other", mechanism, learning_rate=HUGE)
     details = str(SharedRows(session.ledger).after(1, 1)[0]["details"])
 
     def refuse(name: str) -> float:
@@ -121,8 +131,7 @@ BY_CUT = GroupLevel("c", Cut(Column("x"), EDGES, tuple(f"l{number}" for number i
 def test_a_request_to_a_part_makes_no_session_of_another_part(part: str, tmp_path: Path) -> None:
     """A partition costs nothing, and each of its sessions takes memory."""
     session, _ = neighbours(tmp_path)
-    arguments = json.loads(json.dumps({"parts": parts_to_json("", BY_CUT, None)}))
-    (number,) = execute_call(session._mechanisms, LaunchMechanism("partition", "fine", arguments))
+    (number,) = execute(session._mechanisms, LaunchMechanism("fine", PartitionTable("", BY_CUT)))
     partition = session._mechanisms.all()["fine"]
     node = node_of(number, (part,))
     for _ in range(2):

@@ -15,6 +15,8 @@ import pytest
 
 import dpnb
 from dpnb._core.accountant.grant import Mode
+from dpnb._request import Release, RequestBudget
+from dpnb._target import Target
 from dpnb.curator.audit import audit
 from dpnb.curator.disclosure import verify
 from dpnb.ledger import Ledger
@@ -27,7 +29,6 @@ from dpnb.service.cockpit.protections import POLICY, Logins, Origins
 from dpnb.service.configuration.parts import AmountSettings, DivisionSettings, PartSettings
 from dpnb.service.curation import state
 from dpnb.service.limits import FAILURES_PER_MINUTE
-from dpnb.wire.calls import RequestBudget, TargetArguments
 from service.cockpits import ACTS, FREEZE, LOG, ORIGIN, Browser, Opened, built, run_cockpit
 from service.served import open_people
 from waiting import LIMIT
@@ -329,13 +330,13 @@ def test_page_and_terminal_read_the_same_of_a_table(tmp_path: Path) -> None:
         await requested(opened, browser, "b")
         curator = opened.served.of("carl", "curator")
         (table,) = (await browser.state())["tables"]
-        assert (await curator.get("/v2/tables/people/state")).json() == table
+        assert (await curator.get("/v3/tables/people/state")).json() == table
         assert table["parts"]
         assert table["requests"]
         assert table["moments"]
         body = b'{"act":"freeze","why":"an audit"}'
         headers = {**curator.headers, "Content-Type": "application/json"}
-        act = await curator.client.post("/v2/tables/people/acts", content=body, headers=headers)
+        act = await curator.client.post("/v3/tables/people/acts", content=body, headers=headers)
         (table,) = (await browser.state())["tables"]
         assert act.json() == table
         assert table["frozen"] == "an audit"
@@ -454,11 +455,11 @@ def test_a_new_token_replaces_the_old_one(tmp_path: Path) -> None:
     async def scenario(opened: Opened) -> None:
         browser = await opened.logged_in()
         served = opened.served
-        assert (await served.get("/v2/tables/people")).status_code == 200
+        assert (await served.get("/v3/tables/people")).status_code == 200
         reply = await browser.post("/api/tokens", {"name": "ana"})
-        assert (await served.get("/v2/tables/people")).status_code == 401
+        assert (await served.get("/v3/tables/people")).status_code == 401
         served.token = reply.json()["token"]
-        assert (await served.get("/v2/tables/people")).status_code == 200
+        assert (await served.get("/v3/tables/people")).status_code == 200
         assert served.token not in (await browser.get("/api/state")).text
         assert (await browser.post("/api/tokens", {"name": "nobody"})).status_code == 404
 
@@ -532,7 +533,7 @@ PARTS = DivisionSettings(
 async def requested(opened: Opened, browser: Browser, number: str, mu: str = "1/10", why: str = "a paper") -> Any:
     """What the page shows of a new request of ana."""
     query = opened.served.session.frame.count()
-    call = RequestBudget(((query.plan, query.view, TargetArguments("mu", mu)),), why)
+    call = RequestBudget((Release(query.plan, query.view, Target("mu", Fraction(mu))),), why)
     reply = await opened.served.post(opened.served.body(number, call))
     assert reply.status_code == 200, reply.text
     (table,) = (await browser.state())["tables"]

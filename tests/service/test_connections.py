@@ -45,7 +45,7 @@ port = 0
 declaration = "people.toml"
 data = "people.csv"
 """
-HEALTH = b"GET /v2/health HTTP/1.1\r\nHost: localhost\r\n\r\n"
+HEALTH = b"GET /v3/health HTTP/1.1\r\nHost: localhost\r\n\r\n"
 ROOM_FOR_ALL = "connections = 2000"
 
 
@@ -86,7 +86,7 @@ class Service:
 
     def health(self) -> int:
         with self.client() as client:
-            return client.get("/v2/health").status_code
+            return client.get("/v3/health").status_code
 
     def answers(self) -> bool:
         with suppress(httpx.TransportError):
@@ -136,7 +136,7 @@ def test_silent_connections_stop_neither_sessions_nor_health_nor_the_cockpit(fol
     service = Service(folder, limits)
     with service.served() as process, ExitStack() as stack:
         client = stack.enter_context(service.client())
-        stream = stack.enter_context(client.stream("GET", "/v2/tables/people/events"))
+        stream = stack.enter_context(client.stream("GET", "/v3/tables/people/events"))
         events = stream.iter_lines()
         assert next(events).startswith("data:")
         for number in range(1500):
@@ -145,7 +145,7 @@ def test_silent_connections_stop_neither_sessions_nor_health_nor_the_cockpit(fol
         assert [service.health() for _ in range(5)] == [200] * 5
         assert httpx.get(service.page, timeout=LIMIT).status_code == 200
         with service.client() as another:
-            assert another.get("/v2/tables/people").status_code == 200
+            assert another.get("/v3/tables/people").status_code == 200
         assert time.monotonic() - began < 20
         assert service.metric('dpnb_closed_connections_total{limit="all",port="cockpit"}') > 0
         assert service.metric("dpnb_connections") <= 1100
@@ -170,21 +170,21 @@ def test_the_requests_of_an_analyst_that_are_open_at_once_are_limited(folder: Pa
     service = Service(folder, "connections = 3")
     with service.served(), ExitStack() as stack:
         clients = [stack.enter_context(service.client()) for _ in range(3)]
-        streams = [stack.enter_context(one.stream("GET", "/v2/tables/people/events")) for one in clients[:2]]
-        assert clients[2].get("/v2/tables").status_code == 200
+        streams = [stack.enter_context(one.stream("GET", "/v3/tables/people/events")) for one in clients[:2]]
+        assert clients[2].get("/v3/tables").status_code == 200
         assert [one.status_code for one in streams] == [200, 200]
     service = Service(folder, "connections = 3\nstreams = 10\n")
     (folder / "curator.toml").write_text("behind_proxy = true\n" + (folder / "curator.toml").read_text(), "utf-8")
     with service.served(), ExitStack() as stack:
         clients = [stack.enter_context(service.client()) for _ in range(4)]
         for one in clients[:3]:
-            stack.enter_context(one.stream("GET", "/v2/tables/people/events"))
-        refused = clients[3].get("/v2/tables")
+            stack.enter_context(one.stream("GET", "/v3/tables/people/events"))
+        refused = clients[3].get("/v3/tables")
         assert refused.status_code == 429
         assert "too many are open at once" in refused.text
         service.token = new_token(folder / "tokens.json", "bob")  # whom the proxy also connects
         with service.client() as another:
-            assert another.get("/v2/tables").status_code == 200
+            assert another.get("/v3/tables").status_code == 200
 
 
 @pytest.mark.usefixtures("many_files")
@@ -224,7 +224,7 @@ def test_a_client_that_sends_no_request_is_closed(folder: Path, port: str) -> No
     service = Service(folder)
     with service.served("HEAD_SECONDS=1"), ExitStack() as stack:
         silent, slow, second = (stack.enter_context(closing(service.connection(port))) for _ in range(3))
-        path = b"/v2/health" if port == "service" else b"/"
+        path = b"/v3/health" if port == "service" else b"/"
         second.sendall(b"GET %b HTTP/1.1\r\nHost: localhost\r\n\r\n" % path)
         assert second.recv(100).startswith(b"HTTP/1.1 ")
         deadline = time.monotonic() + LIMIT
@@ -281,11 +281,11 @@ def test_replies_that_wait_for_unread_ones_do_not_keep_the_service_from_stopping
     column = {"op": "column", "name": "age"}
     long = {"op": "isin", "inner": column, "values": [number + 0.5 for number in range(40_000)]}
     plan = {"aggregation": {"of": "count"}, "where": long, "contribution_bounds": {}}
-    call = {"call": "release", "plan": plan, "view": {"view": "plain"}, "target": {"kind": "mu", "amount": "1/10"}}
-    rows = f"GET /v2/tables/people/rows HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {service.token}\r\n\r\n"
+    call = {"request": "release", "plan": plan, "view": {"view": "plain"}, "target": {"kind": "mu", "amount": "1/10"}}
+    rows = f"GET /v3/tables/people/rows HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {service.token}\r\n\r\n"
     with service.served("WRITE_SECONDS=10000", "STOPPING_SECONDS=1") as process, ExitStack() as stack:
         with service.client() as client:
-            reply = client.post("/v2/tables/people/requests", json={"id": "a", "call": call})
+            reply = client.post("/v3/tables/people/requests", json={"id": "a", "request": call})
             assert reply.json()["reply"] == "done", reply.text[:1000]
             for _ in range(80):
                 opened = stack.enter_context(closing(service.connection()))
@@ -300,7 +300,7 @@ def test_replies_that_wait_for_unread_ones_do_not_keep_the_service_from_stopping
 # --- what -----------------------------------------------------------------------------------------------------------
 
 HOST = b"Host: localhost\r\n"
-START = b"POST /v2/tables/people/requests HTTP/1.1\r\n" + HOST
+START = b"POST /v3/tables/people/requests HTTP/1.1\r\n" + HOST
 INVALID = {
     "length and chunks": START + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
     "chunks and length": START + b"Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n",
@@ -315,13 +315,13 @@ INVALID = {
     "chunks": START + b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
     "a bare line feed after chunks": START + b"Transfer-Encoding: chunked\r\n\r\n0\r\nA: b\n\n",
     "chunks in HTTP/1.0": START.replace(b"1.1", b"1.0") + b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-    "bare line feeds": b"GET /v2/health HTTP/1.1\nHost: localhost\n\n",
-    "one bare line feed": b"GET /v2/health HTTP/1.1\r\n" + HOST + b"A: b\nC: d\r\n\r\n",
-    "a bare end": b"GET /v2/health HTTP/1.1\r\n" + HOST + b"\n",
-    "a bare carriage return": b"GET /v2/health HTTP/1.1\r\n" + HOST + b"A: b\rC: d\r\n\r\n",
-    "a folded line": b"GET /v2/health HTTP/1.1\r\n" + HOST + b"A: b\r\n c\r\n\r\n",
-    "a blank before the colon": b"GET /v2/health HTTP/1.1\r\n" + HOST + b"A : b\r\n\r\n",
-    "a blank before the name": b"GET /v2/health HTTP/1.1\r\n " + HOST + b"\r\n",
+    "bare line feeds": b"GET /v3/health HTTP/1.1\nHost: localhost\n\n",
+    "one bare line feed": b"GET /v3/health HTTP/1.1\r\n" + HOST + b"A: b\nC: d\r\n\r\n",
+    "a bare end": b"GET /v3/health HTTP/1.1\r\n" + HOST + b"\n",
+    "a bare carriage return": b"GET /v3/health HTTP/1.1\r\n" + HOST + b"A: b\rC: d\r\n\r\n",
+    "a folded line": b"GET /v3/health HTTP/1.1\r\n" + HOST + b"A: b\r\n c\r\n\r\n",
+    "a blank before the colon": b"GET /v3/health HTTP/1.1\r\n" + HOST + b"A : b\r\n\r\n",
+    "a blank before the name": b"GET /v3/health HTTP/1.1\r\n " + HOST + b"\r\n",
     "no HTTP": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n",
 }
 
@@ -411,9 +411,9 @@ def test_failed_logins_are_limited_on_the_analysts_port_and_lock_nobody_out(fold
     service = Service(folder)
     with service.served(), service.client() as client:
         wrong = {"Authorization": "Bearer dpnb_wrong"}
-        codes = [client.get("/v2/tables", headers=wrong).status_code for _ in range(FAILURES_PER_MINUTE + 5)]
+        codes = [client.get("/v3/tables", headers=wrong).status_code for _ in range(FAILURES_PER_MINUTE + 5)]
         assert codes == [401] * FAILURES_PER_MINUTE + [429] * 5
-        assert client.get("/v2/tables").status_code == 200
+        assert client.get("/v3/tables").status_code == 200
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="makes the certificate")
@@ -431,7 +431,7 @@ def test_a_silent_client_is_closed_during_the_handshake_of_tls_and_replies_name_
             assert until_closed(silent) == b""
         context = ssl.create_default_context(cafile=str(folder / "cert.pem"))
         with httpx.Client(base_url=f"https://localhost:{port}", verify=context, timeout=LIMIT) as client:
-            for path in ("/v2/health", "/v2/tables", "/none"):
+            for path in ("/v3/health", "/v3/tables", "/none"):
                 assert client.get(path).headers["strict-transport-security"] == "max-age=31536000"
         with (
             closing(socket.create_connection(("127.0.0.1", port), LIMIT)) as plain,

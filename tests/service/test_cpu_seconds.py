@@ -20,7 +20,7 @@ from dpnb.service.monitoring.metrics import Metrics
 from dpnb.service.opening import AnalystSession
 from dpnb.service.running import RunningRequest
 from dpnb.service.served import Rules
-from dpnb.wire.decoding import decode_request
+from dpnb.wire.decoding import decode_envelope
 from service.served import Served, content, open_people, run_served
 
 
@@ -120,12 +120,12 @@ def test_free_work_is_counted_and_refused_beyond_the_limit(
     async def scenario(served: Served) -> None:
         bob = served.of("bob")
         assert (await served.post(served.count("first"))).status_code == 200
-        await served.get("/v2/tables/people")
+        await served.get("/v3/tables/people")
         assert not served.service._work.spent("ana").wait()
         burning: dict[str, tuple[Any, str]] = {
-            "malformed": (turns, "decode_request"),
-            "refused": (requests, "execute_call"),
-            "free": (requests, "execute_call"),
+            "malformed": (turns, "decode_envelope"),
+            "refused": (requests, "execute"),
+            "free": (requests, "execute"),
             "rows": (requests.RequestRunner, "rows"),
         }
         if kind == "table":
@@ -134,7 +134,7 @@ def test_free_work_is_counted_and_refused_beyond_the_limit(
         else:
             owner, name = burning[kind]
             monkeypatch.setattr(owner, name, slow(getattr(owner, name), 1.1))
-        path, expected = "/v2/tables/people", 200
+        path, expected = "/v3/tables/people", 200
         if kind == "malformed":
             reply, expected = await served.post(b"[]"), 400
         elif kind == "refused":
@@ -224,9 +224,9 @@ def test_a_body_that_waits_while_the_seconds_are_used_up_is_not_decoded(
     def slowly(body: bytes) -> Any:
         decoded.append(body)
         use(1.1)
-        return decode_request(body)
+        return decode_envelope(body)
 
-    monkeypatch.setattr(turns, "decode_request", slowly)
+    monkeypatch.setattr(turns, "decode_envelope", slowly)
     monkeypatch.setattr(turns, "SMALL_BODY", 1)
 
     async def scenario(served: Served) -> None:

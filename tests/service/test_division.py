@@ -14,7 +14,16 @@ import pytest
 import dpnb
 from dpnb._core.accountant.admission import refuse_divided
 from dpnb._core.accountant.grant import Mode
-from dpnb._core.accountant.tree import CODES
+from dpnb._request import (
+    CloseMechanism,
+    CompareWithThreshold,
+    Conditions,
+    LaunchMechanism,
+    Release,
+    ReleaseBatch,
+    SelectGroups,
+)
+from dpnb._target import Target
 from dpnb.accounting.losses import PureGDP
 from dpnb.curator.audit import audit
 from dpnb.errors import BudgetExceeded, InvalidValueError, RequestError
@@ -29,15 +38,6 @@ from dpnb.service import requests as service_requests
 from dpnb.service.configuration.parts import AmountSettings, DivisionSettings, PartSettings
 from dpnb.service.configuration.settings import TableSettings
 from dpnb.service.opening import OpenTable
-from dpnb.wire.calls import (
-    CloseMechanism,
-    CompareWithThreshold,
-    LaunchMechanism,
-    Release,
-    ReleaseBatch,
-    SelectGroups,
-    TargetArguments,
-)
 from service.served import Served, content, open_people, run_served
 
 HALF = AmountSettings(Fraction(1, 2))
@@ -82,32 +82,32 @@ async def asks(one: Served, prefix: str) -> list[tuple[int, bytes]]:
         replies.append((reply.status_code, reply.content))
 
     mean, by_age = df["age"].mean(), df.groupby("age", keys=[20, 30]).size()
-    mean_call = Release(mean.plan, mean.view, TargetArguments("mu", "1/100"))
-    await get("/v2/tables")
-    await get("/v2/tables/people")
-    await post("1", Release(mean.plan, mean.view, TargetArguments("share", "1/10")))
-    await post("1", Release(mean.plan, mean.view, TargetArguments("share", "1/5")))  # the id of another call
-    await post("2", Release(mean.plan, mean.view, TargetArguments("share", "1/5")), after=1)  # a refinement
-    await post("3", Release(by_age.plan, by_age.view, TargetArguments("mu", "1/10")))
-    await post("4", Release(mean.plan, mean.view, TargetArguments("within", "1/100")))  # beyond the budget
+    mean_call = Release(mean.plan, mean.view, Target("mu", Fraction(1, 100)))
+    await get("/v3/tables")
+    await get("/v3/tables/people")
+    await post("1", Release(mean.plan, mean.view, Target("share", Fraction(1, 10))))
+    await post("1", Release(mean.plan, mean.view, Target("share", Fraction(1, 5))))  # the id of another call
+    await post("2", Release(mean.plan, mean.view, Target("share", Fraction(1, 5))), after=1)  # a refinement
+    await post("3", Release(by_age.plan, by_age.view, Target("mu", Fraction(1, 10))))
+    await post("4", Release(mean.plan, mean.view, Target("within", Fraction(1, 100))))  # beyond the budget
     await post("5", LAUNCHES["scan"])
-    await post("6", CompareWithThreshold(4, df.count().plan, "50"))
-    await post("7", CloseMechanism(4))
-    await post("8", CloseMechanism(77))
+    await post("6", CompareWithThreshold("scan", df.count().plan, Fraction(50)))
+    await post("7", CloseMechanism("scan"))
+    await post("8", CloseMechanism("nothing"))
     await post("9", LAUNCHES["sub"])
     await post("11", mean_call, node="4")  # no session
-    await post("12", CloseMechanism(4), node="7")  # of another node
+    await post("12", CloseMechanism("scan"), node="7")  # of another node
     await post("13", mean_call, node="7")
-    await post("14", Release(mean.plan, mean.view, TargetArguments("mu", "1/90"), inside="7"))
-    await post("10", SelectGroups(by_age.plan, by_age.view, 1, "idxmax", "1/50"))
+    await post("14", Release(mean.plan, mean.view, Target("mu", Fraction(1, 90))), conditions=Conditions("7"))
+    await post("10", SelectGroups(by_age.plan, 1, Fraction(1, 50)))
     for name in ("parts", "nr"):
         await post(name, LAUNCHES[name])
     counts = df.count()
-    batch = ReleaseBatch(tuple((one.plan, one.view) for one in (by_age, counts)), (TargetArguments("mu", "1/100"),) * 2)
+    batch = ReleaseBatch(tuple(Release(one.plan, one.view, mean_call.target) for one in (by_age, counts)))
     await post("b1", batch)
     await post("b2", batch, node="7")
-    await get("/v2/tables/people/rows?after=0&pending=1,2,3")
-    await get("/v2/tables/people/rows?after=3&pending=")
+    await get("/v3/tables/people/rows?after=0&pending=1,2,3")
+    await get("/v3/tables/people/rows?after=3&pending=")
     return replies
 
 
@@ -120,14 +120,14 @@ def launches() -> dict[str, LaunchMechanism]:
     session.partition(dpnb.cut(df["age"], [0, 50, 100]), name="parts")
     session.noise_reduction(df["age"].sum(), initial_mu=0.001, max_mu=0.01, name="nr")
     made = session._core.account.tree.sync().values()
-    return {one.name: LaunchMechanism(CODES[one.kind], one.name, dict(one.details["arguments"])) for one in made}  # type: ignore[arg-type]
+    return {one.name: LaunchMechanism(one.name, one.mechanism) for one in made}
 
 
 LAUNCHES = launches()
 
 
 TOKENS: Counter[object] = Counter()
-"""Tokens of hidden noise that each analyst has drawn."""
+"""Tokens of hidden noise, keys and salts that each analyst has drawn."""
 
 
 def received_by_ana(
@@ -147,7 +147,7 @@ def received_by_ana(
         await asyncio.gather(*flood)
         if is_bob_busy:
             await bob.post(bob.count("again", mu="1/8"))
-        reply = await served.get("/v2/tables/people/rows?after=0&pending=")
+        reply = await served.get("/v3/tables/people/rows?after=0&pending=")
         received.append((reply.status_code, reply.content))
 
     folder.mkdir()
@@ -158,18 +158,18 @@ def received_by_ana(
 
 def floods(bob: Served) -> list[Any]:
     """Requests that keep the service busy: large malformed bodies, refused and free requests, pages of rows."""
-    malformed = b'{"id":"a","call":[' + b",".join([b'{"a":1}'] * 3000) + b"]}"
+    malformed = b'{"id":"a","request":[' + b",".join([b'{"a":1}'] * 3000) + b"]}"
     return [
         *(bob.post(malformed) for _ in range(30)),
         *(bob.post(bob.count(f"refused {number}", mu="1000")) for number in range(30)),
         *(bob.post(bob.count("more", mu="1/9")) for _ in range(10)),
-        *(bob.get("/v2/tables/people/rows?after=0&pending=") for _ in range(10)),
+        *(bob.get("/v3/tables/people/rows?after=0&pending=") for _ in range(10)),
     ]
 
 
 @pytest.fixture(autouse=True)
 def nothing_random(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And tokens of hidden noise, which are random, that depend on their analyst alone."""
+    """And tokens of hidden noise, keys and salts, which are random, that depend on their analyst alone."""
     for module in (row_times, service_requests):
         monkeypatch.setattr(module, "datetime", StoppedClock)
 
@@ -220,11 +220,14 @@ def test_controls_in_which_the_others_are_seen(tmp_path: Path, monkeypatch: pyte
         patch.setattr(opening.AnalystSession, "description", property(spent))
         assert differ("gauge")
     with monkeypatch.context() as patch:  # a number of the ledger in a refusal
+        at = MechanismRegistry.at
 
-        def numbered(self: Any, launch: int) -> Any:
-            raise RequestError(f"launch: {launch} is another number")
+        def numbered(self: Any, node: str) -> Any:
+            if node == self.core.account.root_node:
+                return at(self, node)
+            raise RequestError(f"node: {node} is another number")
 
-        patch.setattr(MechanismRegistry, "by_id", numbered)
+        patch.setattr(MechanismRegistry, "at", numbered)
         assert differ("refusal")
     with monkeypatch.context() as patch:  # numbers of rows of the whole ledger
         patch.setattr(SharedRows, "by_ids", lambda self, ids: tuple(ids))
@@ -261,7 +264,7 @@ def test_a_project_divides_its_own_part(tmp_path: Path) -> None:
 
     async def scenario(served: Served) -> None:
         mean = served.session.frame["age"].mean()
-        everything = Release(mean.plan, mean.view, TargetArguments("share", "1"))
+        everything = Release(mean.plan, mean.view, Target("share", Fraction(1)))
         for name in ("ana", "bob", "eve"):
             one = served if name == "ana" else served.of(name)
             assert (await one.post(one.body(name, everything))).status_code == 200
@@ -302,7 +305,7 @@ def test_a_lower_cap_leaves_less_and_the_ceiling_as_it_was(tmp_path: Path) -> No
 
     async def scenario(served: Served) -> None:
         mean = served.session.frame["age"].mean()
-        body = served.body("a", Release(mean.plan, mean.view, TargetArguments("share", "1")))
+        body = served.body("a", Release(mean.plan, mean.view, Target("share", Fraction(1))))
         assert (await served.post(body)).status_code == 200
         spent = served.session._core.account.filter.spent
         assert spent.parts[0] == Fraction(1, 4)
@@ -332,7 +335,7 @@ def test_in_pooled_mode_charges_are_seen_and_answers_shared(tmp_path: Path) -> N
             "ana"
         ]
         await bob.post(bob.count("c", mu="1/5"))
-        rows = content(await served.get("/v2/tables/people/rows?after=0&pending="))["rows"]
+        rows = content(await served.get("/v3/tables/people/rows?after=0&pending="))["rows"]
         assert [row["values"]["actor"] for row in rows if row["values"]["kind"] == "release"] == ["ana", "bob"]
 
     run_served(tmp_path, scenario, seeded(tmp_path / "people.dpnb"), division("pooled", ALL, ALL))
@@ -351,7 +354,7 @@ def test_caps_limit_what_one_analyst_or_project_takes(tmp_path: Path) -> None:
         df, account = served.session.frame, served.session._core.account
         queries = (df["age"].mean(), df["age"].sum(), df["age"].std())
         for one, query, spent in zip((served, bob, eve), queries, (Fraction(1, 4), Fraction(1, 2), 1), strict=True):
-            everything = Release(query.plan, query.view, TargetArguments("share", "1"))
+            everything = Release(query.plan, query.view, Target("share", Fraction(1)))
             reply = await one.post(one.body(one.token, everything))
             assert reply.status_code == 200, reply.content
             assert account.filter.spent.parts[0] == spent
@@ -367,10 +370,9 @@ def test_a_launch_belongs_to_one_analyst(tmp_path: Path) -> None:
     async def scenario(served: Served) -> None:
         bob = served.of("bob")
         scan = LAUNCHES["scan"]
-        made = content(await served.post(served.body("a", scan)))
-        (number,) = made["ids"]
-        compare = CompareWithThreshold(number, served.session.frame.count().plan, "50")
-        for call in (compare, CloseMechanism(number), scan):
+        assert content(await served.post(served.body("a", scan)))["reply"] == "done"
+        compare = CompareWithThreshold("scan", served.session.frame.count().plan, Fraction(50))
+        for call in (compare, CloseMechanism("scan"), scan):
             reply = content(await bob.post(bob.body(f"b{type(call).__name__}", call)))
             assert "another analyst" in reply["message"], reply
         sub = LAUNCHES["sub"]
@@ -416,10 +418,10 @@ def test_an_analyst_who_is_taken_out_of_the_settings_is_revoked_until_they_are_b
         without = DivisionSettings(mode, tuple(one for one in whole.parts if one.name != "ana"))
         await asyncio.to_thread(table.divide, TableSettings("people", "here", division=without))
         assert (await served.post(served.count("b", mu="1/40"))).status_code == 404
-        assert content(await served.get("/v2/tables")) == []
+        assert content(await served.get("/v3/tables")) == []
         await asyncio.to_thread(table.divide, TableSettings("people", "here", division=whole))
         assert (await served.post(served.count("c", mu="1/30"))).status_code == 200
-        rows = content(await served.of("eve", "auditor").get("/v2/tables/people/audit"))["rows"]
+        rows = content(await served.of("eve", "auditor").get("/v3/tables/people/audit"))["rows"]
         words = [row["words"] for row in rows if row["kind"] == "act"]
         assert words == ["analyst ana: part of the budget revoked", "analyst ana: part of the budget restored"]
 
@@ -431,7 +433,7 @@ def test_an_analyst_who_is_taken_out_of_the_settings_is_revoked_until_they_are_b
 
 def test_a_table_without_a_division_is_pooled_among_all(tmp_path: Path) -> None:
     async def scenario(served: Served) -> None:
-        table = content(await served.get("/v2/tables/people"))
+        table = content(await served.get("/v3/tables/people"))
         assert (table["analyst"], table.get("mode", "pooled")) == ("ana", "pooled")
         bob = served.of("bob")
         assert content(await served.post(served.count("a")))["ids"] == content(await bob.post(bob.count("b")))["ids"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -16,19 +17,20 @@ from dpnb._backends.memory import blocks, execute
 from dpnb._backends.memory.memory_backend import MemoryBackend
 from dpnb._core.execution import releases
 from dpnb._core.pricing.pricer import QueryPricer
+from dpnb._request import AnyRequest, Conditions, Release, ReleaseBatch, SelectGroups
+from dpnb._target import Target
 from dpnb.curator.audit import audit
 from dpnb.ledger import Ledger
 from dpnb.service.monitoring.metrics import Metrics
 from dpnb.service.served import Rules
 from dpnb.threads import end_if_asked, ended_by
 from dpnb.wire.acts import AnyAct, End, Resume
-from dpnb.wire.calls import AnyCall, Release, ReleaseBatch, SelectGroups, TargetArguments
 from service.served import Served, content, open_people, run_served
 from service.test_division import BUDGET, LAUNCHES, division
 from service.test_turns import until
 from waiting import LIMIT, wait_until
 
-TARGET = TargetArguments("mu", "1/50")
+TARGET = Target("mu", Fraction(1, 50))
 
 
 class Curator:
@@ -39,12 +41,12 @@ class Curator:
 
     async def act(self, one: AnyAct) -> tuple[int, Any]:
         headers = {**self._served.headers, "Content-Type": "application/json"}
-        path = "/v2/tables/people/acts"
+        path = "/v3/tables/people/acts"
         reply = await self._served.client.post(path, content=msgspec.json.encode(one), headers=headers)
         return reply.status_code, content(reply)
 
     async def state(self) -> Any:
-        return content(await self._served.get("/v2/tables/people/state"))
+        return content(await self._served.get("/v3/tables/people/state"))
 
     async def held(self) -> list[int]:
         return [one["row"] for one in (await self.state())["held"]]
@@ -72,14 +74,14 @@ def waiting_for_the_end(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     return go_on
 
 
-def calls_of(session: dpnb.Session) -> dict[str, AnyCall]:
+def calls_of(session: dpnb.Session) -> dict[str, AnyRequest]:
     frame = session.frame
     mean, sizes = frame["age"].mean(), frame.groupby(frame["age"] > 50).size()
-    batch = tuple((one.plan, one.view) for one in (sizes, frame.count()))
+    batch = tuple(Release(one.plan, one.view, TARGET) for one in (sizes, frame.count()))
     return {
         "release": Release(mean.plan, mean.view, TARGET),
-        "batch": ReleaseBatch(batch, (TARGET,) * 2),
-        "select": SelectGroups(sizes.plan, sizes.view, 1, "top", "1/100"),
+        "batch": ReleaseBatch(batch),
+        "select": SelectGroups(sizes.plan, 1, Fraction(1, 100)),
     }
 
 
@@ -93,7 +95,7 @@ def test_a_charged_request_that_the_curator_ends_stays_charged_and_the_next_one_
     async def scenario(served: Served) -> None:
         bob, curator, call = served.of("bob"), Curator(served), calls_of(served.session)[kind]
         for one in (served, bob):
-            await one.get("/v2/tables/people")
+            await one.get("/v3/tables/people")
         own = asyncio.create_task(served.post(served.body("a", call)))
         number = await curator.running()
         other = asyncio.create_task(bob.post(bob.count("b", mu="1/9")))
@@ -137,7 +139,7 @@ async def sees_own_acts_only(served: Served, bob: Served, mode: str) -> None:
     """In reserved mode, the acts are among the rows of the analyst whom they are about, with that analyst's numbers."""
     acts = []
     for one in (served, bob):
-        rows = content(await one.get("/v2/tables/people/rows?after=0&pending="))["rows"]
+        rows = content(await one.get("/v3/tables/people/rows?after=0&pending="))["rows"]
         values = [row["values"] for row in rows]
         acts.append([msgspec.json.decode(row["details"]) for row in values if row["kind"] == "act"])
         assert all(values[act["row"] - 1]["kind"] in ("release", "selection") for act in acts[-1])
@@ -200,7 +202,7 @@ def test_blocks_are_the_steps_of_a_table_in_memory(tmp_path: Path, monkeypatch: 
     assert len(begun) == 103
 
 
-def ended(folder: Path, session: dpnb.Session, call: Callable[[dpnb.Session], AnyCall]) -> None:
+def ended(folder: Path, session: dpnb.Session, call: Callable[[dpnb.Session], AnyRequest]) -> None:
     """Execute a real query that takes minutes, and end it once it has been charged."""
 
     async def scenario(served: Served) -> None:
@@ -305,7 +307,8 @@ def test_so_does_a_step_of_a_mechanism(tmp_path: Path, monkeypatch: pytest.Monke
 
     def step(served: Served, number: int) -> bytes:
         total = served.session.frame["age"].sum()
-        return served.body(f"s{number}", Release(total.plan, total.view, TargetArguments("mu", f"{number}/1001"), "1"))
+        release = Release(total.plan, total.view, Target("mu", Fraction(number, 1001)))
+        return served.body(f"s{number}", release, conditions=Conditions("1"))
 
     async def killed(served: Served) -> None:
         assert (await served.post(served.body("l", LAUNCHES["nr"]))).status_code == 200

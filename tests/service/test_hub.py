@@ -323,12 +323,12 @@ class AsUser(Served):
 def test_a_user_of_the_hub_is_charged_under_their_name(fake: FakeHub, tmp_path: Path) -> None:
     async def scenario(served: Served) -> None:
         user = AsUser(served)
-        assert content(await user.get("/v2/tables")) == ["people"]
+        assert content(await user.get("/v3/tables")) == ["people"]
         assert content(await user.post(user.count("a")))["ids"] == [1]
         (charge,) = user.session.ledger.charges()
         assert charge.origin is not None
         assert charge.origin.actor == "ana"
-        assert (await user.get("/v2/tables/people/audit")).status_code == 403
+        assert (await user.get("/v3/tables/people/audit")).status_code == 403
 
     served(fake, tmp_path, scenario)
 
@@ -355,7 +355,7 @@ def test_a_token_that_the_hub_revokes_stops_before_the_next_charge(
 def test_what_changes_between_login_and_charge_refuses_uncharged(change: str, fake: FakeHub, tmp_path: Path) -> None:
     async def scenario(served: Served) -> None:
         user = AsUser(served)
-        assert content(await user.get("/v2/tables")) == ["people"]
+        assert content(await user.get("/v3/tables")) == ["people"]
         match change:
             case "scope":
                 fake.grant(TOKEN, "ana", "access:services!service=other")
@@ -383,21 +383,21 @@ def test_every_route_refuses_other_tokens_by_type(fake: FakeHub, tmp_path: Path)
 
     async def scenario(served: Served) -> None:
         for path in paths:
-            wrong = await AsUser(served, "1" * 32).get(f"/v2/tables{path}")
+            wrong = await AsUser(served, "1" * 32).get(f"/v3/tables{path}")
             assert (wrong.status_code, content(wrong)["error"]) == (403, "AccessDenied")
-            unknown = await AsUser(served, "2" * 32).get(f"/v2/tables{path}")
+            unknown = await AsUser(served, "2" * 32).get(f"/v3/tables{path}")
             assert unknown.status_code == 401
         for method in ("requests", "acts"):
             reply = await served.client.post(
-                f"/v2/tables/people/{method}", content=b"{}", headers={"Authorization": "Bearer " + "1" * 32}
+                f"/v3/tables/people/{method}", content=b"{}", headers={"Authorization": "Bearer " + "1" * 32}
             )
             assert reply.status_code == 403
         fake.time += CACHE_SECONDS + 1
         fake.reply = refuses
         for path in paths:
-            down = await AsUser(served).get(f"/v2/tables{path}")
+            down = await AsUser(served).get(f"/v3/tables{path}")
             assert (down.status_code, content(down)["error"]) == (503, "ServiceUnavailable")
-        assert content(await served.get("/v2/tables")) == ["people"]  # tokens of the service do not need the Hub
+        assert content(await served.get("/v3/tables")) == ["people"]  # tokens of the service do not need the Hub
 
     served(fake, tmp_path, scenario)
 
@@ -408,7 +408,7 @@ def test_a_curator_of_the_hub_freezes_and_an_analyst_does_not(fake: FakeHub, tmp
     async def freeze(user: Served) -> httpx.Response:
         body = json.dumps({"act": "freeze", "why": "a look"}).encode()
         headers = {**user.headers, "Content-Type": "application/json"}
-        return await user.client.post("/v2/tables/people/acts", content=body, headers=headers)
+        return await user.client.post("/v3/tables/people/acts", content=body, headers=headers)
 
     async def scenario(served: Served) -> None:
         assert (await freeze(AsUser(served))).status_code == 403
@@ -431,7 +431,7 @@ def test_a_curator_whom_the_hub_no_longer_confirms_decides_nothing(
 
     async def scenario(served: Served) -> None:
         cora = AsUser(served, "1" * 32)
-        assert (await cora.get("/v2/tables/people/state")).status_code == 200
+        assert (await cora.get("/v3/tables/people/state")).status_code == 200
         match change:
             case "scope":
                 fake.grant("1" * 32, "cora", ACCESS)
@@ -441,7 +441,7 @@ def test_a_curator_whom_the_hub_no_longer_confirms_decides_nothing(
                 del fake.users["1" * 32]
         headers = {**cora.headers, "Content-Type": "application/json"}
         body = json.dumps({"act": "freeze", "why": "a look"}).encode()
-        reply = await cora.client.post("/v2/tables/people/acts", content=body, headers=headers)
+        reply = await cora.client.post("/v3/tables/people/acts", content=body, headers=headers)
         assert reply.status_code == {"broken": 200, "down": 503}.get(change, 401)
         assert (served.session._core.account.tree.frozen is not None) == (change == "broken")
 
@@ -450,8 +450,8 @@ def test_a_curator_whom_the_hub_no_longer_confirms_decides_nothing(
 
 def test_behind_a_prefix_there_are_no_other_routes(tmp_path: Path) -> None:
     async def scenario(served: Served) -> None:
-        assert content(await served.get("/services/dpnb/v2/tables")) == ["people"]
-        for path in ("/v2/tables", "/services/dpnb/tables", "/services/dpnb2/v2/tables", "/services/dpnb//v2/tables"):
+        assert content(await served.get("/services/dpnb/v3/tables")) == ["people"]
+        for path in ("/v3/tables", "/services/dpnb/tables", "/services/dpnb2/v3/tables", "/services/dpnb//v3/tables"):
             assert (await served.get(path)).status_code == 404
 
     run_served(tmp_path, scenario, prefix="/services/dpnb")

@@ -6,6 +6,7 @@ import asyncio
 import os
 import stat
 import threading
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,10 @@ import httpx
 import pytest
 
 import dpnb
+from dpnb._plan.expressions.nodes import Column
+from dpnb._plan.measurements import Count, RegressionModel
+from dpnb._plan.plan import Plan
+from dpnb._request import AnyRequest, CloseMechanism, DescendGradient, LaunchMechanism
 from dpnb.interactive import calls
 from dpnb.remote import channel
 from dpnb.remote.origin import origin_of
@@ -25,11 +30,10 @@ from dpnb.service.monitoring.metrics import Metrics, MetricsServer
 from dpnb.service.network import grid as grid_module
 from dpnb.service.network.grid import POINT, UNKNOWN_ROWS, TimeGrid, assumed_rows
 from dpnb.service.served import Rules
-from dpnb.wire.calls import AnyCall, CloseMechanism, LaunchMechanism
 from service.served import Served, content, open_people, run_in_loop, run_served
 from waiting import LIMIT
 
-CALL = CloseMechanism(1)
+CALL = CloseMechanism("scan")
 
 
 class Clock:
@@ -45,7 +49,7 @@ class Clock:
         self.time += seconds
 
 
-def left_after(seconds: float, rows: int = 1000, call: AnyCall = CALL) -> tuple[float, int]:
+def left_after(seconds: float, rows: int = 1000, call: AnyRequest = CALL) -> tuple[float, int]:
     """When a reply leaves that is ready after some time, and how many slots it missed."""
     clock, missed = Clock(), list[int]()
     grid = TimeGrid(rows, missed.append, clock.now, clock.sleep)
@@ -68,7 +72,11 @@ def test_a_reply_leaves_at_a_power_of_two(seconds: float, slot: int, missed: int
 
 
 def test_the_slot_is_a_function_of_public_figures_and_the_call() -> None:
-    fit = LaunchMechanism("gradient_descent", "fit", {})
+    model = RegressionModel("linear", Column("age"), ())
+    none = dict.fromkeys(("learning_rate", "public_size", "check_every", "check_mu", "start"))
+    options: dict[str, Any] = {"chains": 1, "patience": 2, **none}
+    mu = Fraction(1, 10)
+    fit = LaunchMechanism("fit", DescendGradient(Plan(Count()), model, ("intercept",), mu, 2, 1.0, **options))
     assert [left_after(0, rows)[0] / POINT for rows in (0, 500_000, 500_001, 4_000_000)] == [1, 1, 2, 8]
     assert left_after(0, 500_000, fit)[0] / POINT == 16
 
@@ -124,7 +132,7 @@ def test_the_service_holds_replies_and_events_to_the_grid(tmp_path: Path) -> Non
             assert (await served.post(body)).status_code == status
             assert loop.time() - start >= POINT / 2  # at least to the first point after the slot
         start = loop.time()
-        assert (await served.get("/v2/tables/people/rows?after=0&pending=")).status_code == 200
+        assert (await served.get("/v3/tables/people/rows?after=0&pending=")).status_code == 200
         feed = served.service.tables["people"].analyst("ana").feed
         stream = feed.stream(lambda: True)
         assert b"data" in await anext(stream)
@@ -166,7 +174,7 @@ def test_what_few_people_have_sent_is_not_forgotten(tmp_path: Path, monkeypatch:
 def test_an_analyst_beyond_a_limit_does_not_hinder_another(tmp_path: Path) -> None:
     async def scenario(served: Served) -> None:
         bob = served.of("bob")
-        assert [(await served.get("/v2/tables")).status_code for _ in range(4)] == [200, 200, 200, 429]
+        assert [(await served.get("/v3/tables")).status_code for _ in range(4)] == [200, 200, 200, 429]
         refused = await served.post(served.count("a"))
         assert (refused.status_code, served.charges) == (429, 0)
         assert int(refused.headers["Retry-After"]) >= 1
@@ -176,13 +184,13 @@ def test_an_analyst_beyond_a_limit_does_not_hinder_another(tmp_path: Path) -> No
 
 
 def test_requests_that_run_and_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    leave, execute = threading.Event(), calls.execute_call
+    leave, execute = threading.Event(), calls.execute
 
     def slow(*arguments: Any) -> tuple[int, ...]:
         assert leave.wait(LIMIT)
         return execute(*arguments)
 
-    monkeypatch.setattr(service_requests, "execute_call", slow)
+    monkeypatch.setattr(service_requests, "execute", slow)
 
     async def scenario(served: Served) -> None:
         bob = served.of("bob")
@@ -238,9 +246,9 @@ def test_figures_are_for_the_curator_alone(tmp_path_factory: pytest.TempPathFact
     async def scenario(served: Served) -> None:
         assert (await served.post(served.count("a"))).status_code == 200
         assert (await served.post(served.count("b", mu="1000"))).status_code == 422
-        assert (await served.client.get("/v2/tables")).status_code == 401
+        assert (await served.client.get("/v3/tables")).status_code == 401
         assert (await served.get("/metrics")).status_code == 404
-        assert content(await served.get("/v2/tables")) == ["people"]
+        assert content(await served.get("/v3/tables")) == ["people"]
         text = await asyncio.to_thread(figures, folder / "s")
         assert 'dpnb_requests_total{call="release",outcome="200",table="people"} 1.0' in text
         assert 'dpnb_requests_total{call="release",outcome="422",table="people"} 1.0' in text

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from dpnb._request import CloseMechanism
 from dpnb.service.monitoring import log as service_log
 from dpnb.service.monitoring.log import (
     LINES_PER_MINUTE,
@@ -19,7 +20,6 @@ from dpnb.service.monitoring.log import (
     log_login,
     set_up_log,
 )
-from dpnb.wire.calls import CloseMechanism
 from service.served import Served, run_served
 
 
@@ -37,7 +37,7 @@ def handler_of(name: str) -> LogFile:
 def test_a_refused_request_writes_a_short_line(tmp_path: Path, file: Path) -> None:
     async def scenario(served: Served) -> None:
         for letter in ("n", "\U0001f600", '"'):
-            await served.post(served.body(letter * 100, CloseMechanism(1), node=letter * 10_000))
+            await served.post(served.body(letter * 100, CloseMechanism("scan"), node=letter * 10_000))
 
     run_served(tmp_path, scenario)
     lines = file.read_bytes().splitlines()

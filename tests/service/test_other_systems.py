@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,11 @@ import pytest
 import dpnb
 from dpnb._backends.memory.memory_backend import MemoryBackend
 from dpnb._core.execution import releases
-from dpnb._core.execution.releases import LocalReleases
+from dpnb._core.execution.executor import LocalExecutor
+from dpnb._request import Conditions, Release, SelectGroups
+from dpnb._target import Target
 from dpnb.ledger import Ledger
 from dpnb.service.requests import RequestRunner
-from dpnb.wire.calls import Release, SelectGroups, TargetArguments
 from service.served import Served, content, people, run_served
 
 # --- charge, then read ------------------------------------------------------------------------------------------------
@@ -44,8 +46,8 @@ def uncharged_reads(folder: Path, patch: pytest.MonkeyPatch) -> list[str]:
         mean, sizes = frame["age"].mean(), frame.groupby(frame["age"] > 50).size()
         for body in (
             served.count("a"),
-            served.body("b", Release(mean.plan, mean.view, TargetArguments("mu", "1/20"))),
-            served.body("c", SelectGroups(sizes.plan, sizes.view, 1, "top", "1/100")),
+            served.body("b", Release(mean.plan, mean.view, Target("mu", Fraction(1, 20)))),
+            served.body("c", SelectGroups(sizes.plan, 1, Fraction(1, 100))),
         ):
             assert (await served.post(body)).status_code == 200
 
@@ -58,13 +60,14 @@ def test_a_charge_is_on_disk_before_rows_are_read(tmp_path: Path, monkeypatch: p
 
 
 def test_a_service_that_charges_after_the_query_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    release = LocalReleases.release
+    run = LocalExecutor.run
 
-    def read_first(self: LocalReleases, request: Any) -> Any:
-        self.pricer.tables.opened.sums(self.pricer.tables.compile(request.plan))
-        return release(self, request)
+    def read_first(self: LocalExecutor, request: Any, *conditions: Any) -> Any:
+        if isinstance(request, Release):
+            self._tables.opened.sums(self._tables.compile(request.plan))
+        return run(self, request, *conditions)
 
-    monkeypatch.setattr(LocalReleases, "release", read_first)
+    monkeypatch.setattr(LocalExecutor, "run", read_first)
     assert uncharged_reads(tmp_path, monkeypatch) == ["count of rows", "mean of age"]
 
 
@@ -84,12 +87,14 @@ def uncharged_bytes(folder: Path, n_rows: int) -> bytes:
     )
 
     async def scenario(served: Served) -> None:
-        for path in ("/v2/tables", "/v2/tables/people", "/v2/tables/people/rows?after=0"):
+        for path in ("/v3/tables", "/v3/tables/people", "/v3/tables/people/rows?after=0"):
             received.append((await served.get(path)).content)
         query = served.session.frame.count()
-        for number, (mu, limit) in enumerate((("3", None), ("1/10", "1/1000"), ("0", None))):
-            call = Release(query.plan, query.view, TargetArguments("mu", mu), at_most=limit)
-            reply = await served.post(served.body(str(number), call))
+        for number, (mu, conditions) in enumerate(
+            (("3", None), ("1/10", Conditions(at_most=Fraction(1, 1000))), ("0", None))
+        ):
+            call = Release(query.plan, query.view, Target("mu", Fraction(mu)))
+            reply = await served.post(served.body(str(number), call, conditions=conditions))
             assert reply.status_code in (400, 422)
             received.append(reply.content)
         assert served.charges == 0

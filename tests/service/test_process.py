@@ -13,6 +13,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +21,15 @@ import httpx
 import msgspec
 import pytest
 
+from dpnb._request import LaunchMechanism, Release, request_from
+from dpnb._target import Target
 from dpnb.curator.audit import audit
 from dpnb.errors import ExecutionStopped, RequestError, ServiceUnavailable
 from dpnb.ledger.charge import TABLE_FILES
 from dpnb.remote.connect import connect
 from dpnb.service.access.tokens import new_token
-from dpnb.wire.calls import LaunchMechanism, Release, Request, TargetArguments
-from dpnb.wire.decoding import encode_request
+from dpnb.wire.decoding import encode_envelope
+from dpnb.wire.envelope import Envelope
 from service.crashing import serve_until
 from service.curating import resume_held
 from service.forked import Forked
@@ -82,7 +85,7 @@ class Curator:
 
     def post(self, body: bytes) -> Any:
         with self.client() as client:
-            reply = client.post("/v2/tables/people/requests", content=body)
+            reply = client.post("/v3/tables/people/requests", content=body)
             return msgspec.json.decode(reply.content)
 
     def resume(self) -> list[int]:
@@ -94,7 +97,7 @@ class Curator:
 
     def tables(self) -> list[str]:
         with self.client() as client:
-            return list(client.get("/v2/tables").json())
+            return list(client.get("/v3/tables").json())
 
     def log(self) -> list[dict[str, Any]]:
         return [msgspec.json.decode(line) for line in (self.folder / "service.log").read_bytes().splitlines()]
@@ -112,7 +115,7 @@ def count(number: str = "a", least: int = 0) -> bytes:
     session = open_people(":memory:")
     query = session.frame[session.frame["age"] >= least].count()
     session.ledger.close()
-    return encode_request(Request(number, Release(query.plan, query.view, TargetArguments("mu", "1/10"))))
+    return encode_envelope(Envelope(number, Release(query.plan, query.view, Target("mu", Fraction(1, 10)))))
 
 
 @pytest.mark.parametrize("point", POINTS)
@@ -172,10 +175,10 @@ def test_a_request_that_kills_the_service_is_not_executed_again_by_its_client(cu
 def test_a_restart_ends_open_scans_which_stay_charged(curator: Curator) -> None:
     session = open_people(":memory:")
     session.above_threshold(100, name="scan", epsilon=0.1)
-    stored = session.ledger.charges()[-1].launch
+    request = request_from(session.ledger.charges()[-1].request)
     session.ledger.close()
-    assert stored is not None
-    launch = encode_request(Request("a", LaunchMechanism("above_threshold", "scan", stored["arguments"])))
+    assert isinstance(request, LaunchMechanism)
+    launch = encode_envelope(Envelope("a", request))
     with curator.served() as process:
         assert curator.post(launch)["ids"] == [1]
         process.kill()
@@ -183,7 +186,7 @@ def test_a_restart_ends_open_scans_which_stay_charged(curator: Curator) -> None:
     with curator.served():
         reply = curator.post(launch)
         with curator.client() as client:
-            rows = client.get("/v2/tables/people/rows?after=0").json()["rows"]
+            rows = client.get("/v3/tables/people/rows?after=0").json()["rows"]
     kinds = [row["values"]["kind"] for row in rows]
     assert kinds == ["launch", "close"], reply
     assert "scan_closed" in curator.events()
@@ -193,7 +196,7 @@ def test_a_restart_ends_open_scans_which_stay_charged(curator: Curator) -> None:
 def test_a_signal_stops_it_after_its_streams_have_ended(curator: Curator, ending: signal.Signals) -> None:
     with curator.served() as process, curator.client() as client:
         assert curator.post(count())["ids"] == [1]
-        with client.stream("GET", "/v2/tables/people/events") as stream:
+        with client.stream("GET", "/v3/tables/people/events") as stream:
             lines = stream.iter_lines()
             assert next(lines) == 'data: {"rows":1,"answered":1}'
             process.send_signal(ending)
@@ -310,8 +313,8 @@ def test_plain_http_on_the_loopback_checks_the_host(curator: Curator) -> None:
             assert process.stdout is not None
             url = process.stdout.readline().split()[3].rstrip(";")
             assert url.startswith("http://127.0.0.1:")
-            assert httpx.get(f"{url}/v2/health", timeout=LIMIT).status_code == 200
-            assert httpx.get(f"{url}/v2/health", headers={"Host": "evil.example"}, timeout=LIMIT).status_code == 400
+            assert httpx.get(f"{url}/v3/health", timeout=LIMIT).status_code == 200
+            assert httpx.get(f"{url}/v3/health", headers={"Host": "evil.example"}, timeout=LIMIT).status_code == 400
             assert "plain_http" in curator.events()
         finally:
             process.terminate()
@@ -368,10 +371,10 @@ def test_tls_with_a_certificate_that_the_analyst_trusts(curator: Curator, monkey
             wait_until(lambda: session._core.connection.text == "up to date", "the stream of events")
             session.close()
             trusted = ssl.create_default_context(cafile=certificate)
-            other = httpx.get(f"{url}/v2/health", headers={"Host": "evil.example"}, verify=trusted)
+            other = httpx.get(f"{url}/v3/health", headers={"Host": "evil.example"}, verify=trusted)
             assert other.status_code == 400
             with pytest.raises(httpx.TransportError):
-                httpx.get(url.replace("https", "http") + "/v2/health")
+                httpx.get(url.replace("https", "http") + "/v3/health")
         finally:
             process.terminate()
             assert process.wait(LIMIT) == 0

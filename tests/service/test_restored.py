@@ -148,17 +148,17 @@ def test_a_fork_is_refused_over_http_and_told_no_rows(tmp_path: Path, mode: Mode
             replies = [
                 await ana.post(ana.count("new", "1/40", after=number, head=head)),
                 await ana.post(ana.count("a", "1/50", after=number, head=head)),  # its own charge, taken up again
-                await ana.get(f"/v2/tables/people/rows?after={number}&pending=&head={head}"),
+                await ana.get(f"/v3/tables/people/rows?after={number}&pending=&head={head}"),
             ]
             for reply in replies:
                 assert (reply.status_code, content(reply)["error"]) == (409, "LedgerReplaced")
                 assert "rows" not in content(reply) or content(reply)["rows"] == {}
             assert ana.charges == charges
         for number, head in heads_of.items():
-            assert (await ana.get(f"/v2/tables/people/rows?after={number}&head={head}")).status_code == 200
+            assert (await ana.get(f"/v3/tables/people/rows?after={number}&head={head}")).status_code == 200
         assert (await ana.post(ana.count("new", "1/40", after=count, head=heads_of[count]))).status_code == 200
         for head in ("1", "g" * 64, "A" * 64, "0" * 65):
-            assert (await ana.get(f"/v2/tables/people/rows?after=1&head={head}")).status_code == 400
+            assert (await ana.get(f"/v3/tables/people/rows?after=1&head={head}")).status_code == 400
             assert (await ana.post(ana.count("bad", after=1, head=head))).status_code == 400
 
     run_served(tmp_path, scenario, opened(tmp_path), division(mode))

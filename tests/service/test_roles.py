@@ -22,14 +22,14 @@ from waiting import LIMIT
 FREEZE = b'{"act":"freeze","why":"an audit"}'
 JSON = {"Content-Type": "application/json"}
 ROUTES: dict[str, tuple[str, bytes, set[Role]]] = {
-    "/v2/tables": ("GET", b"", {"analyst", "auditor", "curator", "owner"}),
-    "/v2/tables/people": ("GET", b"", {"analyst"}),
-    "/v2/tables/people/rows": ("GET", b"", {"analyst"}),
-    "/v2/tables/people/requests": ("POST", b"", {"analyst"}),
-    "/v2/tables/people/audit": ("GET", b"", {"auditor", "curator", "owner"}),
-    "/v2/tables/people/state": ("GET", b"", {"auditor", "curator", "owner"}),
-    "/v2/tables/people/plan": ("GET", b"", {"auditor", "curator", "owner"}),
-    "/v2/tables/people/acts": ("POST", b'{"act":"unfreeze"}', {"curator", "owner"}),
+    "/v3/tables": ("GET", b"", {"analyst", "auditor", "curator", "owner"}),
+    "/v3/tables/people": ("GET", b"", {"analyst"}),
+    "/v3/tables/people/rows": ("GET", b"", {"analyst"}),
+    "/v3/tables/people/requests": ("POST", b"", {"analyst"}),
+    "/v3/tables/people/audit": ("GET", b"", {"auditor", "curator", "owner"}),
+    "/v3/tables/people/state": ("GET", b"", {"auditor", "curator", "owner"}),
+    "/v3/tables/people/plan": ("GET", b"", {"auditor", "curator", "owner"}),
+    "/v3/tables/people/acts": ("POST", b'{"act":"unfreeze"}', {"curator", "owner"}),
 }
 
 
@@ -37,9 +37,9 @@ def test_each_route_serves_its_roles(tmp_path: Path) -> None:
     async def scenario(served: Served) -> None:
         people = {role: new_token(served.tokens, f"a-{role}", role=role) for role in tokens.ROLES}
         paths = {route.path for route in served.service.app().routes}  # type: ignore[attr-defined]
-        assert {path.replace("{table}", "people") for path in paths} - {"/v2/health"} == {
+        assert {path.replace("{table}", "people") for path in paths} - {"/v3/health"} == {
             *ROUTES,
-            "/v2/tables/people/events",
+            "/v3/tables/people/events",
         }
         for path, (method, body, roles) in ROUTES.items():
             for role, token in people.items():
@@ -106,7 +106,7 @@ def test_an_auditor_sees_what_was_asked_and_no_value(tmp_path: Path, monkeypatch
         values = [row["result"] for row in served.session.ledger.stored(range(1, served.charges + 1))]
         secrets = [json.loads(str(value)) for value in values if value is not None]
         assert len(secrets) == 3
-        page = content(await auditor.get("/v2/tables/people/audit"))
+        page = content(await auditor.get("/v3/tables/people/audit"))
         assert [row["kind"] for row in page["rows"]] == ["release", "launch", "comparison", "close", "selection"]
         assert page["rows"][0]["words"] == "count of rows"
         assert page["rows"][0]["actor"] == "ana"
@@ -118,7 +118,7 @@ def test_an_auditor_sees_what_was_asked_and_no_value(tmp_path: Path, monkeypatch
             "words_of",
             lambda account, charge: f"{described(account, charge)} {charge.measurement} {charge.result}",
         )
-        assert shown(secrets, (await auditor.get("/v2/tables/people/audit")).text)  # the control
+        assert shown(secrets, (await auditor.get("/v3/tables/people/audit")).text)  # the control
 
     run_served(tmp_path, scenario)
 
@@ -137,7 +137,7 @@ def test_pages_are_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
             await served.post(served.count(str(number), mu=f"1/{20 - number}"))
         rows, after, more = [], 0, True
         while more:
-            page = content(await auditor.get(f"/v2/tables/people/audit?after={after}"))
+            page = content(await auditor.get(f"/v3/tables/people/audit?after={after}"))
             rows, more = rows + page["rows"], page["more"]
             after = rows[-1]["id"]
         assert [row["id"] for row in rows] == [1, 2, 3, 4, 5]
@@ -149,7 +149,7 @@ def test_pages_are_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_frozen_table_charges_nothing_and_keeps_what_is_recorded(tmp_path: Path) -> None:
     async def scenario(served: Served) -> None:
         curator = served.of("eve", "curator")
-        path = "/v2/tables/people/acts"
+        path = "/v3/tables/people/acts"
         assert (await served.post(served.count("a"))).status_code == 200
 
         async def act(body: bytes) -> Any:

@@ -10,6 +10,7 @@ import pytest
 
 import dpnb
 from dpnb.__main__ import main
+from dpnb._request import DelegateBudget, LaunchMechanism
 from dpnb.accounting.filters import FILTERS
 from dpnb.accounting.losses import PureGDP
 from dpnb.errors import InvalidValueError
@@ -27,7 +28,6 @@ from dpnb.service.configuration.settings import (
 from dpnb.service.opening import open_table
 from dpnb.service.server import check_service
 from dpnb.session import Session
-from dpnb.wire.calls import LaunchMechanism
 from service.served import Served, open_people, run_served
 
 ROOT = Path(__file__).parents[2]
@@ -217,7 +217,7 @@ def test_a_sub_session_has_a_filter_that_is_served(tmp_path: Path) -> None:
 
     async def scenario(ana: Served) -> None:
         for name, status in (("approx-dp", 422), ("zcdp", 200)):
-            launch = LaunchMechanism("sub_session", name, {"budget": part.to_json(), "filter": name})
+            launch = LaunchMechanism(name, DelegateBudget(name, part.to_json()))
             reply = await ana.post(ana.body(name, launch))
             assert reply.status_code == status, reply.text
             assert ("does not enforce filter='approx-dp'" in reply.text) == (status == 422)

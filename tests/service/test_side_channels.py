@@ -26,7 +26,7 @@ from dpnb.service.configuration.settings import Limits, TableSettings
 from dpnb.service.network import grid
 from dpnb.service.opening import OpenTable
 from dpnb.service.served import Rules
-from dpnb.wire.decoding import decode_request
+from dpnb.wire.decoding import decode_envelope
 from service.served import Served, content, run_served
 from service.test_division import HALF, LAUNCHES, division, seeded
 from service.test_roles import JSON
@@ -35,7 +35,7 @@ from waiting import LIMIT
 
 async def kinds_seen_by_eve(served: Served, kinds: list[str]) -> None:
     eve = served.of("eve")
-    rows = content(await eve.get("/v2/tables/people/rows?after=0&pending="))["rows"]
+    rows = content(await eve.get("/v3/tables/people/rows?after=0&pending="))["rows"]
     kinds += [row["values"]["kind"] for row in rows]
 
 
@@ -92,7 +92,7 @@ def test_the_time_of_a_row_tells_nothing_of_the_requests_before_it(
         async def scenario(served: Served) -> None:
             for body in (served.count("a"), served.body("b", LAUNCHES["scan"])):
                 assert (await served.post(body)).status_code == 200
-            rows = content(await served.get("/v2/tables/people/rows?after=0&pending="))["rows"]
+            rows = content(await served.get("/v3/tables/people/rows?after=0&pending="))["rows"]
             seen.update(row["values"]["time"][11:13] for row in rows)
 
         (tmp_path / name).mkdir()
@@ -128,13 +128,13 @@ def test_a_stream_shows_that_it_is_open_however_busy_the_others_are(
 
 
 def test_a_freeze_does_not_wait_behind_requests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    leave, execute = threading.Event(), calls.execute_call
+    leave, execute = threading.Event(), calls.execute
 
     def slow(*arguments: Any) -> tuple[int, ...]:
         assert leave.wait(LIMIT)
         return execute(*arguments)
 
-    monkeypatch.setattr(service_requests, "execute_call", slow)
+    monkeypatch.setattr(service_requests, "execute", slow)
 
     async def scenario(served: Served) -> None:
         kim = served.of("kim", "curator")
@@ -143,7 +143,7 @@ def test_a_freeze_does_not_wait_behind_requests(tmp_path: Path, monkeypatch: pyt
             await asyncio.sleep(0.01)
         body = {"content": b'{"act":"freeze","why":"an audit"}', "headers": {**kim.headers, **JSON}}
         async with asyncio.timeout(LIMIT):
-            assert (await served.client.post("/v2/tables/people/acts", **body)).status_code == 200
+            assert (await served.client.post("/v3/tables/people/acts", **body)).status_code == 200
         leave.set()
         for task in tasks:
             assert "frozen it (an audit)" in content(await task)["message"]
@@ -188,14 +188,14 @@ def test_a_project_that_is_revoked_ends_its_analysts(mode: Mode, tmp_path: Path)
 
 
 def test_failures_and_ids_of_requests_are_an_analyst_s_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    execute, is_broken = calls.execute_call, threading.Event()
+    execute, is_broken = calls.execute, threading.Event()
 
     def sometimes(*arguments: Any) -> tuple[int, ...]:
         if is_broken.is_set():
             raise RuntimeError
         return execute(*arguments)
 
-    monkeypatch.setattr(service_requests, "execute_call", sometimes)
+    monkeypatch.setattr(service_requests, "execute", sometimes)
 
     async def scenario(served: Served) -> None:
         bob = served.of("bob")
@@ -265,16 +265,16 @@ def test_a_division_that_is_made_while_the_service_runs_holds_for_everybody(
         await asyncio.to_thread(table.table.worker.submit("", lambda: table.table.divide(settings)).future.result)
         table.end_revoked()
         assert (await bob.post(bob.count("b", mu="1/90"))).status_code == 200
-        late = await old.runner.run(decode_request(served.count("c", mu="1/100")), lambda: True)
+        late = await old.runner.run(decode_envelope(served.count("c", mu="1/100")), lambda: True)
         assert late[0] == 422
         assert "changed how its budget is divided" in getattr(late[1], "message", "")
         refused = await served.post(served.count("d", mu="1/10"))
         assert content(refused)["error"] == "BudgetExceeded"
-        rows = content(await served.get("/v2/tables/people/rows?after=0&pending=")).get("rows", [])
+        rows = content(await served.get("/v3/tables/people/rows?after=0&pending=")).get("rows", [])
         assert len(rows) == (0 if mode == "reserved" else 4)  # two grants, and a release of each
         if mode == "pooled":
             monkeypatch.setattr(OpenTable, "refuse_ended", lambda self, one: None)  # the control: past every cap
-            late = await old.runner.run(decode_request(served.count("e", mu="1/100")), lambda: True)
+            late = await old.runner.run(decode_envelope(served.count("e", mu="1/100")), lambda: True)
             assert late[0] == 200
 
     run_served(tmp_path, scenario, seeded(tmp_path / "people.dpnb"), DivisionSettings())

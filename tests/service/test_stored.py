@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from contextlib import ExitStack, closing
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,12 @@ import psutil
 import pytest
 
 import dpnb
+from dpnb._request import Release
+from dpnb._target import Target
 from dpnb.interactive.partition import partition_request
 from dpnb.service.configuration.settings import Limits
 from dpnb.service.limits import CHARGED, MB, NOT_CHARGED, StoredRows
 from dpnb.service.served import Rules
-from dpnb.wire.calls import LaunchMechanism, Release, TargetArguments
 from service.served import Served, content, open_people, run_served
 from service.test_connections import Service
 from waiting import wait_until
@@ -34,7 +36,7 @@ def opened(folder: Path) -> dpnb.Session:
 def launch(served: Served, number: int) -> bytes:
     """A free partition of many parts."""
     request = partition_request(served.session._core, "k", f"n{number}", "", 1)
-    return served.body(f"l{number}", LaunchMechanism("partition", f"n{number}", dict(request.stored_arguments)))
+    return served.body(f"l{number}", request.stored)
 
 
 def rules(**limits: Any) -> Rules:
@@ -45,7 +47,7 @@ def test_an_analyst_stores_no_more_than_the_limit(tmp_path: Path) -> None:
     limits = Limits()
 
     async def scenario(served: Served) -> None:
-        frame, target = served.session.frame, TargetArguments("mu", "1/1000000")
+        frame, target = served.session.frame, Target("mu", Fraction(1, 1000000))
         large = frame.groupby("k").size()
         refused = await served.post(served.body("a", Release(large.plan, large.view, target)))
         assert (refused.status_code, content(refused)["error"]) == (422, "StorageExceeded")
@@ -194,10 +196,10 @@ def test_unread_replies_take_little_memory(tmp_path_factory: pytest.TempPathFact
         session.partition("k", max_parts_per_unit=1, name=f"n{number}")
     session.ledger.close()
     authorization = f"Authorization: Bearer {service.token}\r\n\r\n"
-    request = "GET /v2/tables/people/rows?after=0 HTTP/1.1\r\nHost: localhost\r\n" + authorization
+    request = "GET /v3/tables/people/rows?after=0 HTTP/1.1\r\nHost: localhost\r\n" + authorization
     with service.served("--restored", "WRITE_SECONDS=5") as process, ExitStack() as stack:
         with service.client() as client:
-            rows = client.get("/v2/tables/people/rows?after=0").json()["rows"]
+            rows = client.get("/v3/tables/people/rows?after=0").json()["rows"]
             assert 0 < len(rows) < 60  # as many as fit
         memory = psutil.Process(process.pid).memory_info
         before = memory().rss

@@ -18,12 +18,12 @@ from dpnb.service.access.tokens import revoke_tokens
 from dpnb.service.monitoring.metrics import Metrics
 from dpnb.service.served import Rules
 from dpnb.service.turns import Turns
-from dpnb.wire.decoding import decode_request
+from dpnb.wire.decoding import decode_envelope
 from service.served import Served, content, run_served
 from service.test_division import division
 from waiting import LIMIT, wait_until
 
-MALFORMED = b'{"id":"a","call":[' + b",".join([b'{"a":1}'] * 2000) + b"]}"
+MALFORMED = b'{"id":"a","request":[' + b",".join([b'{"a":1}'] * 2000) + b"]}"
 """Large enough for a turn; each test counts decodings, not seconds."""
 
 
@@ -116,7 +116,7 @@ def test_an_exception_ends_the_work_and_not_the_thread() -> None:
 def began(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The ids of requests as they begin; the first, ``first``, is held until the id ``go`` is in the list."""
     ids: list[str] = []
-    execute, executed = calls.execute_call, requests.RequestRunner._executed
+    execute, executed = calls.execute, requests.RequestRunner._executed
 
     def noted(self: Any, request: Any, *arguments: Any) -> Any:
         ids.append(request.id)
@@ -128,7 +128,7 @@ def began(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return execute(*arguments)
 
     monkeypatch.setattr(requests.RequestRunner, "_executed", noted)
-    monkeypatch.setattr(requests, "execute_call", held)
+    monkeypatch.setattr(requests, "execute", held)
     return ids
 
 
@@ -179,9 +179,9 @@ def test_malformed_bodies_of_one_analyst_let_the_body_of_another_in(
     def noted(body: bytes) -> Any:
         decoded.append("ana" if body == MALFORMED else "bob")
         assert go.wait(LIMIT)
-        return decode_request(body)
+        return decode_envelope(body)
 
-    monkeypatch.setattr(free_work, "decode_request", noted)
+    monkeypatch.setattr(free_work, "decode_envelope", noted)
     monkeypatch.setattr(free_work, "SMALL_BODY", 10)
     if is_broken:
         monkeypatch.setattr(Turns, "_next", fifo)
@@ -210,7 +210,7 @@ def test_replies_are_made_in_turns(tmp_path: Path) -> None:
         bob, runner = served.of("bob"), served.service.tables["people"].analyst("ana").runner
         rows = runner.rows
         runner.rows = lambda *a: (held.work("ana"), rows(*a))[1]  # type: ignore[method-assign, func-returns-value]
-        pages = [asyncio.create_task(served.get("/v2/tables/people/rows?after=0&pending=")) for _ in range(10)]
+        pages = [asyncio.create_task(served.get("/v3/tables/people/rows?after=0&pending=")) for _ in range(10)]
         await until(lambda: held.began)
         assert (await bob.post(bob.count("b"))).status_code == 200
         assert held.began == ["ana"]
@@ -242,7 +242,7 @@ def test_what_waits_of_a_revoked_analyst_is_refused_at_once(
         elif how == "part":
             act = b'{"act":"revoke","level":"analyst","name":"ana"}'
             headers = {**eve.headers, "Content-Type": "application/json"}
-            acted = await served.client.post("/v2/tables/people/acts", content=act, headers=headers)
+            acted = await served.client.post("/v3/tables/people/acts", content=act, headers=headers)
             assert acted.status_code == 200
             charges += 1
         else:
@@ -285,8 +285,8 @@ def test_the_curator_sees_how_old_the_queue_is(
         await until(lambda: figure("dpnb_queue_seconds") > 0 and figure("dpnb_executing_seconds") > 0)
         await until(lambda: {one["actor"] for one in slow()} == {"ana", "bob"})
         assert {one["running"] for one in slow()} == {1}
-        health = await served.client.get("/v2/health")
-        assert content(health) == {"status": "ok", "version": 2}
+        health = await served.client.get("/v3/health")
+        assert content(health) == {"status": "ok", "version": 3}
         began.append("go")
         await first
         await waiting

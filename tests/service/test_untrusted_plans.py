@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -31,15 +32,16 @@ from dpnb._plan.measurements import (
     Sum,
     WeightedAggregation,
 )
-from dpnb._plan.plan import GroupLevel, Join, PartSource, Plan
+from dpnb._plan.plan import GroupLevel, Join, PartSource, Plan, TableSource
 from dpnb._plan.privacy_unit import ContributionBounds
+from dpnb._request import Conditions, LaunchMechanism, PartitionTable, Release, ReleaseBatch
+from dpnb._target import Target
 from dpnb.errors import DpnbError, ExecutionError, PlanError
-from dpnb.interactive.calls import execute_call
+from dpnb.interactive.calls import execute
 from dpnb.ledger import node_of
-from dpnb.wire.calls import LaunchMechanism, Release, ReleaseBatch, TargetArguments
 from tests.service.bodies import neighbours
 
-TARGET = TargetArguments("mu", "1/100")
+TARGET = Target("mu", Fraction(1, 100))
 PLAIN = PlainView()
 X, G, K = Column("x"), Column("g"), Column("k")
 BY_G = GroupLevel("g", G)
@@ -49,7 +51,7 @@ SHORT = Lookup("zone", (Column("t"),), (("a",), ("bb",), ("only",)), ("u",))
 
 def send(session: dpnb.Session, plan: Plan, view: AnyView = PLAIN, node: str = "") -> tuple[int, ...]:
     registry = session._mechanisms
-    return execute_call(registry.at(node) if node else registry, Release(plan, view, TARGET))
+    return execute(registry.at(node) if node else registry, Release(plan, view, TARGET))
 
 
 def test_a_lookup_without_a_value_for_each_key_would_reveal_a_unit(
@@ -93,11 +95,11 @@ def test_a_part_partitions_its_own_rows_only(tmp_path: Path) -> None:
     (launch,) = session._core.account.tree.sync()
     registry = session._mechanisms.at(node_of(launch, ("a",)))
     part = registry.core.part
-    level = {"name": "n", "expression": {"op": "column", "name": "n"}}
-    for source in ("", {"type": "part", "source": "", "by": level, "key": 1}):
-        arguments = {"parts": {"source": source, "by": level, "max_parts_per_unit": None}}
+    level = GroupLevel("n", Column("n"))
+    sources: tuple[TableSource, ...] = ("", PartSource("", level, 1))
+    for source in sources:
         with pytest.raises(DpnbError):
-            execute_call(registry, LaunchMechanism("partition", "whole", arguments))
+            execute(registry, LaunchMechanism("whole", PartitionTable(source, level)))
     assert part is not None
     assert send(session, Plan(Count(), source=part), node=node_of(launch, ("a",)))
 
@@ -248,18 +250,20 @@ def test_without_the_check_of_views_a_charge_would_have_no_answer(
 def test_a_batch_with_many_levels_is_refused_at_once(tmp_path: Path) -> None:
     session, _ = neighbours(tmp_path)
     one = tuple(GroupLevel(str(n), Cut(X, (float(-9 - n), 9.0), ("all",))) for n in range(60))
-    call = ReleaseBatch(((Plan(Count(), group_by=one), PlainView()), (Plan(CountUnits()), PlainView())), (TARGET,) * 2)
+    call = ReleaseBatch(
+        tuple(Release(plan, PLAIN, TARGET) for plan in (Plan(Count(), group_by=one), Plan(CountUnits())))
+    )
     with pytest.raises(PlanError):
-        execute_call(session._mechanisms, call)
-    call = ReleaseBatch(((Plan(Count(), group_by=one), PlainView()), (Plan(Count()), PlainView())), (TARGET,) * 2)
+        execute(session._mechanisms, call)
+    call = ReleaseBatch(tuple(Release(plan, PLAIN, TARGET) for plan in (Plan(Count(), group_by=one), Plan(Count()))))
     with pytest.raises(PlanError, match="tables to choose from"):
-        execute_call(session._mechanisms, call)
+        execute(session._mechanisms, call)
 
 
 @pytest.mark.parametrize("inside", ["x", "5", '1 "a"', "-1", "1e9", "\x00", "9" * 400, "1 {", "--"])
 def test_a_mechanism_that_does_not_exist(inside: str, tmp_path: Path) -> None:
     session, _ = neighbours(tmp_path)
     with pytest.raises(DpnbError):
-        execute_call(session._mechanisms, Release(Plan(Count()), PlainView(), TARGET, inside=inside))
+        execute(session._mechanisms, Release(Plan(Count()), PlainView(), TARGET), Conditions(inside))
     with pytest.raises(DpnbError):
         session._mechanisms.at(inside)

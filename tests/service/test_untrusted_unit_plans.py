@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import pandas as pd
@@ -30,9 +31,10 @@ from dpnb._plan.measurements import (
 )
 from dpnb._plan.plan import GroupLevel, Join, PartSource, PerUnit, Plan, TableSource
 from dpnb._plan.privacy_unit import ContributionBounds
+from dpnb._request import Release
+from dpnb._target import Target
 from dpnb.errors import ExecutionError, PlanError
-from dpnb.interactive.calls import execute_call
-from dpnb.wire.calls import Release, TargetArguments
+from dpnb.interactive.calls import execute
 
 PLAIN = PlainView()
 TABLE = pd.DataFrame(
@@ -73,7 +75,7 @@ def opened(unit: str, container: str = "pandas") -> dpnb.Session:
 def send(session: dpnb.Session, plan: Plan, view: AnyView = PLAIN) -> None:
     """As the service does with what a client sends."""
     received = Plan.from_json(plan.to_json())
-    execute_call(session._mechanisms, Release(received, view, TargetArguments("mu", "1/100")))
+    execute(session._mechanisms, Release(received, view, Target("mu", Fraction(1, 100))))
 
 
 def level(name: str, node: Expression = X) -> GroupLevel:

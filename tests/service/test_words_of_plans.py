@@ -11,7 +11,6 @@ import pandas as pd
 import pytest
 
 import dpnb
-from dpnb._core.accountant import budget_request
 from dpnb._core.history import launch_text
 from dpnb._plan.expressions.nodes import Column, Compare, Expression, Literal, Lookup, Or
 from dpnb._plan.measurements import (
@@ -24,45 +23,35 @@ from dpnb._plan.measurements import (
     WeightedAggregation,
 )
 from dpnb._plan.plan import GroupLevel, Plan
+from dpnb._request import AnyRequest, LaunchMechanism, PartitionTable, ReduceNoise, Release, RequestBudget, SelectGroups
+from dpnb._target import Target
 from dpnb.curator.audit import audit
 from dpnb.curator.disclosure import report_of
 from dpnb.ledger.charge import RELEASE, TABLE_FILES
 from dpnb.service.configuration.parts import AmountSettings, DivisionSettings, PartSettings
 from dpnb.service.curation import state
-from dpnb.wire.calls import AnyCall, LaunchMechanism, Release, RequestBudget, SelectGroups, TargetArguments
 from service.cockpits import Opened, built, run_cockpit
 from service.served import Served, content, run_served
 
 __all__ = ["built"]
 
-TARGET = TargetArguments("mu", "1/100")
+TARGET = Target("mu", Fraction(1, 100))
 NOTE = Column("note")
 CITY = Lookup("city", (NOTE,), (("hiv",), ("flu",)), ("a", "b"))
 NUMBER = Lookup("city", (NOTE,), (("hiv",), ("flu",)), (1.0, 0.0), 0.0, 1.0)
 FILTERED = Plan(Count(), Compare("==", CITY, Literal("a")))
 GROUPED = Plan(Count(), group_by=(GroupLevel("city", NOTE),))
 TITLED = Plan(JointAggregation((WeightedAggregation(Sum(NUMBER)),)))
-PARTS = {
-    "source": "",
-    "by": {"name": "city", "expression": {"op": "column", "name": "note"}},
-    "max_parts_per_unit": None,
-}
-REDUCTION = {
-    "plan": GROUPED.to_json(),
-    "view": '{"view":"plain"}',
-    "initial_mu_squared": "1/10000",
-    "max_mu_squared": None,
-}
-LIES: dict[str, AnyCall] = {
+LIES: dict[str, AnyRequest] = {
     "lookup": Release(FILTERED, PlainView(), TARGET),
     "level": Release(GROUPED, PlainView(), TARGET),
     "title": Release(TITLED, ColumnsView((NamedColumn("city", 0),), "description of city"), TARGET),
-    "selection": SelectGroups(GROUPED, PlainView(), 1, "top", "1/100"),
-    "partition": LaunchMechanism("partition", "by city", {"parts": PARTS}),
-    "noise-reduction": LaunchMechanism("noise_reduction", "count of rows by city", REDUCTION),
+    "selection": SelectGroups(GROUPED, 1, Fraction(1, 100)),
+    "partition": LaunchMechanism("by city", PartitionTable("", GROUPED.group_by[0])),
+    "noise-reduction": LaunchMechanism("count of rows by city", ReduceNoise(GROUPED, PlainView(), Fraction(1, 100))),
 }
-AUDIT = "/v2/tables/people/audit"
-PLAN = "/v2/tables/people/plan?row="
+AUDIT = "/v3/tables/people/audit"
+PLAN = "/v3/tables/people/plan?row="
 
 
 def session(folder: Path, **changes: Any) -> dpnb.Session:
@@ -109,11 +98,11 @@ def test_a_request_for_budget_is_shown_with_its_plan_which_a_decision_names(tmp_
     for _ in range(6):
         condition = Or(condition, condition)
     long = Plan(Count(), condition, GROUPED.group_by)
-    queries = ((FILTERED, PlainView(), TARGET), (long, PlainView(), TARGET))
+    releases = tuple(Release(plan, PlainView(), TARGET) for plan in (FILTERED, long))
 
     async def scenario(opened: Opened) -> None:
         served = opened.served
-        reply = await served.post(served.body("a", RequestBudget(queries, "the cities")))
+        reply = await served.post(served.body("a", RequestBudget(releases, "the cities")))
         assert content(reply)["reply"] == "done", reply.text
         eve = await opened.logged_in()
         (request,) = (await eve.state())["tables"][0]["requests"]
@@ -122,30 +111,12 @@ def test_a_request_for_budget_is_shown_with_its_plan_which_a_decision_names(tmp_
             assert len(query["words"]) <= 1000
         assert request["queries"][1]["words"].endswith("...; reads note, city")
         shown = (await eve.get(f"/api/tables/people/plan?row={request['number']}")).json()["plans"]
-        for text, (plan, _, _) in zip(shown, queries, strict=True):
+        for text, release in zip(shown, releases, strict=True):
             read = json.loads(text)
             assert read["reads"][0] == "note"
-            assert Plan.from_json(json.dumps(read["plan"])) == plan
-            assert read["arguments"]["mu"] == "1/100"
+            assert Plan.from_json(json.dumps(read["plan"])) == release.plan
+            assert read["target"] == {"kind": "mu", "amount": "1/100"}
         assert audit(str(tmp_path / "people.dpnb")).is_fine
-
-    half = AmountSettings(Fraction(1, 2))
-    parts = DivisionSettings(
-        "reserved", (PartSettings("analyst", "ana", ceiling=half, cap=AmountSettings(Fraction(1, 100))),)
-    )
-    run_cockpit(tmp_path, scenario, session=session(tmp_path), division=parts)
-
-
-def test_a_plan_of_another_digest_is_not_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def scenario(opened: Opened) -> None:
-        served, eve = opened.served, await opened.logged_in()
-        body = RequestBudget(((FILTERED, PlainView(), TARGET),), "the cities")
-        assert content(await served.post(served.body("a", body)))["reply"] == "done"
-        (request,) = (await eve.state())["tables"][0]["requests"]
-        path = f"/api/tables/people/plan?row={request['number']}"
-        assert (await eve.get(path)).status_code == 200
-        monkeypatch.setattr(budget_request, "query_digest", lambda *parts: "another")
-        assert (await eve.get(path)).status_code == 422
 
     half = AmountSettings(Fraction(1, 2))
     parts = DivisionSettings(
@@ -163,7 +134,7 @@ def test_a_plan_has_no_answer_and_a_limited_length(tmp_path: Path, monkeypatch: 
         charges = {one.kind: one for one in served.session.ledger.charges()}
         path = "/api/tables/people/plan?row="
         (text,) = (await eve.get(f"{path}{charges[RELEASE].id}")).json()["plans"]
-        assert set(json.loads(text)) == {"reads", "plan", "arguments"}
+        assert set(json.loads(text)) == {"reads", "plan", "view", "target"}
         for kind in ("launch", "comparison"):
             (text,) = (await eve.get(f"{path}{charges[kind].id}")).json()["plans"]
             assert "noise_token" not in text

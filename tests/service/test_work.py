@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -10,18 +11,20 @@ import pytest
 import dpnb
 from dpnb._compile import linear
 from dpnb._compile.work import OBSERVED_BYTES, WorkLimits, work_of
+from dpnb._core.pricing.query_state import plan_of
 from dpnb._core.tables import PrivateTables
 from dpnb._plan.expressions.nodes import Arithmetic, Column, Expression, Literal
 from dpnb._plan.measurements import Count, Moments, MomentsView, PlainView, QuantilesView, QuantileTree
 from dpnb._plan.plan import GroupLevel, Plan
+from dpnb._request import AnyRequest, Release, ReleaseBatch, RequestBudget, SelectGroups
+from dpnb._target import Target
 from dpnb.errors import PlanError
 from dpnb.ledger import Ledger
 from dpnb.service.configuration.settings import Limits
 from dpnb.service.served import Rules
-from dpnb.wire.calls import AnyCall, Release, ReleaseBatch, RequestBudget, SelectGroups, TargetArguments
 from service.served import Served, content, open_people, people, run_served
 
-TARGET = TargetArguments("mu", "1/1000000")
+TARGET = Target("mu", Fraction(1, 1000000))
 AGE = Column("age")
 VIEW = PlainView()
 
@@ -39,20 +42,20 @@ def moments(columns: int) -> Plan:
 
 
 WIDE, CELLS = moments(400), Plan(QuantileTree(AGE), group_by=groups(3))
-CALLS: dict[str, tuple[AnyCall, str]] = {
+CALLS: dict[str, tuple[AnyRequest, str]] = {
     "features": (Release(WIDE, VIEW, TARGET), "at most 10,000 features of a row; it has 80,601"),
     "numbers": (Release(CELLS, VIEW, TARGET), "needs 350,302,340 noisy numbers at once"),
     "memory": (Release(Plan(Count(), group_by=groups(3)), VIEW, TARGET), "at most 300 MB of memory"),
     "batch": (
-        ReleaseBatch(tuple((moments(columns), VIEW) for columns in range(40, 60)), (TARGET,) * 20),
+        ReleaseBatch(tuple(Release(moments(columns), VIEW, TARGET) for columns in range(40, 60))),
         "at most 10,000 features of a row; it has 26,340",
     ),
     "request for budget": (
-        RequestBudget(tuple((moments(columns), VIEW, TARGET) for columns in range(40, 60)), "why"),
+        RequestBudget(tuple(Release(moments(columns), VIEW, TARGET) for columns in range(40, 60)), "why"),
         "at most 10,000 features of a row; it has 26,340",
     ),
     "selection": (
-        SelectGroups(Plan(Count(), group_by=groups(3)), VIEW, 1, "idxmax", "1"),
+        SelectGroups(Plan(Count(), group_by=groups(3)), 1, Fraction(1)),
         "at most 300 MB of memory",
     ),
 }
@@ -63,7 +66,7 @@ def compiled(*_: Any, **__: Any) -> Any:
     raise AssertionError("was compiled before it was refused")
 
 
-def replies(folder: Path, call: AnyCall, session: dpnb.Session, monkeypatch: pytest.MonkeyPatch) -> tuple[Any, int]:
+def replies(folder: Path, call: AnyRequest, session: dpnb.Session, monkeypatch: pytest.MonkeyPatch) -> tuple[Any, int]:
     """The status and content of the reply, and the number of rows of the ledger."""
     found: list[Any] = []
 
@@ -142,7 +145,7 @@ def test_earlier_observations_of_a_query_count_before_they_are_read(
     ages = session.frame.groupby(dpnb.cut(session.frame["age"], range(0, 101))).size()
     for mu in ("0.001", "0.002"):
         ages.release(mu=mu)
-    (plan,) = {Plan.from_json(charge.plan).to_json() for charge in session.ledger.charges()}
+    (plan,) = {plan_of(charge).to_json() for charge in session.ledger.charges()}
     once = work_of(Plan.from_json(plan), session._core.tables.schema(""))
     enough = once.memory + 2 * once.numbers * OBSERVED_BYTES
     monkeypatch.setattr(PrivateTables, "work_limits", WorkLimits(memory=enough))

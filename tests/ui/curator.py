@@ -8,15 +8,18 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import httpx
 from playwright.sync_api import Page, expect
 
+from dpnb._request import Release, RequestBudget
+from dpnb._target import Target
 from dpnb.service.access.tokens import Role, new_token
-from dpnb.wire.calls import Request, RequestBudget, TargetArguments
-from dpnb.wire.decoding import encode_request
+from dpnb.wire.decoding import encode_envelope
+from dpnb.wire.envelope import Envelope
 from service.served import open_people, people
 from waiting import LIMIT, LIMIT_MS
 
@@ -111,13 +114,13 @@ class Service:
         """An analyst requests budget for a count."""
         session = open_people(":memory:")
         query = session.frame.count()
-        call = RequestBudget(((query.plan, query.view, TargetArguments("mu", mu)),), why)
+        call = RequestBudget((Release(query.plan, query.view, Target("mu", Fraction(mu))),), why)
         session.ledger.close()
         transport = httpx.HTTPTransport(uds=str(self.socket))
         headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
         with httpx.Client(transport=transport, base_url="http://localhost", timeout=LIMIT) as client:
-            body = encode_request(Request(secrets.token_hex(8), call))
-            reply = client.post(f"/v2/tables/{table}/requests", content=body, headers=headers)
+            body = encode_envelope(Envelope(secrets.token_hex(8), call))
+            reply = client.post(f"/v3/tables/{table}/requests", content=body, headers=headers)
             assert reply.status_code == 200, reply.text
 
 
