@@ -77,7 +77,7 @@ class SessionCore(NotCopyable):
         self.pricer = QueryPricer(tables, account, version, public)
         reader = AnswerReader(tables, account.ledger)
         self.log = RequestLog(account, reader.words)
-        known = account, version, self.log, self.changed
+        known = account, version, self.log
         self.executor: Executor = (
             LocalExecutor(*known, tables=tables, reader=reader)
             if remote is None
@@ -92,16 +92,14 @@ class SessionCore(NotCopyable):
         self.releases = ReleasePipeline(self.pricer, reader, self.executor, notice)
         self.selections = SelectionPipeline(self.releases, self.executor, selections)
         self.batches = BatchPipeline(self.releases, self.executor)
-        self._listeners: list[Callable[[], None]] = []
 
     def on_change(self, listener: Callable[[], None]) -> None:
         """Call `listener` whenever something was charged, answered or refused."""
-        self._listeners.append(listener)
+        self.executor.listeners.append(listener)
 
     def changed(self) -> None:
         """Notify the listeners that something was charged, answered or refused."""
-        for listener in self._listeners:
-            listener()
+        self.executor.changed()
 
     # --- sessions inside this one -------------------------------------------------------------------------------
 
@@ -145,7 +143,7 @@ class SessionCore(NotCopyable):
             remote=None if self.remote is None else self.remote.at(node_of(launch.id, (key,))),
             connection=self.connection,
         )
-        part.on_change(self.changed)
+        part.on_change(self.executor.changed)
         return part
 
     def for_analyst(self, grant: Grant) -> SessionCore:
@@ -164,7 +162,7 @@ class SessionCore(NotCopyable):
             notice=self.notice,
             individuals=individuals,
         )
-        analyst.on_change(self.changed)
+        analyst.on_change(self.executor.changed)
         return analyst
 
     def _id_of(self, node: str) -> str:

@@ -1,14 +1,21 @@
-"""The sessions of this process, most recently used first, the listeners to their changes, and the current cell."""
+"""The sessions of this process, most recently used first, the listeners to their changes, and the current cell.
+
+Also the watch that a service sets around the execution of a request, as it sets the request's origin
+(`dpnb.ledger.origin`): it is told before rows are read.
+"""
 
 from __future__ import annotations
 
 import os
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Protocol
 
 from dpnb.errors import BudgetExceeded, ErrorEstimateUnavailable, InvalidValueError, PlanError, RequestError
+from dpnb.ledger import Charge
 
 # --- the exceptions that a request raises before anything is charged --------------------------------------------------
 
@@ -99,3 +106,29 @@ def unsubscribe(listener: Callable[[], None]) -> None:
     with _lock[0]:
         if listener in _listeners:
             _listeners.remove(listener)
+
+
+# --- the watch before rows are read -----------------------------------------------------------------------------------
+
+
+Watch = Callable[[Charge | None], None]
+"""Called before rows are read for a charge, or for no charge of their own; may refuse that with an exception."""
+
+_watch: ContextVar[Watch | None] = ContextVar("watch", default=None)
+
+
+def before_reading(charge: Charge | None = None) -> None:
+    """Tell the service that rows are read next in this thread: for a charge, or to open the table or compare."""
+    watch = _watch.get()
+    if watch is not None:
+        watch(charge)
+
+
+@contextmanager
+def watched_by(watch: Watch) -> Iterator[None]:
+    """Call a watch before rows are read in the block."""
+    token = _watch.set(watch)
+    try:
+        yield
+    finally:
+        _watch.reset(token)

@@ -9,10 +9,10 @@ from fractions import Fraction
 from typing import Any
 
 from dpnb._backends.guard import isolated_numeric_settings, run_guarded
+from dpnb._core import registry
 from dpnb._core.accountant.tree import ABOVE_THRESHOLD, Launch
 from dpnb._core.core import SessionCore
 from dpnb._core.execution.executor import Kind, Price
-from dpnb._core.execution.protocol import before_reading
 from dpnb._core.history.launch_text import describe_comparison
 from dpnb._plan.identity import query_key
 from dpnb._plan.measurements import PlainView
@@ -78,7 +78,7 @@ class Comparisons(Kind[CompareWithThreshold]):
             )
         if not hidden.core.n_remaining:  # another thread has used it up
             raise MechanismClosed(f"{launch.name}: is exhausted; nothing was charged; launch another one")
-        before_reading()
+        registry.before_reading()
         result = {
             "threshold": to_text(request.threshold),
             **run_guarded(lambda: self._answer(hidden.core, request.plan, request.threshold), FAILED),

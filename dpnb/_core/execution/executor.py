@@ -28,7 +28,6 @@ from typing import Any, Generic, TypeVar
 from dpnb._backends.guard import isolated_numeric_settings, run_guarded
 from dpnb._core import registry
 from dpnb._core.accountant.accountant import Accountant
-from dpnb._core.execution.protocol import before_reading
 from dpnb._core.history.log import RequestLog
 from dpnb._core.history.words import AnswerReader
 from dpnb._core.pricing.pricer import QueryPricer
@@ -116,14 +115,21 @@ class Kind(NotCopyable, ABC, Generic[R]):
 
 
 class Executor(NotCopyable, ABC):
-    """Charges the requests of one session and answers them; `changed` is called after each.
+    """Charges the requests of one session and answers them.
 
-    `kinds` has the kinds of requests by their structs.
+    `kinds` has the kinds of requests by their structs, and `listeners` are called whenever something was charged,
+    answered or refused.
     """
 
-    def __init__(self, account: Accountant, version: str, log: RequestLog, changed: Callable[[], None]) -> None:
-        self.account, self.version, self.log, self.changed = account, version, log, changed
+    def __init__(self, account: Accountant, version: str, log: RequestLog) -> None:
+        self.account, self.version, self.log = account, version, log
         self.kinds: dict[type[Request], Kind[Any]] = {}
+        self.listeners: list[Callable[[], None]] = []
+
+    def changed(self) -> None:
+        """Notify the listeners."""
+        for listener in self.listeners:
+            listener()
 
     def run(self, request: Request, conditions: Conditions = ALWAYS) -> list[Charge]:
         """The answered rows of a request, which is charged unless it was before.
@@ -167,12 +173,11 @@ class LocalExecutor(Executor):
         account: Accountant,
         version: str,
         log: RequestLog,
-        changed: Callable[[], None],
         *,
         tables: PrivateTables,
         reader: AnswerReader,
     ) -> None:
-        super().__init__(account, version, log, changed)
+        super().__init__(account, version, log)
         self._tables, self._reader = tables, reader
 
     def _run(self, kind: Kind[Any], request: Request, conditions: Conditions) -> list[Charge]:
@@ -235,7 +240,7 @@ class LocalExecutor(Executor):
             with at(Stage.WRITING):
                 return ledger.answer(found, self._reader.words_to_store(found))
 
-        before_reading(row)
+        registry.before_reading(row)
         try:
             return run_guarded(
                 isolated_numeric_settings()(answered), FAILED, interrupted=INTERRUPTED, public_errors=LedgerError

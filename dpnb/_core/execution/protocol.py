@@ -1,44 +1,12 @@
-"""What a session knows of the service that has its table, and what a service is told before rows are read.
-
-A service is told before rows are read: it sets a watch around the execution of a request, as it sets the request's
-origin (`dpnb.ledger.origin`); a local session has none.
-"""
+"""What a session knows of the service that has its table."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Sequence
 from typing import Protocol, Self
 
 from dpnb._request import Conditions, Request
 from dpnb.ledger import Charge
-
-# --- the watch before rows are read -----------------------------------------------------------------------------------
-
-
-Watch = Callable[[Charge | None], None]
-"""Called before rows are read for a charge, or for no charge of their own; may refuse that with an exception."""
-
-_watch: ContextVar[Watch | None] = ContextVar("watch", default=None)
-
-
-def before_reading(charge: Charge | None = None) -> None:
-    """Tell the service that rows are read next in this thread: for a charge, or to open the table or compare."""
-    watch = _watch.get()
-    if watch is not None:
-        watch(charge)
-
-
-@contextmanager
-def watched_by(watch: Watch) -> Iterator[None]:
-    """Call a watch before rows are read in the block."""
-    token = _watch.set(watch)
-    try:
-        yield
-    finally:
-        _watch.reset(token)
-
 
 # --- the connection ---------------------------------------------------------------------------------------------------
 

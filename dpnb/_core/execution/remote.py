@@ -6,7 +6,7 @@ answer, as it could be when the rows of service and session differ.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from dpnb._core.accountant.accountant import Accountant
@@ -20,10 +20,8 @@ from dpnb.ledger import Charge
 class RemoteExecutor(Executor):
     """Sends the requests of one session to the service; the session's ledger is a copy, to which `calls` adds rows."""
 
-    def __init__(
-        self, account: Accountant, version: str, log: RequestLog, changed: Callable[[], None], *, calls: RemoteCalls
-    ) -> None:
-        super().__init__(account, version, log, changed)
+    def __init__(self, account: Accountant, version: str, log: RequestLog, *, calls: RemoteCalls) -> None:
+        super().__init__(account, version, log)
         self._calls = calls
 
     def _run(self, kind: Kind[Any], request: Request, conditions: Conditions) -> list[Charge]:
