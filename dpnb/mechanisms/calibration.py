@@ -13,36 +13,12 @@ from dpnb.errors import ConversionError, InvalidValueError
 def sigma_for(l2_sensitivity_squared: Fraction | int, loss: GaussianLoss) -> float:
     """The smallest double sigma for which the loss of the Gaussian mechanism is at most the declared loss.
 
-    In closed form: C^2/sigma^2 <= mu^2 exactly when sigma >= sqrt(C^2/mu^2), and that root is rounded up by exact
-    rational comparison, so that the true loss is never above the declared one.
+    `l2_sensitivity_squared` is C^2, the square of the largest L2 change that one privacy unit can make to the sums, and
+    sigma is in their units; its literal binary value is used.  By Dong, Roth, Su 2022 (arXiv:1905.02383v3), Theorem
+    2.7, C^2/sigma^2 <= mu^2 suffices; that holds exactly when sigma >= sqrt(C^2/mu^2), and the root is rounded up by
+    exact rational comparison, so that the true loss is never above the declared one.
 
-    Parameters
-    ----------
-    l2_sensitivity_squared : Fraction or int
-        C^2, > 0: the square of the largest L2 change that one privacy unit can make to the sums.
-    loss : GaussianLoss
-        The declared loss of the release; ``loss.mu_squared`` > 0.
-
-    Returns
-    -------
-    float
-        In the units of the sums; the literal binary value is used.
-
-    Raises
-    ------
-    InvalidValueError
-        The sensitivity or mu is not positive, or sigma would exceed the largest double.
-    ConversionError
-        The loss has no mu.
-
-    References
-    ----------
-    .. [1] Dong, Roth, Su 2022, Gaussian Differential Privacy, arXiv:1905.02383v3, Theorem 2.7.
-
-    Examples
-    --------
     >>> from dpnb.accounting import GDP
-    >>> from dpnb.mechanisms import sigma_for
     >>> sigma_for(4, GDP(0.5))
     4.0
     """

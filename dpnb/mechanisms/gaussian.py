@@ -196,34 +196,11 @@ _CHUNK = 1 << 14
 def measure(sums: Sequence[int] | NDArray[Any], *, sigma: float, source: NoiseSource) -> Measurement:
     """Add independent Gaussian noise to integer sums and round correctly to a grid determined by sigma.
 
-    Parameters
-    ----------
-    sums : sequence or array of int, shape (cells,)
-        Exact sums, in grid units; integers of any size.
-    sigma : float
-        Standard deviation in the same units, > 0; the literal binary value is used.
-    source : NoiseSource
-        Source of the random bits.
+    The values are together (C/sigma)-GDP if one privacy unit changes the sums by at most C in L2 norm (Dong, Roth, Su
+    2022, arXiv:1905.02383v3, Theorem 2.7; the proof that rounding does not raise the loss is in this module's
+    docstring).  `sums` has one dimension and integers of any size; `sigma`, in the same units, is meant literally.
 
-    Returns
-    -------
-    Measurement
-        One noisy value for each cell; together they are (C/sigma)-GDP if one privacy unit changes the sums by at most
-        C in L2 norm.
-
-    Raises
-    ------
-    InvalidValueError
-        sigma is not positive and finite, sums are not integers in one dimension, or the source is invalid.
-
-    References
-    ----------
-    .. [1] Dong, Roth, Su 2022, Gaussian Differential Privacy, arXiv:1905.02383v3, Theorem 2.7.
-       The proof that rounding does not raise the loss is in this module's docstring.
-
-    Examples
-    --------
-    >>> from dpnb.mechanisms import SystemNoiseSource, measure
+    >>> from dpnb.mechanisms import SystemNoiseSource
     >>> noisy = measure([120, 7], sigma=4.0, source=SystemNoiseSource())
     >>> len(noisy.values), noisy.exponent, noisy.sigma
     (2, -18, 4.0)

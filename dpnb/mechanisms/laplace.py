@@ -46,29 +46,7 @@ _DEEP = 800
 def discrete_laplace(scale: Fraction, source: NoiseSource) -> int:
     """Draw an integer x with probability proportional to exp(-abs(x)/scale), exactly.
 
-    Parameters
-    ----------
-    scale : Fraction
-        Scale of the noise, greater than 0; may be an int.
-    source : NoiseSource
-        Source of the random bits.
-
-    Returns
-    -------
-    int
-        Added to an integer of sensitivity D, it is (D/scale)-DP: see this module's docstring.
-
-    Raises
-    ------
-    InvalidValueError
-        The scale is not an exact number greater than 0, or the source is invalid.
-
-    Examples
-    --------
-    >>> from fractions import Fraction
-    >>> from dpnb.mechanisms import SystemNoiseSource, discrete_laplace
-    >>> isinstance(discrete_laplace(Fraction(5, 2), SystemNoiseSource()), int)
-    True
+    Added to an integer of sensitivity D, it is (D/scale)-DP: see this module's docstring.
     """
     top, bottom = _checked(scale)
     chance = ExactBernoulli(source, top.bit_length())
@@ -88,27 +66,8 @@ def discrete_laplace(scale: Fraction, source: NoiseSource) -> int:
 def laplace_tail(scale: Fraction, width: int) -> float:
     """Upper bound on the probability that a draw is further from zero than `width`.
 
-    Parameters
-    ----------
-    scale : Fraction
-        Scale of the noise, greater than 0.
-    width : int
-        Distance from zero, at least 0.
+    It is 2 q^(width + 1)/(1 + q) with q = exp(-1/scale), rounded up; never 0.
 
-    Returns
-    -------
-    float
-        2 q^(width + 1)/(1 + q) with q = exp(-1/scale), rounded up; never 0.
-
-    Raises
-    ------
-    InvalidValueError
-        A number is out of range.
-
-    Examples
-    --------
-    >>> from fractions import Fraction
-    >>> from dpnb.mechanisms import laplace_tail
     >>> round(float(laplace_tail(Fraction(5, 2), 10)), 4)
     0.0147
     """
@@ -123,29 +82,9 @@ def laplace_tail(scale: Fraction, width: int) -> float:
 def laplace_half_width(scale: Fraction, alpha: Number) -> int:
     """The smallest width that the absolute value of a draw exceeds with probability at most `alpha`.
 
-    By the formula of `laplace_tail`: the smallest w >= 0 with w + 1 >= scale log(2/(alpha (1 + q))).
+    By the formula of `laplace_tail`: the smallest w >= 0 with w + 1 >= scale log(2/(alpha (1 + q))).  Never too small;
+    too large, by one, only where the formula is within a relative 2^-100 of an integer.
 
-    Parameters
-    ----------
-    scale : Fraction
-        Scale of the noise, greater than 0.
-    alpha : Number
-        In (0, 1); a float means its shortest decimal.
-
-    Returns
-    -------
-    int
-        Never too small; too large, by one, only where the formula is within a relative 2^-100 of an integer.
-
-    Raises
-    ------
-    InvalidValueError
-        A number is out of range.
-
-    Examples
-    --------
-    >>> from fractions import Fraction
-    >>> from dpnb.mechanisms import laplace_half_width
     >>> laplace_half_width(Fraction(5, 2), Fraction(1, 20))
     7
     """

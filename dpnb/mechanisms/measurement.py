@@ -19,25 +19,13 @@ _EXACT_DOUBLE = 1 << 53
 class Measurement:
     """Noisy sums: the value of cell i is ``values[i] * 2**exponent``.
 
-    All fields are released; they contain no more information than the output of the ideal Gaussian mechanism.
+    `exponent` depends on `sigma` alone, the standard deviation of the noise in the units of the sums, whose literal
+    binary value counts.  All fields are released; they contain no more information than the output of the ideal
+    Gaussian mechanism.
 
-    Parameters
-    ----------
-    values : tuple of int, shape (cells,)
-        Multiples of the output grid.
-    exponent : int
-        Binary logarithm of the output grid's spacing; depends on `sigma` alone.
-    sigma : float
-        Standard deviation of the noise, in the units of the sums; its literal binary value.
-
-    Examples
-    --------
-    >>> from dpnb.mechanisms import Measurement
     >>> noisy = Measurement(values=(12, -7), exponent=-2, sigma=1.5)
     >>> noisy.to_floats()
     array([ 3.  , -1.75])
-    >>> Measurement.from_json(noisy.to_json()) == noisy
-    True
     """
 
     values: tuple[int, ...]

@@ -36,29 +36,9 @@ _MARGIN = 1 + 1e-12
 def threshold_for(sigma: float, groups: int, delta: Fraction) -> float:
     """The noisy number of units from which a group is released; rounded up.
 
-    Parameters
-    ----------
-    sigma : float
-        Noise scale.
-    groups : int
-        The largest number of groups in which one unit counts.
-    delta : Fraction
-        Bound on the probability that any group that only one unit has is released, in (0, 1).
+    One unit counts in at most `groups` groups; `delta` bounds the probability that any group that only one unit has is
+    released.  The literal binary value is used.
 
-    Returns
-    -------
-    float
-        In units; the literal binary value is used.
-
-    Raises
-    ------
-    InvalidValueError
-        delta is not between 0 and 1, or too small for a double.
-
-    Examples
-    --------
-    >>> from fractions import Fraction
-    >>> from dpnb.mechanisms import threshold_for
     >>> round(threshold_for(4.0, 2, Fraction(1, 10**6)), 3)
     20.567
     """
@@ -71,29 +51,8 @@ def threshold_for(sigma: float, groups: int, delta: Fraction) -> float:
 
 
 def least_named(sigma: float, groups: int, delta: Fraction, exponent: int) -> int:
-    """The smallest multiple of the output grid at which a group is released.
+    """The smallest multiple of the output grid, of spacing ``2**exponent``, at which a group is released.
 
-    Parameters
-    ----------
-    sigma, groups, delta
-        As for `threshold_for`.
-    exponent : int
-        Binary logarithm of the output grid's spacing.
-
-    Returns
-    -------
-    int
-        In steps of the output grid.
-
-    Raises
-    ------
-    InvalidValueError
-        As for `threshold_for`.
-
-    Examples
-    --------
-    >>> from fractions import Fraction
-    >>> from dpnb.mechanisms import least_named
     >>> least_named(4.0, 2, Fraction(1, 10**6), -18) * 2.0**-18 > 20
     True
     """
@@ -104,32 +63,11 @@ def least_named(sigma: float, groups: int, delta: Fraction, exponent: int) -> in
 def named(
     counts: NDArray[np.int64], *, sigma: float, groups: int, delta: Fraction, source: NoiseSource
 ) -> tuple[list[int], Measurement]:
-    """The groups that are released, and their noisy numbers of units.
+    """The groups that are released, by their ascending indices, and their noisy numbers of units.
 
-    Parameters
-    ----------
-    counts : int64 array
-        Number of units of each group that has any, so at least 1; intervals assume that.
-    sigma, groups, delta
-        As for `threshold_for`.
-    source : NoiseSource
-        Source of the random bits.
+    `counts` are those of each group that has any, so at least 1; intervals assume that.
 
-    Returns
-    -------
-    (list of int, Measurement)
-        Indices of the released groups, in ascending order, and their noisy values.
-
-    Raises
-    ------
-    InvalidValueError
-        As for `threshold_for` and `measure`.
-
-    Examples
-    --------
-    >>> from fractions import Fraction
-    >>> import numpy as np
-    >>> from dpnb.mechanisms import SystemNoiseSource, named
+    >>> from dpnb.mechanisms import SystemNoiseSource
     >>> counts = np.array([1, 5000])
     >>> released, noisy = named(counts, sigma=4.0, groups=1, delta=Fraction(1, 10**20), source=SystemNoiseSource())
     >>> released, len(noisy.values)

@@ -83,26 +83,10 @@ _DIGITS = 4
 class PermuteAndFlip:
     """The choice of the largest of some counts, described by public numbers only.
 
-    Parameters
-    ----------
-    candidates : int
-        Number of counts, at least 2.
-    winners : int
-        Number of candidates that are chosen, at most all.
-    epsilon : Fraction
-        The loss of all rounds together.
-    sensitivity : int
-        C: the most that one privacy unit adds to one count, at least 1.  A unit must not lower any count.
+    `winners` of `candidates` are chosen, with the loss `epsilon` of all rounds together.  `sensitivity` is the most
+    that one privacy unit adds to one count, at least 1; a unit must not lower any count.
 
-    Raises
-    ------
-    InvalidValueError
-        A number is out of range.
-
-    Examples
-    --------
-    >>> from fractions import Fraction
-    >>> from dpnb.mechanisms import PermuteAndFlip, SystemNoiseSource
+    >>> from dpnb.mechanisms import SystemNoiseSource
     >>> choice = PermuteAndFlip(candidates=4, winners=2, epsilon=Fraction(100), sensitivity=1)
     >>> choice.draw([5, 900, 20, 400], SystemNoiseSource())
     (1, 3)
