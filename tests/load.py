@@ -6,7 +6,6 @@ What was spent is added up here from the file alone, by SQLite, `Fraction` and f
 from __future__ import annotations
 
 import json
-import math
 import random
 import signal
 import sqlite3
@@ -89,12 +88,17 @@ def rows_of(path: Path) -> list[Row]:
         found = file.execute(f"SELECT {names} FROM events ORDER BY id").fetchall()
     rows = []
     for number, branch, state, kind, request, details, said, loss, charged in found:
-        launched = {**json.loads(request), "resolved": json.loads(details)} if kind == "launch" else {}
+        launched = launch_of(json.loads(request), json.loads(details)) if kind == "launch" else {}
         lost = json.loads(loss)
         cost = Fraction(lost["mu_squared"] if lost["kind"] == "gdp" else charged)
         pure = Fraction(0 if lost["kind"] == "gdp" else lost["epsilon"])
         rows.append(Row(number, branch, state, launched, json.loads(said or "{}"), cost, pure))
     return rows
+
+
+def launch_of(request: dict[str, Any], resolved: dict[str, Any]) -> dict[str, Any]:
+    """What was launched, with its name and the values that were fixed at the launch."""
+    return {**request["mechanism"], "name": request["name"], "resolved": resolved}
 
 
 def spent(rows: list[Row], branch: str = "") -> Fraction:
@@ -136,9 +140,11 @@ def audited(path: Path, mu0: object = 1) -> list[Row]:
         if row.launch["mechanism"] == "sub_session":
             assert spent(rows, str(row.id)) <= row.cost == Fraction(row.launch["resolved"]["budget"]["mu_squared"])
         if row.launch["mechanism"] == "above_threshold":
-            asked, answers = row.launch["arguments"], [one.said for one in rows if one.branch == str(row.id)]
-            assert sum(said["above"] for said in answers) <= asked.get("max_positives", math.inf)
-            assert len(answers) <= asked.get("max_queries", math.inf)
+            asked, answers = row.launch, [one.said for one in rows if one.branch == str(row.id)]
+            if "epsilon" in asked:
+                assert sum(said["above"] for said in answers) <= asked.get("max_positives", 1)
+            else:
+                assert len(answers) <= asked["max_queries"]
     return rows
 
 

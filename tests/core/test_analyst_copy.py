@@ -174,7 +174,7 @@ def accounts(ledger: Ledger, number: dict[int, int]) -> list[dict[str, Any]]:
                 one.kind,
                 one.name,
                 local(one.node, number),
-                one.arguments,
+                one.mechanism,
                 one.resolved,
                 number.get(one.closed_by or 0),
             )

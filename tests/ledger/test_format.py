@@ -48,14 +48,20 @@ from dpnb._plan.measurements import (
 from dpnb._plan.plan import GroupLevel, Join, PartSource, Plan
 from dpnb._plan.privacy_unit import ContributionBounds
 from dpnb._request import (
+    AnyMechanism,
     BatchTable,
     CloseMechanism,
     CompareWithThreshold,
+    DelegateBudget,
+    DescendGradient,
     LaunchMechanism,
+    PartitionTable,
+    ReduceNoise,
     Release,
     ReleaseBatch,
     Request,
     RequestBudget,
+    ScanThreshold,
     SelectGroups,
     request_from,
 )
@@ -137,14 +143,25 @@ TARGETS = {
     "some": target_from(within="1/2", confidence="9/10", simultaneous=True, final=True, groups=(("n", 1),)),
     "single": target_from(within={("n", 1): 2, "mean": "1/2"}),
 }
+BY_TOWN = GroupLevel("town", Column("town"))
+MECHANISMS: tuple[AnyMechanism, ...] = (
+    PartitionTable(Join("left", "right"), BY_TOWN, 2),
+    DelegateBudget("gdp", budget={"mu_squared": "1/4"}),
+    ScanThreshold(Fraction(3), Fraction(1, 10), 2, monotonic=True, return_values=True),
+    ReduceNoise(Plan(Mean(X)), PlainView(), Fraction(1, 100), Fraction(1, 10)),
+    DescendGradient(
+        *(Plan(Count()), MODEL, ("intercept", "x"), Fraction(1, 10), 3, 1.5, Fraction(1, 4), 8),
+        **{"public_size": 30, "check_every": 1, "check_mu": Fraction(1, 20), "patience": 2, "start": (0.0, 0.5)},
+    ),
+)
 RELEASES = {name: Release(Plan(Mean(X)), PlainView(), target) for name, target in TARGETS.items()}
 REQUESTS: dict[str, Request] = {
     **{f"release of {name}": release for name, release in RELEASES.items()},
     "batch": ReleaseBatch(tuple(RELEASES.values())),
     "table": BatchTable(Plan(Count()), PlainView(), TARGETS["all"], 1, 3, 0, (2, 4), ((0,), (1,), (0, 1))),
-    "selection": SelectGroups(Plan(Count(), group_by=(GroupLevel("town", Column("town")),)), 2, Fraction(1, 10)),
-    "launch": LaunchMechanism("above_threshold", "line", {"threshold": "3", "max_positives": 1}),
-    "close": CloseMechanism("above_threshold", "line"),
+    "selection": SelectGroups(Plan(Count(), group_by=(BY_TOWN,)), 2, Fraction(1, 10)),
+    **{f"launch of {type(one).__name__}": LaunchMechanism("line", one) for one in MECHANISMS},
+    "close": CloseMechanism("line"),
     "comparison": CompareWithThreshold("line", Plan(CountUnits()), Fraction(-1, 2)),
     "budget request": RequestBudget(tuple(RELEASES.values()), "for the report"),
 }

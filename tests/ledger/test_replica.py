@@ -11,7 +11,9 @@ from typing import Any
 
 import pytest
 
-from dpnb._request import LaunchMechanism
+from dpnb._plan.expressions.nodes import Column
+from dpnb._plan.plan import GroupLevel
+from dpnb._request import LaunchMechanism, PartitionTable
 from dpnb.accounting.losses import GDP
 from dpnb.errors import LedgerError
 from dpnb.ledger import Ledger, shared_rows
@@ -22,7 +24,7 @@ from ledger.rows import METADATA, answered, opened, reserve
 from waiting import wait_until
 
 Row = dict[str, Any]
-LAUNCH = LaunchMechanism("partition", "towns", {}).text
+LAUNCH = LaunchMechanism("towns", PartitionTable("", GroupLevel("town", Column("town")))).text
 ADDRESS = "clinic at curator.example"
 
 

@@ -21,6 +21,7 @@ from dpnb._request import (
     CompareWithThreshold,
     Conditions,
     LaunchMechanism,
+    PartitionTable,
     Release,
     ReleaseBatch,
     RequestBudget,
@@ -37,7 +38,7 @@ from dpnb.wire.limits import MAX_DEPTH, WireError
 PLAN = Plan(Sum(Column("x")), Compare(">", Column("x"), Literal(1.5)), (GroupLevel("g", Column("g")),))
 TENTH = Target("mu", Fraction(1, 10))
 RELEASE = Envelope("r-1", Release(PLAN, PlainView(), TENTH), cell_id="c", pending=(1, 2))
-CLOSE = CloseMechanism("partition", "by g")
+CLOSE = CloseMechanism("by g")
 
 
 def body_of(request: Envelope = RELEASE) -> dict[str, Any]:
@@ -56,7 +57,7 @@ def refusal(body: object) -> str:
     [
         RELEASE,
         Envelope("a", CLOSE, node='5 "a"'),
-        Envelope("a", LaunchMechanism("partition", "by g", {"parts": {"deep": [1, 2.5, None, True, "é"]}})),
+        Envelope("a", LaunchMechanism("é", PartitionTable("", PLAN.group_by[0], 2))),
         Envelope(
             "a",
             ReleaseBatch((Release(PLAN, PlainView(), Target("share", Fraction(1, 100))),)),
@@ -115,15 +116,16 @@ def test_a_number_is_finite_and_short(number: str) -> None:
 
 
 def nested(levels: int) -> bytes:
-    return b'{"id":"a","request":{"request":"launch","mechanism":"partition","name":"a","arguments":{"a":%s}}}' % (
-        b"[" * levels + b"]" * levels
-    )
+    condition = b'{"op":"not","inner":' * levels + b'{"op":"isna","inner":{"op":"column","name":"x"}}' + b"}" * levels
+    plan = b'{"aggregation":{"of":"count"},"where":%s}' % condition
+    rest = b'"view":{"view":"plain"},"target":{"kind":"mu","amount":"1/10"}'
+    return b'{"id":"a","request":{"request":"release","plan":%s,%s}}' % (plan, rest)
 
 
 def test_depth_is_limited_before_anything_is_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert decode_envelope(nested(100))
-    for levels in (200, 5_000, 500_000):
-        assert "levels" in refusal(nested(levels))
+    for body in (nested(200), nested(5_000), b"[" * 500_000):
+        assert "levels" in refusal(body)
     monkeypatch.setattr(decoding, "_refuse_deep", lambda text: None)
     assert decode_envelope(nested(200))  # the control
 
