@@ -207,7 +207,7 @@ class Service(NotCopyable):
             raise HTTPException(503, "service: stops; send the request again")
 
     def _refuse_login(self, request: HttpRequest, refusal: Response, fault: str) -> Response:
-        self._rules.metrics.login_refused()
+        self._rules.metrics.refused_logins.inc()
         log_login("login_refused", client=client_of(request), fault=fault)
         if seconds := self.failures.wait(client_of(request) or ""):
             return _reply(*FAILED_TOO_OFTEN, headers={"Retry-After": str(seconds)})

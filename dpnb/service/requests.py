@@ -239,7 +239,7 @@ class RequestRunner(NotCopyable):
     def _drop(self, turn: Turn[_Executed], executed: _Executed) -> None:
         if turn.drop(executed):
             log("dropped", actor=self._analyst.name, table=self._table.name, status=executed.status)
-            self._metrics.dropped(self._table.name)
+            self._metrics.dropped.labels(self._table.name).inc()
 
     # --- in the worker's thread ---------------------------------------------------------------------------------
 

@@ -108,7 +108,7 @@ class Gate(NotCopyable):
         self._closed: Counter[str] = Counter()  # since the last line of the log
         self._logged, self._sweeping = float("-inf"), False
         self._spare = _spare_file()
-        metrics.follow_connections(port, lambda: len(self._open))
+        metrics.connections.labels(port).set_function(lambda: len(self._open))
 
     def listening(self, opened: socket.socket) -> socket.socket:
         """The same socket, which accepts only what the gate lets in."""
@@ -180,7 +180,7 @@ class Gate(NotCopyable):
     def note(self, why: str) -> None:
         """Count a connection that was closed for a limit."""
         self._closed[why] += 1
-        self._metrics.connection_closed(self._port, why)
+        self._metrics.closed_connections.labels(self._port, why).inc()
 
     # --- who has a valid token ----------------------------------------------------------------------------------
 
