@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 from msgspec.structs import asdict
 
@@ -23,9 +24,12 @@ from dpnb.accounting.losses import PureGDP
 from dpnb.errors import InvalidValueError, printable
 from dpnb.ledger import ROOT, node_of
 from dpnb.ledger.origin import RequestOrigin, requested_by
+from dpnb.service.access.tokens import Identity
 from dpnb.service.configuration.parts import AmountSettings
+from dpnb.service.monitoring.log import log
 from dpnb.service.opening import OpenTable
 from dpnb.service.running import RunningRequest, checked_running
+from dpnb.service.served import ServedTable
 from dpnb.wire.acts import (
     AnyAct,
     Approve,
@@ -41,6 +45,14 @@ from dpnb.wire.acts import (
 )
 from dpnb.wire.amounts import decimal_from_text
 from dpnb.wire.limits import MAX_SHOWN
+
+
+def carry_out(served: ServedTable, person: Identity, one: AnyAct, **facts: Any) -> None:
+    """Do what a curator asks, and refuse at once what waits and may not be charged any more; with facts for the log."""
+    act(served.table, person.name, one)
+    served.drop_refused()
+    kind = str(type(one).__struct_config__.tag)
+    log("act", actor=person.name, role=person.role, table=served.table.name, act=kind, **facts)
 
 
 def act(table: OpenTable, actor: str, one: AnyAct) -> None:
