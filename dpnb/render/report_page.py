@@ -13,11 +13,10 @@ from html import escape
 
 from dpnb.accounting.exact import display_up
 from dpnb.errors import printable
-from dpnb.render.page import box_html, title_html, with_notice
-from dpnb.render.tables import facts_html, facts_text
+from dpnb.render.tables import Shown, facts_part, shown_as
 from dpnb.results.disclosure.parts import ReportedPart, ReportedRelease, ReportedTable
 from dpnb.results.disclosure.report import Report
-from dpnb.results.display import to_html, to_page, to_text
+from dpnb.results.display import to_page
 
 # --- the style sheet of a disclosure statement as a page --------------------------------------------------------------
 
@@ -321,30 +320,15 @@ COLUMN, WIDTH = 17, 90
 SAVE = ".save('statement.html') writes it as a page to read and print, .save('statement.json') for programs"
 
 
-@to_text.register
-def report_text(report: Report) -> str:
-    """A statement for a terminal."""
-    facts = [(name, printable(text)) for name, text in _short_facts(report)]
-    return with_notice(report.notice, [printable(_title(report)), *facts_text(facts, COLUMN, WIDTH, "  ")])
-
-
-@to_html.register
-def report_html(report: Report) -> str:
-    """A statement for a notebook."""
-    facts = [(name, printable(text)) for name, text in _short_facts(report)]
-    return box_html(report.notice, title_html(printable(_title(report))), facts_html(facts))
-
-
-def _title(report: Report) -> str:
-    return f"{TITLE}: {subject_of(report)}"
-
-
-def _short_facts(report: Report) -> list[tuple[str, str]]:
+@shown_as(Report)
+def _report(report: Report) -> Shown:
     n, rows = len(report.releases), report.source.rows
     charged = report.filter.spent if report.filter.spent_share is None else f"{report.filter.spent_share} of the budget"
-    return [
+    short = [
         ("guarantee", report.guarantee.words),
         ("released", f"{n:,} charged request{'s' if n != 1 else ''}; {charged} charged"),
         ("computed from", f"{rows:,} row{'s' if rows != 1 else ''} of the ledger; hash {report.source.head[:16]}"),
         ("to hand over", SAVE),
     ]
+    parts = [facts_part([(name, printable(text)) for name, text in short], COLUMN, WIDTH)]
+    return Shown(report.notice, printable(f"{TITLE}: {subject_of(report)}"), "", parts)
