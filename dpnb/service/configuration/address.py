@@ -61,8 +61,9 @@ def _listen_on_socket(address: SocketAddress) -> Listening:
         return Listening(opened, address.url, os.stat(path).st_ino)
     except OSError as error:
         opened.close()
-        fault = error.strerror
-    raise InvalidValueError(f"socket: {str(path)!r} must be a path where a socket can be made; {fault}")
+        raise InvalidValueError(
+            f"socket: {str(path)!r} must be a path where a socket can be made; {error.strerror}"
+        ) from None
 
 
 def _make_folder(folder: Path, group: int | None) -> None:
@@ -74,14 +75,11 @@ def _make_folder(folder: Path, group: int | None) -> None:
                 os.chown(folder, -1, group)
                 folder.chmod(0o750)  # the group's members may reach the socket
         status = folder.stat()
-        fault = ""
     except OSError as error:
-        fault = str(error.strerror)
-    if fault:
         raise InvalidValueError(
             f"socket: {str(folder)!r} must be a folder of the account that runs the service, or one that this account "
-            f"can make; {fault}; make it as root with this account as its owner, or use another path"
-        )
+            f"can make; {error.strerror}; make it as root with this account as its owner, or use another path"
+        ) from None
     if status.st_uid != os.geteuid() or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise InvalidValueError(
             f"socket: {str(folder)!r} must belong to the account that runs the service, and only this account may "
@@ -109,19 +107,11 @@ def _remove_stale(path: Path) -> None:
 def _listen_on_port(address: PortAddress) -> Listening:
     try:
         found = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-        family, kind, protocol, _, place = found[0]
-        opened = socket.socket(family, kind, protocol)
+        family, _, _, _, place = found[0]
+        both = family == socket.AF_INET6  # IPv4 too, for the address of all interfaces
+        opened = socket.create_server(place, family=family, backlog=BACKLOG, dualstack_ipv6=both)
     except OSError as error:
-        fault = error.strerror
-    else:
-        try:
-            opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            opened.bind(place)
-            opened.listen(BACKLOG)
-        except OSError as error:
-            opened.close()
-            fault = error.strerror
-        else:
-            port = opened.getsockname()[1]
-            return Listening(opened, replace(address, port=port).url)
-    raise InvalidValueError(f"host: {address.host} with port {address.port} must be free to listen on; {fault}")
+        raise InvalidValueError(
+            f"host: {address.host} with port {address.port} must be free to listen on; {error.strerror}"
+        ) from None
+    return Listening(opened, replace(address, port=opened.getsockname()[1]).url)
