@@ -29,12 +29,11 @@ from dpnb.service.access.tokens import TokenStore, now, read_tokens
 from dpnb.service.app import Service
 from dpnb.service.cockpit.app import Cockpit
 from dpnb.service.cockpit.protections import Origins
-from dpnb.service.configuration.address import Listening, listen
-from dpnb.service.configuration.ports import PortAddress
+from dpnb.service.configuration.ports import Listening, PortAddress, listen
 from dpnb.service.configuration.settings import Settings, TableSettings, read_settings
 from dpnb.service.monitoring.log import log, set_up_log
 from dpnb.service.monitoring.metrics import Metrics, MetricsServer
-from dpnb.service.network.connections import Bounds, Gate, most_connections
+from dpnb.service.network.connections import Gate, most_connections
 from dpnb.service.network.http import server_config
 from dpnb.service.opening import OpenTable, check_table, open_table
 from dpnb.service.served import Rules, ServedTable
@@ -44,19 +43,15 @@ from dpnb.service.turns import SETTINGS
 
 
 class CockpitServer(uvicorn.Server):
-    """Serves the cockpit while the service runs, on at most `most` connections, which are apart from those of analysts.
-
-    `url` is the address that a curator opens.
-    """
+    """Serves the cockpit beside the service, on at most `most` connections, which are apart from those of analysts."""
 
     def __init__(self, service: Service, address: PortAddress, most: int, metrics: Metrics) -> None:
         tls = address.tls
         self._cockpit = Cockpit(service, Origins(address.allowed_hosts, tls is not None))
         per_peer = None if tls is None else most // 2  # without TLS it is on the loopback, where a tunnel may end
-        self._gate = Gate("cockpit", Bounds(most, per_peer), metrics)
+        self._gate = Gate("cockpit", most, per_peer, metrics)
         opened = listen(address)
-        self._address, self.url = address, opened.url
-        self._listening = replace(opened, socket=self._gate.listening(opened.socket))
+        self.listening = replace(opened, socket=self._gate.listening(opened.socket))
         self._task: asyncio.Task[None] | None = None
         super().__init__(server_config(self._cockpit.app(), self._gate, tls, lifespan=False))
 
@@ -67,7 +62,7 @@ class CockpitServer(uvicorn.Server):
 
     def begin(self) -> None:
         """Begin to serve, in the running loop."""
-        self._task = asyncio.get_running_loop().create_task(self.serve([self._listening.socket]))
+        self._task = asyncio.get_running_loop().create_task(self.serve([self.listening.socket]))
 
     async def end(self) -> None:
         """End the streams and the running requests."""
@@ -76,10 +71,6 @@ class CockpitServer(uvicorn.Server):
         self.should_exit = True
         if self._task is not None:
             await self._task
-
-    def close(self) -> None:
-        """Close the socket."""
-        self._listening.remove(self._address)
 
 
 # --- the process of the service ---------------------------------------------------------------------------------------
@@ -149,13 +140,13 @@ def _serve(settings: Settings, announce: tuple[Callable[[str], None], ...], usua
             listening = listen(settings.address)
         finally:
             os.umask(PRIVATE)
-        opened.callback(listening.remove, settings.address)
+        opened.callback(listening.remove)
         service = _Running(settings, tables, listening, announce)
         opened.pop_all()  # from here on the service closes the tables
     try:
         return service.run()
     finally:
-        listening.remove(settings.address)
+        listening.remove()
 
 
 class _Running(uvicorn.Server):
@@ -180,7 +171,7 @@ class _Running(uvicorn.Server):
         tls = address.tls if isinstance(address, PortAddress) else None
         most, cockpit_most = most_connections(settings.cockpit is not None)
         per_peer = None if settings.behind_proxy else settings.limits.connections
-        self._gate = Gate("service", Bounds(most, per_peer), self._metrics)
+        self._gate = Gate("service", most, per_peer, self._metrics)
         super().__init__(server_config(self._service.app(), self._gate, tls, lifespan=True))
         self._cockpit = None
         if settings.cockpit is not None:
@@ -198,7 +189,7 @@ class _Running(uvicorn.Server):
         finally:
             self._listening.socket.close()
             if self._cockpit is not None:
-                self._cockpit.close()
+                self._cockpit.listening.remove()
         if self.force_exit:
             log("stopped_at_once", logging.WARNING)
             os._exit(KILLED)  # the thread of a running request would be waited for
@@ -214,13 +205,14 @@ class _Running(uvicorn.Server):
         address = self._settings.address
         if isinstance(address, PortAddress) and address.tls is None:
             log("plain_http", logging.WARNING, why="the port is on the loopback; other machines cannot reach it")
-        log("started", address=self._listening.url, tables=sorted(self._service.tables), process=os.getpid())
+        log("started", address=self._listening.address.url, tables=sorted(self._service.tables), process=os.getpid())
         announce, announce_cockpit = self._announce
         if self._cockpit is not None:
             self._cockpit.begin()
-            log("cockpit_started", address=self._cockpit.url)
-            announce_cockpit(self._cockpit.url)
-        announce(self._listening.url)
+            url = self._cockpit.listening.address.url
+            log("cockpit_started", address=url)
+            announce_cockpit(url)
+        announce(self._listening.address.url)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Stop after the running requests; at once when called again.

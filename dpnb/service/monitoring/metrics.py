@@ -16,8 +16,7 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, make_wsgi_app
 
 from dpnb.copying import NotCopyable
-from dpnb.service.configuration.address import listen
-from dpnb.service.configuration.ports import SocketAddress
+from dpnb.service.configuration.ports import SocketAddress, listen
 
 FOLLOWED = {
     "running": "Requests that run or wait",
@@ -83,8 +82,7 @@ class MetricsServer(NotCopyable):
     """Serves the figures on a Unix socket that its owner alone can open."""
 
     def __init__(self, path: Path, metrics: Metrics) -> None:
-        self._address = SocketAddress(path)
-        self._listening = listen(self._address)
+        self._listening = listen(SocketAddress(path))
         os.chmod(path, 0o600)
         self._server = _UnixServer(("", 0), _Handler, bind_and_activate=False)
         self._server.socket.close()
@@ -99,7 +97,7 @@ class MetricsServer(NotCopyable):
         self._server.shutdown()
         self._thread.join()
         self._server.server_close()
-        self._listening.remove(self._address)
+        self._listening.remove()
 
 
 class _UnixServer(socketserver.ThreadingMixIn, WSGIServer):
