@@ -170,7 +170,7 @@ def _figures(report: Report) -> Iterable[str]:
 
 
 def _guarantee(report: Report) -> list[tuple[str, str]]:
-    guarantee, filter_ = report.guarantee, report.filter
+    guarantee, filter_, implied = report.guarantee, report.filter, report.guarantee.implied
     facts = [
         ("Guarantee", guarantee.short),
         ("Fixed beforehand", "yes" if guarantee.fixed_beforehand else "no: there is no budget"),
@@ -180,7 +180,7 @@ def _guarantee(report: Report) -> list[tuple[str, str]]:
         ("Mu of the filter", _number(guarantee.mu)),
         ("Reserve (pure epsilon)", _number(guarantee.pure_epsilon or None)),
         ("Delta for discoveries", _number(guarantee.discovery_delta or None)),
-        ("Implied epsilon, delta", "" if guarantee.implied is None else _pair(*_implied(report))),
+        ("Implied epsilon, delta", "" if implied is None else _pair(implied.epsilon, implied.delta)),
         ("Accounting", guarantee.accounting),
         ("Filter", f"{filter_.label}: {filter_.enforces}"),
         ("Theorem", filter_.theorem),
@@ -194,11 +194,6 @@ def _guarantee(report: Report) -> list[tuple[str, str]]:
         ("Hash of the last row", report.source.head),
     ]
     return [fact for fact in facts if fact[1]]
-
-
-def _implied(report: Report) -> tuple[float | None, float | None]:
-    implied = report.guarantee.implied
-    return (None, None) if implied is None else (implied.epsilon, implied.delta)
 
 
 def _pair(epsilon: float | None, delta: float | None) -> str:

@@ -96,19 +96,19 @@ def _preview_facts(preview: SelectionPreview) -> list[tuple[str, str]]:
     if preview.counts_loss is not None and preview.counts_shortfall is not None:
         mu = display_down(decimal_sqrt_down(preview.counts_loss.mu_squared))  # rounded up it would cost more
         text = f"the counts of all groups at the same cost, .release(mu={mu}) of the counts, "
-        text += f"rank the groups within {_width(preview.counts_shortfall)} {preview.unit}, and include values"
+        text += f"rank the groups within {display_up(preview.counts_shortfall, 3)} {preview.unit}, and include values"
         facts.append(("instead", text))
     if preview.refusal is not None:
         return [*facts, ("refused", preview.refusal)]
-    return [*facts, ("remaining", f"{_left(preview)} of the budget afterwards" if preview.has_budget else NO_LIMIT)]
-
-
-def _left(preview: SelectionPreview) -> str:
-    return format_percent_down(preview.headroom_after)
-
-
-def _width(shortfall: float) -> str:
-    return display_up(shortfall, 3)
+    return [
+        *facts,
+        (
+            "remaining",
+            f"{format_percent_down(preview.headroom_after)} of the budget afterwards"
+            if preview.has_budget
+            else NO_LIMIT,
+        ),
+    ]
 
 
 def _cost(preview: SelectionPreview) -> str:
@@ -119,10 +119,16 @@ def _cost(preview: SelectionPreview) -> str:
 
 def _row(preview: SelectionPreview) -> tuple[str, ...]:
     request = f"epsilon={display_up(float(preview.loss.epsilon))}"
-    number = _width(preview.shortfall)
+    number = display_up(preview.shortfall, 3)
     unit = preview.unit.removesuffix("s") if number == "1" else preview.unit
     width = f"{number} {unit}{error_level(preview.confidence)}"
-    counts = "" if preview.counts_shortfall is None else f"{_width(preview.counts_shortfall)} {preview.unit}"
+    counts = "" if preview.counts_shortfall is None else f"{display_up(preview.counts_shortfall, 3)} {preview.unit}"
     cost = "free" if preview.is_known else preview.cost_text or "refused"
-    after = "no budget" if not preview.has_budget else _left(preview) if preview.fits else "does not fit"
+    after = (
+        "no budget"
+        if not preview.has_budget
+        else format_percent_down(preview.headroom_after)
+        if preview.fits
+        else "does not fit"
+    )
     return request, cost, width, counts, after
