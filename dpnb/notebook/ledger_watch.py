@@ -58,8 +58,12 @@ class LedgerWatch:
 
     def wake(self) -> None:
         """Start the thread if a page is looking and there is a ledger to look at."""
-        if not self._pages or not self._files() or not self._claim():
+        if not self._pages or not self._files():
             return
+        with self._lock:
+            if self.is_running:
+                return
+            self.is_running = True
         try:
             ThreadTask(self._run).start()
         except RuntimeError:  # no threads, as in a browser: the panel follows other kernels at the next cell
@@ -67,12 +71,6 @@ class LedgerWatch:
         except BaseException:
             self.is_running = False
             raise
-
-    def _claim(self) -> bool:
-        """Whether no thread is running; the caller must then start one."""
-        with self._lock:
-            is_free, self.is_running = not self.is_running, True
-            return is_free
 
     def look(self) -> bool:
         """Return whether another connection has changed a ledger since the last look, or a ledger is new."""

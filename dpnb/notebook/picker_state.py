@@ -229,6 +229,7 @@ def _option(query: Query, target: dict[str, str], preview: Preview, best: Answer
     error = UNKNOWN if preview.half_widths is None else describe_expected_error(preview)
     account = query.runner.account
     large = large_share(account, preview)
+    more = (preview.max_repetitions or 1) - 1
     whole = "" if "mu" in target else ", all that is left"
     return Option(
         target=with_cost(target, preview),
@@ -247,7 +248,7 @@ def _option(query: Query, target: dict[str, str], preview: Preview, best: Answer
         )
         + (f"; participation: {preview.participation}" if preview.participation else ""),
         remaining=preview.headroom_after if preview.has_budget else None,
-        max_repetitions=_queries((preview.max_repetitions or 1) - 1) if preview.has_budget else None,
+        max_repetitions=f"{more:,} more quer{'y' if more == 1 else 'ies'} at this cost" if preview.has_budget else None,
     )
 
 
@@ -263,10 +264,6 @@ def _short_error(preview: Preview) -> str:
         return "error unknown"
     text = describe_error(preview.half_widths, preview.outputs, preview.confidence, preview.error_unit)
     return "error unknown" if text == UNKNOWN else text
-
-
-def _queries(count: int) -> str:
-    return f"{count:,} more quer{'y' if count == 1 else 'ies'} at this cost"
 
 
 def _finite(number: float) -> float | None:

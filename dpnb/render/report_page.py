@@ -94,6 +94,8 @@ SHORT = 18
 @to_page.register
 def report_page(report: Report) -> str:
     """The statement as a page."""
+    written = report.written
+    by = f"Written {written.time[:10]} {written.time[11:16]} UTC by {written.program} {written.version}."
     parts = [
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
@@ -106,7 +108,7 @@ def report_page(report: Report) -> str:
         *_sections(report),
         *_figures(report),
         *_texts(report),
-        f"<footer>\n<p>{_text(_written(report))}</p>\n</footer>\n</main>",
+        f"<footer>\n<p>{_text(by)}</p>\n</footer>\n</main>",
         f'<template id="{DATA}">{escape(report.to_json())}</template>\n</body>\n</html>\n',
     ]
     return "\n".join(part for part in parts if part)
@@ -117,11 +119,6 @@ def subject_of(report: Report) -> str:
     if report.subject.analyst is None:
         return f"session {report.subject.session}"
     return f"session {report.subject.session}, the part of {report.subject.analyst}"
-
-
-def _written(report: Report) -> str:
-    written = report.written
-    return f"Written {written.time[:10]} {written.time[11:16]} UTC by {written.program} {written.version}."
 
 
 def _text(text: str) -> str:
@@ -295,17 +292,15 @@ def _table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]], *, 
     heads = "".join(f'<th scope="col"{"" if index else of_first}>{_text(text)}</th>' for index, text in enumerate(head))
     body = ""
     for name, *cells in rows:
-        texts = [_cell(text, is_wide=index == wide) for index, text in enumerate(cells, start=1)]
-        body += f'<tr><th scope="row"{of_first}>{_text(name)}</th>{"".join(texts)}</tr>\n'
+        body += f'<tr><th scope="row"{of_first}>{_text(name)}</th>'
+        for index, text in enumerate(cells, start=1):
+            kind = ' class="wide"' if index == wide else ' class="short"' if len(text) <= SHORT else ""
+            body += f"<td{kind}>{_text(text)}</td>"
+        body += "</tr>\n"
     return (
         f'<div class="scroll" role="region" aria-label="{_text(caption)}" tabindex="0"><table><caption>'
         f"{_text(caption)}</caption>\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{body}</tbody></table></div>"
     )
-
-
-def _cell(text: str, *, is_wide: bool) -> str:
-    kind = ' class="wide"' if is_wide else ' class="short"' if len(text) <= SHORT else ""
-    return f"<td{kind}>{_text(text)}</td>"
 
 
 # --- a disclosure statement in a few lines ----------------------------------------------------------------------------

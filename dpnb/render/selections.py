@@ -89,7 +89,7 @@ def _facts(selected: SelectedGroups) -> list[tuple[str, str]]:
 
 def _preview_facts(preview: SelectionPreview) -> list[tuple[str, str]]:
     facts = [
-        ("cost", _cost(preview)),
+        ("cost", FREE if preview.is_known else preview.cost_text or f"{preview.loss.words}, which does not fit"),
         ("reliable", f"{preview.reliability}; among {preview.groups:,} groups"),
         ("returns", f"{KEYS_ONLY}, which are a second query"),
     ]
@@ -109,12 +109,6 @@ def _preview_facts(preview: SelectionPreview) -> list[tuple[str, str]]:
             else NO_LIMIT,
         ),
     ]
-
-
-def _cost(preview: SelectionPreview) -> str:
-    if preview.is_known:
-        return FREE
-    return preview.cost_text or f"{preview.loss.words}, which does not fit"
 
 
 def _row(preview: SelectionPreview) -> tuple[str, ...]:

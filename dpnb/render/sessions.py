@@ -78,7 +78,9 @@ def _lines(state: SessionSnapshot) -> list[str]:
     if state.participation:
         lines += textwrap.wrap(state.participation, TEXT_WIDTH, initial_indent="  ", subsequent_indent="  ")
     if state.next_steps:
-        return [*lines, "  No query has been released yet.  What to do next:", *_steps(state)]
+        width = max(len(step.code) for step in state.next_steps)
+        steps = [f"    {step.code:<{width}}  # {step.text}" for step in state.next_steps]
+        return [*lines, "  No query has been released yet.  What to do next:", *steps]
     lines += [f"  {EACH_FILTER}:"] if state.filters else []
     lines += [f"    {name:<23}{words}" for name, words in _filters(state)]
     for kind in ODOMETER_NOTES:
@@ -92,11 +94,6 @@ def _lines(state: SessionSnapshot) -> list[str]:
     count = state.n_requests
     lines.append(f"  {state.spent} ({state.spent_loss}); {count} request{'s' if count != 1 else ''} in {state.ledger}")
     return lines
-
-
-def _steps(state: SessionSnapshot) -> list[str]:
-    width = max(len(step.code) for step in state.next_steps)
-    return [f"    {step.code:<{width}}  # {step.text}" for step in state.next_steps]
 
 
 def render_html(state: SessionSnapshot) -> str:

@@ -310,7 +310,7 @@ class RequestRunner(NotCopyable):
             log("refused", **facts, refusal=type(error).__name__)
             return _Executed(422, Refused(type(error).__name__, str(error)))
         except BaseException as error:  # noqa: BLE001  (whatever it is, the analyst sees a number)
-            if isinstance(error, KeyboardInterrupt) and running.is_ending:
+            if isinstance(error, KeyboardInterrupt) and running.asked_to_end.is_set():
                 return self._ended(running, facts)
             return self._failed(error, facts)
         finally:

@@ -25,7 +25,7 @@ from dpnb._protocol.curation import TableState
 from dpnb.copying import NotCopyable
 from dpnb.errors import DpnbError
 from dpnb.ledger import node_of
-from dpnb.service.access.tokens import AUDITORS, CURATORS, Identity, Role, StoredToken
+from dpnb.service.access.tokens import AUDITORS, CURATORS, Identity, Role
 from dpnb.service.app import Service
 from dpnb.service.cockpit.page import DOCUMENT, Live, read_static
 from dpnb.service.cockpit.protections import LIFETIME, Logins, NewLogin, Origins, Protected
@@ -211,7 +211,10 @@ class Cockpit(NotCopyable):
                 role=person.role,
                 may_act=may_act,
                 tables=views,
-                tokens=[_holder(person, one) for one in holders],
+                tokens=[
+                    TokenHolder(one.name, one.role, one.created, one.expires, _may_rotate(person, one.role, one.name))
+                    for one in holders
+                ],
             )
         )
 
@@ -297,11 +300,6 @@ def _may_rotate(person: Identity, role: str, name: str) -> bool:
     if person.role == "owner" or person.name == name:
         return person.role != "auditor"
     return person.role == "curator" and role in ("analyst", "auditor")
-
-
-def _holder(person: Identity, one: StoredToken) -> TokenHolder:
-    """A person with a valid token, without its hash."""
-    return TokenHolder(one.name, one.role, one.created, one.expires, _may_rotate(person, one.role, one.name))
 
 
 # --- requests and replies ---------------------------------------------------------------------------------------------

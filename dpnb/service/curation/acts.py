@@ -71,7 +71,9 @@ def act(table: OpenTable, actor: str, one: AnyAct) -> None:
             case Unfreeze():
                 unfreeze(account, version=version)
             case Approve():
-                amount = None if one.amount is None else _granted(account, one.request, one.amount)
+                request = account.tree.budget_requests().get(one.request)
+                whole = None if request is None else request.total
+                amount = None if one.amount is None else _amount(one.amount, whole)
                 approve(account, one.request, one.digest, amount, _time(one.until), one.why, version=version)
             case Decline():
                 decline(account, one.request, one.digest, one.why, version=version)
@@ -98,7 +100,7 @@ def _ending(table: OpenTable, actor: str, one: End) -> RunningRequest | None:
     if actor in table.settings.division.analysts:
         return None
     running = checked_running(table.running, one.number)
-    running.ask_to_end()
+    running.asked_to_end.set()
     return running
 
 
@@ -106,7 +108,7 @@ def _end(table: OpenTable, running: RunningRequest) -> None:
     """End the running request; what it has charged, or is answering, is not answered again."""
     core = table.session._core
     ledger = core.account.ledger
-    running.ask_to_end()
+    running.asked_to_end.set()
     with ledger.transaction():
         row = running.row(ledger)
         if row is None:
@@ -141,11 +143,6 @@ def _refuse_own_part(account: Accountant, actor: str) -> None:
             f"actor: must have no part of the budget as an analyst; got {printable(actor)!r}, who has one; let another "
             "curator decide"
         )
-
-
-def _granted(account: Accountant, number: int, amount: Components) -> PureGDP:
-    request = account.tree.budget_requests().get(number)
-    return _amount(amount, None if request is None else request.total)
 
 
 def _part(table: OpenTable, one: MoveCap | Revoke | Restore) -> Grant:
