@@ -7,10 +7,11 @@ charged: the hash of a row covers its charge, and not yet its answer.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
-from html.parser import HTMLParser
+from html import unescape
 from pathlib import Path
 from typing import Any, Literal
 
@@ -120,19 +121,14 @@ def compare(stated: Report, whole: Ledger) -> Verification:
         if rows is None:
             return Verification(source.rows, (f"source.rows: the ledger has no such {source.rows:,} rows",), ())
         computed = build(rows, scope, stated.written, answers=stated.subject.answers)
-        later = _later(whole, scope) - source.rows
+    with rows_for(whole, scope) as now:
+        later = 0 if now is None else now.count - source.rows
     computed, answered = _as_then(stated, computed)
     return Verification(
         source.rows,
         tuple(_differences(msgspec.to_builtins(stated), msgspec.to_builtins(computed))),
         tuple(_notes(stated, later, answered)),
     )
-
-
-def _later(whole: Ledger, scope: StatementScope) -> int:
-    """The number of rows now."""
-    with rows_for(whole, scope) as rows:
-        return 0 if rows is None else rows.count
 
 
 def _as_then(stated: Report, computed: Report) -> tuple[Report, int]:
@@ -179,43 +175,19 @@ def _read(path: str) -> str:
             raise InvalidValueError(f"report: must have at most {MAX_BYTES:,} bytes; {path!r} has more")
         return Path(path).read_bytes().decode("utf-8").replace("\r\n", "\n")
     except (OSError, UnicodeDecodeError) as error:
-        problem = str(error)
-    raise InvalidValueError(
-        f"report: must be a disclosure statement as .html or .json; {path!r} cannot be read: {problem}"
-    )
-
-
-class _DataReader(HTMLParser):
-    """Collects the texts of the elements that contain the JSON of a page."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.found: list[str] = []
-        self._inside = False
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag == "template" and ("id", DATA) in attrs:
-            self._inside = True
-            self.found.append("")
-
-    def handle_endtag(self, tag: str) -> None:
-        self._inside = self._inside and tag != "template"
-
-    def handle_data(self, data: str) -> None:
-        if self._inside:
-            self.found[-1] += data
+        raise InvalidValueError(
+            f"report: must be a disclosure statement as .html or .json; {path!r} cannot be read: {error}"
+        ) from None
 
 
 def _data_of(page: str) -> str:
-    reader = _DataReader()
-    reader.feed(page)
-    reader.close()
-    if len(reader.found) != 1:
+    """The JSON in a page; where it is not as it was written, the page differs from that of the JSON."""
+    found = re.findall(rf'<template id="{DATA}">(.*?)</template>', page, re.DOTALL)
+    if len(found) != 1:
         raise InvalidValueError(
-            f"report: a page must have the data of one statement; got {len(reader.found)}; give the file as it was "
-            "written"
+            f"report: a page must have the data of one statement; got {len(found)}; give the file as it was written"
         )
-    return reader.found[0]
+    return unescape(found[0])
 
 
 # --- the comparison -------------------------------------------------------------------------------------------------

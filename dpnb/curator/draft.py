@@ -115,13 +115,9 @@ def _write(path: Path, text: str) -> None:
     try:
         with path.open("x", encoding="utf-8", newline="\n") as file:  # never overwrites
             file.write(text)
-    except FileExistsError:
-        fault = "exists already"
     except OSError as error:
-        fault = f"cannot be written ({error.strerror})"
-    else:
-        return
-    raise _refused(path, fault)
+        is_there = isinstance(error, FileExistsError)
+        raise _refused(path, "exists already" if is_there else f"cannot be written ({error.strerror})") from None
 
 
 def _refused(path: Path, fault: str) -> SchemaError:

@@ -79,7 +79,7 @@ def summarize_column(table: Any, name: str, column: ColumnType) -> ColumnSummary
     with isolated_numeric_settings():
         prepared = prepare(table, {name: column}, PrivacyUnit())  # each row is a unit, which preserves the order
         values = columns_of(table, "", [name])[name]
-        counts, missing = _counting(prepared, name), by_value(_missing, values)
+        counts, missing = _counting(prepared, name), by_value(lambda own: np.asarray(pd.isna(own), np.bool_), values)
         below, above = _outside(values, column)
         unusable = ~(counts | missing | below | above)
         examined = _some(values, np.flatnonzero(unusable) if unusable.any() else np.flatnonzero(~missing)[:SEEN])
@@ -127,10 +127,6 @@ def _counting(table: PreparedTable, name: str) -> RowIndices:
     if name in table.codes:
         return np.asarray(table.codes[name] >= 0)
     return ~np.isnan(table.numbers[name])
-
-
-def _missing(values: NDArray[Any]) -> RowIndices:
-    return np.asarray(pd.isna(values), np.bool_)
 
 
 def _outside(values: Values, column: ColumnType) -> tuple[RowIndices, RowIndices]:

@@ -21,7 +21,6 @@ from IPython.core.getipython import get_ipython
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._request import Release
 from dpnb._target import Target
-from dpnb.accounting.budget import Budget
 from dpnb.accounting.exact import exact, to_text
 from dpnb.errors import DpnbError
 from dpnb.query.query import Query
@@ -73,24 +72,15 @@ def large_share(account: Accountant, preview: Preview, above: float | None = Non
     """
     if not preview.cost or not preview.fits:
         return None  # free, or refused anyway
+    above = limit() if above is None else above
     if not account.budget.is_limited:
-        return _large_loss(preview, account.budget.reference, limit() if above is None else above)
+        is_small = preview.cost.mu_squared <= exact(above) * account.budget.reference.loss.mu_squared
+        return None if above >= 1 or is_small else f"{preview.cost.words}, which no budget limits"
     left, left_words = account.filter.headroom, "what is left"
     if not left:  # under individual accounting, when nothing is left in the worst case
         left, left_words = 1.0, "the whole budget of one unit"
     share = preview.cost_fraction / left
-    return (
-        f"{format_percent_up(min(share, 1.0))} of {left_words}"
-        if share > (limit() if above is None else above)
-        else None
-    )
-
-
-def _large_loss(preview: Preview, reference: Budget, above: float) -> str | None:
-    """The loss in words, if it takes more than the share `above` of the reference."""
-    if above >= 1 or preview.cost.mu_squared <= exact(above) * reference.loss.mu_squared:
-        return None
-    return f"{preview.cost.words}, which no budget limits"
+    return f"{format_percent_up(min(share, 1.0))} of {left_words}" if share > above else None
 
 
 def large_release(query: Query, target: Target, above: float | None = None) -> str | None:

@@ -31,7 +31,7 @@ class LedgerWatch:
     """Calls a function when another process has changed one of the ledgers, while a page is looking.
 
     `changed` is called from the watching thread, which looks every `interval` seconds; a page is believed to be looking
-    for `lease` seconds.
+    for `lease` seconds.  `is_running` says whether the thread runs.
     """
 
     def __init__(
@@ -45,13 +45,8 @@ class LedgerWatch:
         self._ledgers, self._changed, self._interval, self._lease = ledgers, changed, interval, lease
         self._lock = threading.Lock()  # for the two fields below
         self._pages: dict[str, float] = {}
-        self._is_running = False
+        self.is_running = False
         self._seen: dict[str, tuple[FileStatus, int]] = {}
-
-    @property
-    def is_running(self) -> bool:
-        """Whether the thread is running."""
-        return self._is_running
 
     def follow(self, page: str, is_visible: bool) -> None:
         """Note that a page shows this kernel, or no longer does."""
@@ -63,21 +58,19 @@ class LedgerWatch:
 
     def wake(self) -> None:
         """Start the thread if a page is looking and there is a ledger to look at."""
-        if not self._pages or not self._files() or not self._claim():
+        if not self._pages or not self._files():
             return
+        with self._lock:
+            if self.is_running:
+                return
+            self.is_running = True
         try:
             ThreadTask(self._run).start()
         except RuntimeError:  # no threads, as in a browser: the panel follows other kernels at the next cell
-            self._is_running = False
+            self.is_running = False
         except BaseException:
-            self._is_running = False
+            self.is_running = False
             raise
-
-    def _claim(self) -> bool:
-        """Whether no thread is running; the caller must then start one."""
-        with self._lock:
-            is_free, self._is_running = not self._is_running, True
-            return is_free
 
     def look(self) -> bool:
         """Return whether another connection has changed a ledger since the last look, or a ledger is new."""
@@ -108,7 +101,7 @@ class LedgerWatch:
                     self._changed()
                 time.sleep(self._interval)
         finally:
-            self._is_running = False
+            self.is_running = False
         self.wake()  # a page may have come in the meantime
 
     def _is_needed(self) -> bool:

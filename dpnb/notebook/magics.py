@@ -20,7 +20,6 @@ from dpnb.notebook.confirmation import CONFIRM_ABOVE, large_release
 from dpnb.query.query import Query
 from dpnb.render.numbers import percent
 from dpnb.results.preview import Preview, Previews
-from dpnb.session import BaseSession
 
 NO_SESSION = (
     "dpnb: this kernel has no session yet; create one with "
@@ -92,7 +91,8 @@ class DpnbMagics(Magics):
             print(NO_SESSION)  # noqa: T201  (output for the user)
         for session in panel.live():
             try:
-                display(_output(session, command))  # type: ignore[no-untyped-call]
+                shown = session.log() if command == "log" else session.explain() if command == "explain" else session
+                display(shown)  # type: ignore[no-untyped-call]
             except DpnbError as error:  # a session that cannot be read must not hide the others
                 print(f"dpnb session {printable(session.name)}: {error}")  # noqa: T201
         return None
@@ -173,12 +173,6 @@ def _without_flag(line: str) -> tuple[bool, str]:
         if rest != text and (not rest or rest[-1].isspace() or rest[0].isspace()):
             return True, rest.strip()
     return False, line
-
-
-def _output(session: BaseSession, command: str) -> object:
-    if command == "log":
-        return session.log()
-    return session.explain() if command == "explain" else session
 
 
 def _targets(line: str) -> list[int]:

@@ -303,14 +303,8 @@ def _open_comm(answer: Callable[[object], None]) -> Send | None:
     channel = comm.create_comm(target_name=TARGET, primary=False)
     comm.get_comm_manager().register_comm(channel)
 
-    def on_message(message: dict[str, dict[str, object]]) -> None:
-        answer(message["content"].get("data"))
-
-    channel.on_msg(on_message)
-
-    def send(data: dict[str, object]) -> None:
-        channel.send(data)
-
+    channel.on_msg(lambda message: answer(message["content"].get("data")))
+    send: Send = channel.send
     return send
 
 

@@ -118,28 +118,21 @@ def _state(query: Query, best: Answer | None, unanswered: list[Unanswered], **fi
 
 def _presets(query: Query, steps: list[Step]) -> Iterator[Preset]:
     """The presets for which at least one option is cheap enough."""
-    if not query.runner.account.guarantee.has_budget:
-        yield from _presets_without_budget(steps)
-        return
+    has_budget = query.runner.account.guarantee.has_budget
     whole, whole_text = query.runner.account.filter.headroom, "what is left"
     if _continues(query):
         whole, whole_text = 1.0, "one unit's whole budget"
     for name, label, share in PRESETS:
-        limit = share * whole
-        option = max((index for index, (_, step) in enumerate(steps) if step.cost_fraction <= limit), default=None)
-        if option is not None:
-            meaning = f"at most {percent(share)} of {whole_text}"
-            yield Preset(id=name, label=label, meaning=meaning, error=_short_error(steps[option][1]), option=option)
-
-
-def _presets_without_budget(steps: list[Step]) -> Iterator[Preset]:
-    """The presets by the loss that they add."""
-    for name, label, _ in PRESETS:
-        mu = PRESET_MUS[name]
-        option = max((index for index, (_, step) in enumerate(steps) if step.cost.mu <= mu), default=None)
-        if option is not None:
-            error = _short_error(steps[option][1])
-            yield Preset(id=name, label=label, meaning=f"mu at most {mu:g}", error=error, option=option)
+        mu, limit = PRESET_MUS[name], share * whole
+        cheap = [
+            index
+            for index, (_, step) in enumerate(steps)
+            if (step.cost_fraction <= limit if has_budget else step.cost.mu <= mu)
+        ]
+        if cheap:
+            meaning = f"at most {percent(share)} of {whole_text}" if has_budget else f"mu at most {mu:g}"
+            error = _short_error(steps[cheap[-1]][1])
+            yield Preset(id=name, label=label, meaning=meaning, error=error, option=cheap[-1])
 
 
 Step = tuple[dict[str, str], Preview]
@@ -236,6 +229,7 @@ def _option(query: Query, target: dict[str, str], preview: Preview, best: Answer
     error = UNKNOWN if preview.half_widths is None else describe_expected_error(preview)
     account = query.runner.account
     large = large_share(account, preview)
+    more = (preview.max_repetitions or 1) - 1
     whole = "" if "mu" in target else ", all that is left"
     return Option(
         target=with_cost(target, preview),
@@ -254,7 +248,7 @@ def _option(query: Query, target: dict[str, str], preview: Preview, best: Answer
         )
         + (f"; participation: {preview.participation}" if preview.participation else ""),
         remaining=preview.headroom_after if preview.has_budget else None,
-        max_repetitions=_queries((preview.max_repetitions or 1) - 1) if preview.has_budget else None,
+        max_repetitions=f"{more:,} more quer{'y' if more == 1 else 'ies'} at this cost" if preview.has_budget else None,
     )
 
 
@@ -270,10 +264,6 @@ def _short_error(preview: Preview) -> str:
         return "error unknown"
     text = describe_error(preview.half_widths, preview.outputs, preview.confidence, preview.error_unit)
     return "error unknown" if text == UNKNOWN else text
-
-
-def _queries(count: int) -> str:
-    return f"{count:,} more quer{'y' if count == 1 else 'ies'} at this cost"
 
 
 def _finite(number: float) -> float | None:

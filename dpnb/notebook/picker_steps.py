@@ -117,25 +117,19 @@ def make_step(count: Query) -> CountStep | None:
 
 def _preview(count: Query, best: Answer | None) -> Preview | None:
     """The preview of the proposed release, whose loss is a short number; None if it would be free."""
-    account = count.runner.account
-    share, known = FIRST_SHARE, 0.0
-    if best is not None:
-        known = best.total_loss.mu
-    if not account.guarantee.has_budget:
-        return _preview_without_budget(count, known)
-    if best is not None:
-        spent, _ = account.forecast(account.guarantee.to_filter_loss(best.total_loss))
-        share = min(max(share, spent / (account.filter.headroom or 1.0)), 1.0)
-    proposed: Any = count.preview(share=share)
-    mu = short_amount(decimal_sqrt_down(proposed.total_loss.mu_squared), known)
-    preview: Any = count.preview(mu=mu if mu > known else proposed.total_loss.mu)
-    return preview if preview.cost else None
-
-
-def _preview_without_budget(count: Query, known: float) -> Preview | None:
-    """A release for `FIRST_MU`, or for as much again as was spent on the count."""
-    mu = short_amount(math.hypot(known, max(known, FIRST_MU)), known)
-    preview: Any = count.preview(mu=mu) if mu > known else None
+    account, known = count.runner.account, 0.0 if best is None else best.total_loss.mu
+    preview: Any
+    if not account.guarantee.has_budget:  # for `FIRST_MU`, or for as much again as was spent on the count
+        mu = short_amount(math.hypot(known, max(known, FIRST_MU)), known)
+        preview = count.preview(mu=mu) if mu > known else None
+    else:
+        share = FIRST_SHARE
+        if best is not None:
+            spent, _ = account.forecast(account.guarantee.to_filter_loss(best.total_loss))
+            share = min(max(share, spent / (account.filter.headroom or 1.0)), 1.0)
+        proposed: Any = count.preview(share=share)
+        mu = short_amount(decimal_sqrt_down(proposed.total_loss.mu_squared), known)
+        preview = count.preview(mu=mu if mu > known else proposed.total_loss.mu)
     return preview if preview is not None and preview.cost else None
 
 

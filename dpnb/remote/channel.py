@@ -7,7 +7,7 @@ import os
 import ssl
 import time
 from collections import deque
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
@@ -92,18 +92,13 @@ def failure(where: str, status: int, body: bytes) -> DpnbError:
             "connect to the address of the service itself"
         )
     if status == 404:
-        return other_version(where)
+        return ServiceError(
+            f"{where}: is no dpnb service, or one with another version of the messages; this dpnb uses version "
+            f"{VERSION}; check the address, and install the version of dpnb that the service has"
+        )
     return ServiceError(
         f"{where}: failed with status {status}; if the request was charged, repeating it with the same arguments uses "
         "the same charge; ask the curator to look at the log of the service"
-    )
-
-
-def other_version(where: str) -> ServiceError:
-    """The error of a service that does not have the addresses of this version."""
-    return ServiceError(
-        f"{where}: is no dpnb service, or one with another version of the messages; this dpnb uses version {VERSION}; "
-        "check the address, and install the version of dpnb that the service has"
     )
 
 
@@ -139,18 +134,6 @@ EVENT_SECONDS = 45.0
 T = TypeVar("T")
 
 
-class Bearer(httpx.Auth):
-    """Adds the token to each request; no object that is shown holds it."""
-
-    def __init__(self, token: Credential) -> None:
-        self._token = token
-
-    def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
-        """Add the header."""
-        request.headers["Authorization"] = self._token.header()
-        yield request
-
-
 class Channel(NotCopyable):
     """A service, as one session uses it; the token is sent with each request, to this origin only.
 
@@ -163,7 +146,7 @@ class Channel(NotCopyable):
 
     def __init__(self, origin: Origin, token: Credential, retry_seconds: float = RETRY_SECONDS) -> None:
         self.origin, self.where, self._retry_seconds = origin, f"service {origin.text}", retry_seconds
-        self._token, self._auth = token, Bearer(token)
+        self._token = token
         # The methods of a deque need no lock, which a fork could inherit while it is acquired.
         self._idle: deque[httpx.Client] = deque()
         self._process, self._is_closed = os.getpid(), False
@@ -314,6 +297,10 @@ class Channel(NotCopyable):
             return self._idle.pop()
         return self._new_client(REPLY_SECONDS)
 
+    def _with_token(self, request: httpx.Request) -> httpx.Request:
+        request.headers["Authorization"] = self._token.header()
+        return request
+
     def _new_client(self, reply_seconds: float) -> httpx.Client:
         timeout = httpx.Timeout(10.0, read=reply_seconds)
         # A transport of one's own uses no proxy of the environment, which would see a token that is sent without TLS.
@@ -321,7 +308,7 @@ class Channel(NotCopyable):
         verify = True if self.origin.is_local else ssl.create_default_context()  # the machine's certificates
         return httpx.Client(
             base_url=self.origin.url,
-            auth=self._auth,
+            auth=self._with_token,
             transport=local,
             verify=verify,
             timeout=timeout,

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from dpnb._protocol.curation import RequestState
+from dpnb._protocol.curation import RequestState, TableState
 from dpnb.errors import InvalidValueError
 from dpnb.remote.deciding import budget_text, change, decide, history, plans, requests, requests_text
 from dpnb.wire.acts import (
@@ -83,25 +83,22 @@ def add_commands(command: Command) -> None:
 
     `command` adds one with its function, its exit code after a refusal, its description and a short one.
     """
-    revoke = _act(lambda given: Revoke(*_whose(given)))
-    restore = _act(lambda given: Restore(*_whose(given)))
+    freeze = _act(lambda given: Freeze(given.why), budget_text)
+    unfreeze = _act(lambda given: Unfreeze(), budget_text)
+    revoke, restore = _act(lambda given: Revoke(*_whose(given))), _act(lambda given: Restore(*_whose(given)))
+    end, resume = _act(lambda given: End(given.number)), _act(lambda given: Resume(given.number))
     for name, run, about, short in (
         ("history", _history, ABOUT_HISTORY, "show who requested what of a service, without answers"),
-        ("freeze", _freeze, ABOUT_FREEZE, "refuse all further charges of a table of a service"),
-        ("unfreeze", _unfreeze, ABOUT_FREEZE, "accept charges of a table again"),
+        ("freeze", freeze, ABOUT_FREEZE, "refuse all further charges of a table of a service"),
+        ("unfreeze", unfreeze, ABOUT_FREEZE, "accept charges of a table again"),
         ("requests", _requests, ABOUT_REQUESTS, "show the requests for budget of a table of a service"),
         ("approve", _approve, ABOUT_DECIDE, "approve a request for budget, or a part of it"),
         ("decline", _decline, ABOUT_DECIDE, "decline a request for budget"),
         ("grant", _act(_moved_cap), ABOUT_GRANT, "move the cap of an analyst or a project"),
         ("revoke", revoke, ABOUT_REVOKE, "refuse all further charges of an analyst or a project"),
         ("restore", restore, ABOUT_REVOKE, "accept charges of an analyst or a project again"),
-        ("end", _act(lambda given: End(given.number)), ABOUT_END, "end the request that a service executes"),
-        (
-            "resume",
-            _act(lambda given: Resume(given.number)),
-            ABOUT_RESUME,
-            "let a charge without an answer be answered",
-        ),
+        ("end", end, ABOUT_END, "end the request that a service executes"),
+        ("resume", resume, ABOUT_RESUME, "let a charge without an answer be answered"),
     ):
         one = command(name, run, 2, about, short)
         one.add_argument("address", metavar="ADDRESS", help="the address of the service, as for dpnb.connect")
@@ -150,14 +147,6 @@ def _history(options: argparse.Namespace) -> tuple[str, int]:
     return history(options.address, options.table), 0
 
 
-def _freeze(options: argparse.Namespace) -> tuple[str, int]:
-    return budget_text(change(options.address, options.table, Freeze(options.why))), 0
-
-
-def _unfreeze(options: argparse.Namespace) -> tuple[str, int]:
-    return budget_text(change(options.address, options.table, Unfreeze())), 0
-
-
 def _requests(options: argparse.Namespace) -> tuple[str, int]:
     return requests_text(requests(options.address, options.table)), 0
 
@@ -186,6 +175,8 @@ def _moved_cap(options: argparse.Namespace) -> MoveCap:
     return MoveCap(*_whose(options), amount)
 
 
-def _act(make: Callable[[argparse.Namespace], AnyAct]) -> Callable[[argparse.Namespace], tuple[str, int]]:
-    """A command that does an act and shows the requests and parts after it."""
-    return lambda options: (requests_text(change(options.address, options.table, make(options))), 0)
+def _act(
+    make: Callable[[argparse.Namespace], AnyAct], shown: Callable[[TableState], str] = requests_text
+) -> Callable[[argparse.Namespace], tuple[str, int]]:
+    """A command that does an act and shows what there is after it, by default requests and parts."""
+    return lambda options: (shown(change(options.address, options.table, make(options))), 0)

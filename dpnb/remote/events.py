@@ -8,10 +8,10 @@ import weakref
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import datetime
-from typing import Protocol
 
 import msgspec
 
+from dpnb._core.core import SessionCore
 from dpnb.copying import NotCopyable
 from dpnb.errors import AccessDenied, DpnbError, RequestError
 from dpnb.remote.channel import Stream
@@ -21,14 +21,6 @@ from dpnb.wire.replies import Changed
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
 """Seconds between two attempts to connect again: doubled from the first to the longest."""
-
-
-class Notified(Protocol):
-    """The core of the session."""
-
-    def changed(self) -> None:
-        """Notify the listeners."""
-        ...
 
 
 class ServiceConnection(NotCopyable):
@@ -46,7 +38,7 @@ class ServiceConnection(NotCopyable):
             place = "in the curator's process" if origin.is_local else "on the curator's server"
         self.where = f"{place}, {origin.text}"
         self._copy = copy
-        self._core: weakref.ref[Notified] | None = None
+        self._core: weakref.ref[SessionCore] | None = None
         self._lost: str | None = None  # since when, and why
         self._stream: Stream | None = None
         self._is_closed = self._is_followed = False
@@ -84,7 +76,7 @@ class ServiceConnection(NotCopyable):
 
     # --- the thread ---------------------------------------------------------------------------------------------
 
-    def follow(self, core: Notified) -> None:
+    def follow(self, core: SessionCore) -> None:
         """Start the thread; it holds the core by a weak reference."""
         self._core = weakref.ref(core, lambda _: self.close())
         self._is_followed = True

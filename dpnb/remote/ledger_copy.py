@@ -25,11 +25,6 @@ class LedgerCopy(NotCopyable):
         """Why the copy can no longer be used; None if it can."""
         return None if self._fault is None else str(self._fault)
 
-    @property
-    def version(self) -> str:
-        """The version of the table."""
-        return self._table.version
-
     def refuse_unusable(self) -> None:
         """Raise `LedgerError` if the copy no longer fits the service's ledger."""
         if self._fault is not None:

@@ -1,7 +1,7 @@
 """Rendering of values as text and HTML: functions registered for `to_text` and `to_html` of `dpnb.results.display`.
 
 ``numbers``       estimates, costs, dates and fractions as text
-``tables``        tables and lists of facts, and the labels of an answer's numbers
+``tables``        tables and lists of facts, values made of them, and the labels of an answer's numbers
 ``page``          styles, notices, links, terms and timestamps of all HTML output
 ``answers``       answers, comparisons of them and bounds finders
 ``histograms``    counts of ordered groups as static bars; what the numbers of an answer are, for all pictures

@@ -25,6 +25,8 @@ from dpnb.render.page import (
     with_notice,
 )
 from dpnb.render.tables import (
+    Shown,
+    ShownPart,
     interval_name,
     intervals_name,
     labels_of,
@@ -32,7 +34,9 @@ from dpnb.render.tables import (
     population_ends,
     population_name,
     population_texts,
+    remark_part,
     rows_of,
+    shown_as,
     table_html,
     table_markdown,
     table_text,
@@ -52,26 +56,13 @@ from dpnb.schema import Bounded
 WORDS = {True: "yes", False: "no", None: "too close to say"}
 
 
-@to_text.register
-def comparison_text(comparison: Comparison) -> str:
-    """A comparison for a terminal."""
+@shown_as(Comparison)
+def _comparison(comparison: Comparison) -> Shown:
     head, *body = _table(comparison)
-    rows = [head, *body] if not comparison.is_scalar else body
-    table = table_text(rows, indent="  ")
-    return with_notice(comparison.notice, [_title(comparison), *table, f"  {_confidence(comparison)}"])
-
-
-@to_html.register
-def comparison_html(comparison: Comparison) -> str:
-    """A comparison for a notebook."""
-    head, *body = _table(comparison)
-    table = table_html(head, [[*map(escape, row)] for row in body], left=len(head) - 2)
-    below = f'<div style="{FAINT}">{escape(_confidence(comparison))}</div>'
-    return box_html(comparison.notice, title_html(_title(comparison)), table, below)
-
-
-def _title(comparison: Comparison) -> str:
-    return f"{comparison.description} {comparison.operator} {comparison.number:g}"
+    lines = table_text(body if comparison.is_scalar else [head, *body], indent="  ")
+    html = table_html(head, [[*map(escape, row)] for row in body], left=len(head) - 2)
+    title = f"{comparison.description} {comparison.operator} {comparison.number:g}"
+    return Shown(comparison.notice, title, "", [ShownPart(lines, html), remark_part(_confidence(comparison))])
 
 
 def _table(comparison: Comparison) -> list[list[str]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from html import escape
 
 import numpy as np
 
@@ -21,8 +20,8 @@ from dpnb.render.numbers import (
     format_time,
     percent,
 )
-from dpnb.render.page import FAINT, box_html, title_html, with_notice
-from dpnb.render.tables import facts_html, facts_text, rows_of, table_html, table_text
+from dpnb.render.page import box_html, with_notice
+from dpnb.render.tables import NOT_RELEASED, Shown, facts_part, remark_part, rows_of, shown_as, table_part
 from dpnb.results.answer import Answer
 from dpnb.results.batch import BatchAnswer, BatchPreview, PlannedQuery
 from dpnb.results.display import to_html, to_text
@@ -34,40 +33,18 @@ ANSWERED = ("query", "answer", "error")
 RECONCILED = "reconciled with other answers, at no further cost"
 
 
-@to_text.register
-def batch_preview_text(preview: BatchPreview) -> str:
-    """The preview for a terminal."""
+@shown_as(BatchPreview)
+def _batch_preview(preview: BatchPreview) -> Shown:
     rows = [_planned_row(preview, query) for query in preview.queries]
-    lines = [
-        f"{preview.description} (not released)",
-        *facts_text(_facts(preview), 19, indent="  "),
-        *table_text([PLANNED, *rows], left=(0,), indent="  "),
-    ]
-    return with_notice(preview.notice, lines)
-
-
-@to_html.register
-def batch_preview_html(preview: BatchPreview) -> str:
-    """The preview for a notebook."""
-    rows = [[escape(text) for text in _planned_row(preview, query)] for query in preview.queries]
-    title = title_html(preview.description, "not released")
     html = {"cost": cost_html(preview.cost, preview.cost_fraction)}
-    return box_html(preview.notice, title, facts_html(_facts(preview), {}, html), table_html(PLANNED, rows, left=1))
+    parts = [facts_part(_facts(preview), 19, html=html), table_part(PLANNED, rows, left=1)]
+    return Shown(preview.notice, preview.description, NOT_RELEASED, parts)
 
 
-@to_text.register
-def batch_text(batch: BatchAnswer) -> str:
-    """The answers of a batch for a terminal."""
-    table = table_text([ANSWERED, *map(_answered_row, batch.answers)], left=(0,), indent="  ")
-    return with_notice(batch.notice, [batch.description, *table, f"  {_footer(batch)}"])
-
-
-@to_html.register
-def batch_html(batch: BatchAnswer) -> str:
-    """The answers of a batch for a notebook."""
-    rows = [[escape(text) for text in _answered_row(answer)] for answer in batch.answers]
-    below = f'<div style="{FAINT}">{escape(_footer(batch))}</div>'
-    return box_html(batch.notice, title_html(batch.description), table_html(ANSWERED, rows, left=1), below)
+@shown_as(BatchAnswer)
+def _batch(batch: BatchAnswer) -> Shown:
+    parts = [table_part(ANSWERED, [*map(_answered_row, batch.answers)], left=1), remark_part(_footer(batch))]
+    return Shown(batch.notice, batch.description, "", parts)
 
 
 def _planned_row(preview: BatchPreview, query: PlannedQuery) -> tuple[str, str, str]:
@@ -90,15 +67,11 @@ def _answered_row(answer: Answer) -> tuple[str, str, str]:
 
 
 def _footer(batch: BatchAnswer) -> str:
-    cost = format_cost(batch.cost, batch.cost_fraction)
+    cost, confidence = format_cost(batch.cost, batch.cost_fraction), percent(batch.answers[0].confidence)
     return (
-        f"cost {cost}, {_tables(batch.n_tables)} measured; requested {format_time(batch.time)} UTC; {_adds_up(batch)}"
+        f"cost {cost}, {_tables(batch.n_tables)} measured; requested {format_time(batch.time)} UTC; each answer is "
+        f"batch[0], batch[1], ...; {NOISE_INTERVAL}s at {confidence}"
     )
-
-
-def _adds_up(batch: BatchAnswer) -> str:
-    confidence = percent(batch.answers[0].confidence)
-    return f"each answer is batch[0], batch[1], ...; {NOISE_INTERVAL}s at {confidence}"
 
 
 def _tables(count: int) -> str:

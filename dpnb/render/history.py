@@ -9,10 +9,9 @@ from itertools import accumulate
 from dpnb._protocol.glossary import NOISE_INTERVAL
 from dpnb.accounting.exact import decimal_up, exact
 from dpnb.render.numbers import date_with_interval, format_percent_first, format_time, number_with_interval
-from dpnb.render.page import ACCENT, CHART_WIDTH, FAINT, box_html, title_html, with_notice
-from dpnb.render.tables import interval_name, rows_of, table_html, table_text
+from dpnb.render.page import ACCENT, CHART_WIDTH
+from dpnb.render.tables import Shown, interval_name, remark_part, rows_of, shown_as, table_part
 from dpnb.results.answer import History
-from dpnb.results.display import to_html, to_text
 
 MAX_LINES = 60
 """Maximum number of lines of the table."""
@@ -20,22 +19,12 @@ MAX_LINES = 60
 FAN_HEIGHT = 56
 
 
-@to_text.register
-def history_text(history: History) -> str:
-    """The history for a terminal."""
-    last, table = history[-1], table_text(_table(history), indent="  ")
-    return with_notice(
-        last.notice, [f"{last.description} (history)", *table, *(f"  {text}" for text in _omitted(history))]
+@shown_as(History)
+def _history(history: History) -> Shown:
+    last, (head, *rows) = history[-1], _table(history)
+    return Shown(
+        last.notice, last.description, "history", [table_part(head, rows), *map(remark_part, _omitted(history))]
     )
-
-
-@to_html.register
-def history_html(history: History) -> str:
-    """The history for a notebook."""
-    last, (head, *body) = history[-1], _table(history)
-    more = "".join(f'<div style="{FAINT}">{escape(text)}</div>' for text in _omitted(history))
-    table = table_html(head, [[*map(escape, row)] for row in body])
-    return box_html(last.notice, title_html(last.description, "history"), table, more)
 
 
 def _table(history: History) -> list[list[str]]:

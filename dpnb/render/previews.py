@@ -6,9 +6,8 @@ from html import escape
 
 from dpnb.accounting.exact import display_down
 from dpnb.render.numbers import NO_LIMIT, cost_html, describe_error, format_cost, format_percent_down
-from dpnb.render.page import box_html, explanation_link, title_html, with_notice
-from dpnb.render.tables import facts_html, facts_text, table_html, table_text
-from dpnb.results.display import to_html, to_text
+from dpnb.render.page import explanation_link
+from dpnb.render.tables import NOT_RELEASED, Shown, ShownPart, facts_part, shown_as, table_part
 from dpnb.results.preview import CountNeeded, Preview, Previews
 
 CODE = "white-space:normal;overflow-wrap:anywhere"
@@ -24,45 +23,27 @@ FIRST_MU = 0.02
 COLUMNS = ("request", "cost", "expected error", "headroom after")
 
 
-@to_text.register
-def preview_text(preview: Preview) -> str:
-    """The preview for a terminal."""
-    lines = [f"{preview.description} (not released)", *facts_text(_facts(preview), 19, indent="  ")]
-    return with_notice(preview.notice, lines)
-
-
-@to_html.register
-def preview_html(preview: Preview) -> str:
-    """The preview for a notebook."""
-    title = title_html(preview.description, "not released")
+@shown_as(Preview)
+def _preview(preview: Preview) -> Shown:
     html = {"cost": cost_html(preview.cost, preview.cost_fraction)}
     if preview.count_needed:
         html["release first"] = _first_html(preview.count_needed, preview)
-    return box_html(preview.notice, title, facts_html(_facts(preview), _links(preview), html))
+    parts = [facts_part(_facts(preview), 19, links=_links(preview), html=html)]
+    return Shown(preview.notice, preview.description, NOT_RELEASED, parts)
 
 
-@to_text.register
-def previews_text(previews: Previews) -> str:
-    """Several previews for a terminal."""
-    first = previews.previews[0]
-    table = table_text([COLUMNS, *map(_row, previews.previews)], indent="  ")
-    below = [f"  release first: {_first_text(first.count_needed, first)}"] if first.count_needed else []
-    return with_notice(first.notice, [f"{first.description} (not released)", *table, *below])
-
-
-@to_html.register
-def previews_html(previews: Previews) -> str:
-    """Several previews for a notebook."""
-    first = previews.previews[0]
-    rows: list[list[str]] = []
-    for preview in previews.previews:
+@shown_as(Previews)
+def _previews(previews: Previews) -> Shown:
+    first, rows, html = previews.previews[0], [*map(_row, previews.previews)], []
+    for preview, row in zip(previews.previews, rows, strict=True):
         links = _links(preview)
-        row = [escape(text) + links.get(name, "") for name, text in zip(COLUMNS, _row(preview), strict=True)]
-        if not rows:  # the loss is explained once
-            row[1] = cost_html(preview.cost, preview.cost_fraction)
-        rows.append(row)
-    below = f"<div>Release first: {_first_html(first.count_needed, first)}</div>" if first.count_needed else ""
-    return box_html(first.notice, title_html(first.description, "not released"), table_html(COLUMNS, rows), below)
+        html.append([escape(text) + links.get(name, "") for name, text in zip(COLUMNS, row, strict=True)])
+    html[0][1] = cost_html(first.cost, first.cost_fraction)  # the loss is explained once
+    parts = [table_part(COLUMNS, rows, html=html)]
+    if count := first.count_needed:
+        below = f"<div>Release first: {_first_html(count, first)}</div>"
+        parts.append(ShownPart([f"  release first: {_first_text(count, first)}"], below))
+    return Shown(first.notice, first.description, NOT_RELEASED, parts)
 
 
 def describe_expected_error(preview: Preview) -> str:

@@ -13,11 +13,10 @@ from html import escape
 
 from dpnb.accounting.exact import display_up
 from dpnb.errors import printable
-from dpnb.render.page import box_html, title_html, with_notice
-from dpnb.render.tables import facts_html, facts_text
+from dpnb.render.tables import Shown, facts_part, shown_as
 from dpnb.results.disclosure.parts import ReportedPart, ReportedRelease, ReportedTable
 from dpnb.results.disclosure.report import Report
-from dpnb.results.display import to_html, to_page, to_text
+from dpnb.results.display import to_page
 
 # --- the style sheet of a disclosure statement as a page --------------------------------------------------------------
 
@@ -95,6 +94,8 @@ SHORT = 18
 @to_page.register
 def report_page(report: Report) -> str:
     """The statement as a page."""
+    written = report.written
+    by = f"Written {written.time[:10]} {written.time[11:16]} UTC by {written.program} {written.version}."
     parts = [
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
@@ -107,7 +108,7 @@ def report_page(report: Report) -> str:
         *_sections(report),
         *_figures(report),
         *_texts(report),
-        f"<footer>\n<p>{_text(_written(report))}</p>\n</footer>\n</main>",
+        f"<footer>\n<p>{_text(by)}</p>\n</footer>\n</main>",
         f'<template id="{DATA}">{escape(report.to_json())}</template>\n</body>\n</html>\n',
     ]
     return "\n".join(part for part in parts if part)
@@ -118,11 +119,6 @@ def subject_of(report: Report) -> str:
     if report.subject.analyst is None:
         return f"session {report.subject.session}"
     return f"session {report.subject.session}, the part of {report.subject.analyst}"
-
-
-def _written(report: Report) -> str:
-    written = report.written
-    return f"Written {written.time[:10]} {written.time[11:16]} UTC by {written.program} {written.version}."
 
 
 def _text(text: str) -> str:
@@ -171,7 +167,7 @@ def _figures(report: Report) -> Iterable[str]:
 
 
 def _guarantee(report: Report) -> list[tuple[str, str]]:
-    guarantee, filter_ = report.guarantee, report.filter
+    guarantee, filter_, implied = report.guarantee, report.filter, report.guarantee.implied
     facts = [
         ("Guarantee", guarantee.short),
         ("Fixed beforehand", "yes" if guarantee.fixed_beforehand else "no: there is no budget"),
@@ -181,7 +177,7 @@ def _guarantee(report: Report) -> list[tuple[str, str]]:
         ("Mu of the filter", _number(guarantee.mu)),
         ("Reserve (pure epsilon)", _number(guarantee.pure_epsilon or None)),
         ("Delta for discoveries", _number(guarantee.discovery_delta or None)),
-        ("Implied epsilon, delta", "" if guarantee.implied is None else _pair(*_implied(report))),
+        ("Implied epsilon, delta", "" if implied is None else _pair(implied.epsilon, implied.delta)),
         ("Accounting", guarantee.accounting),
         ("Filter", f"{filter_.label}: {filter_.enforces}"),
         ("Theorem", filter_.theorem),
@@ -195,11 +191,6 @@ def _guarantee(report: Report) -> list[tuple[str, str]]:
         ("Hash of the last row", report.source.head),
     ]
     return [fact for fact in facts if fact[1]]
-
-
-def _implied(report: Report) -> tuple[float | None, float | None]:
-    implied = report.guarantee.implied
-    return (None, None) if implied is None else (implied.epsilon, implied.delta)
 
 
 def _pair(epsilon: float | None, delta: float | None) -> str:
@@ -301,17 +292,15 @@ def _table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]], *, 
     heads = "".join(f'<th scope="col"{"" if index else of_first}>{_text(text)}</th>' for index, text in enumerate(head))
     body = ""
     for name, *cells in rows:
-        texts = [_cell(text, is_wide=index == wide) for index, text in enumerate(cells, start=1)]
-        body += f'<tr><th scope="row"{of_first}>{_text(name)}</th>{"".join(texts)}</tr>\n'
+        body += f'<tr><th scope="row"{of_first}>{_text(name)}</th>'
+        for index, text in enumerate(cells, start=1):
+            kind = ' class="wide"' if index == wide else ' class="short"' if len(text) <= SHORT else ""
+            body += f"<td{kind}>{_text(text)}</td>"
+        body += "</tr>\n"
     return (
         f'<div class="scroll" role="region" aria-label="{_text(caption)}" tabindex="0"><table><caption>'
         f"{_text(caption)}</caption>\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{body}</tbody></table></div>"
     )
-
-
-def _cell(text: str, *, is_wide: bool) -> str:
-    kind = ' class="wide"' if is_wide else ' class="short"' if len(text) <= SHORT else ""
-    return f"<td{kind}>{_text(text)}</td>"
 
 
 # --- a disclosure statement in a few lines ----------------------------------------------------------------------------
@@ -321,30 +310,15 @@ COLUMN, WIDTH = 17, 90
 SAVE = ".save('statement.html') writes it as a page to read and print, .save('statement.json') for programs"
 
 
-@to_text.register
-def report_text(report: Report) -> str:
-    """A statement for a terminal."""
-    facts = [(name, printable(text)) for name, text in _short_facts(report)]
-    return with_notice(report.notice, [printable(_title(report)), *facts_text(facts, COLUMN, WIDTH, "  ")])
-
-
-@to_html.register
-def report_html(report: Report) -> str:
-    """A statement for a notebook."""
-    facts = [(name, printable(text)) for name, text in _short_facts(report)]
-    return box_html(report.notice, title_html(printable(_title(report))), facts_html(facts))
-
-
-def _title(report: Report) -> str:
-    return f"{TITLE}: {subject_of(report)}"
-
-
-def _short_facts(report: Report) -> list[tuple[str, str]]:
+@shown_as(Report)
+def _report(report: Report) -> Shown:
     n, rows = len(report.releases), report.source.rows
     charged = report.filter.spent if report.filter.spent_share is None else f"{report.filter.spent_share} of the budget"
-    return [
+    short = [
         ("guarantee", report.guarantee.words),
         ("released", f"{n:,} charged request{'s' if n != 1 else ''}; {charged} charged"),
         ("computed from", f"{rows:,} row{'s' if rows != 1 else ''} of the ledger; hash {report.source.head[:16]}"),
         ("to hand over", SAVE),
     ]
+    parts = [facts_part([(name, printable(text)) for name, text in short], COLUMN, WIDTH)]
+    return Shown(report.notice, printable(f"{TITLE}: {subject_of(report)}"), "", parts)

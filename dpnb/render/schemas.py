@@ -7,7 +7,7 @@ from html import escape
 from dpnb._plan.privacy_unit import PrivacyUnit
 from dpnb.errors import printable
 from dpnb.render.page import FAINT, box_html, title_html, with_notice
-from dpnb.render.tables import LEFT, facts_html, facts_text, table_text
+from dpnb.render.tables import LEFT, Shown, facts_part, shown_as, table_text
 from dpnb.results.display import Explanation, to_html, to_text
 from dpnb.results.schema import TableSchema, TablesSchema
 from dpnb.schema import END_OF_DAY, Bounded, Categories, ColumnType, Dates, Key, Text
@@ -19,17 +19,10 @@ WIDTH = 90
 """Characters in one line of a fact's text in a terminal."""
 
 
-@to_text.register
-def explanation_text(explanation: Explanation) -> str:
-    """An explanation for a terminal."""
+@shown_as(Explanation)
+def _explanation(explanation: Explanation) -> Shown:
     column = max((len(name) for name, _ in explanation.facts), default=0) + 4
-    return with_notice(explanation.notice, [explanation.words, *facts_text(explanation.facts, column, WIDTH, "  ")])
-
-
-@to_html.register
-def explanation_html(explanation: Explanation) -> str:
-    """An explanation for a notebook."""
-    return box_html(explanation.notice, title_html(explanation.words), facts_html(explanation.facts))
+    return Shown(explanation.notice, explanation.words, "", [facts_part(explanation.facts, column, WIDTH)])
 
 
 # --- the declared columns of a session's tables as text and as HTML ---------------------------------------------------

@@ -7,8 +7,8 @@ from html import escape
 from dpnb._protocol.glossary import IN_THIS_TABLE
 from dpnb.accounting.exact import decimal_sqrt_down, display_down, display_up
 from dpnb.render.numbers import FREE, NO_LIMIT, error_level, format_percent_down
-from dpnb.render.page import box_html, title_html, with_notice
-from dpnb.render.tables import facts_html, facts_text, table_html, table_text
+from dpnb.render.page import box_html, with_notice
+from dpnb.render.tables import NOT_RELEASED, Shown, ShownPart, facts_part, shown_as, table_html, table_part, table_text
 from dpnb.results.display import to_html, to_text
 from dpnb.results.selection import SelectedGroups, SelectionPreview, SelectionPreviews
 from dpnb.results.tables.comparison import ThresholdResult
@@ -49,58 +49,28 @@ KEYS_ONLY = "keys only, without counts"
 COLUMNS = ("request", "cost", "may fall short by", "by all counts instead", "headroom after")
 
 
-@to_text.register
-def selected_text(selected: SelectedGroups) -> str:
-    """Selected groups for a terminal."""
-    rows = [(f"{number}.", _key(key)) for number, key in _shown(selected)]
-    more = len(selected) - len(rows)
-    keys = [*table_text(rows, left=(1,), indent="  "), *([f"  and {more:,} more"] if more else [])]
-    title = f"{selected.description} ({KEYS_ONLY})"
-    return with_notice(selected.notice, [title, *keys, *facts_text(_facts(selected), 10, WIDTH, "  ")])
+@shown_as(SelectedGroups)
+def _selected(selected: SelectedGroups) -> Shown:
+    keys = [*map(_key, selected.keys[:MAX_KEYS])]
+    more = len(selected) - len(keys)
+    lines = table_text([(f"{number}.", key) for number, key in enumerate(keys, start=1)], left=(1,), indent="  ")
+    cells = [(str(number), escape(key)) for number, key in enumerate(keys, start=1)]
+    parts = [ShownPart(lines, table_html(("", ", ".join(selected.names)), cells, left=2))]
+    if more:
+        parts.append(ShownPart([f"  and {more:,} more"], f"<div>and {more:,} more</div>"))
+    return Shown(selected.notice, selected.description, KEYS_ONLY, [*parts, facts_part(_facts(selected), 10, WIDTH)])
 
 
-@to_html.register
-def selected_html(selected: SelectedGroups) -> str:
-    """Selected groups for a notebook."""
-    rows = [[str(number), escape(_key(key))] for number, key in _shown(selected)]
-    more = len(selected) - len(rows)
-    table = table_html(("", ", ".join(selected.names)), rows, left=2)
-    below = f"<div>and {more:,} more</div>" if more else ""
-    title = title_html(selected.description, KEYS_ONLY)
-    return box_html(selected.notice, title, table, below, facts_html(_facts(selected)))
+@shown_as(SelectionPreview)
+def _preview(preview: SelectionPreview) -> Shown:
+    return Shown(preview.notice, preview.description, NOT_RELEASED, [facts_part(_preview_facts(preview), 14, WIDTH)])
 
 
-@to_text.register
-def selection_preview_text(preview: SelectionPreview) -> str:
-    """The preview of a selection for a terminal."""
-    lines = [f"{preview.description} (not released)", *facts_text(_preview_facts(preview), 14, WIDTH, "  ")]
-    return with_notice(preview.notice, lines)
-
-
-@to_html.register
-def selection_preview_html(preview: SelectionPreview) -> str:
-    """The preview of a selection for a notebook."""
-    title = title_html(preview.description, "not released")
-    return box_html(preview.notice, title, facts_html(_preview_facts(preview)))
-
-
-@to_text.register
-def selection_previews_text(previews: SelectionPreviews) -> str:
-    """Several previews of a selection for a terminal."""
-    first = previews[0]
-    table = table_text([COLUMNS, *map(_row, previews)], indent="  ")
-    return with_notice(first.notice, [f"{first.description} (not released)", *table])
-
-
-@to_html.register
-def selection_previews_html(previews: SelectionPreviews) -> str:
-    """Several previews of a selection for a notebook."""
-    rows = [[escape(text) for text in _row(preview)] for preview in previews]
-    return box_html(previews[0].notice, title_html(previews[0].description, "not released"), table_html(COLUMNS, rows))
-
-
-def _shown(selected: SelectedGroups) -> list[tuple[int, object]]:
-    return list(enumerate(selected.keys[:MAX_KEYS], start=1))
+@shown_as(SelectionPreviews)
+def _previews(previews: SelectionPreviews) -> Shown:
+    return Shown(
+        previews[0].notice, previews[0].description, NOT_RELEASED, [table_part(COLUMNS, [*map(_row, previews)])]
+    )
 
 
 def _key(key: object) -> str:
@@ -119,40 +89,40 @@ def _facts(selected: SelectedGroups) -> list[tuple[str, str]]:
 
 def _preview_facts(preview: SelectionPreview) -> list[tuple[str, str]]:
     facts = [
-        ("cost", _cost(preview)),
+        ("cost", FREE if preview.is_known else preview.cost_text or f"{preview.loss.words}, which does not fit"),
         ("reliable", f"{preview.reliability}; among {preview.groups:,} groups"),
         ("returns", f"{KEYS_ONLY}, which are a second query"),
     ]
     if preview.counts_loss is not None and preview.counts_shortfall is not None:
         mu = display_down(decimal_sqrt_down(preview.counts_loss.mu_squared))  # rounded up it would cost more
         text = f"the counts of all groups at the same cost, .release(mu={mu}) of the counts, "
-        text += f"rank the groups within {_width(preview.counts_shortfall)} {preview.unit}, and include values"
+        text += f"rank the groups within {display_up(preview.counts_shortfall, 3)} {preview.unit}, and include values"
         facts.append(("instead", text))
     if preview.refusal is not None:
         return [*facts, ("refused", preview.refusal)]
-    return [*facts, ("remaining", f"{_left(preview)} of the budget afterwards" if preview.has_budget else NO_LIMIT)]
-
-
-def _left(preview: SelectionPreview) -> str:
-    return format_percent_down(preview.headroom_after)
-
-
-def _width(shortfall: float) -> str:
-    return display_up(shortfall, 3)
-
-
-def _cost(preview: SelectionPreview) -> str:
-    if preview.is_known:
-        return FREE
-    return preview.cost_text or f"{preview.loss.words}, which does not fit"
+    return [
+        *facts,
+        (
+            "remaining",
+            f"{format_percent_down(preview.headroom_after)} of the budget afterwards"
+            if preview.has_budget
+            else NO_LIMIT,
+        ),
+    ]
 
 
 def _row(preview: SelectionPreview) -> tuple[str, ...]:
     request = f"epsilon={display_up(float(preview.loss.epsilon))}"
-    number = _width(preview.shortfall)
+    number = display_up(preview.shortfall, 3)
     unit = preview.unit.removesuffix("s") if number == "1" else preview.unit
     width = f"{number} {unit}{error_level(preview.confidence)}"
-    counts = "" if preview.counts_shortfall is None else f"{_width(preview.counts_shortfall)} {preview.unit}"
+    counts = "" if preview.counts_shortfall is None else f"{display_up(preview.counts_shortfall, 3)} {preview.unit}"
     cost = "free" if preview.is_known else preview.cost_text or "refused"
-    after = "no budget" if not preview.has_budget else _left(preview) if preview.fits else "does not fit"
+    after = (
+        "no budget"
+        if not preview.has_budget
+        else format_percent_down(preview.headroom_after)
+        if preview.fits
+        else "does not fit"
+    )
     return request, cost, width, counts, after

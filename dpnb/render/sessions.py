@@ -5,8 +5,9 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Mapping
 from html import escape
-from typing import Any, Protocol
+from typing import Any
 
+from dpnb._protocol.connection import ConnectionSnapshot
 from dpnb._protocol.snapshot import Gauge, SessionSnapshot
 from dpnb.accounting.odometers import OdometerKind
 from dpnb.errors import printable
@@ -22,41 +23,24 @@ DIMMED = "filter:grayscale(1);opacity:.75"
 """Style of figures that are out of date: without colour, and still readable."""
 
 
-class ConnectionState(Protocol):
-    """A connection, or its record in a snapshot."""
-
-    @property
-    def where(self) -> str: ...  # noqa: D102
-
-    @property
-    def is_current(self) -> bool: ...  # noqa: D102
-
-    @property
-    def text(self) -> str: ...  # noqa: D102
-
-
-def connection_lines(connection: ConnectionState | None) -> list[str]:
+def connection_lines(connection: ConnectionSnapshot | None) -> list[str]:
     """Where the table is, and its state; nothing for a local session."""
     if connection is None:
         return []
     where = f"table {connection.where}"
     if connection.is_current:
         return [f"{where}; {connection.text}"]
-    return [where, f"{_sentence(connection.text)} {LAST_KNOWN}"]
+    text = connection.text
+    return [where, f"{text[:1].upper()}{text[1:].rstrip('.')}. {LAST_KNOWN}"]
 
 
-def connection_html(connection: ConnectionState | None) -> str:
+def connection_html(connection: ConnectionSnapshot | None) -> str:
     """The lines as HTML; a state that is not current stands out."""
     if connection is None:
         return ""
     where, *state = connection_lines(connection)
     loud = "".join(f'<div role="status" style="{LOUD}">{escape(line)}</div>' for line in state)
     return f'<div style="{FAINT}">{escape(where)}</div>{loud}'
-
-
-def _sentence(text: str) -> str:
-    """A text as a sentence."""
-    return f"{text[:1].upper()}{text[1:].rstrip('.')}."
 
 
 # --- static rendering of a session's state ----------------------------------------------------------------------------
@@ -94,7 +78,9 @@ def _lines(state: SessionSnapshot) -> list[str]:
     if state.participation:
         lines += textwrap.wrap(state.participation, TEXT_WIDTH, initial_indent="  ", subsequent_indent="  ")
     if state.next_steps:
-        return [*lines, "  No query has been released yet.  What to do next:", *_steps(state)]
+        width = max(len(step.code) for step in state.next_steps)
+        steps = [f"    {step.code:<{width}}  # {step.text}" for step in state.next_steps]
+        return [*lines, "  No query has been released yet.  What to do next:", *steps]
     lines += [f"  {EACH_FILTER}:"] if state.filters else []
     lines += [f"    {name:<23}{words}" for name, words in _filters(state)]
     for kind in ODOMETER_NOTES:
@@ -110,21 +96,17 @@ def _lines(state: SessionSnapshot) -> list[str]:
     return lines
 
 
-def _steps(state: SessionSnapshot) -> list[str]:
-    width = max(len(step.code) for step in state.next_steps)
-    return [f"    {step.code:<{width}}  # {step.text}" for step in state.next_steps]
-
-
 def render_html(state: SessionSnapshot) -> str:
     """A session's state as static HTML with a timestamp, for closed notebooks and exports."""
     meters = "".join(_meter(gauge) for gauge in state.gauges)
     is_dimmed = state.connection is not None and not state.connection.is_current
+    participation = f"<div>{escape(state.participation)}</div>" if state.participation else ""
     dimmed = f' style="{DIMMED}"' if is_dimmed else ""
     return (
         f'<div style="{STYLE}">{notice_html(state.notice)}<div><b>{escape(state.name)}</b> '
         f'<span style="{FAINT}">{escape(state.guarantee)}; table in {escape(state.engine)}</span></div>'
         f"{connection_html(state.connection)}"
-        f"<div{dimmed}>{meters}{_participation(state)}{_next(state)}{_lists(state)}"
+        f"<div{dimmed}>{meters}{participation}{_next(state)}{_lists(state)}"
         f'<div style="{FAINT}">{escape(state.spent)} ({escape(state.spent_loss)}); {as_of_now()}</div></div></div>'
     )
 
@@ -138,11 +120,6 @@ def mechanism_html(mechanism: Mapping[str, Any], more: str = "") -> str:
         f"{escape(mechanism['state'])}): {escape(mechanism['text'])}{part_list}"
         f"<div>{escape(mechanism['description'])}</div></div>{more}"
     )
-
-
-def _participation(state: SessionSnapshot) -> str:
-    """Which units take part, under individual accounting."""
-    return f"<div>{escape(state.participation)}</div>" if state.participation else ""
 
 
 def _next(state: SessionSnapshot) -> str:

@@ -1,17 +1,19 @@
-"""Tables and lists of facts, as text and as HTML, and the labels of the numbers in them."""
+"""Tables and lists of facts, as text and as HTML, the labels of the numbers in them, and values made of them."""
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from html import escape
 from types import MappingProxyType
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from dpnb._protocol.glossary import NOISE_INTERVAL, POPULATION_INTERVAL
 from dpnb.render.numbers import date_with_interval, format_decimals, label_text, number_with_interval, percent
-from dpnb.render.page import FAINT, term_html
+from dpnb.render.page import FAINT, box_html, term_html, title_html, with_notice
+from dpnb.results.display import to_html, to_text
 from dpnb.results.estimates.noisy import IntervalArrays
 from dpnb.results.tables.comparison import Comparison
 from dpnb.results.tables.table import Estimates
@@ -102,6 +104,7 @@ def _texts(estimates: Estimates, arrays: IntervalArrays) -> list[tuple[str, str]
 NUMBER = "text-align:right;font-variant-numeric:tabular-nums"
 LEFT = "text-align:left"
 PADDING = "padding:2px 12px 2px 0"
+NO_HTML: Mapping[str, str] = MappingProxyType({})
 
 
 def table_text(rows: Sequence[Sequence[str]], *, left: Collection[int] = (), indent: str = "") -> list[str]:
@@ -164,8 +167,8 @@ def facts_text(facts: Sequence[tuple[str, str]], column: int, width: int = 0, in
 
 def facts_html(
     facts: Sequence[tuple[str, str]],
-    links: Mapping[str, str] = MappingProxyType({}),
-    html: Mapping[str, str] = MappingProxyType({}),
+    links: Mapping[str, str] = NO_HTML,
+    html: Mapping[str, str] = NO_HTML,
 ) -> str:
     """Names and texts as a table; `links` are appended to the texts of some names, `html` replaces some texts."""
     rows = "".join(
@@ -175,3 +178,72 @@ def facts_html(
         for name, text in facts
     )
     return f'<table style="margin:4px 0"><tbody>{rows}</tbody></table>'
+
+
+# --- values that are shown in the same way as text and as HTML --------------------------------------------------------
+
+
+T = TypeVar("T")
+
+NOT_RELEASED = "not released"
+"""The status of a preview."""
+
+
+class ShownPart(NamedTuple):
+    """Lines for a terminal, and the same for a notebook."""
+
+    lines: list[str]
+    html: str
+
+
+class Shown(NamedTuple):
+    """A value with its title, below a notice about the whole session."""
+
+    notice: str | None
+    title: str
+    status: str  # beside the title
+    parts: Sequence[ShownPart]
+
+
+def shown_as(kind: type[T]) -> Callable[[Callable[[T], Shown]], Callable[[T], Shown]]:
+    """Make text and HTML of the values of a class from what the decorated function says of them."""
+
+    def register(describe: Callable[[T], Shown]) -> Callable[[T], Shown]:
+        to_text.register(kind, lambda value: _text(describe(value)))
+        to_html.register(kind, lambda value: _html(describe(value)))
+        return describe
+
+    return register
+
+
+def _text(shown: Shown) -> str:
+    title = f"{shown.title} ({shown.status})" if shown.status else shown.title
+    return with_notice(shown.notice, [title, *(line for part in shown.parts for line in part.lines)])
+
+
+def _html(shown: Shown) -> str:
+    return box_html(shown.notice, title_html(shown.title, shown.status), *(part.html for part in shown.parts))
+
+
+def facts_part(
+    facts: Sequence[tuple[str, str]],
+    column: int,
+    width: int = 0,
+    links: Mapping[str, str] = NO_HTML,
+    html: Mapping[str, str] = NO_HTML,
+) -> ShownPart:
+    """Names and texts; see `facts_text` and `facts_html`."""
+    return ShownPart(facts_text(facts, column, width, "  "), facts_html(facts, links, html))
+
+
+def table_part(
+    head: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 0, html: Sequence[Sequence[str]] | None = None
+) -> ShownPart:
+    """A table whose first `left` columns are labels; its cells in HTML are the escaped ones unless they are given."""
+    cells = [[*map(escape, row)] for row in rows] if html is None else html
+    return ShownPart(table_text([head, *rows], left=range(left), indent="  "), table_html(head, cells, left=left))
+
+
+def remark_part(text: str) -> ShownPart:
+    """A line below a table."""
+    return ShownPart([f"  {text}"], f'<div style="{FAINT}">{escape(text)}</div>')

@@ -32,7 +32,7 @@ from dpnb.copying import NotCopyable
 from dpnb.errors import AccessDenied, DpnbError, InvalidValueError, LedgerReplaced, ServiceUnavailable
 from dpnb.service.access.identities import HubIdentities, Identities, Valid
 from dpnb.service.access.tokens import AUDITORS, CURATORS, LONGEST_TOKEN, ROLES, Identity, Role, TokenStore
-from dpnb.service.curation.acts import act
+from dpnb.service.curation.acts import carry_out
 from dpnb.service.curation.state import audit_page, plan_page, table_state
 from dpnb.service.limits import (
     FAILED_TOO_OFTEN,
@@ -207,7 +207,7 @@ class Service(NotCopyable):
             raise HTTPException(503, "service: stops; send the request again")
 
     def _refuse_login(self, request: HttpRequest, refusal: Response, fault: str) -> Response:
-        self._rules.metrics.login_refused()
+        self._rules.metrics.refused_logins.inc()
         log_login("login_refused", client=client_of(request), fault=fault)
         if seconds := self.failures.wait(client_of(request) or ""):
             return _reply(*FAILED_TOO_OFTEN, headers={"Retry-After": str(seconds)})
@@ -299,22 +299,18 @@ class Service(NotCopyable):
 
     async def _act(self, request: HttpRequest, person: Identity, is_valid: Valid) -> Response:
         served = self._any_served(request)
-        table = served.table
         try:
             one = ACTS.decode((await _body(request))[:MAX_ACT])
             if not await asyncio.to_thread(is_valid):  # as before a charge: what the Hub said before does not do
                 return _reply(*UNAUTHORIZED, headers={"WWW-Authenticate": "Bearer"})
-            await asyncio.to_thread(act, table, person.name, one)  # before the requests that wait
-            await asyncio.to_thread(served.drop_refused)
+            await asyncio.to_thread(carry_out, served, person, one)
         except (msgspec.MsgspecError, RecursionError):
             return _reply(400, Refused("RequestError", NO_ACT))
         except (InvalidValueError, WireError) as error:
             return _reply(422, Refused("InvalidValueError", str(error)))
         except ServiceUnavailable as error:
             return _reply(503, Refused("ServiceUnavailable", str(error)))
-        kind = str(type(one).__struct_config__.tag)
-        log("act", actor=person.name, role=person.role, table=table.name, act=kind)
-        return _reply(200, await asyncio.to_thread(table_state, table))
+        return _reply(200, await asyncio.to_thread(table_state, served.table))
 
 
 class _Held:

@@ -57,18 +57,16 @@ class HeadFile(NotCopyable):
 
     def begin(self, head: ChainHead) -> None:
         """Write the row with which the service starts, and wait for the disk."""
-        fault = ""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             for path in (self._at_start, self.path):
                 self._write(path, head, flushed=True)
         except OSError as error:
             fault = error.strerror or type(error).__name__
-        if fault:
             raise InvalidValueError(
                 f"heads: must be a folder in which the service can write; got {str(self.path.parent)!r} ({fault}); "
                 "name another one in the settings"
-            )
+            ) from None
 
     def keep(self, head: ChainHead) -> None:
         """Replace the row; what was charged stands even if that fails, and an earlier row is safe."""

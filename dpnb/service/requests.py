@@ -239,7 +239,7 @@ class RequestRunner(NotCopyable):
     def _drop(self, turn: Turn[_Executed], executed: _Executed) -> None:
         if turn.drop(executed):
             log("dropped", actor=self._analyst.name, table=self._table.name, status=executed.status)
-            self._metrics.dropped(self._table.name)
+            self._metrics.dropped.labels(self._table.name).inc()
 
     # --- in the worker's thread ---------------------------------------------------------------------------------
 
@@ -310,7 +310,7 @@ class RequestRunner(NotCopyable):
             log("refused", **facts, refusal=type(error).__name__)
             return _Executed(422, Refused(type(error).__name__, str(error)))
         except BaseException as error:  # noqa: BLE001  (whatever it is, the analyst sees a number)
-            if isinstance(error, KeyboardInterrupt) and running.is_ending:
+            if isinstance(error, KeyboardInterrupt) and running.asked_to_end.is_set():
                 return self._ended(running, facts)
             return self._failed(error, facts)
         finally:

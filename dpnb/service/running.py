@@ -35,11 +35,11 @@ MOST_NAMED = 20
 class HeldRows(NotCopyable):
     """The charges of a ledger that are not answered again before the curator allows it.
 
-    It is made when the ledger is opened, before any request is executed.
+    It is made when the ledger is opened, before any request is executed.  The curator `ended` some of them.
     """
 
     def __init__(self, ledger: Ledger) -> None:
-        self._ledger, self._ended, self._ids = ledger, set[int](), set[int]()
+        self._ledger, self.ended, self._ids = ledger, set[int](), set[int]()
         acts = [one.launch or {} for one in ledger.summaries() if one.kind == ACT]
         for act in acts:
             if act["act"] == "end" and "row" in act:
@@ -54,14 +54,10 @@ class HeldRows(NotCopyable):
         parts = (tuple(ids[start : start + MAX_STORED]) for start in range(0, len(ids), MAX_STORED))
         return [row for part in parts for row in self._ledger.by_id(part) if row.status != "released"]
 
-    def was_ended(self, row: int) -> bool:
-        """Whether the curator ended the request of a row."""
-        return row in self._ended
-
     def end(self, row: int) -> None:
         """Hold a row whose request the curator ends, with the other rows of its batch."""
         together = self._together(row)
-        self._ended |= together
+        self.ended |= together
         self._ids |= together
 
     def resume(self, row: int) -> None:
@@ -75,7 +71,7 @@ class HeldRows(NotCopyable):
     def refuse(self, charge: Charge, number: int) -> None:
         """Refuse to answer a charge that is held; `number` is that of its row, as its analyst knows it."""
         if charge.id in self._ids:
-            why = "the curator ended it" if charge.id in self._ended else "the service ended before it was answered"
+            why = "the curator ended it" if charge.id in self.ended else "the service ended before it was answered"
             raise ExecutionStopped(
                 f"request: row {number} was charged, and {why}; nothing more was charged, and the charge stands; ask "
                 "the curator, who alone can let it run once more for the same charge"
@@ -83,7 +79,7 @@ class HeldRows(NotCopyable):
 
     def _release(self, row: int) -> None:
         together = self._together(row)
-        self._ended -= together
+        self.ended -= together
         self._ids -= together
 
     def _together(self, row: int) -> set[int]:
@@ -101,13 +97,14 @@ class RunningRequest(NotCopyable):
     """A request while it is executed; `number` counts those that the table has executed since the service started.
 
     `request` is the id that the client chose.  `refuse` is called with a charge before it is answered, and refuses one
-    that is held.  `has_read` says whether rows were read, on which the duration depends from then on.
+    that is held.  `has_read` says whether rows were read, on which the duration depends from then on.  A curator sets
+    `asked_to_end`: it then ends at its next step, and is not charged any more.
     """
 
     def __init__(self, number: int, analyst: str, call: str, request: str, refuse: Callable[[Charge], None]) -> None:
         self.number, self.analyst, self.call = number, analyst, call
         self.has_read, self._request, self._refuse = False, request, refuse
-        self._began, self._asked = monotonic(), threading.Event()
+        self._began, self.asked_to_end = monotonic(), threading.Event()
         self._node: str | None = None
         self._row: int | None = None
 
@@ -115,15 +112,6 @@ class RunningRequest(NotCopyable):
     def seconds(self) -> float:
         """For how long it has been executed."""
         return monotonic() - self._began
-
-    @property
-    def is_ending(self) -> bool:
-        """Whether a curator has asked for its end."""
-        return self._asked.is_set()
-
-    def ask_to_end(self) -> None:
-        """Let it end at its next step; it is not charged any more."""
-        self._asked.set()
 
     def row(self, ledger: Ledger) -> int | None:
         """The id of the row that it is answering or has charged; None for none.  Call in a transaction."""
@@ -136,7 +124,7 @@ class RunningRequest(NotCopyable):
     def at(self, node: str) -> Iterator[None]:
         """Watch the block, which executes it in a node of the ledger."""
         self._node = node
-        with watched_by(self._begin_reading), ended_by(self._asked):
+        with watched_by(self._begin_reading), ended_by(self.asked_to_end):
             yield
 
     def _begin_reading(self, charge: Charge | None) -> None:

@@ -31,7 +31,7 @@ class Rules:
         """The time grid of a table."""
         if not self.has_grid:
             return None
-        return TimeGrid(assumed_rows(table.session._core), self.metrics.missed(table.name))
+        return TimeGrid(assumed_rows(table.session._core), self.metrics.missed.labels(table.name).inc)
 
 
 class ServedAnalyst(NotCopyable):

@@ -14,7 +14,7 @@ import os
 import signal
 import ssl
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -29,12 +29,11 @@ from dpnb.service.access.tokens import TokenStore, now, read_tokens
 from dpnb.service.app import Service
 from dpnb.service.cockpit.app import Cockpit
 from dpnb.service.cockpit.protections import Origins
-from dpnb.service.configuration.address import Listening, listen
-from dpnb.service.configuration.ports import Certificate, PortAddress
+from dpnb.service.configuration.ports import Listening, PortAddress, listen
 from dpnb.service.configuration.settings import Settings, TableSettings, read_settings
 from dpnb.service.monitoring.log import log, set_up_log
 from dpnb.service.monitoring.metrics import Metrics, MetricsServer
-from dpnb.service.network.connections import Bounds, Gate, most_connections
+from dpnb.service.network.connections import Gate, most_connections
 from dpnb.service.network.http import server_config
 from dpnb.service.opening import OpenTable, check_table, open_table
 from dpnb.service.served import Rules, ServedTable
@@ -44,19 +43,15 @@ from dpnb.service.turns import SETTINGS
 
 
 class CockpitServer(uvicorn.Server):
-    """Serves the cockpit while the service runs, on at most `most` connections, which are apart from those of analysts.
-
-    `url` is the address that a curator opens.
-    """
+    """Serves the cockpit beside the service, on at most `most` connections, which are apart from those of analysts."""
 
     def __init__(self, service: Service, address: PortAddress, most: int, metrics: Metrics) -> None:
         tls = address.tls
         self._cockpit = Cockpit(service, Origins(address.allowed_hosts, tls is not None))
         per_peer = None if tls is None else most // 2  # without TLS it is on the loopback, where a tunnel may end
-        self._gate = Gate("cockpit", Bounds(most, per_peer), metrics)
+        self._gate = Gate("cockpit", most, per_peer, metrics)
         opened = listen(address)
-        self._address, self.url = address, opened.url
-        self._listening = replace(opened, socket=self._gate.listening(opened.socket))
+        self.listening = replace(opened, socket=self._gate.listening(opened.socket))
         self._task: asyncio.Task[None] | None = None
         super().__init__(server_config(self._cockpit.app(), self._gate, tls, lifespan=False))
 
@@ -67,7 +62,7 @@ class CockpitServer(uvicorn.Server):
 
     def begin(self) -> None:
         """Begin to serve, in the running loop."""
-        self._task = asyncio.get_running_loop().create_task(self.serve([self._listening.socket]))
+        self._task = asyncio.get_running_loop().create_task(self.serve([self.listening.socket]))
 
     async def end(self) -> None:
         """End the streams and the running requests."""
@@ -77,19 +72,12 @@ class CockpitServer(uvicorn.Server):
         if self._task is not None:
             await self._task
 
-    def close(self) -> None:
-        """Close the socket."""
-        self._listening.remove(self._address)
-
 
 # --- the process of the service ---------------------------------------------------------------------------------------
 
 
 PRIVATE = 0o077
 """The mask of the files that a service creates, such as ledgers and logs: other users read none of them."""
-
-NOBODY: Callable[[str], None] = lambda address: None  # noqa: E731
-"""Hears nothing."""
 
 KILLED = 1
 """Exit code after a second signal."""
@@ -113,7 +101,7 @@ def check_service(path: Path) -> str:
 def serve(
     path: Path,
     announce: Callable[[str], None],
-    announce_cockpit: Callable[[str], None] = NOBODY,
+    announce_cockpit: Callable[[str], None] = lambda url: None,
     *,
     restored: bool = False,
 ) -> int:
@@ -138,66 +126,40 @@ def _serve(settings: Settings, announce: tuple[Callable[[str], None], ...], usua
     try:
         set_up_log(settings.log)
     except OSError as error:
-        fault = error.strerror
-    else:
-        fault = ""
-    if fault:
-        raise InvalidValueError(f"log: {str(settings.log)!r} must be a file that can be written; {fault}")
-    tables = _open_all(settings, restored=restored)
-    os.umask(usual)
-    try:
-        listening = listen(settings.address)
-    except BaseException:
-        for table in tables:
-            table.close()
-        raise
-    finally:
-        os.umask(PRIVATE)
-    try:
-        return _running(settings, tables, listening).run(*announce)
-    finally:
-        listening.remove(settings.address)
-
-
-def _running(settings: Settings, tables: list[OpenTable], listening: Listening) -> _Running:
-    """The service, before it runs; the tables are closed if it cannot be made."""
-    try:
-        return _Running(settings, tables, listening)
-    except BaseException:
-        for table in tables:
-            table.close()
-        raise
-
-
-@contextmanager
-def _metrics_served(path: Path | None, metrics: Metrics) -> Iterator[None]:
-    """Serve the curator's figures, if the settings name a socket."""
-    server = None if path is None else MetricsServer(path, metrics)
-    try:
-        yield
-    finally:
-        if server is not None:
-            server.close()
-
-
-def _open_all(settings: Settings, *, restored: bool) -> list[OpenTable]:
-    tables: list[OpenTable] = []
-    try:
+        raise InvalidValueError(
+            f"log: {str(settings.log)!r} must be a file that can be written; {error.strerror}"
+        ) from None
+    with ExitStack() as opened:
+        tables = []
         for one in settings.tables.values():
             tables.append(open_table(one, settings.heads, restored=restored))
+            opened.callback(tables[-1].close)
             log("table_opened", table=one.name)
-    except BaseException:
-        for table in tables:
-            table.close()
-        raise
-    return tables
+        os.umask(usual)
+        try:
+            listening = listen(settings.address)
+        finally:
+            os.umask(PRIVATE)
+        opened.callback(listening.remove)
+        service = _Running(settings, tables, listening, announce)
+        opened.pop_all()  # from here on the service closes the tables
+    try:
+        return service.run()
+    finally:
+        listening.remove()
 
 
 class _Running(uvicorn.Server):
     """A running service."""
 
-    def __init__(self, settings: Settings, tables: list[OpenTable], listening: Listening) -> None:
-        self._settings, self._tables = settings, tables
+    def __init__(
+        self,
+        settings: Settings,
+        tables: list[OpenTable],
+        listening: Listening,
+        announce: tuple[Callable[[str], None], ...],
+    ) -> None:
+        self._settings, self._tables, self._announce = settings, tables, announce
         address = settings.address
         hosts = address.allowed_hosts if isinstance(address, PortAddress) else ()
         self._metrics = Metrics()
@@ -209,9 +171,8 @@ class _Running(uvicorn.Server):
         tls = address.tls if isinstance(address, PortAddress) else None
         most, cockpit_most = most_connections(settings.cockpit is not None)
         per_peer = None if settings.behind_proxy else settings.limits.connections
-        self._gate = Gate("service", Bounds(most, per_peer), self._metrics)
+        self._gate = Gate("service", most, per_peer, self._metrics)
         super().__init__(server_config(self._service.app(), self._gate, tls, lifespan=True))
-        self._announce: tuple[Callable[[str], None], ...] = ()
         self._cockpit = None
         if settings.cockpit is not None:
             self._cockpit = CockpitServer(self._service, settings.cockpit, cockpit_most, self._metrics)
@@ -219,16 +180,16 @@ class _Running(uvicorn.Server):
         self._reloading = asyncio.Lock()
         self._background: set[asyncio.Task[None]] = set()
 
-    def run(self, *announce: Callable[[str], None]) -> int:  # type: ignore[override]
+    def run(self) -> int:  # type: ignore[override]
         """Serve until a signal."""
-        self._announce = announce
+        path = self._settings.metrics
         try:
-            with _metrics_served(self._settings.metrics, self._metrics):
+            with nullcontext() if path is None else closing(MetricsServer(path, self._metrics)):
                 super().run(sockets=[self._listening.socket])
         finally:
             self._listening.socket.close()
             if self._cockpit is not None:
-                self._cockpit.close()
+                self._cockpit.listening.remove()
         if self.force_exit:
             log("stopped_at_once", logging.WARNING)
             os._exit(KILLED)  # the thread of a running request would be waited for
@@ -244,13 +205,14 @@ class _Running(uvicorn.Server):
         address = self._settings.address
         if isinstance(address, PortAddress) and address.tls is None:
             log("plain_http", logging.WARNING, why="the port is on the loopback; other machines cannot reach it")
-        log("started", address=self._listening.url, tables=sorted(self._service.tables), process=os.getpid())
+        log("started", address=self._listening.address.url, tables=sorted(self._service.tables), process=os.getpid())
         announce, announce_cockpit = self._announce
         if self._cockpit is not None:
             self._cockpit.begin()
-            log("cockpit_started", address=self._cockpit.url)
-            announce_cockpit(self._cockpit.url)
-        announce(self._listening.url)
+            url = self._cockpit.listening.address.url
+            log("cockpit_started", address=url)
+            announce_cockpit(url)
+        announce(self._listening.address.url)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Stop after the running requests; at once when called again.
@@ -338,23 +300,12 @@ def _refuse_unusable(settings: Settings) -> None:
     """Refuse a certificate or key that cannot be used."""
     for address in (settings.address, settings.cockpit):
         if isinstance(address, PortAddress) and address.tls is not None:
-            _refuse_unusable_files(address.tls)
-
-
-def _refuse_unusable_files(tls: Certificate) -> None:
-    fault = _fault_of(tls)
-    if fault:
-        raise InvalidValueError(
-            f"{tls.place}: tls: must be the PEM files of a certificate and its key, without a passphrase; they cannot "
-            f"be used ({fault}); check both files"
-        )
-
-
-def _fault_of(tls: Certificate) -> str:
-    """Why a certificate and its key cannot be used; empty if they can."""
-    try:
-        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(tls.certificate, tls.key, lambda: "")
-    except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
-        reason = error.reason if isinstance(error, ssl.SSLError) else getattr(error, "strerror", None)
-        return reason or type(error).__name__
-    return ""
+            tls = address.tls
+            try:
+                ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(tls.certificate, tls.key, lambda: "")
+            except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
+                reason = error.reason if isinstance(error, ssl.SSLError) else getattr(error, "strerror", None)
+                raise InvalidValueError(
+                    f"{tls.place}: tls: must be the PEM files of a certificate and its key, without a passphrase; they "
+                    f"cannot be used ({reason or type(error).__name__}); check both files"
+                ) from None

@@ -56,7 +56,10 @@ def headroom_gauge(account: Accountant, filter_: Filter) -> Gauge:
     headroom, (label, theorem, _) = filter_.headroom, words_of(account.guarantee)
     left = format_percent_down(headroom)
     limit = account.binding_limit
-    of, beside = ("the budget", "") if limit is None else (limit.words, _budget_left(account))
+    of, beside = "the budget", ""
+    if limit is not None:
+        whole = format_percent_down(account.root.sync().filter.headroom)
+        of, beside = limit.words, f"Of the whole budget {whole} is left. "
     return Gauge(
         id="headroom",
         label=participation.WORST_CASE if account.individual else "Headroom",
@@ -74,11 +77,6 @@ def headroom_gauge(account: Accountant, filter_: Filter) -> Gauge:
 def words_of(guarantee: PrivacyGuarantee) -> tuple[str, str, str]:
     """The label and the theorem of the filter that enforces a guarantee, and the guarantee in words."""
     return guarantee.initial_filter.label, guarantee.initial_filter.theorem, guarantee.words
-
-
-def _budget_left(account: Accountant) -> str:
-    """What is left of the budget within which a cap is."""
-    return f"Of the whole budget {format_percent_down(account.root.sync().filter.headroom)} is left. "
 
 
 def _no_budget_gauge() -> Gauge:

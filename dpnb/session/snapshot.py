@@ -78,50 +78,48 @@ def snapshot(session: HasCore, *, compared: bool = False) -> protocol.SessionSna
 
     If `compared`, with the filters and odometers that are computed for comparison alone.
     """
-    with session._core.account.ledger.one_moment():
-        return _snapshot(session, compared=compared)
-
-
-def _snapshot(session: HasCore, *, compared: bool) -> protocol.SessionSnapshot:
     core = session._core
-    account, log = core.account, core.log
-    filter_, odometer, comparison = account.filter, account.odometer, account.compared(everything=compared)
-    headroom, paused, spent = headroom_gauge(account, filter_), account.paused, percent_spent(filter_)
-    n_requests = log.count
-    reserve, loss = reserve_gauge(filter_), odometer_gauge(odometer, account, core.statement_prefix)
-    return protocol.SessionSnapshot(
-        id=core.id,
-        name=core.name,
-        privacy_unit=core.tables.words,
-        engine=core.tables.engine,
-        notice=core.notice,
-        notice_explanation=_notice_explanation(core.notice),
-        connection=connection_of(core.connection),
-        guarantee=core.guarantee,
-        headlines=_headlines(headroom, spent, loss, comparison),
-        filter=account.guarantee.filter_name,
-        gauges=[headroom, *([] if reserve is None else [reserve]), loss],
-        filters=[_filter(one, comparison) for one in comparison.states.values() if one.guarantee.has_budget],
-        odometers=[_odometer(name, one, paused, core.statement_prefix) for name, one in comparison.odometers.items()],
-        odometers_paused=paused,
-        is_compared=compared,
-        participation=participation.participation_description(account),
-        mechanisms=[_mechanism(**one) for one in session._mechanisms.told()],
-        spent=spent,
-        spent_loss=describe_spent(filter_, account.budget) if account.guarantee.has_budget else NO_LIMIT,
-        ledger=core.account.ledger.short_name,
-        next_steps=[] if n_requests else [protocol.NextStep(**step) for step in next_steps(core)],
-        timeline=_timeline(account, log, comparison, compared=compared),
-        n_requests=n_requests,
-        log=[log_entry(one) for one in log.latest(RELEASES_SHOWN)],
-        cell_costs=[
-            _cell(cell_id, cost, log, core.name)
-            for cell_id, cost in log.cells().items()
-            if cost.loss != GDP(0) or cost.reserve_fraction
-        ],
-        refusals=list(log.refusals),
-        budget_requests=_budget_requests(account),
-    )
+    with core.account.ledger.one_moment():
+        account, log = core.account, core.log
+        filter_, odometer, comparison = account.filter, account.odometer, account.compared(everything=compared)
+        headroom, paused, spent = headroom_gauge(account, filter_), account.paused, percent_spent(filter_)
+        n_requests = log.count
+        reserve, loss = reserve_gauge(filter_), odometer_gauge(odometer, account, core.statement_prefix)
+        return protocol.SessionSnapshot(
+            id=core.id,
+            name=core.name,
+            privacy_unit=core.tables.words,
+            engine=core.tables.engine,
+            notice=core.notice,
+            notice_explanation=_notice_explanation(core.notice),
+            connection=connection_of(core.connection),
+            guarantee=core.guarantee,
+            headlines=_headlines(headroom, spent, loss, comparison),
+            filter=account.guarantee.filter_name,
+            gauges=[headroom, *([] if reserve is None else [reserve]), loss],
+            filters=[_filter(one, comparison) for one in comparison.states.values() if one.guarantee.has_budget],
+            odometers=[
+                _odometer(name, one, paused, core.statement_prefix) for name, one in comparison.odometers.items()
+            ],
+            odometers_paused=paused,
+            is_compared=compared,
+            participation=participation.participation_description(account),
+            mechanisms=[_mechanism(**one) for one in session._mechanisms.told()],
+            spent=spent,
+            spent_loss=describe_spent(filter_, account.budget) if account.guarantee.has_budget else NO_LIMIT,
+            ledger=core.account.ledger.short_name,
+            next_steps=[] if n_requests else [protocol.NextStep(**step) for step in next_steps(core)],
+            timeline=_timeline(account, log, comparison, compared=compared),
+            n_requests=n_requests,
+            log=[log_entry(one) for one in log.latest(RELEASES_SHOWN)],
+            cell_costs=[
+                _cell(cell_id, cost, log, core.name)
+                for cell_id, cost in log.cells().items()
+                if cost.loss != GDP(0) or cost.reserve_fraction
+            ],
+            refusals=list(log.refusals),
+            budget_requests=_budget_requests(account),
+        )
 
 
 def _budget_requests(account: Accountant) -> list[protocol.BudgetRequestEntry]:

@@ -41,7 +41,9 @@ class DisplayedSession:
             else f"\n  {format_percent_down(left)} left when the ledger was last read"
         )
         shown += f"\n  table in {self._core.tables.engine}"
-        shown += "".join(f"\n  {printable(line)}" for line in connection_lines(self._core.connection))
+        shown += "".join(
+            f"\n  {printable(line)}" for line in connection_lines(snapshot.connection_of(self._core.connection))
+        )
         return (
             f"{notice}<{type(self).__name__} {printable(self._core.name)!r}: {printable(self._core.guarantee)}{shown}>"
         )

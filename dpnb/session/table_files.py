@@ -234,13 +234,10 @@ def _parquet(file: Path) -> Any:
     import pandas as pd  # imported when first used
 
     if find_spec("pyarrow") is None:
-        return importlib.import_module("polars").read_parquet(_files(file))
+        return importlib.import_module("polars").read_parquet(
+            sorted(file.rglob(f"*{PARQUET}")) if file.is_dir() else file  # which polars takes as a list
+        )
     return pd.read_parquet(file, engine="pyarrow", dtype_backend="pyarrow")
-
-
-def _files(path: Path) -> Path | list[Path]:
-    """The files of a folder, which polars takes as a list."""
-    return sorted(path.rglob(f"*{PARQUET}")) if path.is_dir() else path
 
 
 def _members(file: Path) -> dict[str, Path]:

@@ -116,9 +116,9 @@ def read_toml(path: str | os.PathLike[str], example: str) -> TomlFile:
         text = Path(name).read_bytes().decode()
     except (OSError, ValueError) as error:
         fault = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        text = None
-    if text is None:
-        raise InvalidValueError(f"{name}: must be a TOML file that can be read; {fault}; check the path and the file")
+        raise InvalidValueError(
+            f"{name}: must be a TOML file that can be read; {fault}; check the path and the file"
+        ) from None
     try:
         return TomlFile(name, text, tomllib.loads(text), lines_of(text))
     except RecursionError:

@@ -132,7 +132,7 @@ def test_the_token_follows_no_redirection(status: int) -> None:
             with pytest.raises(ServiceUnavailable), channel.stream("tables/people/events"):
                 pass
         assert SECRET.encode() in seen[0]
-        assert SECRET not in str(error.value) + repr(channel) + repr(channel._auth)
+        assert SECRET not in str(error.value) + repr(channel) + repr(channel._with_token)
         assert elsewhere == []
 
 

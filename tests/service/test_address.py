@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from dpnb.errors import InvalidValueError
-from dpnb.service.configuration.address import listen
-from dpnb.service.configuration.ports import SocketAddress
+from dpnb.service.configuration.ports import SocketAddress, listen
 
 
 @pytest.fixture
@@ -31,4 +30,4 @@ def test_folder_that_others_can_change_is_refused(folder: Path) -> None:
         listen(SocketAddress(folder / "dpnb.sock"))
     folder.chmod(0o711)
     listening = listen(SocketAddress(folder / "dpnb.sock"))
-    listening.remove(SocketAddress(folder / "dpnb.sock"))
+    listening.remove()

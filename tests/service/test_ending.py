@@ -158,7 +158,7 @@ def test_a_request_that_is_ended_before_its_charge_is_not_charged(
         running = tables[0].running
         assert running is not None
         ending.set()
-        wait_until(lambda: running.is_ending, "the curator")
+        wait_until(lambda: running.asked_to_end.is_set(), "the curator")
         return computed
 
     tables: list[Any] = []

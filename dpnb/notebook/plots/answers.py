@@ -15,14 +15,12 @@ from html import unescape
 from typing import Any
 
 import plotly.graph_objects as go
-from plotly.subplots import make_subplots
 
 from dpnb.notebook.plots.marks import AxisRange, PlotSeries, PlotValues, add_series, fan, is_incomplete
 from dpnb.notebook.plots.style import (
     HUES,
     LABEL_WIDTH,
     SMALL,
-    TEMPLATE,
     PlotLayout,
     describe_value,
     framed,
@@ -195,7 +193,7 @@ def _split(by: Sequence[str], rows: Sequence[int]) -> list[tuple[str, list[int]]
 def _strips(estimates: Estimates, numbers: PlotValues, panels: list[PlotPanel]) -> go.Figure:
     """Single numbers below each other, each with its own scale."""
     layout = PlotLayout(rows=len(panels), panel=90 if len(panels) == 1 else 38, gap=42)
-    figure = make_subplots(layout.rows, 1, vertical_spacing=layout.vertical_spacing, figure=_blank())
+    figure = layout.subplots([], apart=True)
     for row, panel in enumerate(panels, start=1):
         (series,) = panel.series
         own = numbers.select(series.rows)
@@ -216,15 +214,11 @@ def _grid(estimates: Estimates, numbers: PlotValues, arrangement: Arrangement, g
     )
     upright = len(panels) > 1 or arrangement.kind == "quantiles" or not _needs_vertical_axis(estimates, positions)
     layout = _layout_of(panels, positions, upright)
-    figure = make_subplots(
-        layout.rows,
-        layout.cols,
-        subplot_titles=[panel.title for panel in panels] if len(panels) > 1 else None,
+    figure = layout.subplots(
+        [panel.title for panel in panels],
+        apart=apart,
         shared_xaxes="all" if upright else False,
         shared_yaxes="all" if upright and not apart else False,
-        vertical_spacing=layout.vertical_spacing,
-        horizontal_spacing=layout.horizontal_spacing(apart),
-        figure=_blank(),
     )
     every = [[numbers.select(series.rows) for series in panel.series] for panel in panels]
     common, incomplete = (
@@ -318,7 +312,3 @@ def _layout_of(panels: list[PlotPanel], positions: list[str | float], upright: b
         return PlotLayout(panel=320 if upright else max(200, len(positions) * (10 + 10 * hues)))
     cols = min(4, math.ceil(math.sqrt(len(panels))))
     return PlotLayout(math.ceil(len(panels) / cols), cols, panel=170, gap=46)
-
-
-def _blank() -> go.Figure:
-    return go.Figure(layout={"template": TEMPLATE})

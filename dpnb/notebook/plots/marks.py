@@ -8,13 +8,12 @@ its interval.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
 import plotly.graph_objects as go
-from plotly.subplots import make_subplots
 
 from dpnb._protocol.glossary import POPULATION_INTERVAL
 from dpnb.notebook.plots.style import (
@@ -23,7 +22,6 @@ from dpnb.notebook.plots.style import (
     PATTERNS,
     SMALL,
     SYMBOLS,
-    TEMPLATE,
     UNBOUNDED,
     PlotLayout,
     describe_value,
@@ -162,11 +160,13 @@ def add_series(
     group |= {"hovertext": numbers.hover, "hoverinfo": "text", "orientation": "v" if upright else "h"}
     at, of = ("x", "y") if upright else ("y", "x")
 
-    def whiskers(values: Sequence[float | None]) -> dict[str, Any]:
+    def whiskers(
+        values: Sequence[float | None], low: list[float] = low, high: list[float] = high, size: tuple[int, int] = (2, 5)
+    ) -> dict[str, Any]:
         ends = [(None, None) if v is None else (h - v, v - b) for v, b, h in zip(values, low, high, strict=True)]
         up, down = [up for up, _ in ends], [down for _, down in ends]
         reach = {"type": "data", "symmetric": False, "array": up, "arrayminus": down}
-        return {f"error_{of}": {**reach, "color": hue, "thickness": 2, "width": 5}}
+        return {f"error_{of}": {**reach, "color": hue, "thickness": size[0], "width": size[1]}}
 
     def draw(kind: Any, values: Sequence[float | None], **more: Any) -> None:
         figure.add_trace(kind(**{at: list(series.positions), of: list(values), **group, **more}), *cell)
@@ -182,7 +182,12 @@ def add_series(
         mode = line if series.line else {"mode": "markers"}
         draw(go.Scatter, seen, marker=mark, showlegend=legend, **mode, **whiskers(seen))
     if numbers.population:
-        _draw_population(draw, numbers, seen, span, hue, of)
+        known = [None if math.isnan(low) else value for value, (low, _) in zip(seen, numbers.population, strict=True)]
+        lower = [span.within(end, -math.inf) for end, _ in numbers.population]
+        upper = [span.within(end, math.inf) for _, end in numbers.population]
+        hidden = {"mode": "markers", "marker": {"size": 1, "opacity": 0, "color": hue}, "showlegend": False}
+        thin = whiskers(known, lower, upper, (1, 9))  # with wide ends, around the estimates
+        draw(go.Scatter, known, meta=POPULATION_INTERVAL, hovertext=None, hoverinfo="skip", **hidden, **thin)
     if incomplete:  # for every hue, so that plotly offsets all marks of a group equally
         middle = [(b + h) / 2 if v is None else None for v, b, h in zip(seen, low, high, strict=True)]
         mark = {"color": hue, "symbol": f"{SYMBOLS[series.hue]}-open", "size": MARK + 1, "line": {"width": 2}}
@@ -194,26 +199,6 @@ def add_series(
             unbounded = [None if math.isfinite(end) else edge for end in ends]
             mark = {"color": hue, "symbol": symbol, "size": MARK + 3}
             draw(go.Scatter, unbounded, mode="markers", marker=mark, showlegend=False, cliponaxis=False)
-
-
-def _draw_population(
-    draw: Callable[..., None],
-    numbers: PlotValues,
-    seen: Sequence[float | None],
-    span: AxisRange,
-    hue: str,
-    of: str,
-) -> None:
-    """Population intervals as thin lines with wide ends, around the estimates."""
-    known = [None if math.isnan(low) else value for value, (low, _) in zip(seen, numbers.population, strict=True)]
-    ends = [
-        (0.0, 0.0) if value is None else (span.within(high, math.inf) - value, value - span.within(low, -math.inf))
-        for value, (low, high) in zip(known, numbers.population, strict=True)
-    ]
-    reach = {"array": [up for up, _ in ends], "arrayminus": [down for _, down in ends]}
-    bars = {f"error_{of}": {"type": "data", "symmetric": False, **reach, "color": hue, "thickness": 1, "width": 9}}
-    hidden = {"mode": "markers", "marker": {"size": 1, "opacity": 0, "color": hue}, "showlegend": False}
-    draw(go.Scatter, known, meta=POPULATION_INTERVAL, hovertext=None, hoverinfo="skip", **hidden, **bars)
 
 
 def is_incomplete(numbers: Iterable[PlotValues]) -> bool:
@@ -236,15 +221,7 @@ def fan(history: History) -> go.Figure:
     shown = range(min(len(labels), MAX_BANDS))
     cols = min(4, math.ceil(math.sqrt(len(shown))))
     layout = PlotLayout(math.ceil(len(shown) / cols), cols, panel=320 if len(shown) == 1 else 190, gap=46)
-    figure = make_subplots(
-        layout.rows,
-        cols,
-        subplot_titles=[short(labels[number]) for number in shown] if len(shown) > 1 else None,
-        shared_xaxes="all",
-        vertical_spacing=layout.vertical_spacing,
-        horizontal_spacing=layout.horizontal_spacing(apart=True),
-        figure=go.Figure(layout={"template": TEMPLATE}),
-    )
+    figure = layout.subplots([short(labels[number]) for number in shown], apart=True, shared_xaxes="all")
     values, observed = [PlotValues.of(answer) for answer in history], history.observed_groups
     along = "observation, and total loss of the query with it" if len(shown) == 1 else "observation"
     for number in shown:

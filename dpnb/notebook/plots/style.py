@@ -11,9 +11,11 @@ from __future__ import annotations
 import textwrap
 from dataclasses import dataclass
 from html import unescape
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
+from plotly.subplots import make_subplots
 
 from dpnb._plan.description import describe_aggregation
 from dpnb._plan.expressions.text import words
@@ -139,14 +141,17 @@ class PlotLayout:
         """Row and column of a panel by its index, from 1."""
         return at // self.cols + 1, at % self.cols + 1
 
-    def horizontal_spacing(self, apart: bool) -> float | None:
-        """Gap between columns, wider if each panel has its own scale."""
-        return None if self.cols == 1 else 0.09 if apart else 0.03
-
-    @property
-    def vertical_spacing(self) -> float:
-        """Gap between rows as a fraction of the height, as plotly expects it."""
-        return self.gap / self.height
+    def subplots(self, titles: list[str], *, apart: bool, **shared: Any) -> go.Figure:
+        """An empty figure with these panels; gaps between columns are wider if each panel has its own scale."""
+        return make_subplots(
+            self.rows,
+            self.cols,
+            subplot_titles=titles if len(titles) > 1 else None,
+            vertical_spacing=self.gap / self.height,  # as a fraction, as plotly expects it
+            horizontal_spacing=None if self.cols == 1 else 0.09 if apart else 0.03,
+            figure=go.Figure(layout={"template": TEMPLATE}),
+            **shared,
+        )
 
 
 def framed(figure: go.Figure, estimates: Estimates, notes: list[str], layout: PlotLayout) -> go.Figure:

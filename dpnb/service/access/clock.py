@@ -42,15 +42,12 @@ class Clock(NotCopyable):
             if self._file is not None and self._last - self._kept >= timedelta(seconds=KEPT_SECONDS):
                 self._kept = self._last
                 with suppress(OSError):  # it is kept again later, and this process goes on
-                    self._keep(self._file)
+                    new = Path(f"{self._file}.new")
+                    new.write_text(self._last.isoformat(timespec="milliseconds"), "ascii")
+                    os.replace(new, self._file)
             return self._last
 
     def _proceed(self, least: datetime) -> None:
         """Count the seconds since the last call once, also if a ledger was ahead meanwhile."""
         at = time.monotonic()
         self._last, self._at = max(least, self._last + timedelta(seconds=at - self._at)), at
-
-    def _keep(self, file: Path) -> None:
-        new = Path(f"{file}.new")
-        new.write_text(self._last.isoformat(timespec="milliseconds"), "ascii")
-        os.replace(new, file)

@@ -129,13 +129,12 @@ class HubIdentities(NotCopyable):
         reply.
         """
         key = _key(token)
-        known = self._fresh(key)
-        if known is not None:
+        known = self._known.get(key)
+        if known is not None and self._now() - known.time <= CACHE_SECONDS:
             return known.result()
         if TOKEN.fullmatch(token) is None:
             return None
-        before = self._known.get(key)
-        if before is not None and before.person is not None:
+        if known is not None and known.person is not None:
             return await asyncio.get_running_loop().run_in_executor(self._again, self.ask, token)
         if len(self._waiting) >= MAX_WAITING:
             raise ServiceUnavailable(DOWN)
@@ -168,10 +167,6 @@ class HubIdentities(NotCopyable):
         finally:
             self._waiting.discard(key)
 
-    def _fresh(self, key: bytes) -> _KnownToken | None:
-        known = self._known.get(key)
-        return known if known is not None and self._now() - known.time <= CACHE_SECONDS else None
-
     def ask(self, token: str) -> Identity | None:
         """Whose token it is, as the Hub says now; waits for it, and raises what `find` raises."""
         if TOKEN.fullmatch(token) is None:
@@ -181,37 +176,32 @@ class HubIdentities(NotCopyable):
         asked = self._now()
         user = self._reply(token)
         known = _KnownToken(asked) if user is None else self._judged(asked, user)
-        self._remember(_key(token), known)
-        return known.result()
-
-    def _remember(self, key: bytes, known: _KnownToken) -> None:
         with self._lock:
-            self._known[key] = known
-            self._known.move_to_end(key)
+            self._known[_key(token)] = known
+            self._known.move_to_end(_key(token))
             while len(self._known) > MAX_REMEMBERED:
                 self._known.popitem(last=False)
+        return known.result()
 
     def _judged(self, time: float, user: HubUser) -> _KnownToken:
         """Whether a user of the Hub may connect, and as what."""
         scope = self._settings.access_scope
         if user.kind != "user":
-            return _KnownToken(
-                time, refusal="token: must be that of a user of JupyterHub; it is a service's; use your own"
+            refusal = "token: must be that of a user of JupyterHub; it is a service's; use your own"
+        elif scope not in user.scopes:
+            refusal = (
+                f"token: must have the scope {scope!r} of JupyterHub; it does not; ask the administrator of JupyterHub "
+                "for a role with this scope, and connect again"
             )
-        if scope not in user.scopes:
-            return _KnownToken(
-                time,
-                refusal=f"token: must have the scope {scope!r} of JupyterHub; it does not; ask the administrator of "
-                "JupyterHub for a role with this scope, and connect again",
+        elif NAME.fullmatch(user.name) is None:
+            refusal = (
+                "name: that of the user of JupyterHub must be letters, digits, '.', '_', '@' and '-', and begin with a "
+                "letter or digit; it is another; ask the administrator of JupyterHub for another name"
             )
-        if NAME.fullmatch(user.name) is None:
-            return _KnownToken(
-                time,
-                refusal="name: that of the user of JupyterHub must be letters, digits, '.', '_', '@' and '-', and "
-                "begin with a letter or digit; it is another; ask the administrator of JupyterHub for another name",
-            )
-        is_curator = self._settings.curator_scope in user.scopes
-        return _KnownToken(time, Identity(user.name, "curator" if is_curator else "analyst"))
+        else:
+            is_curator = self._settings.curator_scope in user.scopes
+            return _KnownToken(time, Identity(user.name, "curator" if is_curator else "analyst"))
+        return _KnownToken(time, refusal=refusal)
 
     def _reply(self, token: str) -> HubUser | None:
         """The Hub's reply; None if it does not know the token, `ServiceUnavailable` if there is no reply."""
@@ -258,21 +248,18 @@ class Identities(NotCopyable):
 
     def confirm(self, token: str, person: Identity) -> bool:
         """Whether a person has a token now; waits for JupyterHub, raises `ServiceUnavailable` if it does not reply."""
-        hub = self._hub_for(token)
-        try:
-            found = self._tokens.identity(token) if hub is None else self._with_one_role(hub.ask(token))
-        except AccessDenied:
-            return False
-        return found == person
+        return self._is(person, token, lambda hub: hub.ask(token))
 
     def last_known(self, token: str, person: Identity) -> bool:
         """Whether a person has a token, as far as is known without waiting, for an open stream."""
+        return self._is(person, token, lambda hub: hub.last_known(token))
+
+    def _is(self, person: Identity, token: str, asked: Callable[[HubIdentities], Identity | None]) -> bool:
         hub = self._hub_for(token)
         try:
-            found = self._tokens.identity(token) if hub is None else self._with_one_role(hub.last_known(token))
+            return person == (self._tokens.identity(token) if hub is None else self._with_one_role(asked(hub)))
         except AccessDenied:
             return False
-        return found == person
 
     def _hub_for(self, token: str) -> HubIdentities | None:
         """The Hub, if a token may be one of its own: those of the service are not shown to it."""

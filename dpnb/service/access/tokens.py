@@ -128,17 +128,15 @@ def read_tokens(path: Path) -> tuple[StoredToken, ...]:
             tokens = msgspec.json.decode(file.read(), type=TokenFile).tokens
         for token in tokens:
             token.is_valid(now())
-        fault = ""
     except FileNotFoundError:
         return ()
     except PermissionError:
         raise InvalidValueError(_not_readable(path, path)) from None
-    except OSError as error:
-        fault = str(error.strerror)
-    except (msgspec.MsgspecError, TypeError, ValueError):
-        fault = "it is not a file of tokens"
-    if fault:
-        raise InvalidValueError(f"tokens: {str(path)!r} must be a file of `python -m dpnb token`; {fault}; correct it")
+    except (OSError, msgspec.MsgspecError, TypeError, ValueError) as error:
+        fault = error.strerror if isinstance(error, OSError) else "it is not a file of tokens"
+        raise InvalidValueError(
+            f"tokens: {str(path)!r} must be a file of `python -m dpnb token`; {fault}; correct it"
+        ) from None
     if not is_from(status, path.parent):
         me, owner = user_name(os.geteuid()), user_name(status.st_uid)
         raise InvalidValueError(
@@ -195,11 +193,7 @@ def new_token(path: Path, name: str, expires: str | None = None, role: Role = "a
 def revoke_tokens(path: Path, name: str) -> int:
     """Revoke all valid tokens of a person, who must have one, and return how many there were."""
     with _changed(path) as tokens:
-        time = now()
-        valid = _valid_of(tokens, name, time)
-        for place in valid:
-            tokens[place] = msgspec.structs.replace(tokens[place], revoked=_stamp(time))
-    return len(valid)
+        return len(_revoked(tokens, name, now()))
 
 
 def rotate_token(path: Path, name: str) -> str:
@@ -211,12 +205,9 @@ def rotate_token(path: Path, name: str) -> str:
     token = PREFIX + secrets.token_urlsafe(BYTES)
     with _changed(path) as tokens:
         time = now()
-        valid = _valid_of(tokens, name, time)
-        last = tokens[valid[-1]]
+        last = _revoked(tokens, name, time)[-1]
         if last.expires is not None:
             until = _stamp(time + (datetime.fromisoformat(last.expires) - datetime.fromisoformat(last.created)))
-        for place in valid:
-            tokens[place] = msgspec.structs.replace(tokens[place], revoked=_stamp(time))
         tokens.append(StoredToken(name, hash_of(token), _stamp(time), until, role=last.role))
     return token
 
@@ -256,7 +247,9 @@ class TokenStore(NotCopyable):
     def holders(self) -> tuple[StoredToken, ...]:
         """The last valid token of each person, by name."""
         time = self.clock.now()
-        return tuple(sorted({one.name: one for one in self._tokens() if one.is_valid(time)}.values(), key=_name_of))
+        return tuple(
+            sorted({one.name: one for one in self._tokens() if one.is_valid(time)}.values(), key=lambda one: one.name)
+        )
 
     def rotate(self, name: str) -> str:
         """Replace a person's tokens by a new one; see `rotate_token`."""
@@ -277,13 +270,16 @@ class TokenStore(NotCopyable):
         return self._read[1]
 
 
-def _valid_of(tokens: list[StoredToken], name: str, time: datetime) -> list[int]:
-    """The places of a person's valid tokens, of which there must be at least one."""
-    valid = [place for place, one in enumerate(tokens) if one.name == name and one.is_valid(time)]
-    if not valid:
+def _revoked(tokens: list[StoredToken], name: str, time: datetime) -> list[StoredToken]:
+    """Revoke a person's valid tokens, of which there must be at least one; returns them as they were."""
+    places = [place for place, one in enumerate(tokens) if one.name == name and one.is_valid(time)]
+    if not places:
         raise InvalidValueError(
             f"name: must be that of an analyst with a valid token; got {name!r}; `python -m dpnb token list` lists them"
         )
+    valid = [tokens[place] for place in places]
+    for place in places:
+        tokens[place] = msgspec.structs.replace(tokens[place], revoked=_stamp(time))
     return valid
 
 
@@ -315,10 +311,6 @@ def _changed(path: Path) -> Iterator[list[StoredToken]]:
             except BaseException:
                 Path(written.name).unlink(missing_ok=True)
                 raise
-
-
-def _name_of(token: StoredToken) -> str:
-    return token.name
 
 
 def hash_of(token: str) -> str:

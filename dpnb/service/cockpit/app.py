@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 from starlette.applications import Starlette
@@ -25,11 +25,11 @@ from dpnb._protocol.curation import TableState
 from dpnb.copying import NotCopyable
 from dpnb.errors import DpnbError
 from dpnb.ledger import node_of
-from dpnb.service.access.tokens import AUDITORS, CURATORS, Identity, Role, StoredToken
+from dpnb.service.access.tokens import AUDITORS, CURATORS, Identity, Role
 from dpnb.service.app import Service
 from dpnb.service.cockpit.page import DOCUMENT, Live, read_static
 from dpnb.service.cockpit.protections import LIFETIME, Logins, NewLogin, Origins, Protected
-from dpnb.service.curation.acts import act
+from dpnb.service.curation.acts import carry_out
 from dpnb.service.curation.state import audit_page, described, plan_page, table_state
 from dpnb.service.limits import RequestRate
 from dpnb.service.monitoring.log import log, log_login
@@ -74,14 +74,8 @@ class Rotation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     name: str
 
 
-class Sender(NamedTuple):
-    """Who sends a request, and whether that is still so."""
-
-    person: Identity
-    is_valid: Callable[[], bool]
-
-
-RouteHandler = Callable[[HttpRequest, Sender], Any]
+RouteHandler = Callable[[HttpRequest, Identity, Callable[[], bool]], Awaitable[Response]]
+"""Answers a person, of whom it can be asked whether the login is still theirs."""
 
 
 class Cockpit(NotCopyable):
@@ -143,10 +137,10 @@ class Cockpit(NotCopyable):
         if begun is None:
             return self._refuse_login(request)
         if not isinstance(begun, NewLogin):
-            log_login("role_refused", actor=begun.name, role=begun.role, client=client_of(request), page="cockpit")
+            _note("role_refused", begun, request)
             return _refusal(403, f"The token has the role {begun.role}; this page is for {' and '.join(AUDITORS)}.")
         person = begun.person
-        log_login("login", actor=person.name, role=person.role, client=client_of(request), page="cockpit")
+        _note("login", person, request)
         self._logins.end(request.cookies.get(self._cookie, ""))
         response = _json(Login(begun.csrf, person.name, person.role, _stamp(begun.ends)))
         response.set_cookie(
@@ -167,9 +161,9 @@ class Cockpit(NotCopyable):
             return _refusal(429, "Too many failed logins; wait a minute.", {"Retry-After": str(seconds)})
         return _refusal(401, WRONG_TOKEN)
 
-    async def _logout(self, request: HttpRequest, sender: Sender) -> Response:
+    async def _logout(self, request: HttpRequest, person: Identity, is_valid: Callable[[], bool]) -> Response:
         self._logins.end(request.cookies.get(self._cookie, ""))
-        log_login("logout", actor=sender.person.name, client=client_of(request), page="cockpit")
+        log_login("logout", actor=person.name, client=client_of(request), page="cockpit")
         response = _json({})
         response.delete_cookie(self._cookie, path="/", httponly=True, samesite="strict", secure=self._origins.is_secure)
         return response
@@ -184,15 +178,12 @@ class Cockpit(NotCopyable):
                 return _refusal(401, NO_LOGIN)
             keep_connection(request.scope)
             if person.role not in roles:
-                log_login(
-                    "role_refused", actor=person.name, role=person.role, client=client_of(request), page="cockpit"
-                )
+                _note("role_refused", person, request)
                 return _refusal(403, f"A person with the role {person.role} can only read.")
             rate = self._rates.setdefault(person.name, RequestRate(REQUESTS_PER_MINUTE))
             if seconds := rate.wait():
                 return _refusal(429, "Too many requests; wait a minute.", {"Retry-After": str(seconds)})
-            response: Response = await answer(request, Sender(person, self._logins.checker(cookie, csrf)))
-            return response
+            return await answer(request, person, self._logins.checker(cookie, csrf))
 
         return route
 
@@ -208,8 +199,7 @@ class Cockpit(NotCopyable):
         tokens = " ".join(one.hash for one in self._service.tokens.holders())
         return "\n".join([tokens, *(version_of(served) for served in list(self._service.tables.values()))])
 
-    async def _state(self, request: HttpRequest, sender: Sender) -> Response:
-        person = sender.person
+    async def _state(self, request: HttpRequest, person: Identity, is_valid: Callable[[], bool]) -> Response:
         may_act = person.role in CURATORS
         tables = [served.table for served in self._service.tables.values()]
         views = [await asyncio.to_thread(table_view, table) for table in tables]
@@ -221,58 +211,55 @@ class Cockpit(NotCopyable):
                 role=person.role,
                 may_act=may_act,
                 tables=views,
-                tokens=[_holder(person, one) for one in holders],
+                tokens=[
+                    TokenHolder(one.name, one.role, one.created, one.expires, _may_rotate(person, one.role, one.name))
+                    for one in holders
+                ],
             )
         )
 
-    async def _log(self, request: HttpRequest, sender: Sender) -> Response:
+    async def _log(self, request: HttpRequest, person: Identity, is_valid: Callable[[], bool]) -> Response:
         table, after = self._served(request).table, _row_number(request, "after")
         return _json(await asyncio.to_thread(audit_page, table, after, PAGES))
 
-    async def _plan(self, request: HttpRequest, sender: Sender) -> Response:
+    async def _plan(self, request: HttpRequest, person: Identity, is_valid: Callable[[], bool]) -> Response:
         return _json(await asyncio.to_thread(plan_page, self._served(request).table, _row_number(request, "row")))
 
-    async def _statement(self, request: HttpRequest, sender: Sender) -> Response:
+    async def _statement(self, request: HttpRequest, person: Identity, is_valid: Callable[[], bool]) -> Response:
         """The disclosure statement; as a text, so that no browser shows it as a page of this origin."""
         table, form = self._served(request).table, request.query_params.get("format", "html")
         if form not in FORMATS:
             raise HTTPException(400, "format: must be html or json.")
         report = await asyncio.to_thread(report_of_ledger, table.session.ledger)
-        log("statement", actor=sender.person.name, role=sender.person.role, table=table.name, page="cockpit")
+        log("statement", actor=person.name, role=person.role, table=table.name, page="cockpit")
         text = await asyncio.to_thread(report.to_html if form == "html" else report.to_json)
         return Response(text, headers={"Content-Disposition": "attachment"}, media_type="text/plain; charset=utf-8")
 
-    async def _events(self, request: HttpRequest, sender: Sender) -> Response:
+    async def _events(self, request: HttpRequest, person: Identity, is_valid: Callable[[], bool]) -> Response:
         if self._live.is_full:
             raise HTTPException(429, "Too many open pages; close others.")
         headers = {"X-Accel-Buffering": "no"}
-        return StreamingResponse(self._live.stream(sender.is_valid), headers=headers, media_type="text/event-stream")
+        return StreamingResponse(self._live.stream(is_valid), headers=headers, media_type="text/event-stream")
 
     # --- acts ---------------------------------------------------------------------------------------------------
 
-    async def _act(self, request: HttpRequest, sender: Sender) -> Response:
-        served, person = self._served(request), sender.person
+    async def _act(self, request: HttpRequest, person: Identity, is_valid: Callable[[], bool]) -> Response:
+        served = self._served(request)
         one = ACTS.decode(await _body(request))
-        if not sender.is_valid():  # while the body was sent
+        if not is_valid():  # while the body was sent
             raise HTTPException(401, NO_LOGIN)
-        await asyncio.to_thread(act, served.table, person.name, one)  # before the requests that wait
-        await asyncio.to_thread(served.drop_refused)
-        kind = str(type(one).__struct_config__.tag)
-        log("act", actor=person.name, role=person.role, table=served.table.name, act=kind, page="cockpit")
+        await asyncio.to_thread(carry_out, served, person, one, page="cockpit")
         return _json(await asyncio.to_thread(table_view, served.table))
 
-    async def _rotate(self, request: HttpRequest, sender: Sender) -> Response:
-        name, person = (
-            msgspec.json.decode(await _body(request), type=Rotation).name,
-            sender.person,
-        )
-        if not sender.is_valid():  # while the body was sent
+    async def _rotate(self, request: HttpRequest, person: Identity, is_valid: Callable[[], bool]) -> Response:
+        name = msgspec.json.decode(await _body(request), type=Rotation).name
+        if not is_valid():  # while the body was sent
             raise HTTPException(401, NO_LOGIN)
         holder = next((one for one in self._service.tokens.holders() if one.name == name), None)
         if holder is None:
             raise HTTPException(404, "There is nobody with a valid token of this name.")
         if not _may_rotate(person, holder.role, name):
-            log_login("role_refused", actor=person.name, role=person.role, client=client_of(request), page="cockpit")
+            _note("role_refused", person, request)
             raise HTTPException(403, f"Only the owner can replace the token of a person with the role {holder.role}.")
         token = await asyncio.to_thread(self._service.tokens.rotate, name)
         log("token_rotated", actor=person.name, role=person.role, name=name, page="cockpit")
@@ -315,12 +302,11 @@ def _may_rotate(person: Identity, role: str, name: str) -> bool:
     return person.role == "curator" and role in ("analyst", "auditor")
 
 
-def _holder(person: Identity, one: StoredToken) -> TokenHolder:
-    """A person with a valid token, without its hash."""
-    return TokenHolder(one.name, one.role, one.created, one.expires, _may_rotate(person, one.role, one.name))
-
-
 # --- requests and replies ---------------------------------------------------------------------------------------------
+
+
+def _note(event: str, person: Identity, request: HttpRequest) -> None:
+    log_login(event, actor=person.name, role=person.role, client=client_of(request), page="cockpit")
 
 
 def _row_number(request: HttpRequest, name: str) -> int:

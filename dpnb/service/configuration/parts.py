@@ -210,5 +210,4 @@ def _located(part: PartSettings, work: Callable[[], T]) -> T:
     try:
         return work()
     except InvalidValueError as error:
-        message = str(error)
-    raise InvalidValueError(f"{part.place}: {message}")
+        raise InvalidValueError(f"{part.place}: {error}") from None

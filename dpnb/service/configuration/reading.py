@@ -62,9 +62,8 @@ def _read_value(file: TomlFile, reader: ValueReader | type, value: object, at: K
     try:
         return reader(value, Path(file.path).absolute().parent)
     except SettingError as error:
-        refused = error
-    at = (*at, refused.key) if refused.key else at
-    raise fault(file, at, value, refused.rule, refused.remedy, got=refused.got)
+        at = (*at, error.key) if error.key else at
+        raise fault(file, at, value, error.rule, error.remedy, got=error.got) from None
 
 
 def keys_of(*kinds: type) -> dict[str, bool]:

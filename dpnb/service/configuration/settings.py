@@ -242,11 +242,7 @@ def _read_table(file: TomlFile, name: str, entry: Any, at: KeyPath) -> TableSett
     try:
         checked_name(name)
     except InvalidValueError as error:
-        message = str(error)
-    else:
-        message = ""
-    if message:
-        raise file.fault(InvalidValueError, at, f"tables: {message}; rename the table")
+        raise file.fault(InvalidValueError, at, f"tables: {error}; rename the table") from None
     given = [key for key in ("session", "declaration", "data") if isinstance(entry, dict) and key in entry]
     if given[:1] == ["session"] and len(given) > 1:
         rule = "cannot be given with session, which builds the whole session"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 from msgspec.structs import asdict
 
@@ -23,9 +24,12 @@ from dpnb.accounting.losses import PureGDP
 from dpnb.errors import InvalidValueError, printable
 from dpnb.ledger import ROOT, node_of
 from dpnb.ledger.origin import RequestOrigin, requested_by
+from dpnb.service.access.tokens import Identity
 from dpnb.service.configuration.parts import AmountSettings
+from dpnb.service.monitoring.log import log
 from dpnb.service.opening import OpenTable
 from dpnb.service.running import RunningRequest, checked_running
+from dpnb.service.served import ServedTable
 from dpnb.wire.acts import (
     AnyAct,
     Approve,
@@ -41,6 +45,14 @@ from dpnb.wire.acts import (
 )
 from dpnb.wire.amounts import decimal_from_text
 from dpnb.wire.limits import MAX_SHOWN
+
+
+def carry_out(served: ServedTable, person: Identity, one: AnyAct, **facts: Any) -> None:
+    """Do what a curator asks, and refuse at once what waits and may not be charged any more; with facts for the log."""
+    act(served.table, person.name, one)
+    served.drop_refused()
+    kind = str(type(one).__struct_config__.tag)
+    log("act", actor=person.name, role=person.role, table=served.table.name, act=kind, **facts)
 
 
 def act(table: OpenTable, actor: str, one: AnyAct) -> None:
@@ -59,7 +71,9 @@ def act(table: OpenTable, actor: str, one: AnyAct) -> None:
             case Unfreeze():
                 unfreeze(account, version=version)
             case Approve():
-                amount = None if one.amount is None else _granted(account, one.request, one.amount)
+                request = account.tree.budget_requests().get(one.request)
+                whole = None if request is None else request.total
+                amount = None if one.amount is None else _amount(one.amount, whole)
                 approve(account, one.request, one.digest, amount, _time(one.until), one.why, version=version)
             case Decline():
                 decline(account, one.request, one.digest, one.why, version=version)
@@ -86,7 +100,7 @@ def _ending(table: OpenTable, actor: str, one: End) -> RunningRequest | None:
     if actor in table.settings.division.analysts:
         return None
     running = checked_running(table.running, one.number)
-    running.ask_to_end()
+    running.asked_to_end.set()
     return running
 
 
@@ -94,7 +108,7 @@ def _end(table: OpenTable, running: RunningRequest) -> None:
     """End the running request; what it has charged, or is answering, is not answered again."""
     core = table.session._core
     ledger = core.account.ledger
-    running.ask_to_end()
+    running.asked_to_end.set()
     with ledger.transaction():
         row = running.row(ledger)
         if row is None:
@@ -129,11 +143,6 @@ def _refuse_own_part(account: Accountant, actor: str) -> None:
             f"actor: must have no part of the budget as an analyst; got {printable(actor)!r}, who has one; let another "
             "curator decide"
         )
-
-
-def _granted(account: Accountant, number: int, amount: Components) -> PureGDP:
-    request = account.tree.budget_requests().get(number)
-    return _amount(amount, None if request is None else request.total)
 
 
 def _part(table: OpenTable, one: MoveCap | Revoke | Restore) -> Grant:

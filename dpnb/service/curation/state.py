@@ -130,7 +130,7 @@ def _held(table: OpenTable, charge: Charge) -> HeldState:
         charge.time,
         printable(words_of(table.session._core.account, charge)),
         charge.loss.words,
-        "a curator ended it" if table.held.was_ended(charge.id) else "the service ended before it was answered",
+        "a curator ended it" if charge.id in table.held.ended else "the service ended before it was answered",
     )
 
 

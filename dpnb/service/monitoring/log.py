@@ -20,7 +20,6 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from logging.handlers import RotatingFileHandler, WatchedFileHandler
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from dpnb.errors import DpnbError
@@ -47,7 +46,9 @@ class JsonFormatter(logging.Formatter):
         """The line of a record."""
         facts = getattr(record, "facts", {})
         stamp = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        line = {"time": stamp, "level": record.levelname.lower(), "event": _event(record), **shortened(facts)}
+        # Of a library its own words without arguments, which may quote anything.
+        event = str(record.msg) if record.name.startswith("dpnb.") else f"{record.name}: {str(record.msg)[:200]}"
+        line = {"time": stamp, "level": record.levelname.lower(), "event": event, **shortened(facts)}
         if record.exc_info is not None and record.exc_info[1] is not None:
             line["error"] = shortened(described(record.exc_info[1]), MOST_OF_ERROR)
         return json.dumps(line)
@@ -131,11 +132,6 @@ class LineLimit(logging.Filter):
             self._handler.release()
 
 
-def _event(record: logging.LogRecord) -> str:
-    """What happened; of a library its own words without arguments, which may quote anything."""
-    return str(record.msg) if record.name.startswith("dpnb.") else f"{record.name}: {str(record.msg)[:200]}"
-
-
 def described(error: BaseException) -> dict[str, Any]:
     """An exception without a value: its type and the places in the code; the message only if dpnb wrote it.
 
@@ -144,17 +140,14 @@ def described(error: BaseException) -> dict[str, Any]:
     chain: list[dict[str, Any]] = []
     one: BaseException | None = error
     while one is not None and len(chain) < 5:
-        chain.append({"type": type(one).__name__, "where": _frames(one.__traceback__)})
+        frames = traceback.extract_tb(one.__traceback__)
+        where = [f"{'/'.join(Path(at.filename).parts[-3:])}:{at.lineno} {at.name}" for at in frames]
+        chain.append({"type": type(one).__name__, "where": where})
         if isinstance(one, DpnbError):
             chain[-1]["message"] = str(one)
         one = one.__cause__ or one.__context__
     first, *earlier = chain
     return {**first, "after": earlier} if earlier else first
-
-
-def _frames(trace: TracebackType | None) -> list[str]:
-    frames = traceback.extract_tb(trace)
-    return [f"{'/'.join(Path(one.filename).parts[-3:])}:{one.lineno} {one.name}" for one in frames]
 
 
 def log(event: str, level: int = logging.INFO, error: BaseException | None = None, **facts: Any) -> None:

@@ -16,8 +16,7 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, make_wsgi_app
 
 from dpnb.copying import NotCopyable
-from dpnb.service.configuration.address import listen
-from dpnb.service.configuration.ports import SocketAddress
+from dpnb.service.configuration.ports import SocketAddress, listen
 
 FOLLOWED = {
     "running": "Requests that run or wait",
@@ -42,17 +41,17 @@ class Metrics(NotCopyable):
         self._seconds = Histogram(
             "dpnb_request_seconds", "Duration of the execution", ("table", "call"), registry=self.registry
         )
-        self._missed = Counter(
+        self.missed = Counter(
             "dpnb_missed_slots", "Slots of the time grid that replies missed", ("table",), registry=self.registry
         )
         self._limited = Counter("dpnb_limited", "Requests beyond a limit", ("limit",), registry=self.registry)
-        self._logins = Counter("dpnb_refused_logins", "Requests without a valid token", registry=self.registry)
-        self._dropped = Counter(
+        self.refused_logins = Counter("dpnb_refused_logins", "Requests without a valid token", registry=self.registry)
+        self.dropped = Counter(
             "dpnb_dropped", "Waiting requests of people who lost their access", ("table",), registry=self.registry
         )
         ProcessCollector(registry=self.registry)
-        self._connections = Gauge("dpnb_connections", "Open connections", ("port",), registry=self.registry)
-        self._closed = Counter(
+        self.connections = Gauge("dpnb_connections", "Open connections", ("port",), registry=self.registry)
+        self.closed_connections = Counter(
             "dpnb_closed_connections", "Connections closed for a limit", ("port", "limit"), registry=self.registry
         )
         self._followed = {
@@ -64,29 +63,9 @@ class Metrics(NotCopyable):
         self._requests.labels(table, call, outcome).inc()
         self._seconds.labels(table, call).observe(seconds)
 
-    def missed(self, table: str) -> Callable[[int], None]:
-        """What counts the missed slots of a table."""
-        return lambda slots: self._missed.labels(table).inc(slots)
-
     def limited(self, limit: str) -> None:
         """Count a request beyond a limit."""
         self._limited.labels(limit).inc()
-
-    def dropped(self, table: str) -> None:
-        """Count a waiting request that was refused at once."""
-        self._dropped.labels(table).inc()
-
-    def login_refused(self) -> None:
-        """Count a request without a valid token."""
-        self._logins.inc()
-
-    def connection_closed(self, port: str, limit: str) -> None:
-        """Count a connection that was closed for a limit."""
-        self._closed.labels(port, limit).inc()
-
-    def follow_connections(self, port: str, read: Callable[[], int]) -> None:
-        """Read the number of a port's connections whenever the figures are read."""
-        self._connections.labels(port).set_function(read)
 
     def follow(self, table: str, reads: Mapping[str, Callable[[], float]]) -> None:
         """Read the state of a table and of its queue, by the names in `FOLLOWED`, whenever the figures are read."""
@@ -103,8 +82,7 @@ class MetricsServer(NotCopyable):
     """Serves the figures on a Unix socket that its owner alone can open."""
 
     def __init__(self, path: Path, metrics: Metrics) -> None:
-        self._address = SocketAddress(path)
-        self._listening = listen(self._address)
+        self._listening = listen(SocketAddress(path))
         os.chmod(path, 0o600)
         self._server = _UnixServer(("", 0), _Handler, bind_and_activate=False)
         self._server.socket.close()
@@ -119,7 +97,7 @@ class MetricsServer(NotCopyable):
         self._server.shutdown()
         self._thread.join()
         self._server.server_close()
-        self._listening.remove(self._address)
+        self._listening.remove()
 
 
 class _UnixServer(socketserver.ThreadingMixIn, WSGIServer):

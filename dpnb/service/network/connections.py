@@ -17,7 +17,6 @@ import socket
 import struct
 from collections import Counter, OrderedDict
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from dpnb.copying import NotCopyable
@@ -42,19 +41,6 @@ QUEUE, ACCEPTED_AT_ONCE = 1024, 32
 
 LOG_SECONDS = 60.0
 NO_FILES = (errno.EMFILE, errno.ENFILE)
-
-
-@dataclass(frozen=True)
-class Bounds:
-    """How many connections a port accepts."""
-
-    most: int  # in all
-    per_peer: int | None = None  # from one address, or of one account of this machine; None if all come through a proxy
-
-    @property
-    def behind_proxy(self) -> bool:
-        """Whether a proxy says who the peers are."""
-        return self.per_peer is None
 
 
 def most_connections(has_cockpit: bool) -> tuple[int, int]:
@@ -93,10 +79,14 @@ class ConnectionHandler(Protocol):
 
 
 class Gate(NotCopyable):
-    """The connections of one port: ``"service"`` or ``"cockpit"``, in the log and the metrics."""
+    """The connections of one port: ``"service"`` or ``"cockpit"``, in the log and the metrics.
 
-    def __init__(self, port: str, bounds: Bounds, metrics: Metrics) -> None:
-        self.bounds = bounds
+    It accepts `most` in all, and `per_peer` from one address, or of one account of this machine; None if all come
+    through a proxy, which says who the peers are.
+    """
+
+    def __init__(self, port: str, most: int, per_peer: int | None, metrics: Metrics) -> None:
+        self._most, self.per_peer = most, per_peer
         self.stopping: float | None = None
         """When the service began to stop."""
         self._port, self._metrics = port, metrics
@@ -108,7 +98,7 @@ class Gate(NotCopyable):
         self._closed: Counter[str] = Counter()  # since the last line of the log
         self._logged, self._sweeping = float("-inf"), False
         self._spare = _spare_file()
-        metrics.follow_connections(port, lambda: len(self._open))
+        metrics.connections.labels(port).set_function(lambda: len(self._open))
 
     def listening(self, opened: socket.socket) -> socket.socket:
         """The same socket, which accepts only what the gate lets in."""
@@ -129,10 +119,10 @@ class Gate(NotCopyable):
     def admit(self, connection: AcceptedConnection) -> bool:
         """Whether a new connection stays open; the oldest without a valid token is closed to make room for it."""
         self._sweep_later()
-        per_peer, peer = self.bounds.per_peer, connection.peer
-        if per_peer is not None and self._of_peer[peer] >= per_peer:
+        peer = connection.peer
+        if self.per_peer is not None and self._of_peer[peer] >= self.per_peer:
             return self._replace("peer", connection, self._unknown.get(peer))
-        if len(self._open) >= self.bounds.most:
+        if len(self._open) >= self._most:
             return self._replace("all", connection, self._order)
         self._add(connection)
         return True
@@ -180,7 +170,7 @@ class Gate(NotCopyable):
     def note(self, why: str) -> None:
         """Count a connection that was closed for a limit."""
         self._closed[why] += 1
-        self._metrics.connection_closed(self._port, why)
+        self._metrics.closed_connections.labels(self._port, why).inc()
 
     # --- who has a valid token ----------------------------------------------------------------------------------
 

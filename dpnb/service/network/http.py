@@ -7,6 +7,7 @@ import logging
 import re
 from collections.abc import MutableMapping
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import h11
@@ -50,11 +51,10 @@ LENGTH, CODING = b"content-length", b"transfer-encoding"
 def server_config(app: Any, gate: Gate, tls: Certificate | None, *, lifespan: bool) -> uvicorn.Config:
     """How uvicorn serves an application behind a gate."""
     logging.getLogger("uvicorn.error").addFilter(_is_no_refusal)
-    return _GatedConfig(
+    return uvicorn.Config(
         app,
-        gate,
         loop="asyncio",  # whose accepting the gate limits
-        http=_GatedProtocol,
+        http=partial(_GatedProtocol, gate),  # type: ignore[arg-type]  # it is only called
         log_config=None,
         access_log=False,
         server_header=False,
@@ -72,12 +72,6 @@ def server_config(app: Any, gate: Gate, tls: Certificate | None, *, lifespan: bo
 def _is_no_refusal(record: logging.LogRecord) -> bool:
     """Whether a line of uvicorn's is not about a request that cannot be read: they are counted instead."""
     return record.msg != "Invalid HTTP request received."
-
-
-class _GatedConfig(uvicorn.Config):
-    def __init__(self, app: Any, gate: Gate, **options: Any) -> None:
-        super().__init__(app, **options)
-        self.gate = gate
 
 
 class _StrictConnection(h11.Connection):
@@ -128,10 +122,9 @@ def fault_of(received: bytes, looked_at: int = 0) -> str:
 class _GatedProtocol(H11Protocol):
     """One connection, with limits of time; see `Gate`."""
 
-    def __init__(self, config: Any, server_state: Any, app_state: dict[str, Any], _loop: Any = None) -> None:
-        super().__init__(config, server_state, app_state, _loop)
-        self.conn = _StrictConnection(h11.SERVER, MOST_HEAD)
-        self._gate: Gate = config.gate
+    def __init__(self, gate: Gate, **options: Any) -> None:
+        super().__init__(**options)
+        self.conn, self._gate = _StrictConnection(h11.SERVER, MOST_HEAD), gate
         self._accepted: AcceptedConnection | None = None
         self._head: float | None = self.loop.time()  # since when the head of a request is expected
         self._replied: float | None = None  # since when no request is open
@@ -160,7 +153,7 @@ class _GatedProtocol(H11Protocol):
         if self.scope is not before:
             self._head = self._replied = None
             self.scope[KEEP] = self._keep  # type: ignore[literal-required]
-            if self._gate.bounds.behind_proxy and (client := _forwarded(self.headers)):
+            if self._gate.per_peer is None and (client := _forwarded(self.headers)):
                 self.scope["client"] = (client, 0)
 
     @property

@@ -8,6 +8,8 @@ from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from typing import Literal
 
+import msgspec
+
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.grant import Grant
 from dpnb._core.core import SessionCore
@@ -25,7 +27,7 @@ from dpnb.session.disclosure.figures import filter_of, guarantee_of, readings_of
 from dpnb.session.disclosure.methods import methods_paragraph
 from dpnb.session.disclosure.registry import registry_entry
 from dpnb.session.disclosure.requests import acts_of, mechanisms_of, releases_of
-from dpnb.session.disclosure.sentences import Facts, sections_of
+from dpnb.session.disclosure.sentences import sections_of
 
 PROGRAM: Literal["dpnb"] = "dpnb"
 UNUSED_VERSION = ""
@@ -63,11 +65,13 @@ def build(rows: Ledger, scope: StatementScope, written: Written, *, answers: boo
     )
     charges = rows.charges()
     releases = releases_of(core, charges, answers=answers)
-    name = printable(metadata.name)
-    facts = Facts(
+    report = Report(
+        kind=KIND,  # type: ignore[arg-type]  # a constant of this value
+        format=FORMAT,  # type: ignore[arg-type]
         written=written,
-        subject=Subject(name, scope.analyst, answers),
+        subject=Subject(printable(metadata.name), scope.analyst, answers),
         notice=notice,
+        sections=(),  # the texts are written below, from all that is here
         unit=unit_of(account, metadata.tables),
         guarantee=guarantee_of(account, metadata),
         filter=filter_of(account),
@@ -78,6 +82,8 @@ def build(rows: Ledger, scope: StatementScope, written: Written, *, answers: boo
         acts=acts_of(charges),
         tables=tables_of(metadata.tables),
         table_versions=tuple(dict.fromkeys(one.table_version for one in releases)),
+        methods_paragraph="",
+        registry_entry="",
         source=Source(
             "copy" if scope.is_copy else "ledger",
             len(charges),
@@ -86,26 +92,11 @@ def build(rows: Ledger, scope: StatementScope, written: Written, *, answers: boo
             charges[-1].time if charges else None,
         ),
     )
-    return Report(
-        kind=KIND,  # type: ignore[arg-type]  # a constant of this value
-        format=FORMAT,  # type: ignore[arg-type]
-        written=written,
-        subject=facts.subject,
-        notice=notice,
-        sections=sections_of(facts),
-        unit=facts.unit,
-        guarantee=facts.guarantee,
-        filter=facts.filter,
-        division=facts.division,
-        readings=facts.readings,
-        releases=releases,
-        mechanisms=facts.mechanisms,
-        acts=facts.acts,
-        tables=facts.tables,
-        table_versions=facts.table_versions,
-        methods_paragraph=methods_paragraph(facts),
-        registry_entry=registry_entry(facts),
-        source=facts.source,
+    return msgspec.structs.replace(
+        report,
+        sections=sections_of(report),
+        methods_paragraph=methods_paragraph(report),
+        registry_entry=registry_entry(report),
     )
 
 

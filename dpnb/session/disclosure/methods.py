@@ -5,39 +5,40 @@ from __future__ import annotations
 from dpnb._core.accountant.tree import ABOVE_THRESHOLD
 from dpnb.accounting.exact import display_up
 from dpnb.results.disclosure.parts import ReportedTable
+from dpnb.results.disclosure.report import Report
 from dpnb.schema import Bounded, Dates
-from dpnb.session.disclosure.sentences import Facts, is_test
+from dpnb.session.disclosure.sentences import is_test
 
 NAMED = 8
 """Columns whose bounds are named."""
 
 
-def methods_paragraph(facts: Facts) -> str:
+def methods_paragraph(report: Report) -> str:
     """The paragraph, which names sources as a reference list has them."""
-    total = len(facts.releases)
+    total = len(report.releases)
     parts = [
-        f"{facts.notice}." if facts.notice else "",
-        _guarantee(facts),
-        f"The privacy unit is {facts.unit.words}: neighbouring tables differ by adding or removing one unit with all "
+        f"{report.notice}." if report.notice else "",
+        _guarantee(report),
+        f"The privacy unit is {report.unit.words}: neighbouring tables differ by adding or removing one unit with all "
         "its rows.",
-        _composition(facts),
-        f"The ledger lists {total:,} charged request{'s' if total != 1 else ''}{_versions(facts)}; its hash is "
-        f"{facts.source.head[:16]}.",
-        _bounds(facts.tables),
-        "" if is_test(facts.notice) else _noise(facts),
+        _composition(report),
+        f"The ledger lists {total:,} charged request{'s' if total != 1 else ''}{_versions(report)}; its hash is "
+        f"{report.source.head[:16]}.",
+        _bounds(report.tables),
+        "" if is_test(report.notice) else _noise(report),
         "Stated errors and noise intervals cover the noise that was added for privacy, and population intervals also "
         "the sampling of the privacy units; none covers values and rows beyond the declared bounds and limits.",
     ]
     return " ".join(filter(None, parts))
 
 
-def _guarantee(facts: Facts) -> str:
-    guarantee, program = facts.guarantee, f"{facts.written.program} {facts.written.version}"
-    what = "All statistics" if facts.subject.analyst is None else f"All statistics of {facts.subject.analyst}"
+def _guarantee(report: Report) -> str:
+    guarantee, program = report.guarantee, f"{report.written.program} {report.written.version}"
+    what = "All statistics" if report.subject.analyst is None else f"All statistics of {report.subject.analyst}"
     if not guarantee.fixed_beforehand:
         return (
-            f"{what} were released with {program} without a budget that was fixed beforehand. {facts.filter.spent} was "
-            f"charged. {facts.readings.time_uniform or facts.readings.accumulator}"
+            f"{what} were released with {program} without a budget that was fixed beforehand. {report.filter.spent} "
+            f"was charged. {report.readings.time_uniform or report.readings.accumulator}"
         )
     words = guarantee.short.replace("-DP", "-differential privacy", 1)
     words = words.replace("-GDP", "-Gaussian differential privacy", 1)
@@ -49,26 +50,26 @@ def _guarantee(facts: Facts) -> str:
     return f"{what} were released with {program} and together satisfy {words} ({sources}){implied}."
 
 
-def _composition(facts: Facts) -> str:
+def _composition(report: Report) -> str:
     chosen = "Requests and their privacy losses were chosen after earlier answers were seen"
-    if not facts.guarantee.fixed_beforehand:
+    if not report.guarantee.fixed_beforehand:
         return f"{chosen}."
-    found = f"{chosen}; a privacy filter enforces the guarantee ({facts.filter.theorem})."
-    if facts.guarantee.accounting == "individual":
+    found = f"{chosen}; a privacy filter enforces the guarantee ({report.filter.theorem})."
+    if report.guarantee.accounting == "individual":
         found += (
             " Each unit had this budget and was charged only for the requests that use its data; answers describe the "
             "units that took part."
         )
-    if facts.mechanisms:
+    if report.mechanisms:
         found += " Interactive mechanisms ran concurrently (Haney et al. 2023)."
-    if facts.division.mode != "not divided":
-        found += f" The budget was divided among analysts, in {facts.division.mode} mode."
+    if report.division.mode != "not divided":
+        found += f" The budget was divided among analysts, in {report.division.mode} mode."
     return found
 
 
-def _noise(facts: Facts) -> str:
+def _noise(report: Report) -> str:
     """The mechanisms, which draw random bits of the operating system."""
-    kinds, launched = {one.kind for one in facts.releases}, {one.kind for one in facts.mechanisms}
+    kinds, launched = {one.kind for one in report.releases}, {one.kind for one in report.mechanisms}
     found = []
     if "release" in kinds:
         found.append("exactly rounded Gaussian noise was added to statistics")
@@ -81,8 +82,8 @@ def _noise(facts: Facts) -> str:
     return f"With random bits of the operating system and in exact arithmetic, {', and '.join(found)}."
 
 
-def _versions(facts: Facts) -> str:
-    versions = facts.table_versions
+def _versions(report: Report) -> str:
+    versions = report.table_versions
     if not versions:
         return ""
     return f" (table version{'s' if len(versions) > 1 else ''} {', '.join(versions)})"

@@ -10,27 +10,27 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from dpnb.session.disclosure.sentences import Facts
+from dpnb.results.disclosure.report import Report
 
 OPEN = "TO BE COMPLETED BY THE CURATOR"
 WIDTH = 100
 MARKDOWN = re.compile(r"[<>`*\[\]$|]")
 
 
-def registry_entry(facts: Facts) -> str:
+def registry_entry(report: Report) -> str:
     """The entry as YAML."""
     import yaml  # only for a statement
 
-    text: str = yaml.safe_dump(_entry(facts), sort_keys=False, allow_unicode=True, width=WIDTH)
+    text: str = yaml.safe_dump(_entry(report), sort_keys=False, allow_unicode=True, width=WIDTH)
     return text
 
 
-def _entry(facts: Facts) -> dict[str, Any]:
-    times = [one.time[:10] for one in facts.releases] or [facts.written.time[:10]]
-    name = _escaped(facts.subject.session)
-    test = [f"{facts.notice}."] if facts.notice else []
+def _entry(report: Report) -> dict[str, Any]:
+    times = [one.time[:10] for one in report.releases] or [report.written.time[:10]]
+    name = _escaped(report.subject.session)
+    test = [f"{report.notice}."] if report.notice else []
     return {
-        "url_slug": _slug(facts.subject.session, times[0]),
+        "url_slug": _slug(report.subject.session, times[0]),
         "status": "Draft",
         "tier": 3,
         "deployment": {
@@ -39,61 +39,61 @@ def _entry(facts: Facts) -> dict[str, Any]:
                 "data_curators": [OPEN],
                 "intended_use": OPEN,
                 "data_product_type": "Interactive API"
-                if facts.division.mode != "not divided"
+                if report.division.mode != "not divided"
                 else "Summary statistics",
                 "data_product_region": OPEN,
                 "description": " ".join([*test, f"Statistics with added noise of the table {name}. {OPEN}"]),
                 "publication_date": times[0],
             },
             "dp_variant": {
-                "variant_name": _variant(facts),
-                "data_domain": _domain(facts),
-                "unprotected_quantities": _public(facts),
+                "variant_name": _variant(report),
+                "data_domain": _domain(report),
+                "unprotected_quantities": _public(report),
             },
             "privacy_loss": {
-                "privacy_unit": _escaped(facts.unit.words),
-                "privacy_unit_details": f"{facts.unit.neighbours} The relation is unbounded: add or remove a unit.",
-                **_parameters(facts),
+                "privacy_unit": _escaped(report.unit.words),
+                "privacy_unit_details": f"{report.unit.neighbours} The relation is unbounded: add or remove a unit.",
+                **_parameters(report),
             },
-            "deployment_model": _model(facts),
+            "deployment_model": _model(report),
             "accounting": {
                 "post_processing": "Estimates and intervals are computed from the noisy values. Intervals, but not "
                 "estimates, are limited to the possible values.",
-                "composition": _escaped(f"{facts.filter.theorem}. Every request may be chosen after earlier answers."),
+                "composition": _escaped(f"{report.filter.theorem}. Every request may be chosen after earlier answers."),
             },
-            "implementation": _implementation(facts),
+            "implementation": _implementation(report),
             "administrative": {
                 "sources": OPEN,
-                "notes": f"From a disclosure statement of {facts.written.program} {facts.written.version}: "
-                f"{facts.source.rows} rows of a ledger whose hash is {facts.source.head}.",
+                "notes": f"From a disclosure statement of {report.written.program} {report.written.version}: "
+                f"{report.source.rows} rows of a ledger whose hash is {report.source.head}.",
                 "registry_authors": [OPEN],
             },
         },
     }
 
 
-def _variant(facts: Facts) -> str:
-    guarantee = facts.guarantee
+def _variant(report: Report) -> str:
+    guarantee = report.guarantee
     if guarantee.epsilon is None:
         return "Custom"
     return "Approximate DP" if guarantee.delta else "Pure DP"
 
 
-def _domain(facts: Facts) -> str:
-    columns = sum(len(table.columns) for table in facts.tables)
+def _domain(report: Report) -> str:
+    columns = sum(len(table.columns) for table in report.tables)
     return (
         f"All tables with the {columns} declared columns, whatever their rows; values outside the bounds are limited."
     )
 
 
-def _public(facts: Facts) -> str:
-    number = facts.unit.public_units
+def _public(report: Report) -> str:
+    number = report.unit.public_units
     known = f" The number of units, {number:,}." if number is not None else ""
     return f"What the curator declared: the columns, their bounds and categories, and the limits.{known}"
 
 
-def _parameters(facts: Facts) -> dict[str, Any]:
-    guarantee = facts.guarantee
+def _parameters(report: Report) -> dict[str, Any]:
+    guarantee = report.guarantee
     epsilon, delta = guarantee.epsilon, guarantee.delta
     if guarantee.implied is not None:
         epsilon, delta = guarantee.implied.epsilon, guarantee.implied.delta
@@ -104,29 +104,29 @@ def _parameters(facts: Facts) -> dict[str, Any]:
     }
 
 
-def _model(facts: Facts) -> dict[str, Any]:
-    many, versions = len(facts.releases) != 1, len(facts.table_versions)
-    left = facts.filter.left_share
+def _model(report: Report) -> dict[str, Any]:
+    many, versions = len(report.releases) != 1, len(report.table_versions)
+    left = report.filter.left_share
     return {
         "model_name": "Central",
         "actors": "The curator has the table, the ledger and the computer, and is trusted. Analysts request statistics "
         "and see their answers. Everyone who sees an answer is a possible adversary with any knowledge from elsewhere.",
         "release_type": "Many releases" if many else "One release",
-        "release_type_details": f"{len(facts.releases)} charged requests; "
+        "release_type_details": f"{len(report.releases)} charged requests; "
         + ("there is no budget." if left is None else f"{left} of a budget that is never renewed is left."),
         "data_source_type": "Dynamic" if versions > 1 else "Static",
         "access_type": "Interactive",
-        "access_type_details": f"The budget is {facts.division.mode}. " + " ".join(facts.division.assumptions),
+        "access_type_details": f"The budget is {report.division.mode}. " + " ".join(report.division.assumptions),
     }
 
 
-def _implementation(facts: Facts) -> dict[str, Any]:
-    kinds = sorted({one.kind for one in facts.mechanisms})
+def _implementation(report: Report) -> dict[str, Any]:
+    kinds = sorted({one.kind for one in report.mechanisms})
     also = f" Interactive mechanisms: {', '.join(kinds)}." if kinds else ""
     return {
         "preprocessing_and_hyperparameter_tuning": "Queries are charged from the first one on, also those that explore "
         f"or tune. How the bounds and limits were chosen: {OPEN}",
-        "mechanisms": f"{facts.written.program} {facts.written.version}: Gaussian noise, exactly rounded to integers "
+        "mechanisms": f"{report.written.program} {report.written.version}: Gaussian noise, exactly rounded to integers "
         "of a grid, from random bits of the operating system; permute-and-flip selections and above-threshold scans "
         f"in integers.{also} No low-order bits of floating-point numbers are released. Times of answers are not "
         f"protected. Access controls: {OPEN}",

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import get_args
+from typing import cast
 
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.cost_text import charged_amount
-from dpnb._core.accountant.tree import SUB_SESSION, BudgetTree, Launch
+from dpnb._core.accountant.tree import SUB_SESSION, BudgetTree
 from dpnb._core.core import SessionCore
 from dpnb._core.history import launch_text
 from dpnb._core.history.log import charged_mu, gdp_of
 from dpnb.accounting.exact import decimal_up
-from dpnb.accounting.losses import Loss
 from dpnb.errors import printable
 from dpnb.ledger import ROOT, Charge, parent_launch
 from dpnb.ledger.charge import ABOUT_BUDGET, COMPARISON, LAUNCH, RELEASE, SELECTION, Words
@@ -50,13 +49,13 @@ def _release(
         analyst=None if charge.origin is None else printable(charge.origin.actor),
         inside=_inside(account.tree, charge.node),
         paid_by=None if is_counted else _payer(account.tree, charge.node),
-        loss=_loss(charge.loss),
+        loss=printable(charge.loss.words) if charge.loss else FREE,
         mu=None if gdp_of(charge.loss) is None else _finite(charged_mu(account.guarantee, charge.loss, charge.charged)),
         delta=decimal_up(charge.loss.delta),
         charged=None if charge.charged is None else charged_amount(account.guarantee, charge.charged),
         share=_share(share, account.reserve_fraction(charge)),
         table_version=printable(charge.table_version),
-        status=_status(charge),
+        status=cast("ReleaseStatus", charge.status),  # reading a row refuses any other
         error=error,
         answer=answer,
     )
@@ -68,15 +67,6 @@ def _described(charge: Charge, words: Words) -> tuple[str, str | None, str | Non
     if charge.kind == COMPARISON:  # whose words end with its answer
         query, _, answer = query.rpartition(": ")
     return query, error, answer
-
-
-def _status(charge: Charge) -> ReleaseStatus:
-    statuses: tuple[ReleaseStatus, ...] = get_args(ReleaseStatus)
-    return next(one for one in statuses if one == charge.status)  # reading a row refuses any other
-
-
-def _loss(loss: Loss) -> str:
-    return printable(loss.words) if loss else FREE
 
 
 def _share(share: float, of_reserve: Fraction) -> str | None:
@@ -118,17 +108,16 @@ def _payer(tree: BudgetTree, node: str) -> int | None:
 def mechanisms_of(account: Accountant) -> tuple[ReportedMechanism, ...]:
     """The interactive mechanisms, in the order of their launches."""
     tree = account.tree
-    return tuple(_mechanism(tree, launch) for launch in tree.sync().values())
-
-
-def _mechanism(tree: BudgetTree, launch: Launch) -> ReportedMechanism:
-    return ReportedMechanism(
-        row=launch.id,
-        kind=launch.kind,
-        name=printable(launch.name),
-        analyst=None if launch.actor is None else printable(launch.actor),
-        inside=_inside(tree, launch.node),
-        closed_by=launch.closed_by,
+    return tuple(
+        ReportedMechanism(
+            row=launch.id,
+            kind=launch.kind,
+            name=printable(launch.name),
+            analyst=None if launch.actor is None else printable(launch.actor),
+            inside=_inside(tree, launch.node),
+            closed_by=launch.closed_by,
+        )
+        for launch in tree.sync().values()
     )
 
 

@@ -3,26 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 
 from dpnb._core.history.launch_text import RESTORED
 from dpnb._core.ledger_metadata import NO_BUDGET
 from dpnb.accounting.exact import display_up, percent_up
-from dpnb.results.disclosure.parts import (
-    Division,
-    Guarantee,
-    Readings,
-    ReportedAct,
-    ReportedFilter,
-    ReportedMechanism,
-    ReportedRelease,
-    ReportedTable,
-    Section,
-    Source,
-    Subject,
-    Unit,
-    Written,
-)
+from dpnb.results.disclosure.parts import Guarantee, Section
+from dpnb.results.disclosure.report import Report
 from dpnb.session.disclosure.figures import outcome_with_unit
 
 OUTCOME = 0.1
@@ -55,52 +41,32 @@ NOT_COVERED = (
 )
 
 
-@dataclass(frozen=True)
-class Facts:
-    """The figures of a statement, from which its sentences are written.  The fields are those of `Report`."""
-
-    written: Written
-    subject: Subject
-    notice: str | None
-    unit: Unit
-    guarantee: Guarantee
-    filter: ReportedFilter
-    division: Division
-    readings: Readings
-    releases: tuple[ReportedRelease, ...]
-    mechanisms: tuple[ReportedMechanism, ...]
-    acts: tuple[ReportedAct, ...]
-    tables: tuple[ReportedTable, ...]
-    table_versions: tuple[str, ...]
-    source: Source
-
-
 def is_test(notice: str | None) -> bool:
     """Whether a notice says that the answers are not real or not private."""
     return notice is not None and notice != NO_BUDGET
 
 
-def sections_of(facts: Facts) -> tuple[Section, ...]:
+def sections_of(report: Report) -> tuple[Section, ...]:
     """The statement in sentences."""
     return (
-        Section("Who is protected", _protected(facts)),
-        Section("What is guaranteed", _guaranteed(facts)),
-        Section("What has been released", _released(facts)),
-        Section("How the budget is divided", _divided(facts)),
-        Section("What is not covered", (*NOT_COVERED, _sampled(facts), _where(facts), *_missing(facts))),
-        Section("How to check this statement", _check(facts)),
+        Section("Who is protected", _protected(report)),
+        Section("What is guaranteed", _guaranteed(report)),
+        Section("What has been released", _released(report)),
+        Section("How the budget is divided", _divided(report)),
+        Section("What is not covered", (*NOT_COVERED, _sampled(report), _where(report), *_missing(report))),
+        Section("How to check this statement", _check(report)),
     )
 
 
-def _protected(facts: Facts) -> tuple[str, ...]:
-    unit = facts.unit
-    if all(table.unit_column is None for table in facts.tables):
+def _protected(report: Report) -> tuple[str, ...]:
+    unit = report.unit
+    if all(table.unit_column is None for table in report.tables):
         words = (
             "Each single row of the table is protected: the privacy unit is one row. Where a person has several "
             "rows, the guarantee is about each of these rows, and weaker for the person as a whole."
         )
     else:
-        column = facts.tables[0].unit_column
+        column = report.tables[0].unit_column
         words = (
             f"The privacy unit is {unit.words}: all rows with the same value in the column {column} are protected "
             "together. What a unit has beyond these limits has no effect on any answer."
@@ -118,11 +84,11 @@ def _protected(facts: Facts) -> tuple[str, ...]:
     )
 
 
-def _guaranteed(facts: Facts) -> tuple[str, ...]:
-    guarantee, filter_ = facts.guarantee, facts.filter
+def _guaranteed(report: Report) -> tuple[str, ...]:
+    guarantee, filter_ = report.guarantee, report.filter
     found = [guarantee.words]
-    if is_test(facts.notice):
-        found.insert(0, f"{facts.notice}. So nothing below is true of the answers of this session.")
+    if is_test(report.notice):
+        found.insert(0, f"{report.notice}. So nothing below is true of the answers of this session.")
     if guarantee.implied is not None:
         found.append(
             f"To compare it with other guarantees, at the delta {display_up(guarantee.implied.delta)}, which was fixed "
@@ -177,14 +143,14 @@ def _beyond(guarantee: Guarantee) -> str:
     return "a request that would exceed the budget is refused"
 
 
-def _released(facts: Facts) -> tuple[str, ...]:
-    counts = Counter(one.kind for one in facts.releases)
-    whose = "" if facts.subject.analyst is None else f" of {facts.subject.analyst}"
+def _released(report: Report) -> tuple[str, ...]:
+    counts = Counter(one.kind for one in report.releases)
+    whose = "" if report.subject.analyst is None else f" of {report.subject.analyst}"
     found = []
     if counts:
         kinds = ", ".join(f"{n:,} {KINDS.get(kind, (kind, kind))[n != 1]}" for kind, n in counts.items())
         total = sum(counts.values())
-        first, last = facts.releases[0].time[:10], facts.releases[-1].time[:10]
+        first, last = report.releases[0].time[:10], report.releases[-1].time[:10]
         when = f"on {first}" if first == last else f"between {first} and {last}"
         found.append(
             f"The ledger has {total:,} charged request{'s' if total != 1 else ''}{whose}, made {when}: {kinds}. They "
@@ -193,20 +159,20 @@ def _released(facts: Facts) -> tuple[str, ...]:
         )
     else:
         found.append(f"Nothing has been released: the ledger has no charged request{whose}.")
-    if facts.filter.spent_share is not None:
+    if report.filter.spent_share is not None:
         found.append(
-            f"Charged so far: {facts.filter.spent_share} of the budget ({facts.filter.spent}); "
-            f"{facts.filter.left_share} is left. The guarantee is that of the whole budget: the amount charged may "
+            f"Charged so far: {report.filter.spent_share} of the budget ({report.filter.spent}); "
+            f"{report.filter.left_share} is left. The guarantee is that of the whole budget: the amount charged may "
             "depend on the answers, and was not fixed beforehand."
         )
     else:
-        found.append(f"Charged so far: {facts.filter.spent}.")
-    if len(facts.table_versions) > 1:
+        found.append(f"Charged so far: {report.filter.spent}.")
+    if len(report.table_versions) > 1:
         found.append(
-            f"Several versions of the table were used ({', '.join(facts.table_versions)}). The guarantee is about all "
+            f"Several versions of the table were used ({', '.join(report.table_versions)}). The guarantee is about all "
             "of them together: their losses are added up."
         )
-    readings = facts.readings
+    readings = report.readings
     if readings.participation is not None:
         found.append(readings.participation)
     if readings.time_uniform is not None:
@@ -223,12 +189,12 @@ def _released(facts: Facts) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _divided(facts: Facts) -> tuple[str, ...]:
-    division = facts.division
+def _divided(report: Report) -> tuple[str, ...]:
+    division = report.division
     if division.mode == "not divided":
         return division.assumptions
-    if facts.subject.analyst is not None:
-        first = f"This statement is about the part of the budget that is reserved for {facts.subject.analyst}."
+    if report.subject.analyst is not None:
+        first = f"This statement is about the part of the budget that is reserved for {report.subject.analyst}."
     elif division.mode == "reserved":
         first = "The budget is divided, and a part is reserved for each analyst."
     else:
@@ -236,9 +202,9 @@ def _divided(facts: Facts) -> tuple[str, ...]:
     return (first, *division.assumptions)
 
 
-def _sampled(facts: Facts) -> str:
+def _sampled(report: Report) -> str:
     """What the curator declared about the sampling of the units."""
-    drawn = facts.unit.sampled
+    drawn = report.unit.sampled
     words = {
         "population": "a random sample of a large population",
         "census": "the whole population, so that population intervals are noise intervals",
@@ -246,11 +212,11 @@ def _sampled(facts: Facts) -> str:
     return f"The sampling of the units. The curator declared that they are {words}. No row can show that this is true."
 
 
-def _where(facts: Facts) -> str:
+def _where(report: Report) -> str:
     """What a session protects against, by where the table is."""
-    total = len(facts.releases)
+    total = len(report.releases)
     # The rows of a reserved part do not repeat its name; only a service charges it.
-    local = 0 if facts.subject.analyst is not None else sum(one.analyst is None for one in facts.releases)
+    local = 0 if report.subject.analyst is not None else sum(one.analyst is None for one in report.releases)
     notebook = (
         "made in a process that also held the table. There the software protects against mistakes, and not against an "
         "analyst who reads the table in another way"
@@ -268,9 +234,9 @@ def _where(facts: Facts) -> str:
     return f"Access to the table itself. {local:,} of the requests were {notebook}. The others were {service}."
 
 
-def _missing(facts: Facts) -> tuple[str, ...]:
+def _missing(report: Report) -> tuple[str, ...]:
     """What a ledger that was accepted as an older copy may lack."""
-    rows = [str(one.row) for one in facts.acts if one.words.startswith(RESTORED)]
+    rows = [str(one.row) for one in report.acts if one.words.startswith(RESTORED)]
     if not rows:
         return ()
     return (
@@ -279,8 +245,8 @@ def _missing(facts: Facts) -> tuple[str, ...]:
     )
 
 
-def _check(facts: Facts) -> tuple[str, ...]:
-    source = facts.source
+def _check(report: Report) -> tuple[str, ...]:
+    source = report.source
     rows = f"{source.rows:,} row{'s' if source.rows != 1 else ''}"
     of = "of the ledger" if source.rows_of == "ledger" else "of the ledger that the analyst may see"
     return (
