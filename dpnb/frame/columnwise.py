@@ -24,7 +24,7 @@ from dpnb._plan.measurements import (
 )
 from dpnb.errors import PlanError
 from dpnb.frame.coerce import Ddof, as_number, checked_ddof, description_of, joint_aggregation, quantile_levels
-from dpnb.frame.compatibility.options import AGGREGATION, AxisOptions, PandasOptions, check_options
+from dpnb.frame.compatibility.options import AGGREGATION, AxisOptions, PandasOptions, check_options, describe_options
 from dpnb.frame.compatibility.unsupported import NoOperators
 from dpnb.frame.compatibility.verbs import Pipe
 from dpnb.frame.view import TableView
@@ -33,13 +33,6 @@ from dpnb.query.query import Query
 Method = TypeVar("Method", bound=Callable[..., Query])
 
 DOCSTRING = """{summary}
-
-Parameters
-----------
-axis : {{0, "index", "rows"}}, default 0
-    Values are aggregated over rows.
-**options
-    Arguments of pandas, with the values that change nothing here.
 
 Examples
 --------
@@ -68,6 +61,7 @@ def _over_rows(columns: str, described: str) -> Callable[[Method], Method]:
     return decorate
 
 
+@describe_options
 class ColumnwiseAggregations(Pipe, NoOperators):
     """One number for each numeric column, in one charge that is divided equally between the columns.
 
@@ -93,8 +87,6 @@ class ColumnwiseAggregations(Pipe, NoOperators):
         ----------
         ddof : {1, 0}, default 1
             As for `dpnb.Series.var`.
-        **options
-            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
@@ -112,8 +104,6 @@ class ColumnwiseAggregations(Pipe, NoOperators):
         ----------
         ddof : {1, 0}, default 1
             As for `dpnb.Series.var`.
-        **options
-            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
@@ -146,8 +136,6 @@ class ColumnwiseAggregations(Pipe, NoOperators):
         ----------
         q : float, default 0.5
             One level from 0 to 1; several are for a single column.
-        **options
-            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
@@ -169,11 +157,6 @@ class ColumnwiseAggregations(Pipe, NoOperators):
 
         The answer has one row for each column; of groups, one row for each group.  Half of the charge is for the
         moments and half for the quantiles, as for a series.
-
-        Parameters
-        ----------
-        **options
-            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
@@ -204,11 +187,6 @@ class ColumnwiseAggregations(Pipe, NoOperators):
     def corr(self: HasColumns, **options: Unpack[AxisOptions]) -> Query:
         """Pearson's correlations of all pairs of numeric columns, from one measurement; the answer is a matrix.
 
-        Parameters
-        ----------
-        **options
-            Arguments of pandas, with the values that change nothing here.
-
         Examples
         --------
         >>> df.corr().description
@@ -223,8 +201,6 @@ class ColumnwiseAggregations(Pipe, NoOperators):
         ----------
         ddof : {1, 0}, default 1
             As for `dpnb.Series.cov`.
-        **options
-            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------

@@ -16,7 +16,7 @@ from dpnb.frame.columns.column_expr import ColumnExpr, filtered, node_of
 from dpnb.frame.columns.series import Series
 from dpnb.frame.columnwise import ColumnwiseAggregations
 from dpnb.frame.compatibility.numpy_functions import NumpyFunctions
-from dpnb.frame.compatibility.options import AGGREGATION, PandasOptions, check_options
+from dpnb.frame.compatibility.options import AGGREGATION, PandasOptions, check_options, describe_options
 from dpnb.frame.compatibility.remedies import REMEDIES
 from dpnb.frame.compatibility.verbs import applied
 from dpnb.frame.groupby import Aggregated, AggregationSpec, UnitColumn, aggregation_query
@@ -28,6 +28,7 @@ from dpnb.frame.selection import Loc
 from dpnb.query.query import Query
 
 
+@describe_options
 class Frame(ColumnwiseAggregations, Regressions, Grouping, Joins, TextQueries, NumpyFunctions):
     """A view of the private table, used like a pandas DataFrame.  Every method returns a new view or a query.
 
@@ -209,8 +210,6 @@ class Frame(ColumnwiseAggregations, Regressions, Grouping, Joins, TextQueries, N
             Called once; receives the view, never a row.
         axis : {0, 1, "columns"}, default 0
             Must be 1 or ``"columns"``.
-        **options
-            Arguments of pandas, with the values that change nothing here.
 
         Raises
         ------
@@ -278,8 +277,6 @@ class Frame(ColumnwiseAggregations, Regressions, Grouping, Joins, TextQueries, N
         ----------
         axis : {0, "index", "rows"}, default 0
             Rows are counted.
-        **options
-            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------

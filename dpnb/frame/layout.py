@@ -14,7 +14,7 @@ from dpnb.errors import PlanError
 from dpnb.frame.coerce import ColumnNames
 from dpnb.frame.compatibility.callers import refusal_for_caller
 from dpnb.frame.compatibility.examples import examples, type_words, types_selected
-from dpnb.frame.compatibility.options import SORTING, check_options
+from dpnb.frame.compatibility.options import SORTING, check_options, describe_options
 from dpnb.frame.compatibility.unsupported import UnsupportedOperations
 from dpnb.frame.view import TableView
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+@describe_options
 class ColumnLayout(UnsupportedOperations):
     """The columns of a view: their names and declared types are public."""
 
@@ -273,8 +274,6 @@ class ColumnLayout(UnsupportedOperations):
             The columns; by default all.
         how : {"any", "all"}, default "any"
             Whether rows are left out that lack any, or all, of these values.
-        **options
-            Arguments of pandas, with the values that change nothing here.
 
         Raises
         ------
@@ -302,8 +301,6 @@ class ColumnLayout(UnsupportedOperations):
         ----------
         value : dict
             The constant for each column, by name.
-        **options
-            Arguments of pandas, with the values that change nothing here.
 
         Raises
         ------
@@ -330,11 +327,6 @@ class ColumnLayout(UnsupportedOperations):
     def reset_index(self, **options: object) -> Self:
         """The same view: rows have no index.
 
-        Parameters
-        ----------
-        **options
-            Arguments of pandas, with the values that change nothing here.
-
         Examples
         --------
         >>> df.reset_index()
@@ -345,11 +337,6 @@ class ColumnLayout(UnsupportedOperations):
 
     def sort_index(self, **options: object) -> Self:
         """The same view: no query depends on the order of rows.
-
-        Parameters
-        ----------
-        **options
-            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------

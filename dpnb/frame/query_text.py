@@ -17,7 +17,7 @@ from dpnb.errors import PlanError
 from dpnb.frame.columns.column_expr import ColumnExpr, filtered
 from dpnb.frame.columns.series import Series
 from dpnb.frame.compatibility.examples import examples
-from dpnb.frame.compatibility.options import check_options
+from dpnb.frame.compatibility.options import check_options, describe_options
 from dpnb.frame.layout import ColumnLayout
 from dpnb.frame.view import TableView
 from dpnb.schema import Key
@@ -55,6 +55,7 @@ _ACCESSORS: dict[str, tuple[str, ...]] = {
 }
 
 
+@describe_options
 class TextQueries(ColumnLayout):
     """The methods of a frame that take a condition or an expression as text."""
 
@@ -70,8 +71,6 @@ class TextQueries(ColumnLayout):
         ----------
         expr : str
             The condition.
-        **options
-            Arguments of pandas, with the values that change nothing here.
 
         Raises
         ------
@@ -93,8 +92,6 @@ class TextQueries(ColumnLayout):
         ----------
         expr : str
             The expression.
-        **options
-            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------

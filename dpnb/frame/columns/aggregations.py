@@ -29,12 +29,13 @@ from dpnb.frame.columns.column_expr import ColumnExpr
 from dpnb.frame.columns.column_methods import ColumnMethods
 from dpnb.frame.columns.named_operators import NamedOperators
 from dpnb.frame.compatibility.numpy_functions import NumpyFunctions
-from dpnb.frame.compatibility.options import AGGREGATION, AxisOptions, PandasOptions, check_options
+from dpnb.frame.compatibility.options import AGGREGATION, AxisOptions, PandasOptions, check_options, describe_options
 from dpnb.query.population import standard_error, with_population
 from dpnb.query.query import Query
 from dpnb.schema import Key
 
 
+@describe_options
 class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
     """A column with its aggregations."""
 
@@ -100,8 +101,6 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
             Values are aggregated over rows.
         population : bool, default False
             As for `mean`.
-        **options
-            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
@@ -123,8 +122,6 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
         population : bool, default False
             Whether a tenth of the charge measures the sampling error, so that the answer has a population interval.
             That of a proportion needs no measurement where each row is a unit.
-        **options
-            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
@@ -146,8 +143,6 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
         ----------
         ddof : {1, 0}, default 1
             Without effect: the sum of squares is divided by the noisy count.
-        **options
-            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
@@ -167,8 +162,6 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
             The sum of squares about the mean is divided by the noisy count less `ddof`.  As in pandas 1 is the
             default, and 0 gives the population variance.  Both are read from one measurement: once one is released,
             the other costs nothing at the same ``mu=``; ``share=`` and ``within=`` are resolved again.
-        **options
-            Arguments of pandas, with the values that change nothing here.
 
         Raises
         ------
@@ -192,8 +185,6 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
         ----------
         ddof : {1, 0}, default 1
             As for `var`.
-        **options
-            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
@@ -210,13 +201,6 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
 
         Of dates it is a date, as are the other quantiles.
 
-        Parameters
-        ----------
-        axis : {0, "index", "rows"}, default 0
-            Values are aggregated over rows.
-        **options
-            Arguments of pandas, with the values that change nothing here.
-
         Examples
         --------
         >>> df["age"].min().description
@@ -230,13 +214,6 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
     def max(self, axis: object = 0, **options: Unpack[PandasOptions]) -> Query:
         """The largest value that exceeds the noise: a quantile, measured with the other quantiles at no extra cost.
 
-        Parameters
-        ----------
-        axis : {0, "index", "rows"}, default 0
-            Values are aggregated over rows.
-        **options
-            Arguments of pandas, with the values that change nothing here.
-
         Examples
         --------
         >>> df["age"].max().description
@@ -249,13 +226,6 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
 
     def median(self, axis: object = 0, **options: Unpack[PandasOptions]) -> Query:
         """The median; any other quantile is free afterwards.
-
-        Parameters
-        ----------
-        axis : {0, "index", "rows"}, default 0
-            Values are aggregated over rows.
-        **options
-            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
@@ -274,8 +244,6 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
         ----------
         q : float or list of float, default 0.5
             Levels from 0 to 1; 0.5 is the median.  One level gives one number, a list one for each level.
-        **options
-            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
@@ -295,8 +263,6 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
         ----------
         other : column
             Another numeric column of the same rows.
-        **options
-            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
@@ -317,8 +283,6 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
             Another numeric column of the same rows.
         ddof : {1, 0}, default 1
             The sum of products is divided by the noisy count less `ddof`.
-        **options
-            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
@@ -377,11 +341,6 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
 
     def describe(self, **options: object) -> Query:
         """Count, mean, `std` and quartiles in one charge: half for the moments, half for the quantiles.
-
-        Parameters
-        ----------
-        **options
-            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------

@@ -29,7 +29,7 @@ from dpnb.frame.columns.date_parts import DateParts
 from dpnb.frame.columns.operators import ColumnOperators
 from dpnb.frame.columns.recoding import converted, mapped, otherwise, replaced, replacements
 from dpnb.frame.columns.text_methods import TextMethods
-from dpnb.frame.compatibility.options import NO_DEFAULT, check_options
+from dpnb.frame.compatibility.options import NO_DEFAULT, check_options, describe_options
 from dpnb.frame.compatibility.remedies import REMEDIES
 from dpnb.frame.view import TableView
 from dpnb.schema import Key, whole_number
@@ -39,6 +39,7 @@ ValueType = type[float | str] | Literal["float", "int", "float64", "int64", "boo
 """What `ColumnExpr.astype` takes; for a type checker `int` and `bool` are a `float`."""
 
 
+@describe_options
 class ColumnExpr(ColumnOperators):
     """An expression of columns: its operators and row-wise functions each return another expression."""
 
@@ -134,8 +135,6 @@ class ColumnExpr(ColumnOperators):
         ----------
         lower, upper : float, optional
             The smallest and the largest value of the result; a side without a limit is unchanged.
-        **options
-            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
@@ -215,8 +214,6 @@ class ColumnExpr(ColumnOperators):
         ----------
         value : number, str, bool, date or column
             A constant of the column's type, or a column of the same rows.
-        **options
-            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
@@ -243,8 +240,6 @@ class ColumnExpr(ColumnOperators):
             A condition of the same rows.
         other : number, str, bool, date or column, optional
             The other value, of the same type.
-        **options
-            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
@@ -263,8 +258,6 @@ class ColumnExpr(ColumnOperators):
             A condition of the same rows.
         other : number, str, bool, date or column, optional
             The other value, of the same type.
-        **options
-            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
@@ -302,8 +295,6 @@ class ColumnExpr(ColumnOperators):
             The new values, unless `to_replace` is a dict.  A null makes a value missing.
         regex : bool, default False
             Must be False.
-        **options
-            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
@@ -332,8 +323,6 @@ class ColumnExpr(ColumnOperators):
         ----------
         dtype : type or str
             ``float``, ``int``, ``bool``, ``str`` or ``"category"``, or a name that pandas gives to one of these.
-        **options
-            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------

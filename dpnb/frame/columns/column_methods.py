@@ -12,13 +12,14 @@ from dpnb._plan.expressions.text import words
 from dpnb.errors import PlanError, UnsupportedError
 from dpnb.frame.columns.column_expr import ColumnExpr
 from dpnb.frame.compatibility.examples import own_words, type_words
-from dpnb.frame.compatibility.options import check_options
+from dpnb.frame.compatibility.options import check_options, describe_options
 from dpnb.frame.compatibility.remedies import REMEDIES
 from dpnb.frame.compatibility.verbs import Pipe, applied
 from dpnb.frame.view import TableView
 from dpnb.schema import Key
 
 
+@describe_options
 class ColumnMethods(Pipe, ColumnExpr):
     """A column with the methods of pandas that are neither row-wise functions nor aggregations."""
 
@@ -98,11 +99,6 @@ class ColumnMethods(Pipe, ColumnExpr):
     def nunique(self, **options: object) -> int:
         """Number of the declared values of a column of categories: public, whether rows have them or not.
 
-        Parameters
-        ----------
-        **options
-            Arguments of pandas, with the values that change nothing here.
-
         Raises
         ------
         UnsupportedError
@@ -120,11 +116,6 @@ class ColumnMethods(Pipe, ColumnExpr):
 
     def dropna(self, **options: object) -> Self:
         """Only the rows with a value in the column; aggregations never count missing values, so they do not need it.
-
-        Parameters
-        ----------
-        **options
-            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
@@ -172,11 +163,6 @@ class ColumnMethods(Pipe, ColumnExpr):
 
     def reset_index(self, **options: object) -> Self:
         """The same column: rows have no index.
-
-        Parameters
-        ----------
-        **options
-            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------

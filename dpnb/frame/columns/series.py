@@ -18,7 +18,14 @@ from dpnb.frame.columns.bins import Histograms, cut
 from dpnb.frame.columns.column_expr import ColumnExpr, filtered, groups_of
 from dpnb.frame.columns.groups import public_keys, shares_within
 from dpnb.frame.compatibility.examples import examples, own_words
-from dpnb.frame.compatibility.options import AGGREGATION, GROUPING, NO_DEFAULT, GroupOptions, check_options
+from dpnb.frame.compatibility.options import (
+    AGGREGATION,
+    GROUPING,
+    NO_DEFAULT,
+    GroupOptions,
+    check_options,
+    describe_options,
+)
 from dpnb.frame.compatibility.remedies import REMEDIES
 from dpnb.frame.compatibility.verbs import applied, is_unknown_function, verb_name, verb_names
 from dpnb.frame.view import TableView
@@ -26,6 +33,7 @@ from dpnb.query.query import Query
 from dpnb.schema import Key
 
 
+@describe_options
 class Series(Histograms):
     """One column of a view, or an expression of its columns.
 
@@ -149,8 +157,6 @@ class Series(Histograms):
             Has no effect: a missing value stays missing, unless the dict has a missing value as a key.
         arg : dict or callable, optional
             The name of `func` before pandas 3.
-        **options
-            Arguments of pandas, with the values that change nothing here.
 
         Raises
         ------
@@ -179,8 +185,6 @@ class Series(Histograms):
             Columns of the same rows with public values, as for `dpnb.Frame.groupby`.
         keys : list, data frame or answer, optional
             The public groups, as for `dpnb.Frame.groupby`.
-        **options
-            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------

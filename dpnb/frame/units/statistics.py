@@ -15,6 +15,7 @@ from dpnb._plan.suggestions import did_you_mean
 from dpnb.errors import PlanError
 from dpnb.frame.coerce import as_number
 from dpnb.frame.compatibility.examples import examples
+from dpnb.frame.compatibility.options import describe_options
 from dpnb.frame.compatibility.remedies import OTHER_UNITS
 from dpnb.frame.compatibility.unsupported import UnsupportedOperations
 from dpnb.frame.compatibility.verbs import verb_name
@@ -36,6 +37,7 @@ STATISTICS = ("sum", "mean", "min", "max", "count", "size", "nunique", "first", 
 """The statistics of a unit's rows."""
 
 
+@describe_options
 class UnitStatistics(UnsupportedOperations, Generic[F, R]):
     """What is grouped by the privacy unit, and possibly by further keys."""
 
@@ -124,11 +126,6 @@ class UnitStatistics(UnsupportedOperations, Generic[F, R]):
 
         Its bounds are those of the column, times the largest number of rows of a unit.
 
-        Parameters
-        ----------
-        **options
-            Arguments of pandas, with the values that change nothing here.
-
         Examples
         --------
         >>> people.groupby("person")["cost"].sum().dtype
@@ -140,11 +137,6 @@ class UnitStatistics(UnsupportedOperations, Generic[F, R]):
 
     def mean(self, **options: object) -> R:
         """Mean of the rows of each unit; missing for a unit without a value.
-
-        Parameters
-        ----------
-        **options
-            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
@@ -158,11 +150,6 @@ class UnitStatistics(UnsupportedOperations, Generic[F, R]):
     def min(self, **options: object) -> R:
         """Smallest value of each unit; missing for a unit without a value.
 
-        Parameters
-        ----------
-        **options
-            Arguments of pandas, with the values that change nothing here.
-
         Examples
         --------
         >>> people.groupby("person")["cost"].min().dtype
@@ -174,11 +161,6 @@ class UnitStatistics(UnsupportedOperations, Generic[F, R]):
 
     def max(self, **options: object) -> R:
         """Largest value of each unit; missing for a unit without a value.
-
-        Parameters
-        ----------
-        **options
-            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
@@ -192,11 +174,6 @@ class UnitStatistics(UnsupportedOperations, Generic[F, R]):
     def count(self, **options: object) -> R:
         """Number of rows of each unit with a value.
 
-        Parameters
-        ----------
-        **options
-            Arguments of pandas, with the values that change nothing here.
-
         Examples
         --------
         >>> people.groupby("person")["cost"].count().dtype
@@ -209,11 +186,6 @@ class UnitStatistics(UnsupportedOperations, Generic[F, R]):
     def nunique(self, **options: object) -> R:
         """Number of different values of each unit.
 
-        Parameters
-        ----------
-        **options
-            Arguments of pandas, with the values that change nothing here.
-
         Examples
         --------
         >>> people.groupby("person")["site"].nunique().dtype
@@ -225,11 +197,6 @@ class UnitStatistics(UnsupportedOperations, Generic[F, R]):
 
     def first(self, **options: object) -> R:
         """First value of each unit that is not missing, in the order of ``sort_values``.
-
-        Parameters
-        ----------
-        **options
-            Arguments of pandas, with the values that change nothing here.
 
         Raises
         ------
@@ -247,11 +214,6 @@ class UnitStatistics(UnsupportedOperations, Generic[F, R]):
 
     def last(self, **options: object) -> R:
         """Last value of each unit that is not missing, in the order of ``sort_values``.
-
-        Parameters
-        ----------
-        **options
-            Arguments of pandas, with the values that change nothing here.
 
         Raises
         ------
