@@ -67,10 +67,6 @@ class Frame(ColumnwiseAggregations, Regressions, Grouping, Joins, TextQueries, N
 
         def __getattr__(self, name: str) -> Series: ...
 
-    def _column_named(self, name: str) -> Series | UnitColumn | None:
-        known = name in self._view.columns or (name == self._view.unit and self._view.unit is not None)
-        return self[name] if known else None
-
     def _group_nodes(self) -> tuple[Expression, ...]:
         return ()
 

@@ -13,7 +13,7 @@ from dpnb._plan.expressions.rules import dtype_of
 from dpnb.errors import PlanError
 from dpnb.frame.coerce import ColumnNames
 from dpnb.frame.compatibility.callers import refusal_for_caller
-from dpnb.frame.compatibility.examples import examples, type_words, types_selected
+from dpnb.frame.compatibility.examples import type_words, types_selected
 from dpnb.frame.compatibility.options import SORTING, check_options, describe_options
 from dpnb.frame.compatibility.unsupported import UnsupportedOperations
 from dpnb.frame.view import TableView
@@ -37,15 +37,6 @@ class ColumnLayout(UnsupportedOperations):
     def _of(self, view: TableView, columns: Mapping[str, Expression]) -> Self:
         """Some columns of another view."""
         return type(self)(replace(view, assigned=columns))
-
-    def _examples(self) -> dict[str, str]:
-        return examples(self._view)
-
-    def _column_names(self) -> list[str]:
-        return list(self._view.columns)
-
-    def _ipython_key_completions_(self) -> list[str]:
-        return list(self._view.columns)
 
     @property
     def columns(self) -> list[str]:

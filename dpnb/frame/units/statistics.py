@@ -14,7 +14,6 @@ from dpnb._plan.plan import GroupLevel
 from dpnb._plan.suggestions import did_you_mean
 from dpnb.errors import PlanError
 from dpnb.frame.coerce import as_number
-from dpnb.frame.compatibility.examples import examples
 from dpnb.frame.compatibility.options import describe_options
 from dpnb.frame.compatibility.remedies import OTHER_UNITS
 from dpnb.frame.compatibility.unsupported import UnsupportedOperations
@@ -55,9 +54,6 @@ class UnitStatistics(UnsupportedOperations, Generic[F, R]):
             offered = ", ".join(f".{name}()" for name in OF_ROWS)
             return f"is not offered for the rows of one {self._view.unit}; a column has {offered}, .rolling(3).mean()"
         return super()._example(template)
-
-    def _examples(self) -> dict[str, str]:
-        return examples(self._view)
 
     @property
     def _levels(self) -> str:
