@@ -207,6 +207,8 @@ class ColumnExpr(ColumnOperators):
         """
         return self._new(Not(IsNull(self._node)))
 
+    isnull, notnull = isna, notna
+
     def fillna(self, value: object = NO_DEFAULT, **options: object) -> Self:
         """The value, or a constant or the value of another column where it is missing.
 

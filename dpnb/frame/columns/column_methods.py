@@ -141,26 +141,6 @@ class ColumnMethods(Pipe, ColumnExpr):
         del deep
         return self
 
-    def isnull(self) -> Self:
-        """The same as `isna`.
-
-        Examples
-        --------
-        >>> df["age"].isnull()
-        <condition: age.isna()>
-        """
-        return self.isna()
-
-    def notnull(self) -> Self:
-        """The same as `notna`.
-
-        Examples
-        --------
-        >>> df["age"].notnull()
-        <condition: age.notna()>
-        """
-        return self.notna()
-
     def reset_index(self, **options: object) -> Self:
         """The same column: rows have no index.
 
