@@ -20,9 +20,7 @@ from dpnb._plan.measurements import (
     QuantilesView,
     QuantileTree,
     Ratio,
-    Sum,
 )
-from dpnb._plan.plan import GroupLevel
 from dpnb.errors import PlanError
 from dpnb.frame.coerce import EXTREMES, Ddof, aggregation_for, as_number, checked_ddof, description_of, quantile_levels
 from dpnb.frame.columns.column_expr import ColumnExpr
@@ -32,7 +30,6 @@ from dpnb.frame.compatibility.numpy_functions import NumpyFunctions
 from dpnb.frame.compatibility.options import AGGREGATION, AxisOptions, PandasOptions, check_options, describe_options
 from dpnb.query.population import standard_error, with_population
 from dpnb.query.query import Query
-from dpnb.schema import Key
 
 
 @describe_options
@@ -41,14 +38,8 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
 
     __slots__ = ()
 
-    def _query(
-        self,
-        aggregation: Measured,
-        view: AnyView | None = None,
-        by: tuple[GroupLevel, ...] = (),
-        keys: tuple[tuple[Key, ...], ...] | None = None,
-    ) -> Query:
-        return self._view.query(aggregation, view or PlainView(), by, keys)
+    def _query(self, aggregation: Measured, view: AnyView) -> Query:
+        return self._view.query(aggregation, view)
 
     def _number(self) -> Expression:
         """The column as a number: conditions count as 1 or 0, and categories that are numbers as themselves."""
@@ -315,7 +306,7 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
         'sum of age * cost'
         """
         self._column(other, "dot")
-        return self._query(Sum((self * other)._node))
+        return self._query(*aggregation_for("sum", (self * other)._node))
 
     __matmul__ = dot
 
@@ -337,7 +328,7 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
         'ratio of cost to age by plan'
         """
         other = as_number(self._column(denominator, "ratio"), self._view.schema)
-        return with_population(self._query(Ratio(self._number(), other)), population)
+        return with_population(self._query(Ratio(self._number(), other), PlainView()), population)
 
     def describe(self, **options: object) -> Query:
         """Count, mean, `std` and quartiles in one charge: half for the moments, half for the quantiles.

@@ -17,7 +17,7 @@ from dpnb._plan.expressions.nodes import Cut, Expression, Literal
 from dpnb._plan.expressions.periods import date_constant
 from dpnb._plan.expressions.rules import dtype_of, numeric_dtype_of
 from dpnb._plan.expressions.text import iso_text, words
-from dpnb._plan.measurements import BoundsView, Count
+from dpnb._plan.measurements import BoundsView, Count, PlainView
 from dpnb._plan.plan import GroupLevel
 from dpnb.errors import PlanError, UnsupportedError
 from dpnb.frame.coerce import as_number
@@ -226,7 +226,7 @@ class Histograms(Aggregations):
         'count of rows by cut(age, [0, 18, 65, 100])'
         """
         edges = cut(self, bins, right=False)
-        return self._query(Count(), by=(GroupLevel(words(self._node), edges._node),))
+        return self._view.query(Count(), PlainView(), (GroupLevel(words(self._node), edges._node),))
 
     def find_bounds(self) -> BoundsQuery:
         """Narrow bounds for a column whose declared bounds are wide, from one noisy histogram.

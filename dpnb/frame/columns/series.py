@@ -94,7 +94,8 @@ class Series(Histograms):
         column = self if bins is None else cut(self, bins)
         by = groups_of(self._view, column)
         listed = public_keys(self._view, by, keys)
-        return self._query(Count(), Proportions() if flag(normalize, "normalize") else PlainView(), by, listed)
+        view = Proportions() if flag(normalize, "normalize") else PlainView()
+        return self._view.query(Count(), view, by, listed)
 
     def agg(self, func: object = None, **named: object) -> Query:
         """One aggregation by name, or several in one charge, as in ``agg(["mean", "std"])`` or ``agg(m="mean")``.
@@ -217,15 +218,8 @@ class GroupedSeries(Series):
         super().__init__(view, node)
         self._by, self._keys = by, keys
 
-    def _query(
-        self,
-        aggregation: Measured,
-        view: AnyView | None = None,
-        by: tuple[GroupLevel, ...] = (),
-        keys: tuple[tuple[Key, ...], ...] | None = None,
-    ) -> Query:
-        del by, keys
-        return self._view.query(aggregation, view or PlainView(), self._by, self._keys)
+    def _query(self, aggregation: Measured, view: AnyView) -> Query:
+        return self._view.query(aggregation, view, self._by, self._keys)
 
     def _is_grouped(self) -> bool:
         return True
@@ -301,7 +295,7 @@ class GroupedSeries(Series):
         >>> df.groupby("plan")["age"].size().description
         'count of rows by plan'
         """
-        return self._query(Count())
+        return self._query(Count(), PlainView())
 
     def histogram(self, bins: object = 10) -> Query:
         """Not offered for groups: group by the bins too.
