@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, Self
 
-from dpnb._plan.checks import check_plan
-from dpnb._plan.constants import constant, group_key_table, listed, number
+from dpnb._plan.constants import constant, listed, number
 from dpnb._plan.expressions.dtypes import Boolean
 from dpnb._plan.expressions.nodes import (
     Apply,
@@ -22,9 +21,9 @@ from dpnb._plan.expressions.nodes import (
 )
 from dpnb._plan.expressions.rules import dtype_of
 from dpnb._plan.expressions.text import words
-from dpnb._plan.plan import GroupLevel, Plan
+from dpnb._plan.plan import GroupLevel
 from dpnb.errors import PlanError, UnsupportedError
-from dpnb.frame.coerce import aggregation_for, as_number
+from dpnb.frame.coerce import as_number
 from dpnb.frame.columns.date_parts import DateParts
 from dpnb.frame.columns.operators import ColumnOperators
 from dpnb.frame.columns.recoding import converted, mapped, otherwise, replaced, replacements
@@ -32,7 +31,7 @@ from dpnb.frame.columns.text_methods import TextMethods
 from dpnb.frame.compatibility.options import NO_DEFAULT, check_options, describe_options
 from dpnb.frame.compatibility.remedies import REMEDIES
 from dpnb.frame.view import TableView
-from dpnb.schema import Key, whole_number
+from dpnb.schema import whole_number
 
 Inclusive = Literal["both", "left", "right", "neither"]
 ValueType = type[float | str] | Literal["float", "int", "float64", "int64", "bool", "str", "string", "category"]
@@ -379,11 +378,3 @@ def groups_of(view: TableView, by: object) -> tuple[GroupLevel, ...]:
     nodes = [node_of(view, level, "groupby") for level in levels]
     names = [level if isinstance(level, str) else view.name_of(node) for level, node in zip(levels, nodes, strict=True)]
     return tuple(map(GroupLevel, names, nodes))
-
-
-def listed_keys(view: TableView, by: tuple[GroupLevel, ...], keys: object) -> tuple[tuple[Key, ...], ...] | None:
-    """The public keys of groups, checked; None for all of them."""
-    listed = None if keys is None else group_key_table(keys, by, view.schema)
-    # Checking the plan of a count checks the columns, and that the groups are public.
-    check_plan(Plan(aggregation_for("count", None)[0], None, by, listed, source=view.source), view.schema)
-    return listed
