@@ -15,8 +15,9 @@ from dpnb.frame.coerce import aggregation_for, literal
 from dpnb.frame.columns.column_expr import ColumnExpr, filtered, node_of
 from dpnb.frame.columns.series import Series
 from dpnb.frame.columnwise import ColumnwiseAggregations
+from dpnb.frame.compatibility.docstrings import describe_options
 from dpnb.frame.compatibility.numpy_functions import NumpyFunctions
-from dpnb.frame.compatibility.options import AGGREGATION, PandasOptions, check_options, describe_options
+from dpnb.frame.compatibility.options import AGGREGATION, PandasOptions, check_options
 from dpnb.frame.compatibility.remedies import REMEDIES
 from dpnb.frame.compatibility.verbs import applied
 from dpnb.frame.groupby import Aggregated, AggregationSpec, UnitColumn, aggregation_query

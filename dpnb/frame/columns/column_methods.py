@@ -11,8 +11,9 @@ from dpnb._plan.expressions.rules import dtype_of
 from dpnb._plan.expressions.text import words
 from dpnb.errors import PlanError, UnsupportedError
 from dpnb.frame.columns.column_expr import ColumnExpr
+from dpnb.frame.compatibility.docstrings import describe_options
 from dpnb.frame.compatibility.examples import own_words, type_words
-from dpnb.frame.compatibility.options import check_options, describe_options
+from dpnb.frame.compatibility.options import check_options
 from dpnb.frame.compatibility.remedies import REMEDIES
 from dpnb.frame.compatibility.verbs import Pipe, applied
 from dpnb.frame.view import TableView

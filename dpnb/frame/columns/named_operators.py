@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Any, Self, TypeVar, cast
 
 from dpnb.frame.columns.column_expr import ColumnExpr
-from dpnb.frame.compatibility.options import check_options, describe_options
+from dpnb.frame.compatibility.docstrings import describe_options
+from dpnb.frame.compatibility.options import check_options
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 

@@ -17,15 +17,9 @@ from dpnb.frame.coerce import aggregation_for, joint_aggregation
 from dpnb.frame.columns.bins import Histograms, cut
 from dpnb.frame.columns.column_expr import ColumnExpr, filtered, groups_of
 from dpnb.frame.columns.groups import public_keys, shares_within
+from dpnb.frame.compatibility.docstrings import describe_options
 from dpnb.frame.compatibility.examples import examples, own_words
-from dpnb.frame.compatibility.options import (
-    AGGREGATION,
-    GROUPING,
-    NO_DEFAULT,
-    GroupOptions,
-    check_options,
-    describe_options,
-)
+from dpnb.frame.compatibility.options import AGGREGATION, GROUPING, NO_DEFAULT, GroupOptions, check_options
 from dpnb.frame.compatibility.remedies import REMEDIES
 from dpnb.frame.compatibility.verbs import applied, is_unknown_function, verb_name, verb_names
 from dpnb.frame.view import TableView

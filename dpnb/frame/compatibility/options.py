@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
-import re
 from collections.abc import Mapping
-from typing import Any, TypedDict, TypeVar
+from typing import Any, TypedDict
 
 from dpnb._plan.suggestions import did_you_mean
 from dpnb.errors import PlanError
@@ -204,33 +202,3 @@ GROUPING = tuple(GroupOptions.__annotations__)
 
 SORTING = ("axis", "inplace", "kind", "na_position", "ignore_index", "key")
 """The arguments of `sort_values` with one value each."""
-
-
-# --- their description ------------------------------------------------------------------------------------------------
-
-
-C = TypeVar("C")
-
-DESCRIPTIONS = {
-    "axis": 'axis : {0, "index", "rows"}, default 0\n    Values are aggregated over rows.',
-    "**options": "**options\n    Arguments of pandas, with the values that change nothing here.",
-}
-"""Parameters that mean the same in most methods of pandas-like classes."""
-
-
-def describe_options(cls: type[C]) -> type[C]:
-    """Describe `axis` and `options` in the docstrings of a class that have such a parameter and leave it out."""
-    for name, method in vars(cls).items():
-        text = inspect.cleandoc(getattr(method, "__doc__", None) or "")
-        if name.startswith("_") or not inspect.isfunction(method) or "\nExamples\n" not in text:
-            continue
-        added = [
-            description
-            for parameter, description in DESCRIPTIONS.items()
-            if parameter.strip("*") in method.__annotations__ and parameter not in text
-        ]
-        if added:
-            first, others = re.split(r"\n\n(?=(?:Raises|Examples)\n)", text, maxsplit=1)
-            heading = [] if "\nParameters\n" in text else ["\nParameters\n----------"]
-            method.__doc__ = "\n".join([first, *heading, *added, "", others])
-    return cls

@@ -14,7 +14,7 @@ from dpnb._plan.plan import GroupLevel
 from dpnb._plan.suggestions import did_you_mean
 from dpnb.errors import PlanError
 from dpnb.frame.coerce import as_number
-from dpnb.frame.compatibility.options import describe_options
+from dpnb.frame.compatibility.docstrings import describe_options
 from dpnb.frame.compatibility.remedies import OTHER_UNITS
 from dpnb.frame.compatibility.unsupported import UnsupportedOperations
 from dpnb.frame.compatibility.verbs import verb_name
