@@ -11,7 +11,7 @@
 ``reshape``        two-way tables and indicators
 ``regressions``    least squares and models fitted by gradient descent; ``formula`` parses ``"y ~ x1 + C(x2)"``
 ``lookup``         joins with tables of the session and with public tables
-``coerce``         validation of the analyst's arguments: bins, quantile levels, names, the columns of ``agg``
+``coerce``         validation of the analyst's arguments: quantile levels, names, the columns of ``agg``
 ``compatibility/``  what pandas and numpy have and a private table has differently, or not
 """
 

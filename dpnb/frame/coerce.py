@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping, Sequence, Set
-from itertools import pairwise
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from typing import Literal as TypingLiteral
 
 import msgspec
 
-from dpnb._plan.constants import constant, listed, number
+from dpnb._plan.constants import constant, number
 from dpnb._plan.description import title_of_description
-from dpnb._plan.expressions.dtypes import OPEN_END, Boolean, Categorical
-from dpnb._plan.expressions.nodes import AsNumber, Cut, Expression, Literal
+from dpnb._plan.expressions.dtypes import Boolean, Categorical
+from dpnb._plan.expressions.nodes import AsNumber, Expression, Literal
 from dpnb._plan.expressions.rules import dtype_of
 from dpnb._plan.expressions.text import as_operand, words
 from dpnb._plan.measurements import (
@@ -36,7 +34,7 @@ from dpnb._plan.measurements import (
 )
 from dpnb._plan.suggestions import did_you_mean
 from dpnb.errors import PlanError, UnsupportedError
-from dpnb.schema import Key, Schema, plain, whole_number
+from dpnb.schema import Schema, whole_number
 
 # --- the names of columns ---------------------------------------------------------------------------------------------
 
@@ -88,46 +86,6 @@ def as_number(node: Expression, schema: Schema) -> Expression:
     kind = dtype_of(node, schema)
     counts = isinstance(kind, Boolean) or (isinstance(kind, Categorical) and kind.numeric)
     return AsNumber(node) if counts and not isinstance(node, Literal) else node
-
-
-def number_bins(node: Expression, edges: object, labels: object, right: bool, low: float, high: float) -> Cut:
-    """Bins of a numeric expression, which has bounds, between public edges.
-
-    The edges ascend, and the ends may be infinite; an integer is the number of bins of equal width between the bounds.
-    There is one label for each bin; by default the intervals as strings.  With `right`, a bin includes its upper edge.
-    """
-    count = whole_number(edges)
-    if count is not None:
-        if not 1 <= count <= 100_000:
-            raise PlanError(f"bins: the number of bins must be from 1 to 100,000; got {count}")
-        ends = [low + (high - low) * index / count for index in range(count)] + [high]
-    elif isinstance(edges, str | bytes | Mapping | Set) or not isinstance(edges, Iterable):
-        raise PlanError(f"bins: must be a number of bins, or a list of ascending edges; got {edges!r}")
-    else:
-        ends = [_edge(edge) for edge in edges]
-    if len(ends) < 2 or any(not a < b for a, b in pairwise(ends)):
-        raise PlanError(f"bins: must be at least two ascending edges; got {edges!r}")
-    if labels is None:
-        names: tuple[Key, ...] = tuple(_interval(a, b, ends, right, "g") for a, b in pairwise(ends))
-        if len(set(names)) != len(names):
-            names = tuple(_interval(a, b, ends, right, "") for a, b in pairwise(ends))
-    else:
-        names = listed(labels, "labels")
-        if len(names) != len(ends) - 1 or len(set(names)) != len(names):
-            raise PlanError(f"labels: must be {len(ends) - 1} different values, one for each bin; got {labels!r}")
-    return Cut(node, tuple(min(max(end, -OPEN_END), OPEN_END) for end in ends), names, right)
-
-
-def _edge(edge: object) -> float:
-    value = plain(edge)
-    return float(value) if isinstance(value, float) and math.isinf(value) else number(value, "bins")
-
-
-def _interval(low: float, high: float, ends: list[float], right: bool, digits: str) -> str:
-    """The bin as a string; the outermost edges belong to their bins whichever side is closed."""
-    start = "(" if right and low != ends[0] else "["
-    end = ")" if not right and high != ends[-1] else "]"
-    return f"{start}{low:{digits}}, {high:{digits}}{end}"
 
 
 def quantile_levels(q: object) -> tuple[float, ...]:

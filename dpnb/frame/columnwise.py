@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Protocol, TypeVar, Unpack
+from collections.abc import Mapping
+from typing import Any, Protocol, Unpack
 
 import numpy as np
 
@@ -24,26 +24,12 @@ from dpnb._plan.measurements import (
 )
 from dpnb.errors import PlanError
 from dpnb.frame.coerce import Ddof, as_number, checked_ddof, description_of, joint_aggregation, quantile_levels
+from dpnb.frame.compatibility.docstrings import describe_options, with_examples
 from dpnb.frame.compatibility.options import AGGREGATION, AxisOptions, PandasOptions, check_options
 from dpnb.frame.compatibility.unsupported import NoOperators
 from dpnb.frame.compatibility.verbs import Pipe
 from dpnb.frame.view import TableView
 from dpnb.query.query import Query
-
-Method = TypeVar("Method", bound=Callable[..., Query])
-
-DOCSTRING = """{summary}
-
-Parameters
-----------
-axis : {{0, "index", "rows"}}, default 0
-    Values are aggregated over rows.
-**options
-    Arguments of pandas, with the values that change nothing here.
-
-Examples
---------
-{examples}"""
 
 
 class HasColumns(Protocol):
@@ -56,18 +42,7 @@ class HasColumns(Protocol):
     def _ask(self, aggregation: Measured, view: AnyView) -> Query: ...
 
 
-def _over_rows(columns: str, described: str) -> Callable[[Method], Method]:
-    """Write the docstring of a method; `columns` is the selection of its example, `described` what the query is."""
-
-    def decorate(method: Method) -> Method:
-        call = f"{columns}.{method.__name__}().description"
-        examples = f'>>> df{call}\n{described!r}\n>>> df.groupby("plan"){call}\n{described + " by plan"!r}\n'
-        method.__doc__ = DOCSTRING.format(summary=method.__doc__, examples=examples)
-        return method
-
-    return decorate
-
-
+@describe_options
 class ColumnwiseAggregations(Pipe, NoOperators):
     """One number for each numeric column, in one charge that is divided equally between the columns.
 
@@ -76,16 +51,17 @@ class ColumnwiseAggregations(Pipe, NoOperators):
 
     __slots__ = ()
 
-    @_over_rows("", "sum of age, sum of cost")
+    @with_examples(".sum()", "sum of age, sum of cost")
     def sum(self: HasColumns, axis: object = 0, **options: Unpack[PandasOptions]) -> Query:
         """Sum of each numeric column, and number of rows for which each condition is true."""
         return each_column(self, "sum", {"axis": axis, **options})
 
-    @_over_rows("", "mean of age, mean of cost")
+    @with_examples(".mean()", "mean of age, mean of cost")
     def mean(self: HasColumns, axis: object = 0, **options: Unpack[PandasOptions]) -> Query:
         """Mean of each numeric column, and proportion of each condition."""
         return each_column(self, "mean", {"axis": axis, **options})
 
+    @with_examples(".var()", "sample variance of age, sample variance of cost")
     def var(self: HasColumns, ddof: Ddof = 1, **options: Unpack[AxisOptions]) -> Query:
         """Variance of each numeric column; `ddof` as in `Series.var`.
 
@@ -93,18 +69,10 @@ class ColumnwiseAggregations(Pipe, NoOperators):
         ----------
         ddof : {1, 0}, default 1
             As for `dpnb.Series.var`.
-        **options
-            Arguments of pandas, with the values that change nothing here.
-
-        Examples
-        --------
-        >>> df.var().description
-        'sample variance of age, sample variance of cost'
-        >>> df.groupby("plan").var().description
-        'sample variance of age, sample variance of cost by plan'
         """
         return each_column(self, "var", options, ddof=ddof)
 
+    @with_examples(".std()", "sample standard deviation of age, sample standard deviation of cost")
     def std(self: HasColumns, ddof: Ddof = 1, **options: Unpack[AxisOptions]) -> Query:
         """Standard deviation of each numeric column; `ddof` as in `Series.var`.
 
@@ -112,33 +80,25 @@ class ColumnwiseAggregations(Pipe, NoOperators):
         ----------
         ddof : {1, 0}, default 1
             As for `dpnb.Series.var`.
-        **options
-            Arguments of pandas, with the values that change nothing here.
-
-        Examples
-        --------
-        >>> df.std().description
-        'sample standard deviation of age, sample standard deviation of cost'
-        >>> df.groupby("plan").std().description
-        'sample standard deviation of age, sample standard deviation of cost by plan'
         """
         return each_column(self, "std", options, ddof=ddof)
 
-    @_over_rows('[["age"]]', "smallest of age")
+    @with_examples('[["age"]].min()', "smallest of age")
     def min(self: HasColumns, axis: object = 0, **options: Unpack[PandasOptions]) -> Query:
         """The smallest value of each numeric column that exceeds the noise."""
         return each_column(self, "min", {"axis": axis, **options})
 
-    @_over_rows('[["age"]]', "largest of age")
+    @with_examples('[["age"]].max()', "largest of age")
     def max(self: HasColumns, axis: object = 0, **options: Unpack[PandasOptions]) -> Query:
         """The largest value of each numeric column that exceeds the noise."""
         return each_column(self, "max", {"axis": axis, **options})
 
-    @_over_rows('[["age"]]', "median of age")
+    @with_examples('[["age"]].median()', "median of age")
     def median(self: HasColumns, axis: object = 0, **options: Unpack[PandasOptions]) -> Query:
         """Median of each numeric column."""
         return each_column(self, "median", {"axis": axis, **options})
 
+    @with_examples('[["age"]].quantile(0.9)', "quantile 0.9 of age")
     def quantile(self: HasColumns, q: float = 0.5, **options: Unpack[AxisOptions]) -> Query:
         """One quantile of each numeric column.
 
@@ -146,15 +106,6 @@ class ColumnwiseAggregations(Pipe, NoOperators):
         ----------
         q : float, default 0.5
             One level from 0 to 1; several are for a single column.
-        **options
-            Arguments of pandas, with the values that change nothing here.
-
-        Examples
-        --------
-        >>> df[["age"]].quantile(0.9).description
-        'quantile 0.9 of age'
-        >>> df.groupby("plan")[["age"]].quantile(0.9).description
-        'quantile 0.9 of age by plan'
         """
         if np.ndim(q):
             raise PlanError(
@@ -164,23 +115,12 @@ class ColumnwiseAggregations(Pipe, NoOperators):
         (level,) = quantile_levels(q)
         return each_column(self, level, options)
 
+    @with_examples('[["age"]].describe()', "description of age")
     def describe(self: HasColumns, **options: Any) -> Query:
         """Count, mean, `std` and quartiles of each numeric column, in one charge.
 
         The answer has one row for each column; of groups, one row for each group.  Half of the charge is for the
         moments and half for the quantiles, as for a series.
-
-        Parameters
-        ----------
-        **options
-            Arguments of pandas, with the values that change nothing here.
-
-        Examples
-        --------
-        >>> df[["age"]].describe().description
-        'description of age'
-        >>> df.groupby("plan")[["age"]].describe().description
-        'description of age by plan'
         """
         check_options("describe", options, self._examples(), "percentiles", "include", "exclude")
         numbers = numeric_columns(self, "describe")
@@ -204,11 +144,6 @@ class ColumnwiseAggregations(Pipe, NoOperators):
     def corr(self: HasColumns, **options: Unpack[AxisOptions]) -> Query:
         """Pearson's correlations of all pairs of numeric columns, from one measurement; the answer is a matrix.
 
-        Parameters
-        ----------
-        **options
-            Arguments of pandas, with the values that change nothing here.
-
         Examples
         --------
         >>> df.corr().description
@@ -223,8 +158,6 @@ class ColumnwiseAggregations(Pipe, NoOperators):
         ----------
         ddof : {1, 0}, default 1
             As for `dpnb.Series.cov`.
-        **options
-            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------

@@ -21,12 +21,11 @@ from dpnb._plan.expressions.dtypes import Boolean, Categorical
 from dpnb._plan.expressions.nodes import Arithmetic, AsNumber, Compare, Expression, Literal
 from dpnb._plan.expressions.rules import dtype_of, public_keys_of
 from dpnb._plan.expressions.text import words
-from dpnb._plan.measurements import Moments, MomentsView, RegressionModel
+from dpnb._plan.measurements import DeviationProducts, Moments, MomentsView, RegressionModel, SlopesView
 from dpnb._plan.regression import FAMILIES, design
 from dpnb.errors import PlanError
 from dpnb.frame.coerce import as_number
 from dpnb.frame.compatibility.examples import examples
-from dpnb.frame.units.fixed_effects import query_within_units
 from dpnb.frame.view import TableView
 from dpnb.query.query import Query
 from dpnb.schema import Key
@@ -236,9 +235,16 @@ def query_of_formula(text: str, view: TableView) -> Query:
     """The regression that a formula describes, in the grammar of the module's docstring."""
     shown = examples(view)
     formula = parsed_formula(text, f"{shown['number_name'][1:-1]} ~ {shown['number2_name'][1:-1]}")
-    if formula.within is None:
+    unit = formula.within
+    if unit is None:
         return view.query(*_regression_of(formula, view))
-    return query_within_units(view, formula.within, *_numbers_of(formula, view))
+    numbers, names = _numbers_of(formula, view)
+    if unit != view.unit:
+        own = "in this session each row is a unit" if view.unit is None else f"write | {view.unit}"
+        raise PlanError(f"regress: fixed effects are those of the privacy unit; got | {unit}; {own}")
+    if view.max_rows is None:
+        raise PlanError("regress: fixed effects need a session with max_rows_per_unit=")
+    return view.query(DeviationProducts(tuple(numbers), view.max_rows), SlopesView(tuple(names), unit))
 
 
 def _numbers_of(formula: Formula, view: TableView) -> tuple[list[Expression], list[str]]:

@@ -15,6 +15,7 @@ from dpnb.frame.coerce import aggregation_for, literal
 from dpnb.frame.columns.column_expr import ColumnExpr, filtered, node_of
 from dpnb.frame.columns.series import Series
 from dpnb.frame.columnwise import ColumnwiseAggregations
+from dpnb.frame.compatibility.docstrings import describe_options
 from dpnb.frame.compatibility.numpy_functions import NumpyFunctions
 from dpnb.frame.compatibility.options import AGGREGATION, PandasOptions, check_options
 from dpnb.frame.compatibility.remedies import REMEDIES
@@ -28,6 +29,7 @@ from dpnb.frame.selection import Loc
 from dpnb.query.query import Query
 
 
+@describe_options
 class Frame(ColumnwiseAggregations, Regressions, Grouping, Joins, TextQueries, NumpyFunctions):
     """A view of the private table, used like a pandas DataFrame.  Every method returns a new view or a query.
 
@@ -65,10 +67,6 @@ class Frame(ColumnwiseAggregations, Regressions, Grouping, Joins, TextQueries, N
     if TYPE_CHECKING:  # what `UnsupportedOperations.__getattr__` finds
 
         def __getattr__(self, name: str) -> Series: ...
-
-    def _column_named(self, name: str) -> Series | UnitColumn | None:
-        known = name in self._view.columns or (name == self._view.unit and self._view.unit is not None)
-        return self[name] if known else None
 
     def _group_nodes(self) -> tuple[Expression, ...]:
         return ()
@@ -209,8 +207,6 @@ class Frame(ColumnwiseAggregations, Regressions, Grouping, Joins, TextQueries, N
             Called once; receives the view, never a row.
         axis : {0, 1, "columns"}, default 0
             Must be 1 or ``"columns"``.
-        **options
-            Arguments of pandas, with the values that change nothing here.
 
         Raises
         ------
@@ -278,8 +274,6 @@ class Frame(ColumnwiseAggregations, Regressions, Grouping, Joins, TextQueries, N
         ----------
         axis : {0, "index", "rows"}, default 0
             Rows are counted.
-        **options
-            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------

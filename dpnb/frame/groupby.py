@@ -43,9 +43,6 @@ class UnitColumn(UnsupportedOperations):
     def _description(self) -> str:
         return f"privacy unit {self._name}"
 
-    def _examples(self) -> dict[str, str]:
-        return examples(self._view)
-
     def __repr__(self) -> str:
         return f"<privacy unit: {self._name}; .nunique() is the number of units>"
 
@@ -123,26 +120,13 @@ class GroupBy(ColumnwiseAggregations, UnsupportedOperations):
 
         def __getattr__(self, name: str) -> GroupedSeries: ...
 
-    def _column_named(self, name: str) -> GroupedSeries | None:
-        known = name in self._view.columns or (name == self._view.unit and self._view.unit is not None)
-        return self[name] if known else None
-
-    def _column_names(self) -> list[str]:
-        return list(self._view.columns)
-
     def _group_nodes(self) -> tuple[Expression, ...]:
         return tuple(group.expression for group in self._by)
-
-    def _examples(self) -> dict[str, str]:
-        return examples(self._view)
 
     @property
     def ngroups(self) -> int:
         """Number of groups, with and without rows: public."""
         return self._view.number_of_groups(self._by, self._keys)
-
-    def _ipython_key_completions_(self) -> list[str]:
-        return list(self._view.columns)
 
     def count(self) -> Query:
         """Number of rows in each group, nulls included; the same query as `size`.

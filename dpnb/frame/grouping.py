@@ -12,6 +12,7 @@ from dpnb.errors import PlanError, UnsupportedError
 from dpnb.frame.columns.column_expr import groups_of
 from dpnb.frame.columns.groups import public_keys, with_margins
 from dpnb.frame.columns.series import Series
+from dpnb.frame.compatibility.docstrings import describe_options
 from dpnb.frame.compatibility.options import GROUPING, GroupOptions, check_options
 from dpnb.frame.groupby import AggregationSpec, GroupBy
 from dpnb.frame.layout import ColumnLayout
@@ -64,6 +65,7 @@ def with_periods(view: TableView, by: Any) -> Any:
 # --- frames by groups -------------------------------------------------------------------------------------------------
 
 
+@describe_options
 class Grouping(ColumnLayout):
     """The methods of a frame that split it into groups."""
 
@@ -78,8 +80,6 @@ class Grouping(ColumnLayout):
             The columns; by default all.
         normalize : bool, default False
             Shares of the rows instead of counts.
-        **options
-            Arguments of pandas, with the values that change nothing here.
 
         Raises
         ------
@@ -108,8 +108,6 @@ class Grouping(ColumnLayout):
         keys : list, data frame or answer, optional
             The public groups; by default every combination of the public values.  A list of keys (tuples for several
             columns), a table with the columns of `by`, or the answer of `discover`.
-        **options
-            Arguments of pandas, with the values that change nothing here.
 
         Raises
         ------
@@ -149,8 +147,6 @@ class Grouping(ColumnLayout):
             The privacy unit, and further columns of public values.
         keep : {"first", "last"}, default "first"
             Which row, in the order of ``sort_values``; without an order the first is a fixed one.
-        **options
-            Arguments of pandas, with the values that change nothing here.
 
         Raises
         ------
@@ -248,8 +244,6 @@ class Grouping(ColumnLayout):
             rows; measured in one batch, see :meth:`dpnb.Session.plan`.
         margins_name : str, default "All"
             Name of the margins.
-        **options
-            Arguments of pandas, with the values that change nothing here.
 
         Raises
         ------

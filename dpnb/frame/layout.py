@@ -13,7 +13,8 @@ from dpnb._plan.expressions.rules import dtype_of
 from dpnb.errors import PlanError
 from dpnb.frame.coerce import ColumnNames
 from dpnb.frame.compatibility.callers import refusal_for_caller
-from dpnb.frame.compatibility.examples import examples, type_words, types_selected
+from dpnb.frame.compatibility.docstrings import describe_options
+from dpnb.frame.compatibility.examples import type_words, types_selected
 from dpnb.frame.compatibility.options import SORTING, check_options
 from dpnb.frame.compatibility.unsupported import UnsupportedOperations
 from dpnb.frame.view import TableView
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+@describe_options
 class ColumnLayout(UnsupportedOperations):
     """The columns of a view: their names and declared types are public."""
 
@@ -36,15 +38,6 @@ class ColumnLayout(UnsupportedOperations):
     def _of(self, view: TableView, columns: Mapping[str, Expression]) -> Self:
         """Some columns of another view."""
         return type(self)(replace(view, assigned=columns))
-
-    def _examples(self) -> dict[str, str]:
-        return examples(self._view)
-
-    def _column_names(self) -> list[str]:
-        return list(self._view.columns)
-
-    def _ipython_key_completions_(self) -> list[str]:
-        return list(self._view.columns)
 
     @property
     def columns(self) -> list[str]:
@@ -273,8 +266,6 @@ class ColumnLayout(UnsupportedOperations):
             The columns; by default all.
         how : {"any", "all"}, default "any"
             Whether rows are left out that lack any, or all, of these values.
-        **options
-            Arguments of pandas, with the values that change nothing here.
 
         Raises
         ------
@@ -302,8 +293,6 @@ class ColumnLayout(UnsupportedOperations):
         ----------
         value : dict
             The constant for each column, by name.
-        **options
-            Arguments of pandas, with the values that change nothing here.
 
         Raises
         ------
@@ -330,11 +319,6 @@ class ColumnLayout(UnsupportedOperations):
     def reset_index(self, **options: object) -> Self:
         """The same view: rows have no index.
 
-        Parameters
-        ----------
-        **options
-            Arguments of pandas, with the values that change nothing here.
-
         Examples
         --------
         >>> df.reset_index()
@@ -345,11 +329,6 @@ class ColumnLayout(UnsupportedOperations):
 
     def sort_index(self, **options: object) -> Self:
         """The same view: no query depends on the order of rows.
-
-        Parameters
-        ----------
-        **options
-            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------

@@ -16,6 +16,7 @@ from dpnb._plan.expressions.dtypes import String
 from dpnb._plan.expressions.nodes import Expression, IsNull, Lookup, Not
 from dpnb._plan.expressions.rules import dtype_of
 from dpnb.errors import PlanError
+from dpnb.frame.compatibility.docstrings import describe_options
 from dpnb.frame.compatibility.options import check_options
 from dpnb.frame.layout import ColumnLayout
 from dpnb.schema import Key, Schema, plain, text_of
@@ -23,6 +24,7 @@ from dpnb.schema import Key, Schema, plain, text_of
 MAX_ROWS = 100_000
 
 
+@describe_options
 class Joins(ColumnLayout):
     """The method of a frame that joins it with another table."""
 
@@ -51,8 +53,6 @@ class Joins(ColumnLayout):
             ``"left"`` is for public tables only.
         suffixes : pair of str, default ("_x", "_y")
             Appended to the names of columns that both tables have.
-        **options
-            Arguments of pandas, with the values that change nothing here.
 
         Raises
         ------

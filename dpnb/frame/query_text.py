@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import ast
 import operator
+import re
 import warnings
 from collections.abc import Callable
+from functools import reduce
 from typing import Any, NoReturn, Self
 
 from dpnb.errors import PlanError
 from dpnb.frame.columns.column_expr import ColumnExpr, filtered
 from dpnb.frame.columns.series import Series
+from dpnb.frame.compatibility.docstrings import describe_options
 from dpnb.frame.compatibility.examples import examples
 from dpnb.frame.compatibility.options import check_options
 from dpnb.frame.layout import ColumnLayout
@@ -48,6 +51,9 @@ _COMPARISONS: dict[type[ast.AST], Callable[[Any, Any], Any]] = {
     ast.Gt: operator.gt,
     ast.GtE: operator.ge,
 }
+_NOT_PYTHON = re.compile(r"""'(?:[^'\\]|\\.)*'?|"(?:[^"\\]|\\.)*"?|`[^`]*`?|@\w*|[&|]""", re.DOTALL)
+"""What Python spells differently, and quoted texts, which stay; one that is not closed is refused by the parser."""
+
 _METHODS = ("isin", "isna", "isnull", "notna", "notnull", "between", "abs", "round", "clip")
 _ACCESSORS: dict[str, tuple[str, ...]] = {
     "dt": ("year", "quarter", "month", "day", "dayofyear", "dayofweek", "weekday", "hour", "minute", "days"),
@@ -55,6 +61,7 @@ _ACCESSORS: dict[str, tuple[str, ...]] = {
 }
 
 
+@describe_options
 class TextQueries(ColumnLayout):
     """The methods of a frame that take a condition or an expression as text."""
 
@@ -70,8 +77,6 @@ class TextQueries(ColumnLayout):
         ----------
         expr : str
             The condition.
-        **options
-            Arguments of pandas, with the values that change nothing here.
 
         Raises
         ------
@@ -93,8 +98,6 @@ class TextQueries(ColumnLayout):
         ----------
         expr : str
             The expression.
-        **options
-            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
@@ -145,32 +148,22 @@ class _Translator:
 
     def _plain(self, text: str) -> str:
         """Python's spelling of a text: names in backticks become identifiers, ``&`` and ``|`` become words."""
-        out, at = [], 0
-        while at < len(text):
-            char = text[at]
-            if char in "'\"":
-                end = _end_of_text(text, at)
-                out.append(text[at:end])
-                at = end
-            elif char == "`":
-                end = text.find("`", at + 1)
-                if end < 0:
+
+        def spelled(found: re.Match[str]) -> str:
+            symbol = found[0]
+            if symbol[0] == "`":
+                if len(symbol) == 1 or symbol[-1] != "`":
                     raise PlanError(f"{self._verb}: a backtick is not closed in {text!r}")
-                out.append(f" {self._identifier(text[at + 1 : end], text)} ")
-                at = end + 1
-            elif char == "@":
-                name = "".join(_letters(text[at + 1 :])) or "name"
+                return f" {self._identifier(symbol[1:-1], text)} "
+            if symbol[0] == "@":
+                name = symbol[1:] or "name"
                 raise PlanError(
                     f"{self._verb}: @{name}: variables are not read; write the value into the text, or use a condition "
                     f"of Python, as in df[{examples(self._view)['number']} > {name}]"
                 )
-            elif char in "&|":
-                out.append(" and " if char == "&" else " or ")
-                at += 1
-            else:
-                out.append(char)
-                at += 1
-        return "".join(out).strip()
+            return {"&": " and ", "|": " or "}.get(symbol, symbol)
+
+        return _NOT_PYTHON.sub(spelled, text).strip()
 
     def _identifier(self, name: str, text: str) -> str:
         self._view.column(name)
@@ -220,10 +213,8 @@ class _Translator:
         return value
 
     def _joined(self, joined: ast.AST, values: list[ast.expr], depth: int) -> ColumnExpr:
-        first, *others = (self._condition(value, depth) for value in values)
-        for other in others:
-            first = first & other if isinstance(joined, ast.And) else first | other
-        return first
+        conditions = [self._condition(value, depth) for value in values]
+        return reduce(operator.and_ if isinstance(joined, ast.And) else operator.or_, conditions)
 
     def _unary(self, unary: ast.AST, inner: Any, node: ast.AST) -> Any:
         if isinstance(unary, ast.Not | ast.Invert) and isinstance(inner, ColumnExpr):
@@ -250,13 +241,7 @@ class _Translator:
 
     def _compared(self, left: ast.expr, operators: list[ast.cmpop], others: list[ast.expr], depth: int) -> ColumnExpr:
         sides = [self._value(side, depth + 1) for side in (left, *others)]
-        conditions: list[ColumnExpr] = []
-        for index, compare in enumerate(operators):
-            conditions.append(self._comparison(compare, sides[index], sides[index + 1], others[index]))
-        first = conditions[0]
-        for other in conditions[1:]:
-            first = first & other
-        return first
+        return reduce(operator.and_, map(self._comparison, operators, sides, sides[1:], others))
 
     def _comparison(self, compare: ast.cmpop, left: Any, right: Any, node: ast.AST) -> ColumnExpr:
         if isinstance(right, list) and isinstance(left, ColumnExpr):
@@ -317,20 +302,3 @@ def _source(node: ast.AST) -> str:
 
 def _quoted(name: str) -> str:
     return name if name.isidentifier() else f"`{name}`"
-
-
-def _letters(text: str) -> list[str]:
-    letters: list[str] = []
-    for char in text:
-        if not (char.isalnum() or char == "_"):
-            break
-        letters.append(char)
-    return letters
-
-
-def _end_of_text(text: str, start: int) -> int:
-    """The position behind a quoted text; the end where it is not closed, which the parser refuses."""
-    at = start + 1
-    while at < len(text) and text[at] != text[start]:
-        at += 2 if text[at] == "\\" else 1
-    return min(at + 1, len(text))

@@ -20,34 +20,27 @@ from dpnb._plan.measurements import (
     QuantilesView,
     QuantileTree,
     Ratio,
-    Sum,
 )
-from dpnb._plan.plan import GroupLevel
 from dpnb.errors import PlanError
 from dpnb.frame.coerce import EXTREMES, Ddof, aggregation_for, as_number, checked_ddof, description_of, quantile_levels
 from dpnb.frame.columns.column_expr import ColumnExpr
 from dpnb.frame.columns.column_methods import ColumnMethods
 from dpnb.frame.columns.named_operators import NamedOperators
+from dpnb.frame.compatibility.docstrings import describe_options, with_examples
 from dpnb.frame.compatibility.numpy_functions import NumpyFunctions
 from dpnb.frame.compatibility.options import AGGREGATION, AxisOptions, PandasOptions, check_options
 from dpnb.query.population import standard_error, with_population
 from dpnb.query.query import Query
-from dpnb.schema import Key
 
 
+@describe_options
 class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
     """A column with its aggregations."""
 
     __slots__ = ()
 
-    def _query(
-        self,
-        aggregation: Measured,
-        view: AnyView | None = None,
-        by: tuple[GroupLevel, ...] = (),
-        keys: tuple[tuple[Key, ...], ...] | None = None,
-    ) -> Query:
-        return self._view.query(aggregation, view or PlainView(), by, keys)
+    def _query(self, aggregation: Measured, view: AnyView) -> Query:
+        return self._view.query(aggregation, view)
 
     def _number(self) -> Expression:
         """The column as a number: conditions count as 1 or 0, and categories that are numbers as themselves."""
@@ -76,21 +69,16 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
         if options or axis != 0:
             check_options(verb, {"axis": axis, **options}, self._examples(), *AGGREGATION)
 
+    @with_examples('["age"].count()', "count of age")
     def count(self) -> Query:
         """Number of rows with a value in the column, as in pandas.
 
         What the schema cannot use counts as null: an undeclared category, or a number out of bounds with
         ``outside="drop"``.  There is no ``size``: `Frame.count` is the number of rows, nulls included.
-
-        Examples
-        --------
-        >>> df["age"].count().description
-        'count of age'
-        >>> df.groupby("plan")["age"].count().description
-        'count of age by plan'
         """
         return self._query(*aggregation_for("count", self._node))
 
+    @with_examples('["cost"].sum()', "sum of cost")
     def sum(self, axis: object = 0, *, population: bool = False, **options: Unpack[PandasOptions]) -> Query:
         """Sum of a bounded column; of a condition, the number of rows for which it is true.
 
@@ -100,19 +88,11 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
             Values are aggregated over rows.
         population : bool, default False
             As for `mean`.
-        **options
-            Arguments of pandas, with the values that change nothing here.
-
-        Examples
-        --------
-        >>> df["cost"].sum().description
-        'sum of cost'
-        >>> df.groupby("plan")["cost"].sum().description
-        'sum of cost by plan'
         """
         self._checked("sum", options, axis)
         return with_population(self._query(*aggregation_for("sum", self._number())), population)
 
+    @with_examples('["age"].mean()', "mean of age")
     def mean(self, axis: object = 0, *, population: bool = False, **options: Unpack[PandasOptions]) -> Query:
         """Mean of a bounded column: its count and centred sum, measured jointly; of a condition, a proportion.
 
@@ -123,15 +103,6 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
         population : bool, default False
             Whether a tenth of the charge measures the sampling error, so that the answer has a population interval.
             That of a proportion needs no measurement where each row is a unit.
-        **options
-            Arguments of pandas, with the values that change nothing here.
-
-        Examples
-        --------
-        >>> df["age"].mean().description
-        'mean of age'
-        >>> df.groupby("plan")["age"].mean().description
-        'mean of age by plan'
         """
         self._checked("mean", options, axis)
         query = self._query(*aggregation_for("mean", self._number()))
@@ -146,8 +117,6 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
         ----------
         ddof : {1, 0}, default 1
             Without effect: the sum of squares is divided by the noisy count.
-        **options
-            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
@@ -158,6 +127,7 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
         checked_ddof(ddof)
         return standard_error(self._query(*aggregation_for("mean", self._number())))
 
+    @with_examples('["age"].var()', "sample variance of age")
     def var(self, ddof: Ddof = 1, **options: Unpack[AxisOptions]) -> Query:
         """Variance: count, sum and sum of squares, measured jointly.
 
@@ -167,24 +137,16 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
             The sum of squares about the mean is divided by the noisy count less `ddof`.  As in pandas 1 is the
             default, and 0 gives the population variance.  Both are read from one measurement: once one is released,
             the other costs nothing at the same ``mu=``; ``share=`` and ``within=`` are resolved again.
-        **options
-            Arguments of pandas, with the values that change nothing here.
 
         Raises
         ------
         PlanError
             The column is not a number, or `ddof` is neither 0 nor 1.
-
-        Examples
-        --------
-        >>> df["age"].var().description
-        'sample variance of age'
-        >>> df.groupby("plan")["age"].var().description
-        'sample variance of age by plan'
         """
         self._checked("var", options)
         return self._query(*aggregation_for("var", self._number(), ddof=ddof))
 
+    @with_examples('["age"].std()', "sample standard deviation of age")
     def std(self, ddof: Ddof = 1, **options: Unpack[AxisOptions]) -> Query:
         """Standard deviation: the square root of `var`.
 
@@ -192,81 +154,32 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
         ----------
         ddof : {1, 0}, default 1
             As for `var`.
-        **options
-            Arguments of pandas, with the values that change nothing here.
-
-        Examples
-        --------
-        >>> df["age"].std().description
-        'sample standard deviation of age'
-        >>> df.groupby("plan")["age"].std().description
-        'sample standard deviation of age by plan'
         """
         self._checked("std", options)
         return self._query(*aggregation_for("std", self._number(), ddof=ddof))
 
+    @with_examples('["age"].min()', "smallest of age")
     def min(self, axis: object = 0, **options: Unpack[PandasOptions]) -> Query:
         """The smallest value that exceeds the noise: a quantile, measured with the other quantiles at no extra cost.
 
         Of dates it is a date, as are the other quantiles.
-
-        Parameters
-        ----------
-        axis : {0, "index", "rows"}, default 0
-            Values are aggregated over rows.
-        **options
-            Arguments of pandas, with the values that change nothing here.
-
-        Examples
-        --------
-        >>> df["age"].min().description
-        'smallest of age'
-        >>> df.groupby("plan")["age"].min().description
-        'smallest of age by plan'
         """
         self._checked("min", options, axis)
         return self._query(*aggregation_for("min", self._ordered()))
 
+    @with_examples('["age"].max()', "largest of age")
     def max(self, axis: object = 0, **options: Unpack[PandasOptions]) -> Query:
-        """The largest value that exceeds the noise: a quantile, measured with the other quantiles at no extra cost.
-
-        Parameters
-        ----------
-        axis : {0, "index", "rows"}, default 0
-            Values are aggregated over rows.
-        **options
-            Arguments of pandas, with the values that change nothing here.
-
-        Examples
-        --------
-        >>> df["age"].max().description
-        'largest of age'
-        >>> df.groupby("plan")["age"].max().description
-        'largest of age by plan'
-        """
+        """The largest value that exceeds the noise: a quantile, measured with the other quantiles at no extra cost."""
         self._checked("max", options, axis)
         return self._query(*aggregation_for("max", self._ordered()))
 
+    @with_examples('["age"].median()', "median of age")
     def median(self, axis: object = 0, **options: Unpack[PandasOptions]) -> Query:
-        """The median; any other quantile is free afterwards.
-
-        Parameters
-        ----------
-        axis : {0, "index", "rows"}, default 0
-            Values are aggregated over rows.
-        **options
-            Arguments of pandas, with the values that change nothing here.
-
-        Examples
-        --------
-        >>> df["age"].median().description
-        'median of age'
-        >>> df.groupby("plan")["age"].median().description
-        'median of age by plan'
-        """
+        """The median; any other quantile is free afterwards."""
         self._checked("median", options, axis)
         return self._query(*aggregation_for("median", self._ordered()))
 
+    @with_examples('["age"].quantile([0.25, 0.75])', "quantiles 0.25, 0.75 of age")
     def quantile(self, q: object = 0.5, **options: Unpack[AxisOptions]) -> Query:
         """One quantile or a list of them, in one charge: all are read from one noisy tree.
 
@@ -274,20 +187,12 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
         ----------
         q : float or list of float, default 0.5
             Levels from 0 to 1; 0.5 is the median.  One level gives one number, a list one for each level.
-        **options
-            Arguments of pandas, with the values that change nothing here.
-
-        Examples
-        --------
-        >>> df["age"].quantile([0.25, 0.75]).description
-        'quantiles 0.25, 0.75 of age'
-        >>> df.groupby("plan")["age"].quantile([0.25, 0.75]).description
-        'quantiles 0.25, 0.75 of age by plan'
         """
         self._checked("quantile", options)
         levels = QuantilesView(quantile_levels(q), single=np.ndim(q) == 0)  # type: ignore[arg-type]
         return self._query(QuantileTree(self._ordered(), graded=True), levels)
 
+    @with_examples('["age"].corr(df["cost"])', "correlation of age and cost")
     def corr(self, other: ColumnExpr, **options: Unpack[AxisOptions]) -> Query:
         """Pearson's correlation with another column.
 
@@ -295,19 +200,11 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
         ----------
         other : column
             Another numeric column of the same rows.
-        **options
-            Arguments of pandas, with the values that change nothing here.
-
-        Examples
-        --------
-        >>> df["age"].corr(df["cost"]).description
-        'correlation of age and cost'
-        >>> df.groupby("plan")["age"].corr(df["cost"]).description
-        'correlation of age and cost by plan'
         """
         self._checked("corr", options)
         return self._pair("corr", other)
 
+    @with_examples('["age"].cov(df["cost"])', "sample covariance of age and cost")
     def cov(self, other: ColumnExpr, *, ddof: Ddof = 1, **options: object) -> Query:
         """Covariance with another column; `ddof` as in `var`, of the rows that have both.
 
@@ -317,15 +214,6 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
             Another numeric column of the same rows.
         ddof : {1, 0}, default 1
             The sum of products is divided by the noisy count less `ddof`.
-        **options
-            Arguments of pandas, with the values that change nothing here.
-
-        Examples
-        --------
-        >>> df["age"].cov(df["cost"]).description
-        'sample covariance of age and cost'
-        >>> df.groupby("plan")["age"].cov(df["cost"]).description
-        'sample covariance of age and cost by plan'
         """
         check_options("cov", options, self._examples(), "min_periods")
         return self._pair("cov", other, checked_ddof(ddof))
@@ -351,10 +239,11 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
         'sum of age * cost'
         """
         self._column(other, "dot")
-        return self._query(Sum((self * other)._node))
+        return self._query(*aggregation_for("sum", (self * other)._node))
 
     __matmul__ = dot
 
+    @with_examples('["cost"].ratio(df["age"])', "ratio of cost to age")
     def ratio(self, denominator: ColumnExpr, *, population: bool = False) -> Query:
         """Sum of this column divided by the sum of another, over the rows that have a value in both.
 
@@ -364,24 +253,12 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
             Another numeric column of the same rows.
         population : bool, default False
             As for `mean`.
-
-        Examples
-        --------
-        >>> df["cost"].ratio(df["age"]).description
-        'ratio of cost to age'
-        >>> df.groupby("plan")["cost"].ratio(df["age"]).description
-        'ratio of cost to age by plan'
         """
         other = as_number(self._column(denominator, "ratio"), self._view.schema)
-        return with_population(self._query(Ratio(self._number(), other)), population)
+        return with_population(self._query(Ratio(self._number(), other), PlainView()), population)
 
     def describe(self, **options: object) -> Query:
         """Count, mean, `std` and quartiles in one charge: half for the moments, half for the quantiles.
-
-        Parameters
-        ----------
-        **options
-            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------

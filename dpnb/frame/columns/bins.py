@@ -11,25 +11,24 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NoReturn, TypeVar, Unpack, cast
 
 from dpnb._plan.bounds_grid import bounds_grid
-from dpnb._plan.constants import constant, flag, listed
-from dpnb._plan.expressions.dtypes import Timestamp, date_literal
+from dpnb._plan.constants import constant, flag, listed, number
+from dpnb._plan.expressions.dtypes import OPEN_END, Numeric, Timestamp, date_literal
 from dpnb._plan.expressions.nodes import Cut, Expression, Literal
 from dpnb._plan.expressions.periods import date_constant
 from dpnb._plan.expressions.rules import dtype_of, numeric_dtype_of
 from dpnb._plan.expressions.text import iso_text, words
-from dpnb._plan.measurements import BoundsView, Count
+from dpnb._plan.measurements import BoundsView, Count, PlainView
 from dpnb._plan.plan import GroupLevel
 from dpnb.errors import PlanError, UnsupportedError
-from dpnb.frame.coerce import as_number, number_bins
+from dpnb.frame.coerce import as_number
 from dpnb.frame.columns.aggregations import Aggregations
 from dpnb.frame.columns.column_expr import ColumnExpr
 from dpnb.frame.compatibility.options import check_options
 from dpnb.frame.compatibility.remedies import REMEDIES
 from dpnb.frame.compatibility.unsupported import UnsupportedOperations
-from dpnb.frame.view import TableView
 from dpnb.query.query import PreviewTarget, Query
 from dpnb.results.bounds import BoundsAnswer
-from dpnb.schema import Key, whole_number
+from dpnb.schema import Key, plain, whole_number
 
 if TYPE_CHECKING:
 
@@ -46,27 +45,6 @@ if TYPE_CHECKING:
             ...
 else:
     BoundsQuery = Query
-
-
-# --- the query of a bounds finder -------------------------------------------------------------------------------------
-
-
-def bounds_query(view: TableView, node: Expression) -> BoundsQuery:
-    """The counts of a column by magnitude; the same measurement as `value_counts` of these bins.
-
-    The column must be a number whose declared bounds are further apart than one step of the grid.
-    """
-    kind = numeric_dtype_of(node, view.schema, "find_bounds")
-    grid = bounds_grid(kind.low, kind.high, whole=kind.whole)
-    name = words(node)
-    if len(grid.ranges) < 2:
-        raise PlanError(
-            f"find_bounds of {name}: its bounds, {kind.low:g} to {kind.high:g}, lie within one bin (the edges are 1, "
-            "2 and 5 times each power of ten); use .histogram() or .quantile([0.01, 0.99]) to find where its values "
-            "are"
-        )
-    bins = GroupLevel(name, Cut(node, grid.edges, grid.labels))
-    return cast(BoundsQuery, view.query(Count(), BoundsView(grid.ranges, kind.whole), (bins,)))
 
 
 # --- bins of columns --------------------------------------------------------------------------------------------------
@@ -114,39 +92,38 @@ def cut(x: C, bins: object, right: bool = True, labels: object = None, **options
         raise PlanError(f"cut: takes a column of a private table; got {type(x).__name__}; pandas.cut takes public data")
     known = ("retbins", "precision", "include_lowest", "duplicates", "ordered")
     check_options("cut", options, x._examples(), *known)
-    kind = dtype_of(x._node, x._view.schema)
-    if isinstance(kind, Timestamp):
-        return x._new(date_bins(x._node, bins, labels, flag(right, "right"), kind))
-    node = as_number(x._node, x._view.schema)
-    bounds = numeric_dtype_of(node, x._view.schema, "cut")
-    return x._new(number_bins(node, bins, labels, flag(right, "right"), bounds.low, bounds.high))
+    node, kind = x._node, dtype_of(x._node, x._view.schema)
+    if not isinstance(kind, Timestamp):
+        node = as_number(node, x._view.schema)
+        kind = numeric_dtype_of(node, x._view.schema, "cut")
+    return x._new(_bins(node, kind, bins, labels, right=flag(right, "right")))
 
 
-def date_bins(node: Expression, edges: object, labels: object, right: bool, kind: Timestamp) -> Cut:
-    """Bins of dates.
-
-    As `dpnb.frame.coerce.number_bins`; edges are dates as for a comparison, and bins of equal width are in whole
-    seconds between the declared dates.
-    """
-    count = whole_number(edges)
+def _bins(node: Expression, kind: Numeric | Timestamp, edges: object, labels: object, *, right: bool) -> Cut:
+    """The bins of `cut`; of dates, bins of equal width are in whole seconds."""
+    is_date = isinstance(kind, Timestamp)
+    count, ascending = whole_number(edges), "ascending dates" if is_date else "ascending edges"
     if count is not None:
         if not 1 <= count <= MAX_BINS:
             raise PlanError(f"bins: the number of bins must be from 1 to {MAX_BINS:,}; got {count}")
-        inner = [math.floor(kind.low + (kind.high - kind.low) * index / count) for index in range(1, count)]
-        ends = [kind.low, *map(float, inner), kind.high]
+        first, *others = (kind.low + (kind.high - kind.low) * index / count for index in range(count))
+        ends = [first, *(float(math.floor(end)) if is_date else end for end in others), kind.high]
     elif isinstance(edges, str | bytes | Mapping | Set) or not isinstance(edges, Iterable):
-        raise PlanError(f"bins: must be a number of bins, or a list of ascending dates; got {edges!r}")
+        raise PlanError(f"bins: must be a number of bins, or a list of {ascending}; got {edges!r}")
     else:
-        ends = [_seconds(node, edge, kind) for edge in edges]
+        ends = [_seconds(node, edge, kind) if isinstance(kind, Timestamp) else _edge(edge) for edge in edges]
     if len(ends) < 2 or any(not a < b for a, b in pairwise(ends)):
-        raise PlanError(f"bins: must be at least two ascending dates; got {edges!r}")
-    if labels is None:
-        names: tuple[Key, ...] = tuple(_interval(a, b, ends, right) for a, b in pairwise(ends))
-    else:
+        raise PlanError(f"bins: must be at least two {ascending}; got {edges!r}")
+    if labels is not None:
         names = listed(labels, "labels")
+    else:
+        names = _intervals(ends, right, iso_text if is_date else "{:g}".format)
+        if not is_date and len(set(names)) != len(names):
+            names = _intervals(ends, right, str)
     if len(names) != len(ends) - 1 or len(set(names)) != len(names):
         raise PlanError(f"labels: must be {len(ends) - 1} different values, one for each bin; got {labels!r}")
-    return Cut(node, tuple(ends), names, right, dates=True)
+    finite = ends if is_date else [min(max(end, -OPEN_END), OPEN_END) for end in ends]
+    return Cut(node, tuple(finite), names, right, dates=is_date)
 
 
 def _seconds(node: Expression, edge: object, kind: Timestamp) -> float:
@@ -156,11 +133,18 @@ def _seconds(node: Expression, edge: object, kind: Timestamp) -> float:
     return date_literal(node, Literal(date_constant(node, kind, text))).low
 
 
-def _interval(low: float, high: float, ends: list[float], right: bool) -> str:
-    """The bin as a text; the outermost edges belong to their bins whichever side is closed."""
-    start = "(" if right and low != ends[0] else "["
-    end = ")" if not right and high != ends[-1] else "]"
-    return f"{start}{iso_text(low)}, {iso_text(high)}{end}"
+def _edge(edge: object) -> float:
+    value = plain(edge)
+    return float(value) if isinstance(value, float) and math.isinf(value) else number(value, "bins")
+
+
+def _intervals(ends: list[float], right: bool, written: Callable[[float], str]) -> tuple[Key, ...]:
+    """The bins as texts; the outermost edges belong to their bins whichever side is closed."""
+    return tuple(
+        f"{'(' if right and low != ends[0] else '['}{written(low)}, {written(high)}"
+        f"{')' if not right and high != ends[-1] else ']'}"
+        for low, high in pairwise(ends)
+    )
 
 
 # --- the histograms of a column ---------------------------------------------------------------------------------------
@@ -242,7 +226,7 @@ class Histograms(Aggregations):
         'count of rows by cut(age, [0, 18, 65, 100])'
         """
         edges = cut(self, bins, right=False)
-        return self._query(Count(), by=(GroupLevel(words(self._node), edges._node),))
+        return self._view.query(Count(), PlainView(), (GroupLevel(words(self._node), edges._node),))
 
     def find_bounds(self) -> BoundsQuery:
         """Narrow bounds for a column whose declared bounds are wide, from one noisy histogram.
@@ -275,7 +259,17 @@ class Histograms(Aggregations):
         >>> session.frame["wage"].clip(bounds.low, bounds.high).mean().preview(share=0.1).fits
         True
         """
-        return bounds_query(self._view, self._node)
+        kind = numeric_dtype_of(self._node, self._view.schema, "find_bounds")
+        grid = bounds_grid(kind.low, kind.high, whole=kind.whole)
+        name = words(self._node)
+        if len(grid.ranges) < 2:
+            raise PlanError(
+                f"find_bounds of {name}: its bounds, {kind.low:g} to {kind.high:g}, lie within one bin (the edges are "
+                "1, 2 and 5 times each power of ten); use .histogram() or .quantile([0.01, 0.99]) to find where its "
+                "values are"
+            )
+        bins = GroupLevel(name, Cut(self._node, grid.edges, grid.labels))
+        return cast(BoundsQuery, self._view.query(Count(), BoundsView(grid.ranges, kind.whole), (bins,)))
 
     def hist(self, bins: object = 10, **drawing: object) -> Query:
         """The same as `histogram`; its answer has a `plot`.  Arguments of pandas for the drawing have no effect.

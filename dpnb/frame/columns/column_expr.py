@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, Self
 
-from dpnb._plan.checks import check_plan
-from dpnb._plan.constants import constant, group_key_table, listed, number
+from dpnb._plan.constants import constant, listed, number
 from dpnb._plan.expressions.dtypes import Boolean
 from dpnb._plan.expressions.nodes import (
     Apply,
@@ -22,23 +21,25 @@ from dpnb._plan.expressions.nodes import (
 )
 from dpnb._plan.expressions.rules import dtype_of
 from dpnb._plan.expressions.text import words
-from dpnb._plan.plan import GroupLevel, Plan
+from dpnb._plan.plan import GroupLevel
 from dpnb.errors import PlanError, UnsupportedError
-from dpnb.frame.coerce import aggregation_for, as_number
+from dpnb.frame.coerce import as_number
 from dpnb.frame.columns.date_parts import DateParts
 from dpnb.frame.columns.operators import ColumnOperators
 from dpnb.frame.columns.recoding import converted, mapped, otherwise, replaced, replacements
 from dpnb.frame.columns.text_methods import TextMethods
+from dpnb.frame.compatibility.docstrings import describe_options
 from dpnb.frame.compatibility.options import NO_DEFAULT, check_options
 from dpnb.frame.compatibility.remedies import REMEDIES
 from dpnb.frame.view import TableView
-from dpnb.schema import Key, whole_number
+from dpnb.schema import whole_number
 
 Inclusive = Literal["both", "left", "right", "neither"]
 ValueType = type[float | str] | Literal["float", "int", "float64", "int64", "bool", "str", "string", "category"]
 """What `ColumnExpr.astype` takes; for a type checker `int` and `bool` are a `float`."""
 
 
+@describe_options
 class ColumnExpr(ColumnOperators):
     """An expression of columns: its operators and row-wise functions each return another expression."""
 
@@ -134,8 +135,6 @@ class ColumnExpr(ColumnOperators):
         ----------
         lower, upper : float, optional
             The smallest and the largest value of the result; a side without a limit is unchanged.
-        **options
-            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
@@ -208,6 +207,8 @@ class ColumnExpr(ColumnOperators):
         """
         return self._new(Not(IsNull(self._node)))
 
+    isnull, notnull = isna, notna
+
     def fillna(self, value: object = NO_DEFAULT, **options: object) -> Self:
         """The value, or a constant or the value of another column where it is missing.
 
@@ -215,8 +216,6 @@ class ColumnExpr(ColumnOperators):
         ----------
         value : number, str, bool, date or column
             A constant of the column's type, or a column of the same rows.
-        **options
-            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
@@ -243,8 +242,6 @@ class ColumnExpr(ColumnOperators):
             A condition of the same rows.
         other : number, str, bool, date or column, optional
             The other value, of the same type.
-        **options
-            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
@@ -263,8 +260,6 @@ class ColumnExpr(ColumnOperators):
             A condition of the same rows.
         other : number, str, bool, date or column, optional
             The other value, of the same type.
-        **options
-            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
@@ -302,8 +297,6 @@ class ColumnExpr(ColumnOperators):
             The new values, unless `to_replace` is a dict.  A null makes a value missing.
         regex : bool, default False
             Must be False.
-        **options
-            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
@@ -332,8 +325,6 @@ class ColumnExpr(ColumnOperators):
         ----------
         dtype : type or str
             ``float``, ``int``, ``bool``, ``str`` or ``"category"``, or a name that pandas gives to one of these.
-        **options
-            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
@@ -388,11 +379,3 @@ def groups_of(view: TableView, by: object) -> tuple[GroupLevel, ...]:
     nodes = [node_of(view, level, "groupby") for level in levels]
     names = [level if isinstance(level, str) else view.name_of(node) for level, node in zip(levels, nodes, strict=True)]
     return tuple(map(GroupLevel, names, nodes))
-
-
-def listed_keys(view: TableView, by: tuple[GroupLevel, ...], keys: object) -> tuple[tuple[Key, ...], ...] | None:
-    """The public keys of groups, checked; None for all of them."""
-    listed = None if keys is None else group_key_table(keys, by, view.schema)
-    # Checking the plan of a count checks the columns, and that the groups are public.
-    check_plan(Plan(aggregation_for("count", None)[0], None, by, listed, source=view.source), view.schema)
-    return listed

@@ -11,6 +11,7 @@ from dpnb._plan.expressions.rules import dtype_of
 from dpnb._plan.expressions.text import words
 from dpnb.errors import PlanError, UnsupportedError
 from dpnb.frame.columns.column_expr import ColumnExpr
+from dpnb.frame.compatibility.docstrings import describe_options
 from dpnb.frame.compatibility.examples import own_words, type_words
 from dpnb.frame.compatibility.options import check_options
 from dpnb.frame.compatibility.remedies import REMEDIES
@@ -19,6 +20,7 @@ from dpnb.frame.view import TableView
 from dpnb.schema import Key
 
 
+@describe_options
 class ColumnMethods(Pipe, ColumnExpr):
     """A column with the methods of pandas that are neither row-wise functions nor aggregations."""
 
@@ -98,11 +100,6 @@ class ColumnMethods(Pipe, ColumnExpr):
     def nunique(self, **options: object) -> int:
         """Number of the declared values of a column of categories: public, whether rows have them or not.
 
-        Parameters
-        ----------
-        **options
-            Arguments of pandas, with the values that change nothing here.
-
         Raises
         ------
         UnsupportedError
@@ -120,11 +117,6 @@ class ColumnMethods(Pipe, ColumnExpr):
 
     def dropna(self, **options: object) -> Self:
         """Only the rows with a value in the column; aggregations never count missing values, so they do not need it.
-
-        Parameters
-        ----------
-        **options
-            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
@@ -150,33 +142,8 @@ class ColumnMethods(Pipe, ColumnExpr):
         del deep
         return self
 
-    def isnull(self) -> Self:
-        """The same as `isna`.
-
-        Examples
-        --------
-        >>> df["age"].isnull()
-        <condition: age.isna()>
-        """
-        return self.isna()
-
-    def notnull(self) -> Self:
-        """The same as `notna`.
-
-        Examples
-        --------
-        >>> df["age"].notnull()
-        <condition: age.notna()>
-        """
-        return self.notna()
-
     def reset_index(self, **options: object) -> Self:
         """The same column: rows have no index.
-
-        Parameters
-        ----------
-        **options
-            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------

@@ -9,6 +9,7 @@ from dpnb._plan.expressions.nodes import DatePart, Expression, ExtractDatePart, 
 from dpnb._plan.expressions.periods import period_of
 from dpnb._plan.expressions.text import as_operand, operand, words
 from dpnb.errors import PlanError
+from dpnb.frame.compatibility.docstrings import describe_options
 from dpnb.frame.compatibility.options import check_options
 from dpnb.frame.compatibility.unsupported import UnsupportedOperations
 
@@ -25,6 +26,7 @@ FORMATS = {"%Y-%m-%d": "D", "%F": "D", "%Y-%m": "M", "%Y": "Y", "%A": "%A", "%B"
 """What a format of a date means as a frequency, or as a name."""
 
 
+@describe_options
 class DateParts(UnsupportedOperations, Generic[C]):
     """Parts of a date column as whole numbers, their names and periods as categories.
 
@@ -106,11 +108,6 @@ class DateParts(UnsupportedOperations, Generic[C]):
     def day_name(self, **options: object) -> C:
         """The English name of the day of the week: a category, from Monday to Sunday.
 
-        Parameters
-        ----------
-        **options
-            Arguments of pandas, with the values that change nothing here.
-
         Examples
         --------
         >>> df["admitted"].dt.day_name().unique()
@@ -121,11 +118,6 @@ class DateParts(UnsupportedOperations, Generic[C]):
 
     def month_name(self, **options: object) -> C:
         """The English name of the month: a category, from January to December.
-
-        Parameters
-        ----------
-        **options
-            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
@@ -193,8 +185,6 @@ class DateParts(UnsupportedOperations, Generic[C]):
         ----------
         freq : str
             As for `to_period`.
-        **options
-            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------

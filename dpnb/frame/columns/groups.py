@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dpnb._plan.measurements import Proportions
-from dpnb._plan.plan import GroupLevel
+from dpnb._plan.checks import check_plan
+from dpnb._plan.constants import group_key_table
+from dpnb._plan.measurements import Count, Proportions
+from dpnb._plan.plan import GroupLevel, Plan
 from dpnb.errors import PlanError
-from dpnb.frame.columns.column_expr import listed_keys
 from dpnb.frame.compatibility.unsupported import UnsupportedOperations
 from dpnb.frame.view import TableView
 from dpnb.query.batch import MarginsQuery
@@ -47,4 +48,7 @@ def public_keys(view: TableView, by: tuple[GroupLevel, ...], keys: object) -> tu
             f"keys: {keys!r} is private, so its values are never shown; give a list of public keys, a public table, or "
             "the answer of .discover()"
         )
-    return listed_keys(view, by, keys)
+    listed = None if keys is None else group_key_table(keys, by, view.schema)
+    # Checking the plan of a count checks the columns, and that the groups are public.
+    check_plan(Plan(Count(), None, by, listed, source=view.source), view.schema)
+    return listed

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, Self, TypeVar, cast
 
 from dpnb.frame.columns.column_expr import ColumnExpr
+from dpnb.frame.compatibility.docstrings import describe_options
 from dpnb.frame.compatibility.options import check_options
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -20,8 +21,6 @@ DOCSTRING = """{summary}
 Parameters
 ----------
 other : {other}
-**options
-    Arguments of pandas, with the values that change nothing here.
 
 Examples
 --------
@@ -48,6 +47,7 @@ def _operator(operand: str, example: str, shown: str) -> Callable[[Method], Meth
     return decorate
 
 
+@describe_options
 class NamedOperators(ColumnExpr):
     """The methods of pandas that are operators; each builds the same expression as its operator."""
 

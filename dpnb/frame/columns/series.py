@@ -17,6 +17,7 @@ from dpnb.frame.coerce import aggregation_for, joint_aggregation
 from dpnb.frame.columns.bins import Histograms, cut
 from dpnb.frame.columns.column_expr import ColumnExpr, filtered, groups_of
 from dpnb.frame.columns.groups import public_keys, shares_within
+from dpnb.frame.compatibility.docstrings import describe_options
 from dpnb.frame.compatibility.examples import examples, own_words
 from dpnb.frame.compatibility.options import AGGREGATION, GROUPING, NO_DEFAULT, GroupOptions, check_options
 from dpnb.frame.compatibility.remedies import REMEDIES
@@ -26,6 +27,7 @@ from dpnb.query.query import Query
 from dpnb.schema import Key
 
 
+@describe_options
 class Series(Histograms):
     """One column of a view, or an expression of its columns.
 
@@ -86,7 +88,8 @@ class Series(Histograms):
         column = self if bins is None else cut(self, bins)
         by = groups_of(self._view, column)
         listed = public_keys(self._view, by, keys)
-        return self._query(Count(), Proportions() if flag(normalize, "normalize") else PlainView(), by, listed)
+        view = Proportions() if flag(normalize, "normalize") else PlainView()
+        return self._view.query(Count(), view, by, listed)
 
     def agg(self, func: object = None, **named: object) -> Query:
         """One aggregation by name, or several in one charge, as in ``agg(["mean", "std"])`` or ``agg(m="mean")``.
@@ -149,8 +152,6 @@ class Series(Histograms):
             Has no effect: a missing value stays missing, unless the dict has a missing value as a key.
         arg : dict or callable, optional
             The name of `func` before pandas 3.
-        **options
-            Arguments of pandas, with the values that change nothing here.
 
         Raises
         ------
@@ -179,8 +180,6 @@ class Series(Histograms):
             Columns of the same rows with public values, as for `dpnb.Frame.groupby`.
         keys : list, data frame or answer, optional
             The public groups, as for `dpnb.Frame.groupby`.
-        **options
-            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
@@ -213,15 +212,8 @@ class GroupedSeries(Series):
         super().__init__(view, node)
         self._by, self._keys = by, keys
 
-    def _query(
-        self,
-        aggregation: Measured,
-        view: AnyView | None = None,
-        by: tuple[GroupLevel, ...] = (),
-        keys: tuple[tuple[Key, ...], ...] | None = None,
-    ) -> Query:
-        del by, keys
-        return self._view.query(aggregation, view or PlainView(), self._by, self._keys)
+    def _query(self, aggregation: Measured, view: AnyView) -> Query:
+        return self._view.query(aggregation, view, self._by, self._keys)
 
     def _is_grouped(self) -> bool:
         return True
@@ -297,7 +289,7 @@ class GroupedSeries(Series):
         >>> df.groupby("plan")["age"].size().description
         'count of rows by plan'
         """
-        return self._query(Count())
+        return self._query(Count(), PlainView())
 
     def histogram(self, bins: object = 10) -> Query:
         """Not offered for groups: group by the bins too.

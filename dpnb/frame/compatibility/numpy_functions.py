@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from operator import methodcaller
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,7 @@ from dpnb.frame.compatibility.callers import refusal_for_caller
 
 
 UFUNCS: dict[str, Callable[..., Any]] = {
-    "log": lambda x: x.log(),
-    "log2": lambda x: x.log2(),
-    "log10": lambda x: x.log10(),
-    "log1p": lambda x: x.log1p(),
-    "exp": lambda x: x.exp(),
+    **{name: methodcaller(name) for name in ("log", "log2", "log10", "log1p", "exp")},
     "absolute": lambda x: x.abs(),
     "fabs": lambda x: x.abs(),
     "negative": lambda x: -x,
@@ -97,27 +94,20 @@ def applied(ufunc: Any, method: str, inputs: tuple[Any, ...], options: Mapping[s
 _AGGREGATIONS: dict[str, Callable[..., Any]] = {
     "mean": lambda x, **more: x.mean(**more),
     "average": lambda x, **more: x.mean(**more),
-    "nanmean": lambda x, **more: x.mean(**more),
     "sum": lambda x, **more: x.sum(**more),
-    "nansum": lambda x, **more: x.sum(**more),
     "median": lambda x, **more: x.median(**more),
-    "nanmedian": lambda x, **more: x.median(**more),
     "min": lambda x, **more: x.min(**more),
     "amin": lambda x, **more: x.min(**more),
-    "nanmin": lambda x, **more: x.min(**more),
     "max": lambda x, **more: x.max(**more),
     "amax": lambda x, **more: x.max(**more),
-    "nanmax": lambda x, **more: x.max(**more),
     # numpy divides by the count, pandas by the count less 1.
     "std": lambda x, ddof=0, **more: x.std(ddof=ddof, **more),
-    "nanstd": lambda x, ddof=0, **more: x.std(ddof=ddof, **more),
     "var": lambda x, ddof=0, **more: x.var(ddof=ddof, **more),
-    "nanvar": lambda x, ddof=0, **more: x.var(ddof=ddof, **more),
     "quantile": lambda x, q, **more: x.quantile(q, **more),
-    "nanquantile": lambda x, q, **more: x.quantile(q, **more),
     "percentile": lambda x, q, **more: x.quantile(_hundredths(q), **more),
-    "nanpercentile": lambda x, q, **more: x.quantile(_hundredths(q), **more),
 }
+"""Also of the functions whose names begin with ``nan``: missing values never count."""
+
 _ROW_WISE: dict[str, Callable[..., Any]] = {
     "clip": lambda x, a_min=None, a_max=None: x.clip(a_min, a_max),
     "round": lambda x, decimals=0: x.round(decimals),
@@ -154,7 +144,7 @@ class NumpyFunctions:
         name = function.__name__
         if name == "where" and len(args) == 3 and hasattr(args[0], "_chosen"):
             return args[0]._chosen(args[0]._node, args[1], args[2], "numpy.where")
-        translation = {**_AGGREGATIONS, **_ROW_WISE}.get(name)
+        translation = _ROW_WISE.get(name) or _AGGREGATIONS.get(name.removeprefix("nan"))
         if translation is not None and args and hasattr(type(args[0]), "__array_function__"):
             try:
                 return translation(*args, **more)

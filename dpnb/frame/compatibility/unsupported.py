@@ -26,9 +26,17 @@ OTHERS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "neg": "-", "abs": "abs"
 
 
 class NoOperators:
-    """Base class of frames and groups; their columns have operators."""
+    """Base class of frames and groups, which have columns; these have operators."""
 
     __slots__ = ()
+
+    def _column_named(self: Any, name: str) -> Any:
+        return self[name] if name in self._view.columns or name == self._view.unit else None
+
+    def _column_names(self: Any) -> list[str]:
+        return list(self._view.columns)
+
+    _ipython_key_completions_ = _column_names
 
     if TYPE_CHECKING:  # of each subclass
 
@@ -83,8 +91,8 @@ class UnsupportedOperations(NotCopyable):
         return f"<private {type(self).__name__}>"
 
     def _examples(self) -> dict[str, str]:
-        """The columns that error messages use in examples."""
-        return examples(None)
+        """The columns that error messages use in examples; those of the object's view if it has one."""
+        return examples(getattr(self, "_view", None))
 
     def _example(self, template: str) -> str:
         """A text with the analyst's columns in place of ``{number}``, ``{category}``, ..."""

@@ -12,11 +12,13 @@ from dpnb.copying import safe_repr
 from dpnb.errors import PlanError, UnsupportedError
 from dpnb.frame.coerce import as_number
 from dpnb.frame.columns.series import Series
+from dpnb.frame.compatibility.docstrings import describe_options
 from dpnb.frame.compatibility.options import AGGREGATION, check_options
 from dpnb.frame.units.rolling import Rolling
 from dpnb.frame.units.statistics import OF_ROWS, F, UnitStatistics, verb_of, whole_rows
 
 
+@describe_options
 class UnitGroupedColumn(UnitStatistics[F, Series]):
     """A column of the rows of each privacy unit: ``df.groupby(unit)["x"]``.
 
@@ -67,11 +69,6 @@ class UnitGroupedColumn(UnitStatistics[F, Series]):
     def any(self, **options: object) -> Series:
         """Whether a condition is true in at least one row of the unit.
 
-        Parameters
-        ----------
-        **options
-            Arguments of pandas, with the values that change nothing here.
-
         Examples
         --------
         >>> high = people.assign(high=people["cost"] > 1000)
@@ -82,11 +79,6 @@ class UnitGroupedColumn(UnitStatistics[F, Series]):
 
     def all(self, **options: object) -> Series:
         """Whether a condition is true in all rows of the unit in which it is known.
-
-        Parameters
-        ----------
-        **options
-            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
@@ -198,8 +190,6 @@ class UnitGroupedColumn(UnitStatistics[F, Series]):
         ----------
         periods : int, default 1
             How many rows before; negative for rows after.
-        **options
-            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
@@ -218,8 +208,6 @@ class UnitGroupedColumn(UnitStatistics[F, Series]):
         ----------
         periods : int, default 1
             How many rows before.
-        **options
-            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
@@ -239,8 +227,6 @@ class UnitGroupedColumn(UnitStatistics[F, Series]):
         ----------
         periods : int, default 1
             How many rows before.
-        **options
-            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
@@ -262,11 +248,6 @@ class UnitGroupedColumn(UnitStatistics[F, Series]):
     def cumsum(self, **options: object) -> Series:
         """Sum of the row and those before it, in the order of ``sort_values``.
 
-        Parameters
-        ----------
-        **options
-            Arguments of pandas, with the values that change nothing here.
-
         Examples
         --------
         >>> (people.sort_values("year").groupby("person")["cost"].cumsum() > 3000).mean().description
@@ -277,11 +258,6 @@ class UnitGroupedColumn(UnitStatistics[F, Series]):
 
     def cummax(self, **options: object) -> Series:
         """Largest value of the row and those before it, in the order of ``sort_values``.
-
-        Parameters
-        ----------
-        **options
-            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
@@ -294,11 +270,6 @@ class UnitGroupedColumn(UnitStatistics[F, Series]):
     def cummin(self, **options: object) -> Series:
         """Smallest value of the row and those before it, in the order of ``sort_values``.
 
-        Parameters
-        ----------
-        **options
-            Arguments of pandas, with the values that change nothing here.
-
         Examples
         --------
         >>> people.sort_values("year").groupby("person")["weight"].cummin().dtype
@@ -309,11 +280,6 @@ class UnitGroupedColumn(UnitStatistics[F, Series]):
 
     def cumcount(self, **options: object) -> Series:
         """Number of rows of the unit before the row, in the order of ``sort_values``.
-
-        Parameters
-        ----------
-        **options
-            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
@@ -333,8 +299,6 @@ class UnitGroupedColumn(UnitStatistics[F, Series]):
             Other treatments of equal values are not offered.
         ascending : bool, default True
             Must be True.
-        **options
-            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
@@ -348,11 +312,6 @@ class UnitGroupedColumn(UnitStatistics[F, Series]):
 
     def ffill(self, **options: object) -> Series:
         """The value, or the last one before it that is not missing, in the order of ``sort_values``.
-
-        Parameters
-        ----------
-        **options
-            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
@@ -372,8 +331,6 @@ class UnitGroupedColumn(UnitStatistics[F, Series]):
             Number of rows.
         min_periods : int, optional
             Number of values that are needed; by default `window`.
-        **options
-            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------

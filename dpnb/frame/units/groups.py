@@ -46,12 +46,6 @@ class UnitGroupBy(Pipe, NoOperators, UnitStatistics[F, F]):
     def _column_named(self, name: str) -> UnitGroupedColumn[F] | None:
         return self[name] if name in self._view.columns else None  # type: ignore[return-value]  # a name
 
-    def _column_names(self) -> list[str]:
-        return list(self._view.columns)
-
-    def _ipython_key_completions_(self) -> list[str]:
-        return list(self._view.columns)
-
     if TYPE_CHECKING:  # what `UnsupportedOperations.__getattr__` finds
 
         def __getattr__(self, name: str) -> UnitGroupedColumn[F]: ...

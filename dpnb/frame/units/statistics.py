@@ -14,7 +14,7 @@ from dpnb._plan.plan import GroupLevel
 from dpnb._plan.suggestions import did_you_mean
 from dpnb.errors import PlanError
 from dpnb.frame.coerce import as_number
-from dpnb.frame.compatibility.examples import examples
+from dpnb.frame.compatibility.docstrings import describe_options
 from dpnb.frame.compatibility.remedies import OTHER_UNITS
 from dpnb.frame.compatibility.unsupported import UnsupportedOperations
 from dpnb.frame.compatibility.verbs import verb_name
@@ -36,6 +36,7 @@ STATISTICS = ("sum", "mean", "min", "max", "count", "size", "nunique", "first", 
 """The statistics of a unit's rows."""
 
 
+@describe_options
 class UnitStatistics(UnsupportedOperations, Generic[F, R]):
     """What is grouped by the privacy unit, and possibly by further keys."""
 
@@ -53,9 +54,6 @@ class UnitStatistics(UnsupportedOperations, Generic[F, R]):
             offered = ", ".join(f".{name}()" for name in OF_ROWS)
             return f"is not offered for the rows of one {self._view.unit}; a column has {offered}, .rolling(3).mean()"
         return super()._example(template)
-
-    def _examples(self) -> dict[str, str]:
-        return examples(self._view)
 
     @property
     def _levels(self) -> str:
@@ -124,11 +122,6 @@ class UnitStatistics(UnsupportedOperations, Generic[F, R]):
 
         Its bounds are those of the column, times the largest number of rows of a unit.
 
-        Parameters
-        ----------
-        **options
-            Arguments of pandas, with the values that change nothing here.
-
         Examples
         --------
         >>> people.groupby("person")["cost"].sum().dtype
@@ -140,11 +133,6 @@ class UnitStatistics(UnsupportedOperations, Generic[F, R]):
 
     def mean(self, **options: object) -> R:
         """Mean of the rows of each unit; missing for a unit without a value.
-
-        Parameters
-        ----------
-        **options
-            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
@@ -158,11 +146,6 @@ class UnitStatistics(UnsupportedOperations, Generic[F, R]):
     def min(self, **options: object) -> R:
         """Smallest value of each unit; missing for a unit without a value.
 
-        Parameters
-        ----------
-        **options
-            Arguments of pandas, with the values that change nothing here.
-
         Examples
         --------
         >>> people.groupby("person")["cost"].min().dtype
@@ -174,11 +157,6 @@ class UnitStatistics(UnsupportedOperations, Generic[F, R]):
 
     def max(self, **options: object) -> R:
         """Largest value of each unit; missing for a unit without a value.
-
-        Parameters
-        ----------
-        **options
-            Arguments of pandas, with the values that change nothing here.
 
         Examples
         --------
@@ -192,11 +170,6 @@ class UnitStatistics(UnsupportedOperations, Generic[F, R]):
     def count(self, **options: object) -> R:
         """Number of rows of each unit with a value.
 
-        Parameters
-        ----------
-        **options
-            Arguments of pandas, with the values that change nothing here.
-
         Examples
         --------
         >>> people.groupby("person")["cost"].count().dtype
@@ -209,11 +182,6 @@ class UnitStatistics(UnsupportedOperations, Generic[F, R]):
     def nunique(self, **options: object) -> R:
         """Number of different values of each unit.
 
-        Parameters
-        ----------
-        **options
-            Arguments of pandas, with the values that change nothing here.
-
         Examples
         --------
         >>> people.groupby("person")["site"].nunique().dtype
@@ -225,11 +193,6 @@ class UnitStatistics(UnsupportedOperations, Generic[F, R]):
 
     def first(self, **options: object) -> R:
         """First value of each unit that is not missing, in the order of ``sort_values``.
-
-        Parameters
-        ----------
-        **options
-            Arguments of pandas, with the values that change nothing here.
 
         Raises
         ------
@@ -247,11 +210,6 @@ class UnitStatistics(UnsupportedOperations, Generic[F, R]):
 
     def last(self, **options: object) -> R:
         """Last value of each unit that is not missing, in the order of ``sort_values``.
-
-        Parameters
-        ----------
-        **options
-            Arguments of pandas, with the values that change nothing here.
 
         Raises
         ------
