@@ -27,7 +27,7 @@ from dpnb._backends.memory import memory_backend
 from dpnb._backends.memory.join_pairs import JoinedRows
 from dpnb._backends.memory.prepare import prepared_table
 from dpnb._core import registry
-from dpnb._core.execution import releases
+from dpnb._core.execution import executor, releases
 from dpnb._core.pricing.pricer import QueryPricer
 from dpnb._core.unit_budgets import IndividualAccounting
 from dpnb.ledger import Ledger
@@ -208,7 +208,7 @@ def test_an_interrupted_question_is_charged_once_and_answered_when_asked_again(t
         assert kernel.end() == 0
     charged = len(case.states) == 2 or "failed" in case.states
     assert told["states"] == case.states
-    assert told["args"] == ((releases.INTERRUPTED,) if charged else ())
+    assert told["args"] == ((executor.INTERRUPTED,) if charged else ())
     assert told["heard"] == ([case.states] if charged else told["heard"])
     assert told["line"] == ""
     assert told["threads"] == []
@@ -365,4 +365,4 @@ def test_an_interrupt_stops_an_engine_and_the_charge_stands(tmp_path: Path, engi
         kernel.interrupt()
         told = kernel.hear()
         assert kernel.end() == 0
-    assert told == {"args": (releases.INTERRUPTED,), "states": ("failed",), "line": ""}
+    assert told == {"args": (executor.INTERRUPTED,), "states": ("failed",), "line": ""}

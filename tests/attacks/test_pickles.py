@@ -23,7 +23,7 @@ import pytest
 
 import dpnb
 from attacks.common import session
-from dpnb.wire.decoding import decode_request
+from dpnb.wire.decoding import decode_envelope
 from dpnb.wire.limits import WireError
 
 RUN: list[str] = []
@@ -43,10 +43,12 @@ TEXT = base64.b64encode(BOMB).decode()
 BODIES = [
     BOMB,
     TEXT.encode(),
-    json.dumps({"id": "a1", "call": {"call": "release", "plan": TEXT}}).encode(),
-    json.dumps({"id": "a1", "call": {"call": "release", "plan": {"py/object": "attacks.test_pickles.Bomb"}}}).encode(),
-    json.dumps({"id": "a1", "call": {"call": TEXT, "launch": 3}}).encode(),
-    json.dumps({"id": TEXT, "call": {"call": "close", "launch": 3}}).encode(),
+    json.dumps({"id": "a1", "request": {"request": "release", "plan": TEXT}}).encode(),
+    json.dumps(
+        {"id": "a1", "request": {"request": "release", "plan": {"py/object": "attacks.test_pickles.Bomb"}}}
+    ).encode(),
+    json.dumps({"id": "a1", "request": {"request": TEXT, "name": "a"}}).encode(),
+    json.dumps({"id": TEXT, "request": {"request": "close", "name": "a"}}).encode(),
 ]
 
 
@@ -69,10 +71,10 @@ def unpickled(body: bytes) -> Any:
 
 
 def test_dpnb_resists() -> None:
-    assert attack(decode_request) == []
+    assert attack(decode_envelope) == []
     for body in BODIES:
         with pytest.raises(WireError):
-            decode_request(body)
+            decode_envelope(body)
 
 
 def test_dpnb_pickles_no_table() -> None:

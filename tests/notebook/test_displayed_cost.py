@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import dpnb
-from dpnb._core.execution.protocol import ReleaseRequest
+from dpnb._request import Conditions, Release
 from dpnb._target import target_from
 from dpnb.errors import CostIncreased
 from dpnb.notebook.picker import Picker
@@ -74,14 +74,14 @@ def test_a_click_without_the_cost_that_was_displayed_charges_nothing(tmp_path: P
 def test_a_limit_refuses_exactly_what_costs_more(tmp_path: Path) -> None:
     session = opened(tmp_path)
     query, releases = session.frame.count(), session._core.releases
-    request = partial(ReleaseRequest, query.plan, query.view)
+    request = partial(Release, query.plan, query.view)
     cost = query.preview(mu=0.3).cost.mu_squared
     with pytest.raises(CostIncreased, match="preview again"):
-        releases.release(request(target_from(0.3), at_most=cost - Fraction(1, 10**50)))
+        releases.release(request(target_from(0.3)), Conditions(at_most=cost - Fraction(1, 10**50)))
     assert not session.spent
-    assert releases.release(request(target_from(0.3), at_most=cost)).cost.mu_squared == cost
-    assert not releases.release(request(target_from(0.2), at_most=Fraction(0))).cost
-    assert releases.release(request(target_from(0.3), at_most=Fraction(0))).cost.mu_squared == cost
+    assert releases.release(request(target_from(0.3)), Conditions(at_most=cost)).cost.mu_squared == cost
+    assert not releases.release(request(target_from(0.2)), Conditions(at_most=Fraction(0))).cost
+    assert releases.release(request(target_from(0.3)), Conditions(at_most=Fraction(0))).cost.mu_squared == cost
 
 
 def test_a_limit_of_a_batch_refuses_exactly_what_costs_more(tmp_path: Path) -> None:
@@ -92,6 +92,7 @@ def test_a_limit_of_a_batch_refuses_exactly_what_costs_more(tmp_path: Path) -> N
     targets = (target_from(mu=0.3),) * 2
     cost = batches.preview(planned, targets).cost.mu_squared
     with pytest.raises(CostIncreased, match="preview again"):
-        batches.release(planned, targets, at_most=cost - Fraction(1, 10**50))
+        session._core.executor.run(planned.request(targets), Conditions(at_most=cost - Fraction(1, 10**50)))
     assert session.ledger.charges() == []
-    assert batches.release(planned, targets, at_most=cost).cost.mu_squared == cost
+    session._core.executor.run(planned.request(targets), Conditions(at_most=cost))
+    assert batches.release(planned, targets).cost.mu_squared == cost

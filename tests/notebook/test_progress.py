@@ -11,7 +11,7 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from dpnb._core.execution import releases
+from dpnb._core.execution import executor
 from dpnb.notebook import progress_line
 from dpnb.progress import Stage
 from kernel_pool.forked_kernels import forking_here
@@ -170,7 +170,7 @@ def test_a_question_interrupted_in_a_kernel_says_what_stands_and_is_free_when_as
     assert interrupted == [ask]
     line, error = notebook.cells[1].outputs
     assert line.data["text/plain"] == ""
-    assert (error.ename, error.evalue) == ("KeyboardInterrupt", releases.INTERRUPTED)
+    assert (error.ename, error.evalue) == ("KeyboardInterrupt", executor.INTERRUPTED)
     assert (
         notebook.cells[2].outputs[0].data["text/plain"] == "([('released', 'mu 0.0'), ('released', 'mu 0.1')], 0.1, [])"
     )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
+import msgspec
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,9 +15,10 @@ from hypothesis import strategies as st
 from dpnb._backends.memory.memory_backend import part
 from dpnb._backends.memory.prepare.prepared_table import PreparedTable, prepare
 from dpnb._plan.expressions.nodes import Column, Compare, Literal
-from dpnb._plan.join import part_from_json, part_keys, parts_of_unit, parts_to_json, table_of
+from dpnb._plan.join import part_keys, parts_of_unit, table_of
 from dpnb._plan.plan import GroupLevel, PartSource
 from dpnb._plan.privacy_unit import ContributionBounds, PrivacyUnit
+from dpnb._request import LaunchMechanism, PartitionTable, request_from
 from dpnb.errors import PlanError
 from dpnb.schema import Bounded, Categories, Text
 
@@ -119,8 +122,13 @@ def test_keys_are_public_or_refused() -> None:
 
 def test_what_parts_share_is_read_back_from_the_ledger() -> None:
     outer = PartSource("visits", BY, "a", 2)
-    stored = parts_to_json(outer, BY, None)
-    assert part_from_json(stored, "b") == PartSource(outer, BY, "b", None)
-    assert table_of(part_from_json(stored, "b")) == "visits"
-    with pytest.raises(PlanError, match="cannot be read"):
-        part_from_json({**stored, "by": 3}, "b")
+    stored = LaunchMechanism("sites", PartitionTable(outer, BY)).text
+    request = request_from(stored)
+    assert isinstance(request, LaunchMechanism)
+    assert isinstance(request.mechanism, PartitionTable)
+    assert request.mechanism.part("b") == PartSource(outer, BY, "b", None)
+    assert table_of(request.mechanism.part("b")) == "visits"
+    altered = json.loads(stored)
+    altered["mechanism"]["by"] = 3
+    with pytest.raises(msgspec.ValidationError):
+        request_from(json.dumps(altered))

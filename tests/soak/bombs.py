@@ -27,7 +27,7 @@ def release(aggregation: Body, view: Body | None = None, mu: str = CHEAP, **plan
     """The release of a plan."""
     stated = {"aggregation": aggregation, "contribution_bounds": {}, **plan}
     target = {"kind": "mu", "amount": mu}
-    return {"call": "release", "plan": stated, "view": view or {"view": "plain"}, "target": target}
+    return {"request": "release", "plan": stated, "view": view or {"view": "plain"}, "target": target}
 
 
 def count(mu: str = CHEAP, **plan: Any) -> Body:
@@ -102,15 +102,14 @@ def part(key: int, by: str = "many", source: Any = "") -> Body:
 
 def partition(name: str, by: str = "many", source: Any = "") -> Body:
     """The launch of a partition, which is free."""
-    parts = {"by": levels(by)[0], "max_parts_per_unit": None, "source": source}
-    return {"call": "launch", "mechanism": "partition", "name": name, "arguments": {"parts": parts}}
+    parts = {"mechanism": "partition", "source": source, "by": levels(by)[0]}
+    return {"request": "launch", "name": name, "mechanism": parts}
 
 
 def batch(queries: int, mu: str = CHEAP) -> Body:
     """Many queries in one request."""
-    plans = [count(group_by=levels("many"), where=above(number))["plan"] for number in range(queries)]
-    pairs = [[plan, {"view": "plain"}] for plan in plans]
-    return {"call": "batch", "queries": pairs, "targets": [{"kind": "mu", "amount": mu}] * queries}
+    releases = [count(mu, group_by=levels("many"), where=above(number)) for number in range(queries)]
+    return {"request": "batch", "releases": releases}
 
 
 def above(number: int) -> Body:

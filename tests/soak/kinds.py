@@ -18,8 +18,8 @@ from service.bodies import mutated
 from soak import bombs
 from soak.plain_http import LostError, Plain, raw
 
-REQUESTS = "/v2/tables/clinic/requests"
-ROWS = "/v2/tables/clinic/rows"
+REQUESTS = "/v3/tables/clinic/requests"
+ROWS = "/v3/tables/clinic/rows"
 SECONDS = 100.0
 """An attacker waits for a reply no longer."""
 
@@ -74,7 +74,7 @@ class Attacker:
         return f"{self.name}-{self.chance.getrandbits(60):x}"
 
     def body(self, call: Any, **fields: Any) -> bytes:
-        return json.dumps({"id": self.id(), "call": call, **fields}, separators=(",", ":")).encode()
+        return json.dumps({"id": self.id(), "request": call, **fields}, separators=(",", ":")).encode()
 
     def post(self, kind: str, body: bytes, plain: Plain | None = None) -> tuple[int, Any]:
         """Send a body and judge the reply; status and content, `NO_REPLY` without one."""
@@ -167,10 +167,10 @@ def malform(attacker: Attacker) -> None:
     """Large bodies that cannot be decoded, on twenty connections."""
     chance, values = attacker.chance, attacker.some(200_000)
     bodies = [
-        b'{"id":"m","call":' + b"[1," * 140 + b"1," * values + b"1" + b"]" * 140 + b"}",
-        b'{"id":"m","call":{' + b'"a":1,' * (values // 2) + b'"call":"release"}}',
-        json.dumps({"id": "m", "call": bombs.looked_up(attacker.some(40_000)), "node": 3}).encode(),
-        b'{"id":"m","call":"' + b"\\u00e9" * (values // 2) + b'"}',
+        b'{"id":"m","request":' + b"[1," * 140 + b"1," * values + b"1" + b"]" * 140 + b"}",
+        b'{"id":"m","request":{' + b'"a":1,' * (values // 2) + b'"request":"release"}}',
+        json.dumps({"id": "m", "request": bombs.looked_up(attacker.some(40_000)), "node": 3}).encode(),
+        b'{"id":"m","request":"' + b"\\u00e9" * (values // 2) + b'"}',
         bytes(chance.randrange(256) for _ in range(1000)) * (values // 1000 or 1),
     ]
     work = [lambda: attacker.post("malformed", chance.choice(bodies)) for _ in range(attacker.some(20))]
@@ -273,7 +273,7 @@ def leave_unread(attacker: Attacker) -> None:
 
 def follow(attacker: Attacker) -> None:
     """More streams of events than are allowed, none of which is read."""
-    head = f"GET /v2/tables/clinic/events HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {attacker.token}\r\n\r\n"
+    head = f"GET /v3/tables/clinic/events HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {attacker.token}\r\n\r\n"
     number = attacker.some(40)
     held(attacker, "streams", number, 5 * attacker.size, head.encode(), lambda step: b"")
 
@@ -290,7 +290,7 @@ def drip_bodies(attacker: Attacker) -> None:
 
 def drip_headers(attacker: Attacker) -> None:
     """Headers that come byte by byte."""
-    number, text = attacker.some(60), b"GET /v2/health HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: "
+    number, text = attacker.some(60), b"GET /v3/health HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: "
     held(attacker, "slow headers", number, 15 * attacker.size, b"", lambda step: text[step : step + 1] or b"x")
 
 
@@ -301,11 +301,11 @@ def be_silent(attacker: Attacker) -> None:
 
 
 HEAD = f"POST {REQUESTS} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
-HIDDEN = "GET /v2/health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+HIDDEN = "GET /v3/health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 SMUGGLED = {
     "both lengths": f"{HEAD}Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n{HIDDEN}",
     "two lengths": f"{HEAD}Content-Length: 0\r\nContent-Length: {len(HIDDEN)}\r\n\r\n{HIDDEN}",
-    "bare line feeds": f"GET /v2/health HTTP/1.1\nHost: 127.0.0.1\n\n{HIDDEN}",
+    "bare line feeds": f"GET /v3/health HTTP/1.1\nHost: 127.0.0.1\n\n{HIDDEN}",
     "an unknown coding": f"{HEAD}Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n{HIDDEN}",
     "a space before the colon": f"{HEAD}Content-Length : 4\r\n\r\n0\r\n\r\n{HIDDEN}",
     "a length with a sign": f"{HEAD}Content-Length: +5\r\n\r\n0\r\n\r\n{HIDDEN}",
@@ -334,7 +334,7 @@ def fail_to_log_in(attacker: Attacker) -> None:
         with Plain(attacker.port, attacker.peer, SECONDS, f"dpnb_{attacker.id()}") as plain:
             for _ in range(attacker.some(40)):
                 with suppress(LostError):
-                    status, content = plain.send("GET", "/v2/tables")
+                    status, content = plain.send("GET", "/v3/tables")
                     attacker.judge("logins", b"", 429 if status == 503 else status, content)
                     if status == 200:
                         attacker.fault("logins: a token that nobody has was accepted")

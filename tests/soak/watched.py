@@ -209,7 +209,7 @@ class WatchedService:
             began = time.monotonic()
             try:
                 with Plain(self.port, "127.0.0.1", LIMIT / 2) as plain:
-                    status, _ = plain.send("GET", "/v2/health")
+                    status, _ = plain.send("GET", "/v3/health")
             except LostError as error:
                 status, why = 0, str(error)
             else:

@@ -32,7 +32,7 @@ from dpnb._backends.memory.units.per_unit import per_unit_vectors
 from dpnb._backends.unit_vectors import UnitVectors
 from dpnb._core import unit_budgets
 from dpnb._core.execution import releases
-from dpnb._core.execution.releases import FAILED, INTERRUPTED
+from dpnb._core.execution.executor import FAILED, INTERRUPTED
 from dpnb._core.history import log as log_module
 from dpnb._core.releases import ReleasePipeline
 from dpnb._core.unit_budgets import IndividualAccounting, UnitChargeRecord, _UnitBudgetState

@@ -31,6 +31,7 @@ import dpnb
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.comparison import FilterState
 from dpnb._core.accountant.tree import BudgetTree
+from dpnb._core.pricing.query_state import plan_of
 from dpnb._plan.plan import Plan
 from dpnb.accounting.losses import GDP
 from dpnb.accounting.partition_cost import PartRef
@@ -150,7 +151,7 @@ class Attacker:
             return
 
     def hear(self, charge: Any) -> None:
-        there, gone = sums(charge.plan)
+        there, gone = sums(plan_of(charge).to_json())
         (answer,) = charge.measurement.to_floats()
         self._of_gaussians += float((answer - gone) ** 2 - (answer - there) ** 2) / (2 * charge.sigma**2)
         self.told += (Fraction(there - gone) / Fraction(charge.sigma)) ** 2

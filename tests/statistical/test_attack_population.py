@@ -105,9 +105,7 @@ def seen(table: pd.DataFrame, unit: str) -> list[str]:
             shown.append(str(one.has_population_intervals))
         shown.append(repr(refined > 3) + str((refined > 3).outcomes))
         shown.append(str(query.preview(mu=2)))
-    shown += [
-        str((charge.plan, charge.arguments, charge.measurement, charge.loss)) for charge in session.ledger.charges()
-    ]
+    shown += [str((charge.request, charge.measurement, charge.loss)) for charge in session.ledger.charges()]
     return [re.sub(r"\d{4}-\d\d-\d\d[T ][\d:.]+(\+00:00)?", "", text) for text in shown]
 
 

@@ -11,6 +11,7 @@ from scipy import stats
 
 import dpnb
 from dpnb._compile.marginals import Marginals
+from dpnb._core.pricing.query_state import plan_of
 from dpnb.accounting.intervals import confidence_sequence_radius, fixed_radius
 from dpnb.results.observations import FIRST_OBSERVATION_ALPHA, first_tau
 
@@ -126,7 +127,7 @@ def _standardised_errors(*, own_table: bool) -> np.ndarray:
         answers = session.plan(queries).release(mu=0.1)
         scales = [one.arrays.noise_scale[0, 0] for one in answers]
         if own_table:
-            sigma = {row.plan: row.sigma for row in session.ledger.charges()}
+            sigma = {plan_of(row).to_json(): row.sigma for row in session.ledger.charges()}
             scales = [sigma[one.plan.to_json()] for one in answers]
         values = [one.arrays.value[0, 0] for one in answers]
         errors.append([(v - e) / s for v, e, s in zip(values, expected, scales, strict=True)])

@@ -12,7 +12,7 @@ import pandas as pd
 import dpnb
 from dpnb import Answer, Frame, GroupBy, LargestGroups, Preview, Query, Series, Session
 from dpnb._core.core import SessionCore
-from dpnb._core.execution.protocol import ReleaseRequest
+from dpnb._request import Release
 from dpnb._target import Target, target_from
 from dpnb.accounting import Filter
 from dpnb.accounting.losses import GDP, Loss
@@ -209,11 +209,12 @@ target = target_from(mu=0.1)
 assert_type(target, Target)
 assert_type(target.amount, Fraction | None)
 assert_type(mean.runner, SessionCore)
-request = ReleaseRequest(mean.plan, mean.view, target)
+request = Release(mean.plan, mean.view, target)
 assert_type(request.target, Target)
-assert_type(mean.runner.releases.charge(request), Charge)
-assert_type(mean.runner.execution.release(request), Charge)
-assert_type(mean.runner.batches.charge(session.plan([mean])._planned, [target]), list[Charge])
+assert_type(mean.runner.executor.run(request), list[Charge])
+assert_type(mean.runner.executor.find(request), list[Charge])
+assert_type(mean.runner.executor.run(session.plan([mean])._planned.request([target])), list[Charge])
+assert_type(mean.runner.releases.release(request), Answer)
 
 # --- interactive mechanisms ---
 

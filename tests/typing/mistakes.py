@@ -3,7 +3,7 @@
 import pandas as pd
 
 import dpnb
-from dpnb._core.execution.protocol import ReleaseRequest
+from dpnb._request import Release
 from dpnb._target import target_from
 
 table = pd.DataFrame({"x": [1.0]})
@@ -45,7 +45,8 @@ session.plan([mean]).release(mu=[0.1])  # arg-type
 session.request_budget(mean, why="w", mu={"a": 0.1})  # arg-type
 session.delegate(name="b", mu=[0.1])  # call-overload
 frame.fit("x", on="x", family="linear", mu=[0.1], steps=3)  # call-overload
-ReleaseRequest(mean.plan, mean.view, 0.1)  # arg-type
+Release(mean.plan, mean.view, 0.1)  # arg-type
+mean.runner.executor.run(mean)  # arg-type
 target_from(mu=[0.1])  # arg-type
 session.above_threshold(3, name="t", epsilon=0.1, hits=2)  # call-overload
 session.above_threshold(3, name="t", epsilon=0.1).ask("count")  # arg-type

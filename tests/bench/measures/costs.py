@@ -7,6 +7,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -72,17 +73,19 @@ def _written(asker: Any) -> tuple[float, float]:
     charges: list[Any] = []
     answer = measure([1, 2], sigma=10.0, source=SystemNoiseSource())
     charged = statistics.median(each(lambda i: charges.append(_charged(asker, i))))
-    return charged, statistics.median(each(lambda i: asker.ledger.release(charges[i], answer)))
+    return charged, statistics.median(
+        each(lambda i: asker.ledger.answer(replace(charges[i], status="released", measurement=answer)))
+    )
 
 
 def _charged(asker: Any, number: int) -> Any:
     """What a session does between the question and the rows: find, admit, write, count."""
     account, loss = asker._core.account, _loss(number)
     with account.ledger.transaction():
-        account.ledger.by_request_key(f"key {number}")
+        account.ledger.by_key(account.root_node, "other", f"key {number}")
         admit(account, "a question", loss, GDP(0))
         row = {"request_key": f"charge {number}", "table_version": "other", "query_key": f"query {number}"}
-        charge = account.ledger.reserve(**row, plan="x" * 300, loss=loss, total_loss=loss, sigma=10.0, tau=1.0)
+        charge = account.ledger.reserve(**row, request="x" * 300, loss=loss, total_loss=loss, sigma=10.0, tau=1.0)
     account.sync()
     return charge
 
