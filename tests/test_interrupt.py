@@ -72,7 +72,7 @@ CASES = {
     "rows": Case("adding up rows", memory_backend, "execute"),
     "rows, clipped": Case("adding up by unit", memory_backend, "execute", question="clipped"),
     "noise": Case("drawing noise", releases, "measure"),
-    "after the answer": Case("writing the answer", Ledger, "release", states=("released", "released")),
+    "after the answer": Case("writing the answer", Ledger, "answer", states=("released", "released")),
     "groups": Case("discovering groups", memory_backend, "present_groups", question="discovery"),
     "groups' noise": Case("drawing noise", releases, "named", question="discovery"),
     "a join": Case("joining tables", JoinedRows, "of_units", question="join"),

@@ -12,7 +12,7 @@ import dpnb
 from dpnb._backends.memory.execute import execute
 from dpnb._compile import linear_query
 from dpnb._compile.workload import complete_rows_of, workload_of
-from dpnb._core.pricing.batch_design import BatchDesign, design_batch
+from dpnb._core.pricing.batch_design import BatchDesign, PlannedBatch, design_batch
 from dpnb._plan.expressions.nodes import Column, FillNull
 from dpnb._plan.measurements import Count, CountUnits, Mean, PlainView, QuantileTree, Sum
 from dpnb._plan.plan import GroupLevel, Plan, column
@@ -43,8 +43,8 @@ def design_of(plans: list[Plan], unit: PrivacyUnit) -> BatchDesign:
     core = session_of(unit)._core
     workload = workload_of(plans, SCHEMA)
     queries = [(plan, PlainView()) for plan in workload.queries]
-    targets = [target_of("mu", 1)] * len(queries)
-    return design_batch(core.pricer, workload, queries, targets, "batch")
+    planned = PlannedBatch(workload, (PlainView(),) * len(queries), tuple(queries))
+    return design_batch(core.pricer, planned, [target_of("mu", 1)] * len(queries))
 
 
 def largest_change(design: BatchDesign, unit: PrivacyUnit) -> Fraction:
