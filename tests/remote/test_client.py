@@ -19,6 +19,7 @@ import pytest
 
 import dpnb
 from dpnb._core import registry
+from dpnb._core.execution.remote import RemoteExecutor
 from dpnb.errors import (
     AccessDenied,
     BudgetExceeded,
@@ -69,9 +70,12 @@ def test_after_a_long_loss_repeating_takes_up_the_charge(pair: tuple[RemoteSessi
     assert spent(service) == len(service.executed) == 1
 
 
-def test_the_control_charges_a_comparison_twice(pair: tuple[RemoteSession, SmallService]) -> None:
-    """Comparisons have no identity of their own, so only the remembered request keeps them from being made twice."""
+def test_the_control_executes_a_comparison_twice(
+    pair: tuple[RemoteSession, SmallService], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before its row is in the copy, only the remembered request keeps it from being executed twice."""
     remote, service = pair
+    monkeypatch.setattr(RemoteExecutor, "find", lambda self, request: [])  # as if it was not yet
     remote._channel._retry_seconds = 0
     scan = remote.above_threshold(10_000, epsilon=0.2, name="alarm")
     for forgets, times in ((False, 1), (True, 2)):
@@ -108,7 +112,7 @@ def test_an_interrupt_leaves_a_session_that_can_repeat(pair: tuple[RemoteSession
 class WatchedClient(httpx.Client):
     """A client that notes whether it is used or closed by one thread while another one uses it."""
 
-    def __init__(self, origin: Origin, auth: httpx.Auth, disturbed: list[str], is_closed: list[bool]) -> None:
+    def __init__(self, origin: Origin, auth: Any, disturbed: list[str], is_closed: list[bool]) -> None:
         transport = httpx.HTTPTransport(uds=origin.socket)
         super().__init__(base_url=origin.url, auth=auth, timeout=120, transport=transport)
         self._users, self._disturbed, self._closed = 0, disturbed, is_closed
@@ -138,7 +142,7 @@ def test_no_connection_is_closed_or_used_by_another_thread(pair: tuple[RemoteSes
 
     class Watched(channel.Channel):
         def _new_client(self, _: float) -> httpx.Client:
-            made.append(WatchedClient(self.origin, self._auth, disturbed, is_closed))
+            made.append(WatchedClient(self.origin, self._with_token, disturbed, is_closed))
             return made[-1]
 
     used = Watched(origin_of(remote.address), Token(TOKEN, "token="))
