@@ -18,6 +18,7 @@ from dpnb._request import (
     CloseMechanism,
     CompareWithThreshold,
     Conditions,
+    DelegateBudget,
     LaunchMechanism,
     Release,
     ReleaseBatch,
@@ -29,7 +30,7 @@ from dpnb.curator.audit import audit
 from dpnb.errors import BudgetExceeded, InvalidValueError, RequestError
 from dpnb.interactive.launcher import MechanismRegistry
 from dpnb.interactive.threshold import hidden_noise
-from dpnb.ledger import row_times
+from dpnb.ledger import node_of, row_times
 from dpnb.ledger.origin import current_origin
 from dpnb.ledger.shared_rows import SharedRows
 from dpnb.mechanisms import randomness
@@ -232,6 +233,35 @@ def test_controls_in_which_the_others_are_seen(tmp_path: Path, monkeypatch: pyte
     with monkeypatch.context() as patch:  # numbers of rows of the whole ledger
         patch.setattr(SharedRows, "by_ids", lambda self, ids: tuple(ids))
         assert differ("numbers")
+
+
+@pytest.mark.parametrize("mode", ["reserved", "pooled"])
+def test_a_restart_closes_the_scans_of_every_node(mode: Mode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def launches(served: Served) -> None:
+        team = LaunchMechanism("team", DelegateBudget("gdp", {"mu_squared": "1/100"}))
+        sub, parts = [
+            content(await served.post(served.body(f"l{number}", one)))["ids"][0]
+            for number, one in enumerate((team, LAUNCHES["parts"]))
+        ]
+        (launch,) = [one for one in served.session._core.account.tree.sync().values() if one.name == "parts"]
+        for number, node in enumerate(("", node_of(sub), node_of(parts, (launch.resolved["keys"][0],)))):
+            reply = content(await served.post(served.body(f"s{number}", LAUNCHES["scan"], node=node)))
+            assert reply["reply"] == "done", reply
+
+    async def restarted(served: Served) -> None:
+        tree = served.session._core.account.tree
+        scans = [one for one in tree.sync().values() if one.name == "scan"]
+        assert len({one.node for one in scans}) == len(scans) == 3
+        for scan in scans:
+            (row,) = served.session.ledger.by_id((scan.closed_by or 0,))
+            assert (row.kind, row.node, (row.launch or {})["closes"]) == ("close", scan.node, scan.id)
+        reply = content(await served.post(served.body("a", LAUNCHES["scan"])))
+        assert reply["reply"] == "done"  # recorded
+
+    for scenario in (launches, restarted):
+        run_served(tmp_path, scenario, seeded(tmp_path / "people.dpnb"), division(mode))
+        monkeypatch.setattr(hidden_noise, "_hidden", {})  # as in another process
+    assert audit(str(tmp_path / "people.dpnb")).is_fine
 
 
 def test_ceilings_add_up_to_at_most_the_budget(tmp_path: Path) -> None:
