@@ -8,7 +8,7 @@
 ``evaluate``         an expression over prepared columns
 ``coarse``           comparisons that read 16 bits of a value
 ``execute``          a linear query over prepared columns, to exact integer sums
-``cell_sums``        its inner sums, in numpy or by the compiled `kernels`
+``kernels``          its inner sums, compiled or in numpy
 ``per_unit``         the same unit by unit; ``unit_norms`` computes the norms alone
 ``gradient``         gradients of a regression, unit by unit
 ``group_discovery``  the groups that exist, and their numbers of units

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from dpnb._backends.evaluation import COMPARE, Evaluation, column_name
 from dpnb._backends.memory import working_set
 from dpnb._backends.memory.blocks import SubexpressionCache, bytes_without_views
-from dpnb._backends.memory.cell_sums import LookupKeys
 from dpnb._backends.memory.coarse import Threshold
+from dpnb._backends.memory.codes import LookupKeys
 from dpnb._backends.memory.kernels import kernels_for
 from dpnb._backends.memory.prepare.prepared_table import PreparedTable, StringCodes
 from dpnb._backends.memory.prepare.values import Codes

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from dpnb._backends.contribution import Integers
 from dpnb._backends.memory import gradient
 from dpnb._backends.memory.blocks import by_blocks, sum_of_blocks
-from dpnb._backends.memory.cell_sums import cell_sums, sums_and_counts
 from dpnb._backends.memory.evaluate import NumpyEvaluator
+from dpnb._backends.memory.kernels import cell_sums, sums_and_counts
 from dpnb._backends.memory.prepare.prepared_table import PreparedTable
 from dpnb._backends.memory.row_mask import (
     Mask,
