@@ -178,7 +178,8 @@ class PrivateTables(NotCopyable):
 
     def check_files(self, ledger: Ledger, version: str) -> None:
         """Record the files of this version of the tables in the ledger, or refuse other files; see `TableFileCheck`."""
-        self._files = TableFileCheck(ledger, version, self.opened.files)
+        check = TableFileCheck(ledger, version, self.opened.files)
+        self._files = None if check.digest is None else check
 
     def ready(self) -> None:
         """Check, before anything is charged, that rows can be read and that their files are unchanged."""
@@ -198,7 +199,8 @@ class PrivateTables(NotCopyable):
 
     def schema(self, source: TableSource) -> Schema:
         """The columns of a table or join."""
-        return schema_of(source, self.schemas)
+        known = self.schemas.get(source) if isinstance(source, str) else None
+        return schema_of(source, self.schemas) if known is None else known
 
     def group_keys(self, plan: Plan, groups: object) -> Keys:
         """The keys of some groups of a query, checked; empty for None, which means all groups."""
@@ -214,7 +216,7 @@ class PrivateTables(NotCopyable):
             raise PlanError(
                 f"table: this is a part of a table, {describe_source(self._part)}; only its rows can be queried here"
             )
-        return unit_of(source, self.units, self.schemas)
+        return self.units[source] if isinstance(source, str) else unit_of(source, self.units, self.schemas)
 
     def refuse_observed(self, plan: Plan, observations: int) -> None:
         """Refuse a query whose observations so far are above `work_limits`."""
