@@ -57,14 +57,6 @@ ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "%": np.mod,
     "**": np.power,
 }
-FUNCTIONS: dict[str, Callable[[Floats], Floats]] = {
-    "abs": np.abs,
-    "log1p": np.log1p,
-    "exp": np.exp,
-    "log": np.log,
-    "log2": np.log2,
-    "log10": np.log10,
-}
 
 
 class NumpyEvaluator(Evaluation[Mask, Any, Any]):
@@ -232,7 +224,7 @@ class NumpyEvaluator(Evaluation[Mask, Any, Any]):
             case Clip(_, low, high):
                 return np.clip(number, low, high)
             case Apply(function, _):
-                return FUNCTIONS[function](number)
+                return getattr(np, function)(number)  # numpy has all of them under these names
             case Round(_, decimals):
                 return np.round(number, decimals)
             case ExtractDatePart(part, _):
@@ -257,8 +249,7 @@ class NumpyEvaluator(Evaluation[Mask, Any, Any]):
 
     def level_codes(self, node: Expression) -> tuple[Codes, int]:
         """As in `Evaluation`; the codes of a declared column are those of its public values."""
-        declared = self._schema.get(node.name) if isinstance(node, Column) else None
-        if isinstance(node, Column) and isinstance(declared, Categories):
+        if isinstance(node, Column) and isinstance(declared := self._schema.get(node.name), Categories):
             return self._code_column(node.name), len(declared.values)
         return super().level_codes(node)
 
