@@ -2,8 +2,7 @@
 
 ``prepare/``         data frames to columns on the grid
 ``memory_backend``   the tables of a session
-``blocks``           rows in pieces of whole units, on all cores, and what the pieces share
-``working_set``      how many rows are computed at a time
+``blocks``           rows in pieces of whole units, on all cores, what the pieces share, and how many rows they have
 ``row_mask``         the rows that count in a query
 ``evaluate``         an expression over prepared columns
 ``coarse``           comparisons that read 16 bits of a value

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnb.schema import Key
+from dpnb._plan.expressions.dtypes import Boolean, Categorical, Dtype, Numeric, String
+from dpnb.schema import Key, text_of
 
 
 def combined_codes(codes: list[NDArray[Any]], sizes: list[int]) -> tuple[NDArray[np.int64], int]:
@@ -47,6 +48,25 @@ class LookupKeys:
     # the code for each code of the column, -1 for none; for a numeric column the code of each of `numbers`
     table: NDArray[np.int64]
     numbers: NDArray[np.float64] | None  # the values of a numeric column, ascending; otherwise None
+
+    @classmethod
+    def of(cls, keys: Iterable[Key], kind: Dtype, texts: Mapping[str, int]) -> LookupKeys:
+        """Some values of a column of a type, with codes 0, 1, ...; `texts` has the codes of a column of texts."""
+        code_of = {key: code for code, key in enumerate(dict.fromkeys(keys))}
+        if isinstance(kind, Categorical):
+            table = [code_of.get(value, -1) for value in kind.values]
+        elif isinstance(kind, String):
+            table = [-1] * len(texts)
+            for key, code in code_of.items():
+                if (text_code := texts.get(text_of(key) or "")) is not None:
+                    table[text_code] = code
+        elif isinstance(kind, Numeric | Boolean):
+            order = sorted(code_of, key=float)
+            numbers = np.array([float(value) for value in order])
+            return cls(code_of, np.array([code_of[key] for key in order], np.int64), numbers)
+        else:
+            raise TypeError(type(kind).__name__)
+        return cls(code_of, np.array([*table, -1], np.int64), None)
 
     def of_codes(self, codes: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
         """The code of each row's value, by the codes of the column; -1 for other values."""
