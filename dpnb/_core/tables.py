@@ -229,10 +229,10 @@ class PrivateTables(NotCopyable):
         Refuses unbounded sensitivity, work above `work_limits`, what the table's engine cannot run, and, in a part,
         other rows than its own.
         """
-        key = plan.to_json(), subset, self.clips_units
+        key = plan.text, subset, self.clips_units
         query = self._compiled.get(key)
         if query is None:
-            form_key = replace(plan, where=None).to_json(), subset, self.clips_units
+            form_key = replace(plan, where=None).text, subset, self.clips_units
             form = self._compiled_forms.get(form_key)
             query = self._compile_new(plan, subset) if form is None else self._with_filter(form, plan)
             if self._opened is not None:

@@ -22,7 +22,7 @@ from dpnb._plan.plan import MAX_KEPT, GroupLevel, Plan
 
 def query_key(plan: Plan) -> str:
     """A text that is equal for plans whose sums are equal on every table, cell by cell."""
-    return _key(plan.to_json())
+    return _key(plan.text)
 
 
 @lru_cache(maxsize=MAX_KEPT)

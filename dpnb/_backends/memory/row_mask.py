@@ -107,8 +107,10 @@ def has_values(required: tuple[Expression, ...], rows: NumpyEvaluator) -> Mask:
     """The rows where none of the expressions is missing."""
     present = rows.everywhere
     for node in required:
-        present = rows.both(present, rows.present(node))
-        rows.forget()
+        its_values = rows.present(node)
+        if its_values is not rows.everywhere:
+            present = rows.both(present, its_values)
+            rows.forget()
     return present
 
 
