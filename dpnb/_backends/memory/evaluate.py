@@ -57,6 +57,9 @@ ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "%": np.mod,
     "**": np.power,
 }
+FUNCTIONS: dict[str, Callable[[Floats], Floats]] = {
+    name: getattr(np, name) for name in ("abs", "log1p", "exp", "log", "log2", "log10")
+}
 
 
 class NumpyEvaluator(Evaluation[Mask, Any, Any]):
@@ -224,7 +227,7 @@ class NumpyEvaluator(Evaluation[Mask, Any, Any]):
             case Clip(_, low, high):
                 return np.clip(number, low, high)
             case Apply(function, _):
-                return getattr(np, function)(number)  # numpy has all of them under these names
+                return FUNCTIONS[function](number)
             case Round(_, decimals):
                 return np.round(number, decimals)
             case ExtractDatePart(part, _):
