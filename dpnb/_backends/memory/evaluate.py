@@ -71,24 +71,21 @@ class NumpyEvaluator(Evaluation[Mask, Any, Any]):
     """
 
     def __init__(
-        self,
-        table: PreparedTable,
-        schema: Schema,
-        rows_at_once: int | None = None,
-        part: slice | None = None,
-        shared: SubexpressionCache | None = None,
+        self, table: PreparedTable, schema: Schema, rows_at_once: int | None = None, part: slice | None = None
     ) -> None:
         self._table = table
         self._schema = schema
         self._part, self._rows_at_once = slice(0, table.rows) if part is None else part, rows_at_once
         self.size = int(self._part.stop - self._part.start)  # number of rows
-        self._shared = SubexpressionCache() if shared is None else shared
+        self._shared = SubexpressionCache()
         self._results: dict[tuple[str, int], Any] = {}
         self._kept_bytes = 0
 
     def block(self, part: slice) -> NumpyEvaluator:
         """Some of the rows."""
-        return NumpyEvaluator(self._table, self._schema, self._rows_at_once, part, self._shared)
+        block = NumpyEvaluator(self._table, self._schema, self._rows_at_once, part)
+        block._shared = self._shared
+        return block
 
     @property
     def pieces(self) -> Iterable[NumpyEvaluator]:

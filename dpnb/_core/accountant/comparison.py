@@ -293,7 +293,7 @@ class FilterComparison:
 
 def _converted(loss: Loss) -> GDP:
     try:
-        return loss if isinstance(loss, GDP) else convert(loss, GDP)
+        return loss if is_gaussian(loss) else convert(loss, GDP)
     except ConversionError:  # no session whose filter is GDP has such a loss
         return GDP(0)
 
