@@ -176,8 +176,9 @@ def work(stage: Stage) -> Iterator[ProgressTask]:
     clock = None
     try:
         task = _here.work = ProgressTask(stage)
-        clock = _clock(task)
-        if clock is not None:
+        show_text = _harmless(_show[-1] if _show else line)
+        if show_text is not None:  # otherwise there is no display
+            clock = _ProgressThread(task, show_text)
             clock.start()
         yield task
     finally:
@@ -250,12 +251,6 @@ class _ProgressThread:
         except queue.Empty:
             return False
         return True
-
-
-def _clock(watched: ProgressTask) -> _ProgressThread | None:
-    """The clock of a task; None if there is no display."""
-    show_text = _harmless(_show[-1] if _show else line)
-    return None if show_text is None else _ProgressThread(watched, show_text)
 
 
 def _harmless(act: Callable[[], T]) -> T | None:

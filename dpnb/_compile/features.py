@@ -56,7 +56,7 @@ class CountFeature:
         """Number of slots."""
         return math.prod(self.split.sizes)
 
-    @property
+    @cached_property
     def unit(self) -> Fraction:
         """The value of one integer step."""
         return Fraction(1, self.weight)
@@ -172,7 +172,7 @@ class TreeFeature:
         """A row is in one node on each level."""
         return self.levels
 
-    @property
+    @cached_property
     def unit(self) -> Fraction:
         """The value of one integer step."""
         return Fraction(1, self.weight)
@@ -187,7 +187,7 @@ class UnitFeature:
     slots = 1
     limit_squared = 1
 
-    @property
+    @cached_property
     def unit(self) -> Fraction:
         """The value of one integer step."""
         return Fraction(1, self.weight)
@@ -230,7 +230,7 @@ class GradientFeature:
         """The largest squared norm of a unit's vector."""
         return self.chains * CLIP_STEPS**2
 
-    @property
+    @cached_property
     def unit(self) -> Fraction:
         """The value of one integer step."""
         return Fraction(self.gradient.clip_norm) / (CLIP_STEPS * self.weight)

@@ -93,7 +93,7 @@ class WorkLimits:
     features: int = 126_000  # by default those of all products of 500 columns
     numbers: int = 20_000_000  # noisy values
     # In bytes, besides the tables and the blocks of their rows, which have a fixed size for each core
-    # (`dpnb._backends.memory.working_set`).
+    # (`dpnb._backends.memory.blocks`).
     memory: int = 16_000 * MB
     answer: int = 900 * MB  # bytes of a stored answer; SQLite stores no text of more than 10**9
 

@@ -36,13 +36,14 @@ class TableFileCheck:
     """The files of one session's tables, refused if they are not those that the version was first used with.
 
     Also refused if the version was used with a table in memory and now is with a text file, or the reverse, so that
-    other rows of a unit may have counted.  `current_digest` returns None if no files can be identified.
+    other rows of a unit may have counted.  `current_digest` returns None if no files can be identified; `digest` is its
+    first value.
     """
 
     def __init__(self, ledger: Ledger, version: str, current_digest: Callable[[], str | None]) -> None:
         self._version, self._current_digest = version, current_digest
-        self._digest = current_digest()
-        if self._digest is None:
+        self.digest = current_digest()
+        if self.digest is None:
             if was_read_as_texts(ledger, version):
                 raise InvalidValueError(
                     f"version: must be changed, since this ledger used {version!r} with a CSV file whose fields were "
@@ -52,7 +53,7 @@ class TableFileCheck:
             return
         with ledger.transaction():
             row = ledger.by_key(UNCOUNTED, version, KEY)
-            was_read_otherwise = row is None and self._digest == FIELDS_AS_TEXTS and _is_used(ledger, version)
+            was_read_otherwise = row is None and self.digest == FIELDS_AS_TEXTS and _is_used(ledger, version)
             if row is None and not was_read_otherwise:
                 ledger.reserve(
                     kind=TABLE_FILES,
@@ -61,7 +62,7 @@ class TableFileCheck:
                     table_version=version,
                     query_key="",
                     loss=GDP(0),
-                    launch={"digest": self._digest},
+                    launch={"digest": self.digest},
                 )
         if was_read_otherwise:
             raise InvalidValueError(
@@ -72,17 +73,12 @@ class TableFileCheck:
         if row is not None:
             self._refuse((row.launch or {}).get("digest"))
 
-    @property
-    def has_files(self) -> bool:
-        """Whether there are files that can be identified."""
-        return self._digest is not None
-
     def refuse_changed(self) -> None:
-        """Refuse to go on if the files have changed since the session was created."""
+        """Refuse to go on if the files have changed since the session was created; only if there are any."""
         self._refuse(self._current_digest())
 
     def _refuse(self, other: str | None) -> None:
-        if other != self._digest:
+        if other != self.digest:
             raise InvalidValueError(
                 f"version: must be changed after a file of the table was changed, replaced, copied or moved; "
                 f"this ledger first used {self._version!r} with other files; nothing was charged; create the session "

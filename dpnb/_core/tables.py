@@ -179,7 +179,7 @@ class PrivateTables(NotCopyable):
     def check_files(self, ledger: Ledger, version: str) -> None:
         """Record the files of this version of the tables in the ledger, or refuse other files; see `TableFileCheck`."""
         check = TableFileCheck(ledger, version, self.opened.files)
-        self._files = check if check.has_files else None
+        self._files = None if check.digest is None else check
 
     def ready(self) -> None:
         """Check, before anything is charged, that rows can be read and that their files are unchanged."""
@@ -199,7 +199,8 @@ class PrivateTables(NotCopyable):
 
     def schema(self, source: TableSource) -> Schema:
         """The columns of a table or join."""
-        return schema_of(source, self.schemas)
+        known = self.schemas.get(source) if isinstance(source, str) else None
+        return schema_of(source, self.schemas) if known is None else known
 
     def group_keys(self, plan: Plan, groups: object) -> Keys:
         """The keys of some groups of a query, checked; empty for None, which means all groups."""
@@ -215,7 +216,7 @@ class PrivateTables(NotCopyable):
             raise PlanError(
                 f"table: this is a part of a table, {describe_source(self._part)}; only its rows can be queried here"
             )
-        return unit_of(source, self.units, self.schemas)
+        return self.units[source] if isinstance(source, str) else unit_of(source, self.units, self.schemas)
 
     def refuse_observed(self, plan: Plan, observations: int) -> None:
         """Refuse a query whose observations so far are above `work_limits`."""
@@ -228,10 +229,10 @@ class PrivateTables(NotCopyable):
         Refuses unbounded sensitivity, work above `work_limits`, what the table's engine cannot run, and, in a part,
         other rows than its own.
         """
-        key = plan.to_json(), subset, self.clips_units
+        key = plan.text, subset, self.clips_units
         query = self._compiled.get(key)
         if query is None:
-            form_key = replace(plan, where=None).to_json(), subset, self.clips_units
+            form_key = replace(plan, where=None).text, subset, self.clips_units
             form = self._compiled_forms.get(form_key)
             query = self._compile_new(plan, subset) if form is None else self._with_filter(form, plan)
             if self._opened is not None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -22,7 +22,7 @@ from dpnb._plan.plan import MAX_KEPT, GroupLevel, Plan
 
 def query_key(plan: Plan) -> str:
     """A text that is equal for plans whose sums are equal on every table, cell by cell."""
-    return _key(plan.to_json())
+    return _key(plan.text)
 
 
 @lru_cache(maxsize=MAX_KEPT)
@@ -38,7 +38,7 @@ def _plain(value: Any) -> Any:
             return _plain(inner)
         case And() | Or():
             distinct = {_text(part): part for part in _joined(value, type(value))}
-            return {**_layout(type(value)).tag, "all": _in_order(distinct.values())}
+            return {**_layout(type(value))[0], "all": _in_order(distinct.values())}
         case Arithmetic("+" | "*", left, right) | Compare("==" | "!=", left, right):
             first, second = _in_order((_plain(left), _plain(right)))
             return {**_fields(value, "left", "right"), "left": first, "right": second}
@@ -57,9 +57,9 @@ def _plain(value: Any) -> Any:
 
 def _fields(value: msgspec.Struct, *without: str) -> dict[str, Any]:
     """Tag and fields by their names in JSON, except fields with their default and the attributes in `without`."""
-    layout = _layout(type(value))
-    content = dict(layout.tag)
-    for attribute, name, default in layout.fields:
+    tag, fields = _layout(type(value))
+    content = dict(tag)
+    for attribute, name, default in fields:
         if attribute not in without:
             part = getattr(value, attribute)
             if not (type(part) is type(default) and part == default):
@@ -67,20 +67,14 @@ def _fields(value: msgspec.Struct, *without: str) -> dict[str, Any]:
     return content
 
 
-class _Layout(NamedTuple):
-    """The form of a kind of nodes in JSON."""
-
-    tag: dict[str, Any]
-    fields: tuple[tuple[str, str, Any], ...]  # attribute, name and default; `msgspec.NODEFAULT` if there is none
-
-
 @lru_cache(maxsize=256)  # there are fewer kinds of nodes
-def _layout(kind: type[msgspec.Struct]) -> _Layout:
-    config = kind.__struct_config__
+def _layout(kind: type[msgspec.Struct]) -> tuple[dict[str, Any], list[tuple[str, str, Any]]]:
+    """Of a kind of nodes in JSON, the tag, and attribute, name and default (or `msgspec.NODEFAULT`) of each field."""
     attributes, stored, defaults = kind.__struct_fields__, kind.__struct_encode_fields__, kind.__struct_defaults__
     missing = (msgspec.NODEFAULT,) * (len(attributes) - len(defaults))
+    config = kind.__struct_config__
     tag = {} if config.tag is None else {str(config.tag_field): config.tag}
-    return _Layout(tag, tuple(zip(attributes, stored, (*missing, *defaults), strict=True)))
+    return tag, list(zip(attributes, stored, (*missing, *defaults), strict=True))
 
 
 def _joined(node: Expression, kind: type[And | Or]) -> list[Any]:

@@ -98,10 +98,11 @@ class Plan(
 
     def to_json(self) -> str:
         """The plan as JSON, the same text for equal plans."""
-        return self._json
+        return self.text
 
     @cached_property
-    def _json(self) -> str:
+    def text(self) -> str:
+        """The JSON of `to_json`, made once."""
         return msgspec.json.encode(self, order="deterministic").decode()
 
     @staticmethod

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import ClassVar
 
 from dpnb.accounting.conversions import mu_beside_reserve
@@ -208,7 +209,7 @@ class Budget(Frozen):
         """The scale of losses: this budget."""
         return self
 
-    @property
+    @cached_property
     def is_pure(self) -> bool:
         """Whether it is a budget in pure DP, without room for Gaussian noise."""
         return not any(self.loss.parts)

@@ -77,10 +77,8 @@ class NoBudget(Frozen):
         """0: there is no reserve."""
         return Fraction(0)
 
-    @property
-    def is_pure(self) -> bool:
-        """False: queries with Gaussian noise are answered."""
-        return False
+    is_pure: ClassVar[bool] = False
+    """Queries with Gaussian noise are answered."""
 
     @property
     def discovery_delta(self) -> Fraction:

@@ -54,12 +54,15 @@ class SqliteFile:
         self._effort = StepLimit(self.path)
         self._was_written = False
         self._connection = self._connect()
-        self._identity: tuple[int, int] | None = None  # device and inode; None for a ledger in memory, or a copy
+        # Device and inode; None for a ledger in memory, or a copy; (0, 0) is no file's, and refused at a statement.
+        self._identity: tuple[int, int] | None = None if self.path == MEMORY or copied else (0, 0)
         self.close = weakref.finalize(self, _close, self._connection, self.lock)
         _open.add(self)
         try:
-            if self.path != MEMORY and not copied:
-                self._identity = self._identity_now() or (0, 0)  # no file's: the first statement is refused
+            if self._identity is not None:
+                with suppress(OSError):
+                    status = os.stat(self.path)
+                    self._identity = status.st_dev, status.st_ino
             harden(self._connection, self._effort)
             if not self.is_new():  # checked first: another kernel may be creating it
                 self._check_format()
@@ -202,28 +205,26 @@ class SqliteFile:
         )
 
     def _check_still_ours(self) -> None:
-        if self._identity is not None and self._identity_now() != self._identity:
-            raise LedgerError(
-                f"ledger {self.path!r}: must stay in place while it is open; it was moved, deleted or replaced; put it "
-                "back and create the session again"
-            )
+        """Refuse a file that is no longer the one that was opened, or that has several names by now.
 
-    def _identity_now(self) -> tuple[int, int] | None:
-        """Device and inode of the file at the path.
-
-        A file with several names is refused: SQLite's journal belongs to one name only, so kernels could spend the
-        budget twice.
+        SQLite's journal belongs to one name only, so with several names kernels could spend the budget twice.
         """
+        if self._identity is None:
+            return
         try:
             status = os.stat(self.path)
         except OSError:
-            return None
-        if status.st_nlink > 1:
+            status = None
+        if status is not None and status.st_nlink > 1:
             raise LedgerError(
                 f"ledger {self.path!r}: must have one name; it has {status.st_nlink} (hard links); remove all names "
                 "but one, and use only that one"
             )
-        return status.st_dev, status.st_ino
+        if status is None or (status.st_dev, status.st_ino) != self._identity:
+            raise LedgerError(
+                f"ledger {self.path!r}: must stay in place while it is open; it was moved, deleted or replaced; put it "
+                "back and create the session again"
+            )
 
     # --- SQLite -------------------------------------------------------------------------------------------------
 

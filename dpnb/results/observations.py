@@ -120,12 +120,9 @@ class CombinedObservations:
         least = min(sum((one.information for one in observations), Fraction(0)) for observations in by_cell)
         return GDP.from_mu_squared(least * sensitivity_squared)
 
+    @cached_property
     def combined(self) -> tuple[Floats, Floats]:
         """Inverse-variance means of the observations, shape (cells, slots), and their noise scales, shape (cells,)."""
-        return self._combined
-
-    @cached_property
-    def _combined(self) -> tuple[Floats, Floats]:
         if not self.observations:
             raise ValueError("there is no observation to combine")
         if len(self.observations) == 1 and self.observations[0].cells is None:  # most answers: nothing to combine

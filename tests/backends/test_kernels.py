@@ -19,11 +19,10 @@ import dpnb
 from dpnb._backends.memory import blocks as blocks_module
 from dpnb._backends.memory import kernels as compiled
 from dpnb._backends.memory import memory_backend
-from dpnb._backends.memory.cell_sums import cell_sums, sums_and_counts
 from dpnb._backends.memory.coarse import Threshold, coarse_codes, ordered_columns
 from dpnb._backends.memory.execute import execute
 from dpnb._backends.memory.group_discovery import present_groups
-from dpnb._backends.memory.kernels import Kernels
+from dpnb._backends.memory.kernels import Kernels, cell_sums, sums_and_counts
 from dpnb._backends.memory.prepare.prepared_table import prepare
 from dpnb._compile import linear_query
 from dpnb._plan.expressions.nodes import And, Column, Compare, IsIn, Literal, Not, Or

@@ -13,7 +13,7 @@ import pytest
 
 from dpnb._backends import opened
 from dpnb._backends.lazy import execute as lazy_execute
-from dpnb._backends.memory import blocks, working_set
+from dpnb._backends.memory import blocks
 from dpnb._backends.memory import blocks as block_cache
 from dpnb._backends.memory.execute import affected_units, execute, scaled_sums
 from dpnb._backends.memory.group_discovery import present_groups
@@ -95,13 +95,13 @@ def test_the_answer_does_not_depend_on_how_many_rows_are_computed_at_a_time(
         return [owners, squares, *sums, scaled_sums(query, table, SCHEMA, norms)]
 
     expected = answers()
-    monkeypatch.setattr(working_set, "BLOCK_BYTES", 2**12)
-    monkeypatch.setattr(working_set, "KEPT_BYTES", 0)
-    monkeypatch.setattr(working_set, "ANSWER_BYTES", 0)
-    monkeypatch.setattr(working_set, "LEAST_ROWS", 5)
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 2**12)
+    monkeypatch.setattr(blocks, "KEPT_BYTES", 0)
+    monkeypatch.setattr(blocks, "ANSWER_BYTES", 0)
+    monkeypatch.setattr(blocks, "LEAST_ROWS", 5)
     for module in (blocks, prepared_table):
         monkeypatch.setattr(module, "ROWS_AT_ONCE", 5)
-    assert working_set.rows_at_once(query) < 20
+    assert blocks.rows_at_once(query) < 20
     for found, whole in zip(answers(), expected, strict=True):
         assert found.tolist() == whole.tolist()
 
@@ -217,8 +217,8 @@ def test_a_long_expression_has_bounded_memory(where: str, rows_of_unit: int, mon
     unit = PrivacyUnit("p", rows_of_unit, ContributionBounds(max_rows=rows_of_unit))
     schema: Schema = {"x": SCHEMA["x"]}
     table, query = prepare(frame, schema, unit), linear_query(LONG[where], schema, unit)
-    monkeypatch.setattr(working_set, "BLOCK_BYTES", 2**22)
-    monkeypatch.setattr(working_set, "KEPT_BYTES", 2**21)
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 2**22)
+    monkeypatch.setattr(blocks, "KEPT_BYTES", 2**21)
     compute = present_groups if where == "discovery" else execute
     tracemalloc.start()
     compute(query, table, schema)

@@ -13,8 +13,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dpnb._backends.memory import execute as execution
-from dpnb._backends.memory.cell_sums import CHUNK, cell_sums
 from dpnb._backends.memory.execute import execute
+from dpnb._backends.memory.kernels import CHUNK, cell_sums
 from dpnb._backends.memory.prepare.prepared_table import prepare
 from dpnb._compile import LinearQuery, grid, linear_query
 from dpnb._compile.features import BRANCHING, CountFeature, TreeFeature, UnitFeature, ValueFeature

@@ -36,7 +36,7 @@ def test_one_observation_is_known_at_its_loss(sensitivity_squared: int) -> None:
 
 
 def test_looks_are_combined_by_their_information() -> None:
-    values, sigma = CombinedObservations((look([10.0], 2.0), look([12.0], 1.0)), 1.0).combined()
+    values, sigma = CombinedObservations((look([10.0], 2.0), look([12.0], 1.0)), 1.0).combined
     assert values.ravel().tolist() == pytest.approx([11.6])
     assert sigma.tolist() == pytest.approx([0.8**0.5])
 
@@ -47,7 +47,7 @@ def test_looks_at_some_groups_are_combined_there_alone() -> None:
     second = look([13, 14, 15, 16], 2.0, cells=(1, 2))
     third = look([30, 30], 2.0**0.5, cells=(2,))
     known = CombinedObservations((first, second, third), first_tau(2.0, ALPHA), 3)
-    values, sigma = known.combined()
+    values, sigma = known.combined
     assert values.tolist() == [[1, 2], [8, 9], pytest.approx([20, 20.5])]
     assert sigma.tolist() == pytest.approx([2, 2**0.5, 1])
 

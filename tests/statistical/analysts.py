@@ -60,7 +60,7 @@ def missed(truth: Array, alpha: Fraction = ALPHA) -> Misses:
     """By the interval of a sum itself."""
 
     def misses(known: CombinedObservations) -> Mask:
-        return np.asarray(np.abs(known.combined()[0] - truth).max(axis=1) > known.radius(alpha))
+        return np.asarray(np.abs(known.combined[0] - truth).max(axis=1) > known.radius(alpha))
 
     return misses
 
@@ -69,7 +69,7 @@ def missed_by_fixed_design(truth: Array) -> Misses:
     """The control: as if the looks had been fixed beforehand."""
 
     def misses(known: CombinedObservations) -> Mask:
-        values, scales = known.combined()
+        values, scales = known.combined
         return np.asarray(np.abs(values - truth).max(axis=1) > fixed_radius([1.0], alpha=ALPHA) * scales)
 
     return misses

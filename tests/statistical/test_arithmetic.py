@@ -207,7 +207,7 @@ def test_arithmetic_covers_although_the_other_answer_was_refined_until_it_missed
     right = combine(true, 1500.0)  # type: ignore[arg-type]
 
     def missed(known: CombinedObservations, *, control: bool) -> Mask:
-        values, scales = known.combined()
+        values, scales = known.combined
 
         def read(radius: Array) -> IntervalArrays:
             value = values[:, 0]

@@ -25,7 +25,7 @@ import pytest
 
 import dpnb
 from dpnb._core.tables import PrivateTables, UnreadTables
-from dpnb._plan.plan import Plan
+from dpnb._request import Release, request_from
 from statistical.watching import ledger_rows, watched
 
 SCHEMA = {
@@ -270,10 +270,12 @@ def noise(table: pd.DataFrame, ledger: Path) -> list[list[Fraction]]:
     )
     held.read(UnreadTables(table))
     with closing(sqlite3.connect(ledger)) as file:
-        rows = file.execute("SELECT plan, result FROM events WHERE result IS NOT NULL").fetchall()
+        rows = file.execute("SELECT request, result FROM events WHERE result IS NOT NULL").fetchall()
     added = []
-    for plan_text, told in rows:
-        plan, measured = Plan.from_json(plan_text), json.loads(told)
+    for text, told in rows:
+        request, measured = request_from(text), json.loads(told)
+        assert isinstance(request, Release)
+        plan = request.plan
         sums = held.opened.sums(held.compile(plan))
         grid = Fraction(2) ** measured["exponent"]
         added.append([int(value) - int(total) / grid for value, total in zip(measured["values"], sums, strict=True)])

@@ -48,7 +48,7 @@ def test_the_first_look_alone_misses_four_fifths_of_the_error() -> None:
     truth = np.full((10_000, 1), 300.0)
     ours = Analysts(truth, 6)
     assert missed(truth)(ours.known).mean() == pytest.approx(0.04, abs=0.0095)
-    values, scales = ours.known.combined()
+    values, scales = ours.known.combined
     assert np.mean(np.abs(values - truth)[:, 0] > fixed_radius([1.0], alpha=ALPHA) * scales) > 0.0495
 
 
@@ -71,7 +71,7 @@ def most_deviating_refined(alpha: Fraction) -> CombinedObservations:
     analysts = Analysts(truth, 9)
 
     def stopped(known: CombinedObservations) -> Mask:
-        values, scales = known.combined()
+        values, scales = known.combined
         off = (np.abs(values - truth)[:, 0] / scales).reshape(TABLES, GROUPS)
         off[missed(truth, alpha)(known).reshape(TABLES, GROUPS)] = -1
         second = np.sort(off, axis=1)[:, -2:-1]
@@ -122,7 +122,7 @@ def test_a_mean_that_is_refined_until_it_is_missed_keeps_its_interval(rows_over_
     truth = np.repeat(question.sums, analysts, axis=0)
 
     def told(known: CombinedObservations, radius: Array) -> Mask:
-        sums, scales = known.combined()
+        sums, scales = known.combined
         found = estimate(question.query, question.view, sums, scales, radius, question.schema)
         return np.asarray((found.low[:, 0] > 9.5 + 1e-6) | (found.high[:, 0] < 9.5 - 1e-6))
 
@@ -130,7 +130,7 @@ def test_a_mean_that_is_refined_until_it_is_missed_keeps_its_interval(rows_over_
         return told(known, known.radius(ALPHA))
 
     def misses_by_fixed_design(known: CombinedObservations) -> Mask:
-        return told(known, fixed_radius([1.0], alpha=ALPHA) * known.combined()[1])
+        return told(known, fixed_radius([1.0], alpha=ALPHA) * known.combined[1])
 
     ours, control = Analysts(truth, 11, sigma), Analysts(truth, 11, sigma)
     ours.until(misses)

@@ -124,13 +124,15 @@ def _serialised(value: Any) -> list[Any]:
 
 
 def ledger_rows(path: Path) -> list[dict[str, Any]]:
-    """All that a ledger holds but times, hashes over them, the noisy numbers, and the numbers in words about them."""
+    """All that a ledger holds but times, random values, hashes over them, noisy numbers, and those in words about them."""
     with closing(sqlite3.connect(path)) as file:
         file.row_factory = sqlite3.Row
         rows = [dict(row) for row in file.execute("SELECT * FROM events ORDER BY id")]
     for row in rows:
-        for name in ("time", "hash", "result_hash"):
+        for name in ("time", "hash", "salt", "answer_digest", "result_hash"):
             del row[name]
+        if row["kind"] == "close":
+            del row["request_key"]
         if row["result"] is not None:
             told = json.loads(row["result"])
             row["result"] = {**told, "values": len(told["values"])}

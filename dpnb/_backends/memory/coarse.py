@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from dpnb._backends.memory.blocks import by_blocks, even_blocks
 from dpnb._backends.memory.kernels import Kernels
-from dpnb._plan.expressions.nodes import Column, Compare, ComparisonOperator, Expression, Literal, arguments
+from dpnb._plan.expressions.nodes import Column, Compare, ComparisonOperator, Expression, Literal, nodes_of
 from dpnb.schema import Bounded
 
 CODES = 2**16
@@ -27,12 +27,12 @@ Mask = NDArray[np.bool_]
 
 def ordered_columns(node: Expression | None) -> set[str]:
     """Columns that a condition compares with a constant by an order."""
-    match node:
-        case None:
-            return set()
-        case Compare("<" | "<=" | ">" | ">=", Column(name), Literal()):
-            return {name}
-    return set().union(*map(ordered_columns, arguments(node)))
+    names = set()
+    for part in nodes_of(node):
+        match part:
+            case Compare("<" | "<=" | ">" | ">=", Column(name), Literal()):
+                names.add(name)
+    return names
 
 
 def coarse_codes(values: Floats, column: Bounded) -> CodeArray:

@@ -14,17 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnb._backends.evaluation import COMPARE, Evaluation, column_name
-from dpnb._backends.memory import working_set
+from dpnb._backends.memory import blocks
 from dpnb._backends.memory.blocks import SubexpressionCache, bytes_without_views
-from dpnb._backends.memory.cell_sums import LookupKeys
 from dpnb._backends.memory.coarse import Threshold
+from dpnb._backends.memory.codes import LookupKeys
 from dpnb._backends.memory.kernels import kernels_for
 from dpnb._backends.memory.prepare.prepared_table import PreparedTable, StringCodes
 from dpnb._backends.memory.prepare.values import Codes
 from dpnb._backends.protocol import BooleanColumn, Comparing, NumberStep
 from dpnb._plan.expressions.calendar import index_of, part_of
 from dpnb._plan.expressions.choices import RELATIONS
-from dpnb._plan.expressions.dtypes import Boolean, Categorical, Dtype, Numeric, String
+from dpnb._plan.expressions.dtypes import Dtype, Numeric, String
 from dpnb._plan.expressions.letters import changed_case
 from dpnb._plan.expressions.nodes import (
     Apply,
@@ -43,7 +43,7 @@ from dpnb._plan.expressions.nodes import (
     Round,
 )
 from dpnb._plan.expressions.rules import dtype_of
-from dpnb.schema import Categories, Key, Schema, text_of
+from dpnb.schema import Categories, Key, Schema
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -58,12 +58,7 @@ ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "**": np.power,
 }
 FUNCTIONS: dict[str, Callable[[Floats], Floats]] = {
-    "abs": np.abs,
-    "log1p": np.log1p,
-    "exp": np.exp,
-    "log": np.log,
-    "log2": np.log2,
-    "log10": np.log10,
+    name: getattr(np, name) for name in ("abs", "log1p", "exp", "log", "log2", "log10")
 }
 
 
@@ -76,24 +71,21 @@ class NumpyEvaluator(Evaluation[Mask, Any, Any]):
     """
 
     def __init__(
-        self,
-        table: PreparedTable,
-        schema: Schema,
-        rows_at_once: int | None = None,
-        part: slice | None = None,
-        shared: SubexpressionCache | None = None,
+        self, table: PreparedTable, schema: Schema, rows_at_once: int | None = None, part: slice | None = None
     ) -> None:
         self._table = table
         self._schema = schema
         self._part, self._rows_at_once = slice(0, table.rows) if part is None else part, rows_at_once
         self.size = int(self._part.stop - self._part.start)  # number of rows
-        self._shared = SubexpressionCache() if shared is None else shared
+        self._shared = SubexpressionCache()
         self._results: dict[tuple[str, int], Any] = {}
         self._kept_bytes = 0
 
     def block(self, part: slice) -> NumpyEvaluator:
         """Some of the rows."""
-        return NumpyEvaluator(self._table, self._schema, self._rows_at_once, part, self._shared)
+        block = NumpyEvaluator(self._table, self._schema, self._rows_at_once, part)
+        block._shared = self._shared
+        return block
 
     @property
     def pieces(self) -> Iterable[NumpyEvaluator]:
@@ -117,7 +109,7 @@ class NumpyEvaluator(Evaluation[Mask, Any, Any]):
 
     def forget(self) -> None:
         """Forget the results if they are many; to be called between expressions, not while one is computed."""
-        if self._kept_bytes > working_set.KEPT_BYTES:
+        if self._kept_bytes > blocks.KEPT_BYTES:
             self._results.clear()
             self._kept_bytes = 0
 
@@ -257,8 +249,7 @@ class NumpyEvaluator(Evaluation[Mask, Any, Any]):
 
     def level_codes(self, node: Expression) -> tuple[Codes, int]:
         """As in `Evaluation`; the codes of a declared column are those of its public values."""
-        declared = self._schema.get(node.name) if isinstance(node, Column) else None
-        if isinstance(node, Column) and isinstance(declared, Categories):
+        if isinstance(node, Column) and isinstance(declared := self._schema.get(node.name), Categories):
             return self._code_column(node.name), len(declared.values)
         return super().level_codes(node)
 
@@ -351,23 +342,8 @@ class NumpyEvaluator(Evaluation[Mask, Any, Any]):
 
     def _lookup_keys(self, node: Expression, keys: tuple[Key, ...]) -> LookupKeys:
         """Some values of a key column, with codes 0, 1, ..."""
-        code_of = {key: code for code, key in enumerate(dict.fromkeys(keys))}
         kind = self.kind(node)
-        if isinstance(kind, Categorical):
-            table = [code_of.get(value, -1) for value in kind.values]
-        elif isinstance(kind, String):
-            texts = self.texts(node)
-            table = [-1] * len(texts)
-            for key, code in code_of.items():
-                if (text_code := texts.get(text_of(key) or "")) is not None:
-                    table[text_code] = code
-        elif isinstance(kind, Numeric | Boolean):
-            order = sorted(code_of, key=float)
-            numbers = np.array([float(value) for value in order])
-            return LookupKeys(code_of, np.array([code_of[key] for key in order], np.int64), numbers)
-        else:
-            raise TypeError(type(kind).__name__)
-        return LookupKeys(code_of, np.array([*table, -1], np.int64), None)
+        return LookupKeys.of(keys, kind, self.texts(node) if isinstance(kind, String) else {})
 
     def _key_codes(self, node: Expression, keys: LookupKeys) -> NDArray[np.int64]:
         """The code of each row's value; -1 for other values."""
@@ -394,6 +370,13 @@ class NumpyEvaluator(Evaluation[Mask, Any, Any]):
                 )
                 return threshold.compared(values[self._part], codes[self._part], kernels)
         return super()._compared(node)
+
+    def holds(self, node: Expression) -> Mask:
+        """Where a condition is true."""
+        match node:
+            case Compare(_, Column(name) as left, Literal()) if name in self._table.numbers:
+                return self.both(self._compared(node), self.present(left))  # computed as fast as it would be found
+        return super().holds(node)
 
     def _compared_text(self, compare: Comparing, node: Expression, text: str) -> Mask:
         return np.asarray(compare(self.codes(node), self.texts(node).get(text, -2)))

@@ -13,9 +13,16 @@ from numpy.typing import NDArray
 
 from dpnb._backends.contribution import Integers
 from dpnb._backends.memory import gradient
-from dpnb._backends.memory.blocks import by_blocks, sum_of_blocks
-from dpnb._backends.memory.cell_sums import cell_sums, sums_and_counts
+from dpnb._backends.memory.blocks import (
+    blocks_at_once,
+    by_blocks,
+    entries_at_once,
+    numbers_at_once,
+    rows_at_once,
+    sum_of_blocks,
+)
 from dpnb._backends.memory.evaluate import NumpyEvaluator
+from dpnb._backends.memory.kernels import cell_sums, sums_and_counts
 from dpnb._backends.memory.prepare.prepared_table import PreparedTable
 from dpnb._backends.memory.row_mask import (
     Mask,
@@ -29,7 +36,6 @@ from dpnb._backends.memory.row_mask import (
 )
 from dpnb._backends.memory.units.per_unit import BIG, each_part, first_per_unit_cell, is_dense
 from dpnb._backends.memory.units.unit_norms import RowValues, has_fast_norms, row_norms_squared, unit_norms_squared
-from dpnb._backends.memory.working_set import blocks_at_once, entries_at_once, numbers_at_once, rows_at_once
 from dpnb._backends.unit_vectors import Floats, Sums, UnitVectors, added
 from dpnb._compile.features import (
     BRANCHING,

@@ -19,11 +19,10 @@ import numpy as np
 
 from dpnb._backends.contribution import Integers
 from dpnb._backends.memory import execute, group_discovery
-from dpnb._backends.memory.blocks import by_blocks
+from dpnb._backends.memory.blocks import KEPT_BYTES, by_blocks
 from dpnb._backends.memory.execute import Active, apply_admission, merge_blocks
 from dpnb._backends.memory.prepare.prepared_table import PreparedTable
 from dpnb._backends.memory.prepare.unit_ids import ShortIntegers
-from dpnb._backends.memory.working_set import KEPT_BYTES
 from dpnb._backends.unit_vectors import Floats, Sums, added
 from dpnb._compile.linear import LinearQuery
 from dpnb._plan.join import joined_name

@@ -1,4 +1,4 @@
-"""The inner sums of a query in compiled code, if numba is installed; `cell_sums` has the same integers in numpy.
+"""Exact sums of rows by cell, in compiled code if numba is installed, and otherwise in numpy, with the same integers.
 
 numba compiles in a background thread, which the first session with a table in memory starts, however many rows it has:
 a process shows its threads and modules, and the number of rows is private.  Until the thread has ended, and wherever
@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpnb._backends.contribution import Integers
 from dpnb._backends.quiet import silence_thread
 
 THREAD = "dpnb-kernels"
@@ -169,3 +170,52 @@ def _at_least(values: Any, codes: Any, least: Any, code: Any, wanted: Any, out: 
             full = values[start : start + COMPARED]
             for row in range(own.size):
                 result[row] = (full[row] >= least) == wanted
+
+
+# --- exact sums of rows by cell ---------------------------------------------------------------------------------------
+
+
+Mask = NDArray[np.bool_]
+
+CHUNK = 2**21
+"""Rows summed at a time.  A row's value is at most 2**32 in size, so a chunk's sums are at most 2**53: exact in float64
+(which `numpy.bincount` uses).  Sums over chunks are exact in int64 for up to 2**31 rows."""
+
+
+def sums_and_counts(
+    values: NDArray[Any], cells: NDArray[Any] | None, counts: Mask, count: int
+) -> tuple[Integers, Integers | None]:
+    """The sums of `cell_sums`, and the numbers of rows that count by cell if the same pass yields them, else None."""
+    usable = cells is not None and count > 0 and values.dtype == np.int32
+    kernels = kernels_for(counts, cells, values) if usable and cells is not None else None
+    if kernels is None:
+        return cell_sums(values, cells, counts, count), None
+    sums = np.zeros((count, 2), np.int64)
+    kernels.add(counts, cells, values, sums)
+    return sums[:, 0], sums[:, 1]
+
+
+def cell_sums(values: NDArray[Any] | None, cells: NDArray[Any] | None, counts: Mask, count: int) -> Integers:
+    """Exact sums of `values` (of ones for None) by cell over the rows that count, for up to 2**31 rows.
+
+    Where rows count, values are less than 2**31 in size, and cells from 0 to ``count - 1``, of a type that holds
+    ``count``; without `cells`, all are 0.
+    """
+    totals = np.zeros(count, np.int64)
+    chunks = [slice(start, start + CHUNK) for start in range(0, len(counts), CHUNK)]
+    if cells is None:
+        if values is None:
+            totals += np.count_nonzero(counts)
+        elif values.dtype == np.int32 and (kernels := kernels_for(counts, values)) is not None:
+            totals += kernels.total(counts, values)
+        else:
+            for part in chunks:
+                totals += (values[part] * counts[part]).sum(dtype=np.int64)
+    elif values is None and count and (kernels := kernels_for(counts, cells)) is not None:
+        kernels.count(counts, cells, totals)
+    else:
+        for part in chunks:
+            cell = (cells[part] + 1) * counts[part]  # 0 for rows that do not count
+            weights = None if values is None else values[part]
+            totals += np.bincount(cell, weights, minlength=count + 1)[1:].astype(np.int64)
+    return totals

@@ -22,6 +22,7 @@ from msgspec import UNSET
 
 from dpnb._backends.contribution import first_groups
 from dpnb._backends.memory import join_pairs
+from dpnb._backends.memory.blocks import rows_for
 from dpnb._backends.memory.evaluate import NumpyEvaluator
 from dpnb._backends.memory.execute import Active, execute, scaled_sums
 from dpnb._backends.memory.group_discovery import present_groups
@@ -29,7 +30,6 @@ from dpnb._backends.memory.join_pairs import JoinedRows
 from dpnb._backends.memory.kernels import start_compiling
 from dpnb._backends.memory.prepare.prepared_table import PreparedTable, prepare_all
 from dpnb._backends.memory.units.within import chosen_by_blocks, chosen_rows, windowed
-from dpnb._backends.memory.working_set import rows_for
 from dpnb._backends.protocol import FIELDS_AS_TEXTS, ChosenRows, Groups, Schemas, SourceResolver, Units, Windows
 from dpnb._backends.unit_vectors import Sums, added
 from dpnb._compile.linear import LinearQuery

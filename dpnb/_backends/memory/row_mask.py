@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dpnb._backends.contribution import Integers, first_groups, first_in_groups
 from dpnb._backends.memory import gradient
-from dpnb._backends.memory.cell_sums import combined_codes
+from dpnb._backends.memory.codes import combined_codes
 from dpnb._backends.memory.evaluate import NumpyEvaluator
 from dpnb._compile import grid
 from dpnb._compile.features import CountFeature, ModelLossFeature, TreeFeature, ValueFeature
@@ -107,8 +107,10 @@ def has_values(required: tuple[Expression, ...], rows: NumpyEvaluator) -> Mask:
     """The rows where none of the expressions is missing."""
     present = rows.everywhere
     for node in required:
-        present = rows.both(present, rows.present(node))
-        rows.forget()
+        its_values = rows.present(node)
+        if its_values is not rows.everywhere:
+            present = rows.both(present, its_values)
+            rows.forget()
     return present
 
 

@@ -158,7 +158,9 @@ class Accountant:
     @property
     def limits(self) -> tuple[Limit, ...]:
         """The caps within the budget that are set now."""
-        return tuple([limit for limit in self.root._limits if limit.cap is not None])
+        if self._parent is not None:
+            return self._parent.limits
+        return tuple([limit for limit in self._limits if limit.cap is not None])
 
     @property
     def binding_limit(self) -> Limit | None:
@@ -169,7 +171,7 @@ class Accountant:
     @property
     def whole(self) -> Accountant | None:
         """For an analyst's part of the budget of a table, the accountant of the table."""
-        return self.root._whole
+        return self._whole if self._parent is None else self._parent.whole
 
     @property
     def odometer(self) -> Odometer:

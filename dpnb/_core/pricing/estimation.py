@@ -136,12 +136,12 @@ class EstimateReader:
         return None if np.isnan(found.low).all() else found
 
     def _population(self, refinement: CombinedObservations, radius: Floats, error: SamplingError) -> IntervalArrays:
-        return population(self.query, self.request.view, *refinement.combined(), radius, self.schema, error)
+        return population(self.query, self.request.view, *refinement.combined, radius, self.schema, error)
 
     def part(self, index: int, view: AnyView) -> IntervalArrays:
         """One statistic of a part of the query, which may be another than the requested one."""
         columns = ColumnsView((NamedColumn("", index, view),))  # type: ignore[arg-type]  # of a part
-        sums, sigma = self.refinement.combined()
+        sums, sigma = self.refinement.combined
         return estimate(self.query, columns, sums, sigma, sigma, self.schema)
 
     @property
@@ -188,4 +188,4 @@ class EstimateReader:
         )
 
     def _estimate(self, refinement: CombinedObservations, radius: Floats) -> IntervalArrays:
-        return estimate(self.query, self.request.view, *refinement.combined(), radius, self.schema)
+        return estimate(self.query, self.request.view, *refinement.combined, radius, self.schema)

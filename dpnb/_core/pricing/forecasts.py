@@ -111,7 +111,7 @@ class ExpectedErrors:
     @cached_property
     def _known_sums(self) -> tuple[Cells, Cells] | None:
         refinement = self.state.refinement
-        return refinement.combined() if refinement.observations else None
+        return refinement.combined if refinement.observations else None
 
     @cached_property
     def _linear(self) -> bool:
@@ -167,7 +167,7 @@ class ExpectedErrors:
         if current is None or len(refinement.observations) == 1:
             return current
         # An interval is intersected with that of the first observation.
-        _, sigma = refinement.first.combined()
+        _, sigma = refinement.first.combined
         first = self._widths(sigma, refinement.first.radius(self._alpha), current=True)
         return current if first is None else np.minimum(current, first)
 

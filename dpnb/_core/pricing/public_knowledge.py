@@ -269,7 +269,7 @@ def _released(query: LinearQuery, counted: Plan, known: Known, *, from_query: bo
     other, refinement = known(counted)
     if not refinement.observations:
         return None
-    sums, sigma = refinement.combined()
+    sums, sigma = refinement.combined
     for _, first, count in other.parts:
         feature, noisy = noisy_features(other, sums, sigma, first, count)[0]
         if not isinstance(feature, CountFeature):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal as OneOf
 
 import msgspec
@@ -303,13 +302,15 @@ def nodes_of(part: object) -> list[Node]:
         part = waiting.pop()
         if isinstance(part, Node):
             found.append(part)
-            waiting += [getattr(part, name) for name in reversed(_ARGUMENTS[type(part)])]
+            names: Sequence[str] = _ARGUMENTS[type(part)]
         elif isinstance(part, tuple | list):
             waiting += reversed(part)
+            continue
         elif isinstance(part, msgspec.Struct):
-            waiting += [getattr(part, name) for name in reversed(part.__struct_fields__)]
-        elif dataclasses.is_dataclass(part):
-            waiting += [getattr(part, field.name) for field in reversed(dataclasses.fields(part))]
+            names = part.__struct_fields__
+        else:
+            names = [*getattr(part, "__dataclass_fields__", ())]
+        waiting += [getattr(part, name) for name in reversed(names)]
     return found
 
 

@@ -150,6 +150,8 @@ def explained(node: Expression) -> str:
 
     A lookup has a name, and bins have labels, that need not be about the column that they read.
     """
+    if isinstance(node, Column):
+        return node.name
     with_names = [one for one in nodes_of(node) if isinstance(one, Lookup | Cut)]
     return words(_explained(node) if with_names else node)
 

@@ -338,7 +338,7 @@ class GDPFilter(SumFilter[GaussianLoss]):
 
     def recorded_loss(self, loss: Loss, charged: PureGDP | None) -> GaussianLoss:
         """What a row of the ledger was charged; without it, the loss converted to GDP, whatever is left."""
-        if charged is None and isinstance(loss, GaussianLoss) and loss.like(self.budget):
+        if charged is None and isinstance(loss, GaussianLoss) and type(loss) is type(self.budget):
             return loss
         amount = as_amount(convert(loss, GDP)) if charged is None else charged
         if amount.epsilon and not self.budget.epsilon:

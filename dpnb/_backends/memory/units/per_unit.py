@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dpnb._backends.contribution import Integers, starts_of
 from dpnb._backends.memory import gradient
-from dpnb._backends.memory.blocks import blocks_of
+from dpnb._backends.memory.blocks import blocks_of, entries_at_once, numbers_at_once
 from dpnb._backends.memory.evaluate import NumpyEvaluator
 from dpnb._backends.memory.prepare.prepared_table import PreparedTable
 from dpnb._backends.memory.row_mask import (
@@ -25,7 +25,6 @@ from dpnb._backends.memory.row_mask import (
     slots_of,
     steps_of,
 )
-from dpnb._backends.memory.working_set import entries_at_once, numbers_at_once
 from dpnb._backends.unit_vectors import UnitVectors
 from dpnb._compile.features import (
     BRANCHING,
