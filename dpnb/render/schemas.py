@@ -7,16 +7,12 @@ from html import escape
 from dpnb._plan.privacy_unit import PrivacyUnit
 from dpnb.errors import printable
 from dpnb.render.page import FAINT, box_html, title_html, with_notice
-from dpnb.render.tables import LEFT, Shown, facts_part, shown_as, table_text
+from dpnb.render.tables import LEFT, WIDTH, Shown, facts_part, shown_as, table_text
 from dpnb.results.display import Explanation, to_html, to_text
 from dpnb.results.schema import TableSchema, TablesSchema
 from dpnb.schema import END_OF_DAY, Bounded, Categories, ColumnType, Dates, Key, Text
 
 # --- explanations as text and as HTML ---------------------------------------------------------------------------------
-
-
-WIDTH = 90
-"""Characters in one line of a fact's text in a terminal."""
 
 
 @shown_as(Explanation)

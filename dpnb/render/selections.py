@@ -8,7 +8,17 @@ from dpnb._protocol.glossary import IN_THIS_TABLE
 from dpnb.accounting.exact import decimal_sqrt_down, display_down, display_up
 from dpnb.render.numbers import FREE, NO_LIMIT, error_level, format_percent_down
 from dpnb.render.page import box_html, with_notice
-from dpnb.render.tables import NOT_RELEASED, Shown, ShownPart, facts_part, shown_as, table_html, table_part, table_text
+from dpnb.render.tables import (
+    NOT_RELEASED,
+    WIDTH,
+    Shown,
+    ShownPart,
+    facts_part,
+    shown_as,
+    table_html,
+    table_part,
+    table_text,
+)
 from dpnb.results.display import to_html, to_text
 from dpnb.results.selection import SelectedGroups, SelectionPreview, SelectionPreviews
 from dpnb.results.tables.comparison import ThresholdResult
@@ -37,9 +47,6 @@ def _sentence(result: ThresholdResult) -> str:
 
 # --- selections and their previews as text and as HTML ----------------------------------------------------------------
 
-
-WIDTH = 90
-"""Characters in one line of a fact's text in a terminal."""
 
 MAX_KEYS = 50
 """Number of keys that are shown."""

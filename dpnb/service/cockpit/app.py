@@ -114,11 +114,8 @@ class Cockpit(NotCopyable):
         app = Starlette(
             routes=routes,
             exception_handlers={
+                **dict.fromkeys((DpnbError, WireError, msgspec.MsgspecError, RecursionError), _invalid),
                 HTTPException: _refused_by_http,
-                DpnbError: _invalid,
-                WireError: _invalid,
-                msgspec.MsgspecError: _invalid,
-                RecursionError: _invalid,
                 Exception: _failed,
             },
         )
