@@ -194,7 +194,6 @@ def static_output(query: Query) -> dict[str, object]:
 
 
 def _unanswered(target: dict[str, Fraction]) -> Unanswered:
-    """A request that was charged and not answered."""
     ((kind, amount),) = target.items()
     return Unanswered(target={kind: to_text(amount)}, label=f"{kind}={float(amount):.6g}")
 

@@ -338,7 +338,6 @@ def _refuse_undivided(settings: TableSettings, tree: BudgetTree) -> None:
 
 
 def _built(settings: TableSettings) -> Session:
-    """The session that the curator's function returns."""
     file, function = settings.session or ("", "")
     fault: dict[str, Any] = {}
     session: object = None

@@ -296,7 +296,6 @@ class _Running(uvicorn.Server):
 
 
 def _refuse_unusable(settings: Settings) -> None:
-    """Refuse a certificate or key that cannot be used."""
     for address in (settings.address, settings.cockpit):
         if isinstance(address, PortAddress) and address.tls is not None:
             tls = address.tls

@@ -145,7 +145,6 @@ def _budget_requests(account: Accountant) -> list[protocol.BudgetRequestEntry]:
 
 
 def _decision(one: BudgetRequest) -> str | None:
-    """What was decided about a request for budget, in words."""
     decided = one.decision
     if decided is None:
         return None
@@ -175,7 +174,6 @@ def _filter(state: FilterState, comparison: FilterComparison) -> protocol.Filter
 
 
 def _remaining(state: FilterState, comparison: FilterComparison) -> str:
-    """The remaining budget of a filter, in words."""
     each = state.filter.is_individual
     if each and not state.filter.mu_squared_left:
         return "exhausted in the worst case; queries can continue"
@@ -285,7 +283,6 @@ def _cell(cell_id: str, cost: CellCost, log: RequestLog, name: str) -> protocol.
 
 
 def _notice_explanation(notice: str | None) -> str | None:
-    """The id of the explanation of a notice."""
     if notice is None or notice == NO_BUDGET:
         return None if notice is None else "no-budget"
     return "rehearsal" if notice.startswith(MOCK_DATA) else "not-private"

@@ -57,7 +57,6 @@ def draw(estimates: Estimates, history: bool) -> go.Figure:
 
 
 def _first(estimates: Estimates) -> Estimates:
-    """The first groups only."""
     kept = slice(MAX_GROUPS)
     return replace(
         estimates,

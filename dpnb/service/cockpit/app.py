@@ -307,7 +307,6 @@ def _note(event: str, person: Identity, request: HttpRequest) -> None:
 
 
 def _row_number(request: HttpRequest, name: str) -> int:
-    """The number of a row in an address."""
     text = request.query_params.get(name, "0")
     if not text.isascii() or not text.isdecimal() or len(text) > 19:
         raise HTTPException(400, f"{name}: must be the number of a row.")
