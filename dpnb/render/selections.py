@@ -26,23 +26,15 @@ from dpnb.results.tables.comparison import ThresholdResult
 # --- results of above-threshold mechanisms as text and as HTML --------------------------------------------------------
 
 
-@to_text.register
-def result_text(result: ThresholdResult) -> str:
-    """A result for a terminal."""
-    return with_notice(result.notice, [_sentence(result)])
-
-
-@to_html.register
-def result_html(result: ThresholdResult) -> str:
-    """A result for a notebook."""
-    return box_html(result.notice, escape(_sentence(result)))
-
-
 def _sentence(result: ThresholdResult) -> str:
     text = f"{result.description}: {'above' if result.above else 'below'} {result.threshold:g} {IN_THIS_TABLE}"
     if result.value is not None and result.half_width is not None:
         text += f"; about {result.value:.4g} ± {display_up(result.half_width, 2)}{error_level(result.confidence)}"
     return text
+
+
+to_text.register(ThresholdResult, lambda result: with_notice(result.notice, [_sentence(result)]))
+to_html.register(ThresholdResult, lambda result: box_html(result.notice, escape(_sentence(result))))
 
 
 # --- selections and their previews as text and as HTML ----------------------------------------------------------------
