@@ -88,7 +88,7 @@ def decide(
     *,
     is_confirmed: bool = False,
 ) -> str:
-    """Show a request and decide it, after a confirmation on the terminal unless `is_confirmed`; roles as for `change`."""
+    """Show a request and decide it, confirmed on the terminal unless `is_confirmed`; roles are those of `change`."""
     with closing(channel_to(address)) as channel:
         pending = {one.number: one for one in _state(channel, table).requests if one.status == PENDING}
         if number not in pending:

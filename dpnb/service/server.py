@@ -277,15 +277,10 @@ class _Running(uvicorn.Server):
     def _refuse_changes(self, new: Settings) -> None:
         """Refuse what only a restart can change."""
         old = self._settings
+        keys = "cockpit", "tokens", "heads", "log", "metrics", "time_grid", "limits", "jupyterhub", "behind_proxy"
         changed = ["the address"] if old.address != new.address else []
-        changed += ["cockpit"] if old.cockpit != new.cockpit else []
-        changed += [
-            key
-            for key in ("tokens", "heads", "log", "metrics", "time_grid", "limits", "jupyterhub", "behind_proxy")
-            if getattr(old, key) != getattr(new, key)
-        ]
-        kept = old.tables.keys() & new.tables.keys()
-        for name in sorted(kept):
+        changed += [key for key in keys if getattr(old, key) != getattr(new, key)]
+        for name in sorted(old.tables.keys() & new.tables.keys()):
             if replace(old.tables[name], division=new.tables[name].division) != new.tables[name]:
                 changed.append(f"tables.{name}")
         if changed:
