@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 from dpnb._plan.privacy_unit import ContributionBounds
@@ -18,6 +18,7 @@ from dpnb.session.declaration import PLACEHOLDER
 from dpnb.session.table_files import format_of
 
 WIDTH = 100
+Row = tuple[str, ...]
 
 ALONE = (
     "COMPUTED FROM THE ROWS, without noise: for the curator alone. Do not show it to the analyst, and keep it out of "
@@ -35,7 +36,7 @@ def check_text(check: Check) -> str:
     """The whole check; characters from the table or the file that would move a terminal's cursor are escaped."""
     lines = [*wrapped(f"Check of {check.declaration}"), *wrapped(ALONE), ""]
     for table in check.tables:
-        lines += [*_checked_table(table), ""]
+        lines += [*_table(table, _units(table), CHECK_HEAD, map(_checked_column, table.columns)), ""]
     for title, to_fix in (("To fix", True), ("To know", False)):
         chosen = [one for one in check.advice if one.to_fix is to_fix]
         if chosen:
@@ -48,9 +49,10 @@ def check_text(check: Check) -> str:
     return "\n".join([*lines, *wrapped(end), *wrapped(ALONE)])
 
 
-def _checked_table(table: CheckedTable) -> list[str]:
+def _table(table: CheckedTable | DraftTable, what: str, head: Row, rows: Iterable[Row]) -> list[str]:
     name = f"Table {table.name}" if table.name else "Table"
-    return [*wrapped(f"{name}, {table.file}: {_units(table)}"), *_columns(table.columns)]
+    cells = [[*map(printable, row)] for row in (head, *rows)]
+    return [*wrapped(f"{name}, {table.file}: {what}"), *table_text(cells, left=(0, 1))]
 
 
 def _units(table: CheckedTable) -> str:
@@ -68,11 +70,7 @@ def _units(table: CheckedTable) -> str:
     return text
 
 
-def _columns(columns: Sequence[CheckedColumn]) -> list[str]:
-    return table_text([[*map(printable, row)] for row in (CHECK_HEAD, *map(_checked_column, columns))], left=(0, 1))
-
-
-def _checked_column(column: CheckedColumn) -> tuple[str, ...]:
+def _checked_column(column: CheckedColumn) -> Row:
     tally = column.tally
     if tally is None:
         return (column.name, _declared(column.column), *("-",) * 5)
@@ -131,11 +129,7 @@ def draft_text(draft: Draft) -> str:
 
 
 def _drafted_table(table: DraftTable) -> list[str]:
-    name = f"Table {table.name}" if table.name else "Table"
-    lines = wrapped(f"{name}, {table.file}: {table.rows:,} rows")
-    lines += table_text(
-        [[*map(printable, row)] for row in (DRAFT_HEAD, *map(_drafted_column, table.columns))], left=(0, 1)
-    )
+    lines = _table(table, f"{table.rows:,} rows", DRAFT_HEAD, map(_drafted_column, table.columns))
     if format_of(Path(table.file)) == ".csv":
         lines += wrapped(FIRST_LINE)
     if table.omitted:
@@ -143,7 +137,7 @@ def _drafted_table(table: DraftTable) -> list[str]:
     return lines
 
 
-def _drafted_column(column: DraftColumn) -> tuple[str, ...]:
+def _drafted_column(column: DraftColumn) -> Row:
     return (
         column.name,
         column.kind or "not stated",

@@ -194,7 +194,6 @@ def _data_of(page: str) -> str:
 
 
 def _differences(stated: Any, computed: Any, name: str = "") -> Iterator[str]:
-    """The fields that differ, with both values."""
     if isinstance(stated, dict) and isinstance(computed, dict):
         for key in [*stated, *(key for key in computed if key not in stated)]:
             inner = f"{name}.{key}" if name else key

@@ -106,7 +106,6 @@ def _files(arguments: Sequence[str]) -> dict[str, str]:
 
 
 def _session_name(file: str) -> str:
-    """A valid name of a session, from the name of a file."""
     stem = Path(file).resolve().name.split(".")[0]
     return re.sub(r"[^A-Za-z0-9_-]+", "-", stem).strip("-") or "table"
 

@@ -127,7 +127,6 @@ def _mu(mu_squared: Fraction) -> str:
 
 
 def _participation(entry: StatementEntry, statement: Statement) -> str:
-    """How the person took part, in words."""
     words = {
         "in full": "took part",
         "in part": "scaled down to the remaining budget",

@@ -164,7 +164,6 @@ def explain_error(result: Any) -> None:
 
 
 def _on_request(request: PanelRequest) -> None:
-    """Use what a page sends about itself and the cells that it runs."""
     if cell_context.note_message(request):
         panel.publish()  # charges may have been assigned to a cell
     if isinstance(request, FollowLedgers):

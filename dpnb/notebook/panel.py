@@ -234,7 +234,6 @@ class Panel:
             return self._seq
 
     def _send_once(self, seq: int) -> None:
-        """Take a snapshot, send it, and update the widgets."""
         if self._send is None or self._snapshot is None:
             return
         try:

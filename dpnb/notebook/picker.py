@@ -106,30 +106,24 @@ class Picker(anywidget.AnyWidget):
                     self._renew()
                 case Reconnect():
                     panel.reconnect()
-                case ReleaseOption() as request:
+                case ReleaseOption() | ReleaseCount() as request:
                     self._release(request)
-                case ReleaseCount() as request:
-                    self._release_count(request)
                 case AskCurator() as request:
                     self._ask_curator(request)
 
     def _show_progress(self, text: str, done: bool) -> None:
         self.progress = "" if done else text
 
-    def _release(self, request: ReleaseOption) -> None:
-        """Release with the target of an option, and replace the picker by the answer."""
-        answer = self._answer(self._query, request)
-        if answer is not None:
-            hint = f".release({_code(request.target)}) returns this answer again at no cost"
-            self._show_answer(request.id, phase="answered", answer=picker_state.rendered(answer, hint))
-
-    def _release_count(self, request: ReleaseCount) -> None:
-        """Release the count of the step, and show its answer below the picker."""
-        answer = self._answer(self._count, request)
-        if answer is not None and self._count is not None:
-            code = f"{picker_steps.code_of(self._count)}.release({_code(request.target)})"
-            hint = f"{code} returns this answer again at no cost"
-            self._show_answer(request.id, count_answer=picker_state.rendered(answer, hint))
+    def _release(self, request: ReleaseOption | ReleaseCount) -> None:
+        """Release with the target of an option, and replace the picker by the answer; that of the step is below it."""
+        is_count = isinstance(request, ReleaseCount)
+        query = self._count if is_count else self._query
+        answer = self._answer(query, request)
+        if answer is not None and query is not None:
+            code = f"{picker_steps.code_of(query) if is_count else ''}.release({_code(request.target)})"
+            shown = picker_state.rendered(answer, f"{code} returns this answer again at no cost")
+            changes = {"count_answer": shown} if is_count else {"phase": "answered", "answer": shown}
+            self._show_answer(request.id, **changes)
 
     def _ask_curator(self, request: AskCurator) -> None:
         """Send a request for budget; the answer arrives in the panel."""

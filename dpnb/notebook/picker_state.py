@@ -40,6 +40,7 @@ from dpnb.render.previews import describe_expected_error
 from dpnb.results.answer import Answer
 from dpnb.results.estimates.expected import RANK
 from dpnb.results.preview import Preview
+from dpnb.session.gauges import finite
 
 STEPS = 40
 MANY_GROUPS = 1000
@@ -193,7 +194,6 @@ def static_output(query: Query) -> dict[str, object]:
 
 
 def _unanswered(target: dict[str, Fraction]) -> Unanswered:
-    """A request that was charged and not answered."""
     ((kind, amount),) = target.items()
     return Unanswered(target={kind: to_text(amount)}, label=f"{kind}={float(amount):.6g}")
 
@@ -239,7 +239,7 @@ def _option(query: Query, target: dict[str, str], preview: Preview, best: Answer
         loss=preview.total_loss.words + ("" if best is None else " in total"),
         confirm=None if large is None else f"{'Release' if best is None else 'Refine'} for {large}?",
         error=error + (f"; {preview.assumption}" if preview.cost.delta and preview.assumption else ""),
-        error_value=None if preview.expected_error is None else _finite(preview.expected_error),
+        error_value=finite(preview.expected_error),
         relative_error=_relative(preview, best),
         after=(
             f"{format_percent_down(preview.headroom_after)} left"
@@ -264,10 +264,6 @@ def _short_error(preview: Preview) -> str:
         return "error unknown"
     text = describe_error(preview.half_widths, preview.outputs, preview.confidence, preview.error_unit)
     return "error unknown" if text == UNKNOWN else text
-
-
-def _finite(number: float) -> float | None:
-    return number if math.isfinite(number) else None
 
 
 def _relative(preview: Preview, best: Answer | None) -> str | None:

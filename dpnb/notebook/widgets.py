@@ -83,10 +83,7 @@ def gauges(session: SessionSnapshot) -> Gauges:
 
 
 def mimebundle(session: SessionSnapshot, *, text: str, html: str) -> dict[str, object]:
-    """A session's gauges in every MIME type: live for widgets, and static.
-
-    `text` is for a terminal, and `html` for a notebook that was opened without a kernel.
-    """
+    """A session's gauges in every MIME type: live for widgets, and static."""
     return {**live(gauges(session), "gauges"), "text/plain": text, "text/html": html}
 
 

@@ -119,10 +119,7 @@ def _known_address() -> str:
 
 
 def find_credential(origin: Origin) -> Credential | None:
-    """The token of an origin: from the environment, from JupyterHub or from its file; None without one.
-
-    A file that other users could read or change is refused.
-    """
+    """The token of an origin: from the environment, from JupyterHub or from its file; None without one."""
     return token_of_environment(origin) or hub_token(origin) or find_token(origin)
 
 

@@ -43,10 +43,7 @@ def history(address: str, table: str) -> str:
 
 
 def plans(address: str, table: str, row: int) -> str:
-    """The whole plans of a row: what was requested, with its arguments; never what was answered.
-
-    `row` is its number as `history` shows it; the roles are those of `history`.
-    """
+    """The whole plans of a row, by its number in `history`, for the same roles; never what was answered."""
     with closing(channel_to(address)) as channel:
         page = channel.get(f"tables/{checked_table(table)}/plan", PlanPage, row=row)
     return "\n\n".join("\n".join(map(printable, text.split("\n"))) for text in page.plans)
@@ -91,10 +88,7 @@ def decide(
     *,
     is_confirmed: bool = False,
 ) -> str:
-    """Show a request and decide it, after a confirmation on the terminal unless `is_confirmed`.
-
-    For the roles ``curator`` and ``owner``.
-    """
+    """Show a request and decide it, confirmed on the terminal unless `is_confirmed`; roles are those of `change`."""
     with closing(channel_to(address)) as channel:
         pending = {one.number: one for one in _state(channel, table).requests if one.status == PENDING}
         if number not in pending:

@@ -1,4 +1,4 @@
-"""A thread that follows changes which other kernels of the analyst make, while the session is in use."""
+"""Keeps a session's copy of the ledger in step with the service's, also with what other kernels of the analyst do."""
 
 from __future__ import annotations
 
@@ -8,19 +8,100 @@ import weakref
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import datetime
+from typing import NoReturn
 
 import msgspec
 
 from dpnb._core.core import SessionCore
 from dpnb.copying import NotCopyable
-from dpnb.errors import AccessDenied, DpnbError, RequestError
-from dpnb.remote.channel import Stream
-from dpnb.remote.ledger_copy import LedgerCopy
+from dpnb.errors import AccessDenied, DpnbError, LedgerError, LedgerReplaced, RequestError
+from dpnb.ledger.replica import ReplicaLedger
+from dpnb.remote.channel import Channel, Stream
 from dpnb.threads import ThreadTask
-from dpnb.wire.replies import Changed
+from dpnb.wire.limits import MAX_PENDING
+from dpnb.wire.replies import Changed, Rows, Table
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
 """Seconds between two attempts to connect again: doubled from the first to the longest."""
+
+
+MAX_IN_ADDRESS = 500
+"""Rows without an answer that the address of a request names: servers limit its length."""
+
+
+class LedgerCopy(NotCopyable):
+    """A copy of the rows that an analyst may see, and how it is brought up to date; `path` is below ``/v3``."""
+
+    def __init__(self, channel: Channel, path: str, table: Table, ledger: ReplicaLedger) -> None:
+        self.channel, self.path, self.ledger = channel, path, ledger
+        self._table = table
+        self._fault: LedgerError | None = None
+
+    @property
+    def problem(self) -> str | None:
+        """Why the copy can no longer be used; None if it can."""
+        return None if self._fault is None else str(self._fault)
+
+    def refuse_unusable(self) -> None:
+        """Raise `LedgerError` if the copy no longer fits the service's ledger."""
+        if self._fault is not None:
+            raise type(self._fault)(str(self._fault))
+
+    def close(self) -> None:
+        """Refuse all further requests."""
+        self._fault = LedgerError(f"{self.channel.where}: the session was closed; nothing was charged; connect again")
+
+    def refuse(self, fault: LedgerError) -> NoReturn:
+        """Note why the copy can no longer be used, and raise it."""
+        self._fault = fault
+        self.refuse_unusable()
+        raise fault
+
+    def pending(self) -> tuple[int, ...]:
+        """Rows without an answer, at most as many as a request may name."""
+        return self.ledger.pending[-MAX_PENDING:]
+
+    def add(self, rows: Rows) -> bool:
+        """Add rows of a reply, and fetch those that did not fit it; return whether any row is new or has changed."""
+        before = self._state()
+        try:
+            self.ledger.append([row.values for row in rows.rows])
+        except LedgerError as error:
+            self.refuse(LedgerError(str(error)))
+        if rows.more:
+            self.fetch()
+        return self._state() != before
+
+    def fetch(self) -> bool:
+        """Fetch the rows that the copy does not have; return whether there are any."""
+        before, more = self._state(), True
+        while more:
+            last, head = self.ledger.last
+            pending = ",".join(map(str, self.pending()[-MAX_IN_ADDRESS:]))
+            query: dict[str, str | int] = {"after": last, "pending": pending, "head": head}
+            try:
+                rows = self.channel.get(f"{self.path}/rows", Rows, retry_seconds=0, **query)
+            except LedgerReplaced as error:
+                self.refuse(error)
+            more = rows.more
+            self.add(Rows(rows.rows))
+            if more and self.ledger.count == last:
+                self.refuse(LedgerError(f"{self.channel.where}: announced further rows and sent none; connect again"))
+        return self._state() != before
+
+    def check_table(self) -> None:
+        """Raise `LedgerError` if the service no longer has the table that this session was opened on."""
+        now = self.channel.get(self.path, Table, retry_seconds=0)
+        if now != self._table:
+            self.refuse(
+                LedgerError(
+                    f"{self.channel.where}: now describes another table, version or budget under the name "
+                    f"{self._table.name!r}; nothing was charged; connect again"
+                )
+            )
+
+    def _state(self) -> tuple[int, tuple[int, ...]]:
+        return self.ledger.count, self.ledger.pending
 
 
 class ServiceConnection(NotCopyable):

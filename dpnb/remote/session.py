@@ -23,8 +23,7 @@ from dpnb.ledger.replica import ReplicaLedger
 from dpnb.mechanisms.randomness import SystemNoiseSource
 from dpnb.progress import Stage, work
 from dpnb.remote.channel import MAX_SHOWN, Channel, printable, refusal, unreadable
-from dpnb.remote.events import ServiceConnection
-from dpnb.remote.ledger_copy import LedgerCopy
+from dpnb.remote.events import LedgerCopy, ServiceConnection
 from dpnb.session.base import BaseSession
 from dpnb.session.disclosure.division import StatementScope
 from dpnb.wire.amounts import limit_up

@@ -155,7 +155,6 @@ def footer(estimates: Estimates) -> list[str]:
 
 @footer.register
 def _answer_footer(answer: Answer) -> list[str]:
-    """Cost and provenance."""
     bound = "at most " if answer.worst_case and answer.cost else ""
     parts = [
         f"cost {bound}{format_cost(answer.cost, answer.cost_fraction)}",
@@ -179,7 +178,6 @@ def _fit_footer(fitted: FitResult) -> list[str]:
 
 
 def _fit_notes(fitted: FitResult) -> list[str]:
-    """How the coefficients were computed."""
     return [*fitted.notes, NO_INTERVALS]
 
 
@@ -227,7 +225,6 @@ def _level(estimates: Estimates) -> str:
 
 
 def _body(estimates: Estimates) -> list[list[str]]:
-    """The rows of the table below its header."""
     rows, more = rows_of(estimates), population_texts(estimates)
     if more and (estimates.is_two_way or _wide(estimates)):
         rows = [

@@ -45,7 +45,6 @@ def _table(history: History) -> list[list[str]]:
 
 
 def _total_costs(history: History) -> list[str]:
-    """What the answer has cost after each observation."""
     if any(math.isnan(answer.cost_fraction) for answer in history):  # there is no budget
         return [answer.total_loss.words for answer in history]
     fractions = accumulate(exact(answer.cost_fraction) for answer in history)
@@ -56,7 +55,6 @@ def _total_costs(history: History) -> list[str]:
 
 
 def _omitted(history: History) -> list[str]:
-    """A description of what the table omits."""
     observed, notes = history.observed_groups, []
     if not all(map(all, observed)):
         notes.append("each observation is shown with the groups that it includes; the others did not change")

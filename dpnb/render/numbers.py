@@ -170,9 +170,8 @@ def format_percent_up(share: float) -> str:
     return percent_up(share)
 
 
-def format_percent_down(share: float) -> str:
-    """A fraction as a percentage, rounded down, so that it never shows more than remains."""
-    return percent_down(share)
+format_percent_down = percent_down
+"""A fraction as a percentage, rounded down, so that it never shows more than remains."""
 
 
 @lru_cache(maxsize=256)  # few confidences are requested

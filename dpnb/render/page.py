@@ -54,10 +54,7 @@ def with_notice(notice: str | None, lines: Iterable[str]) -> str:
     return "\n".join([*([notice] if notice else []), *lines])
 
 
-@to_html.register
-def error_html(error: DpnbError) -> str:
-    """The message of an error, where a value could not be computed."""
-    return escape(str(error))
+to_html.register(DpnbError, lambda error: escape(str(error)))  # where a value could not be computed
 
 
 def box_html(notice: str | None, title: str, *parts: str) -> str:

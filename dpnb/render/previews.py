@@ -85,15 +85,12 @@ def _row(preview: Preview) -> tuple[str, ...]:
 
 def _links(preview: Preview) -> dict[str, str]:
     """Links to explanations, keyed by the fact or column that they explain."""
-    return {
-        **(
-            {"expected error": explanation_link("error-estimate-unavailable")}
-            if describe_expected_error(preview) == "unknown"
-            else {}
-        ),
-        **({} if preview.fits else {"headroom after": explanation_link("budget-exceeded")}),
-        **({"participation": explanation_link("excluded-units")} if preview.participation else {}),
+    ids = {
+        "expected error": "error-estimate-unavailable" if describe_expected_error(preview) == "unknown" else "",
+        "headroom after": "" if preview.fits else "budget-exceeded",
+        "participation": "excluded-units" if preview.participation else "",
     }
+    return {name: explanation_link(explanation) for name, explanation in ids.items() if explanation}
 
 
 def _facts(preview: Preview) -> list[tuple[str, str]]:
@@ -117,12 +114,8 @@ def _facts(preview: Preview) -> list[tuple[str, str]]:
     elif preview.fits:
         facts.append(("headroom after", f"{format_percent_down(preview.headroom_after)} of the budget"))
         if preview.max_repetitions is not None and not preview.participation:
-            facts.append(
-                (
-                    "affordable",
-                    f"{preview.max_repetitions:,} time{'s' if preview.max_repetitions != 1 else ''} at this cost",
-                )
-            )
+            times = f"{preview.max_repetitions:,} time{'s' if preview.max_repetitions != 1 else ''}"
+            facts.append(("affordable", f"{times} at this cost"))
         if preview.refinement_note:
             facts.append(("refining later", preview.refinement_note))
     else:

@@ -13,7 +13,7 @@ from html import escape
 
 from dpnb.accounting.exact import display_up
 from dpnb.errors import printable
-from dpnb.render.tables import Shown, facts_part, shown_as
+from dpnb.render.tables import WIDTH, Shown, facts_part, shown_as
 from dpnb.results.disclosure.parts import ReportedPart, ReportedRelease, ReportedTable
 from dpnb.results.disclosure.report import Report
 from dpnb.results.display import to_page
@@ -306,7 +306,7 @@ def _table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]], *, 
 # --- a disclosure statement in a few lines ----------------------------------------------------------------------------
 
 
-COLUMN, WIDTH = 17, 90
+COLUMN = 17
 SAVE = ".save('statement.html') writes it as a page to read and print, .save('statement.json') for programs"
 
 

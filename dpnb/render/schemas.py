@@ -7,16 +7,12 @@ from html import escape
 from dpnb._plan.privacy_unit import PrivacyUnit
 from dpnb.errors import printable
 from dpnb.render.page import FAINT, box_html, title_html, with_notice
-from dpnb.render.tables import LEFT, Shown, facts_part, shown_as, table_text
+from dpnb.render.tables import LEFT, WIDTH, Shown, facts_part, shown_as, table_text
 from dpnb.results.display import Explanation, to_html, to_text
 from dpnb.results.schema import TableSchema, TablesSchema
 from dpnb.schema import END_OF_DAY, Bounded, Categories, ColumnType, Dates, Key, Text
 
 # --- explanations as text and as HTML ---------------------------------------------------------------------------------
-
-
-WIDTH = 90
-"""Characters in one line of a fact's text in a terminal."""
 
 
 @shown_as(Explanation)
@@ -38,31 +34,24 @@ MISSING = "A row with a missing value in a column counts in every query that doe
 COUNTS = {"clamp": "counts as the nearer bound", "drop": "counts as missing"}
 
 
-@to_text.register
-def table_schema_text(schema: TableSchema) -> str:
-    """A schema for a terminal."""
-    return with_notice(schema.notice, _lines(schema))
+def _of_tables(schema: TableSchema | TablesSchema) -> tuple[str | None, list[TableSchema]]:
+    tables = [schema] if isinstance(schema, TableSchema) else [*schema.values()]
+    return next((table.notice for table in tables), None), tables
 
 
-@to_text.register
-def tables_schema_text(schema: TablesSchema) -> str:
-    """The schemas of several tables for a terminal."""
-    parts = [_lines(table) for table in schema.values()]
-    notice = next((table.notice for table in schema.values()), None)
-    return with_notice(notice, "\n\n".join("\n".join(lines) for lines in parts).split("\n"))
+def _text(schema: TableSchema | TablesSchema) -> str:
+    notice, tables = _of_tables(schema)
+    return with_notice(notice, ["\n\n".join("\n".join(_lines(table)) for table in tables)])
 
 
-@to_html.register
-def table_schema_html(schema: TableSchema) -> str:
-    """A schema for a notebook."""
-    return box_html(schema.notice, *_parts(schema))
+def _html(schema: TableSchema | TablesSchema) -> str:
+    notice, tables = _of_tables(schema)
+    return box_html(notice, "", *(part for table in tables for part in _parts(table)))
 
 
-@to_html.register
-def tables_schema_html(schema: TablesSchema) -> str:
-    """The schemas of several tables for a notebook."""
-    notice = next((table.notice for table in schema.values()), None)
-    return box_html(notice, "", *(part for table in schema.values() for part in _parts(table)))
+for kind in (TableSchema, TablesSchema):
+    to_text.register(kind, _text)
+    to_html.register(kind, _html)
 
 
 def _lines(schema: TableSchema) -> list[str]:

@@ -8,24 +8,22 @@ from dpnb._protocol.glossary import IN_THIS_TABLE
 from dpnb.accounting.exact import decimal_sqrt_down, display_down, display_up
 from dpnb.render.numbers import FREE, NO_LIMIT, error_level, format_percent_down
 from dpnb.render.page import box_html, with_notice
-from dpnb.render.tables import NOT_RELEASED, Shown, ShownPart, facts_part, shown_as, table_html, table_part, table_text
+from dpnb.render.tables import (
+    NOT_RELEASED,
+    WIDTH,
+    Shown,
+    ShownPart,
+    facts_part,
+    shown_as,
+    table_html,
+    table_part,
+    table_text,
+)
 from dpnb.results.display import to_html, to_text
 from dpnb.results.selection import SelectedGroups, SelectionPreview, SelectionPreviews
 from dpnb.results.tables.comparison import ThresholdResult
 
 # --- results of above-threshold mechanisms as text and as HTML --------------------------------------------------------
-
-
-@to_text.register
-def result_text(result: ThresholdResult) -> str:
-    """A result for a terminal."""
-    return with_notice(result.notice, [_sentence(result)])
-
-
-@to_html.register
-def result_html(result: ThresholdResult) -> str:
-    """A result for a notebook."""
-    return box_html(result.notice, escape(_sentence(result)))
 
 
 def _sentence(result: ThresholdResult) -> str:
@@ -35,11 +33,12 @@ def _sentence(result: ThresholdResult) -> str:
     return text
 
 
+to_text.register(ThresholdResult, lambda result: with_notice(result.notice, [_sentence(result)]))
+to_html.register(ThresholdResult, lambda result: box_html(result.notice, escape(_sentence(result))))
+
+
 # --- selections and their previews as text and as HTML ----------------------------------------------------------------
 
-
-WIDTH = 90
-"""Characters in one line of a fact's text in a terminal."""
 
 MAX_KEYS = 50
 """Number of keys that are shown."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from html import escape
 from typing import Any
 
@@ -48,8 +48,6 @@ def connection_html(connection: ConnectionSnapshot | None) -> str:
 
 METER_WIDTH = 240
 TEXT_WIDTH = 110
-EACH_FILTER = "Same guarantee under each filter"
-MECHANISMS = "Interactive mechanisms"
 ODOMETER_NOTES: dict[OdometerKind, str] = {
     "time-uniform": "valid at every moment, and therefore larger than the filter's guarantee; choose one in advance",
     "accumulator": "the answers are within every budget of at least this bound that was fixed in advance",
@@ -81,16 +79,9 @@ def _lines(state: SessionSnapshot) -> list[str]:
         width = max(len(step.code) for step in state.next_steps)
         steps = [f"    {step.code:<{width}}  # {step.text}" for step in state.next_steps]
         return [*lines, "  No query has been released yet.  What to do next:", *steps]
-    lines += [f"  {EACH_FILTER}:"] if state.filters else []
-    lines += [f"    {name:<23}{words}" for name, words in _filters(state)]
-    for kind in ODOMETER_NOTES:
-        if not _odometers(state, kind):
-            continue  # no odometer of this kind supports the released losses
-        lines.append(f"  Odometers, {kind}: {_note(kind, state)}")
-        lines += [f"    {name:<23}{words}" for name, words in _odometers(state, kind)]
-    if state.mechanisms:
-        lines.append(f"  {MECHANISMS}:")
-        lines += [f"    {name:<22} {words}" for name, words in _mechanisms(state)]
+    for title, note, rows in _sections(state):
+        lines.append(f"  {title}: {note}".rstrip())
+        lines += [f"    {name:<22} {words}" for name, words in rows]
     count = state.n_requests
     lines.append(f"  {state.spent} ({state.spent_loss}); {count} request{'s' if count != 1 else ''} in {state.ledger}")
     return lines
@@ -145,18 +136,31 @@ def _meter(gauge: Gauge) -> str:
 
 
 def _lists(state: SessionSnapshot) -> str:
-    """The filters, the odometers and the mechanisms, collapsed."""
-    sections = [(EACH_FILTER, _filters(state))] if state.filters else []
-    for kind in ODOMETER_NOTES:
-        if _odometers(state, kind):
-            sections.append((f"Odometers, {kind}: {_note(kind, state)}", _odometers(state, kind)))
+    """The sections, collapsed."""
+    return "".join(
+        f"<details><summary>{escape(f'{title}: {note}' if note else title)}</summary>{_table(rows)}</details>"
+        for title, note, rows in _sections(state)
+    )
+
+
+def _sections(state: SessionSnapshot) -> Iterator[tuple[str, str, list[tuple[str, str]]]]:
+    """The filters, the odometers that support the released losses, and the mechanisms: title, note and rows."""
+    if state.filters:
+        rows = [(line.label + (" (enforced)" if line.enforced else ""), line.text) for line in state.filters]
+        yield "Same guarantee under each filter", "", rows
+    for kind, note in ODOMETER_NOTES.items():
+        if odometers := _odometers(state, kind):
+            yield (
+                f"Odometers, {kind}",
+                NO_FILTER_NOTE if kind == "time-uniform" and not state.filters else note,
+                odometers,
+            )
     if state.mechanisms:
-        sections.append((MECHANISMS, _mechanisms(state)))
-    return "".join(f"<details><summary>{escape(title)}</summary>{_table(rows)}</details>" for title, rows in sections)
-
-
-def _filters(state: SessionSnapshot) -> list[tuple[str, str]]:
-    return [(line.label + (" (enforced)" if line.enforced else ""), line.text) for line in state.filters]
+        yield (
+            "Interactive mechanisms",
+            "",
+            [(one.name, f"{one.kind}, {one.state}: {one.text}") for one in state.mechanisms],
+        )
 
 
 def _odometers(state: SessionSnapshot, kind: OdometerKind) -> list[tuple[str, str]]:
@@ -165,15 +169,6 @@ def _odometers(state: SessionSnapshot, kind: OdometerKind) -> list[tuple[str, st
     if lines and kind == "time-uniform" and state.odometers_paused:
         return [("paused", state.odometers_paused)]
     return [(line.label, line.description) for line in lines]
-
-
-def _note(kind: OdometerKind, state: SessionSnapshot) -> str:
-    """How the bounds of a kind of odometer may be used."""
-    return NO_FILTER_NOTE if kind == "time-uniform" and not state.filters else ODOMETER_NOTES[kind]
-
-
-def _mechanisms(state: SessionSnapshot) -> list[tuple[str, str]]:
-    return [(one.name, f"{one.kind}, {one.state}: {one.text}") for one in state.mechanisms]
 
 
 def _table(rows: list[tuple[str, str]]) -> str:

@@ -185,6 +185,9 @@ def facts_html(
 
 T = TypeVar("T")
 
+WIDTH = 90
+"""Characters in one line of a fact's text in a terminal."""
+
 NOT_RELEASED = "not released"
 """The status of a preview."""
 

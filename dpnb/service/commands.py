@@ -14,10 +14,7 @@ LIBRARIES = ("starlette", "uvicorn", "pyrate_limiter", "prometheus_client", "htt
 
 
 def run_service(path: str, *, check_only: bool, restored: bool = False) -> tuple[str, int]:
-    """Serve, or only check; returns the last words and the exit code.
-
-    Ledgers that lack their last row are accepted only if they are said to be `restored`.
-    """
+    """Serve, or only check; returns the last words and the exit code.  `restored` is as for `serve`."""
     missing = [name for name in LIBRARIES if importlib.util.find_spec(name) is None]
     if missing:
         raise InvalidValueError(

@@ -258,8 +258,10 @@ def _known_of(ledger: Ledger, part: Grant | None) -> tuple[dict[str, str], dict[
 
 def open_table(settings: TableSettings, heads: Path | None = None, *, restored: bool = False) -> OpenTable:
     """Open a table; `heads` and `restored` are as for `OpenTable`."""
-    session = _built(settings) if settings.session is not None else _declared(settings)
+    session, digests = (_built(settings), None) if settings.session is not None else _declared(settings)
     try:
+        if digests is not None:
+            refuse_other_contents(session.ledger, session._core.version, digests)
         _refuse_unserved(session.filter, settings.place)
         return OpenTable(settings, session, heads, restored=restored)
     except BaseException:
@@ -278,7 +280,8 @@ def check_table(settings: TableSettings) -> None:
         _read_declaration(settings.declaration)
 
 
-def _declared(settings: TableSettings) -> Session:
+def _declared(settings: TableSettings) -> tuple[Session, dict[str, str]]:
+    """The declared session, and the digests of the data files."""
     declaration = settings.declaration
     if declaration is None:
         raise InvalidValueError(f"{settings.place}: declaration: must be given; got None; add it")
@@ -286,13 +289,7 @@ def _declared(settings: TableSettings) -> Session:
     declared = stated.located(lambda: PrivateTables.of_arguments(stated.arguments(), several=stated.several))
     digests: dict[str, str] = {}
     tables = read_tables(dict(settings.data), f"{settings.place}: data", declared, digests)
-    session = Session.from_toml(declaration, tables[""] if list(tables) == [""] else tables)
-    try:
-        refuse_other_contents(session.ledger, session._core.version, digests)
-    except BaseException:
-        session.ledger.close()
-        raise
-    return session
+    return Session.from_toml(declaration, tables[""] if list(tables) == [""] else tables), digests
 
 
 def _read_declaration(path: Path) -> Declaration:
@@ -338,7 +335,6 @@ def _refuse_undivided(settings: TableSettings, tree: BudgetTree) -> None:
 
 
 def _built(settings: TableSettings) -> Session:
-    """The session that the curator's function returns."""
     file, function = settings.session or ("", "")
     fault: dict[str, Any] = {}
     session: object = None

@@ -23,9 +23,8 @@ from types import FrameType
 import uvicorn
 
 from dpnb.errors import DpnbError, InvalidValueError
-from dpnb.service.access.clock import Clock
 from dpnb.service.access.identities import HubIdentities
-from dpnb.service.access.tokens import TokenStore, now, read_tokens
+from dpnb.service.access.tokens import Clock, TokenStore, now, read_tokens
 from dpnb.service.app import Service
 from dpnb.service.cockpit.app import Cockpit
 from dpnb.service.cockpit.protections import Origins
@@ -278,15 +277,10 @@ class _Running(uvicorn.Server):
     def _refuse_changes(self, new: Settings) -> None:
         """Refuse what only a restart can change."""
         old = self._settings
+        keys = "cockpit", "tokens", "heads", "log", "metrics", "time_grid", "limits", "jupyterhub", "behind_proxy"
         changed = ["the address"] if old.address != new.address else []
-        changed += ["cockpit"] if old.cockpit != new.cockpit else []
-        changed += [
-            key
-            for key in ("tokens", "heads", "log", "metrics", "time_grid", "limits", "jupyterhub", "behind_proxy")
-            if getattr(old, key) != getattr(new, key)
-        ]
-        kept = old.tables.keys() & new.tables.keys()
-        for name in sorted(kept):
+        changed += [key for key in keys if getattr(old, key) != getattr(new, key)]
+        for name in sorted(old.tables.keys() & new.tables.keys()):
             if replace(old.tables[name], division=new.tables[name].division) != new.tables[name]:
                 changed.append(f"tables.{name}")
         if changed:
@@ -297,7 +291,6 @@ class _Running(uvicorn.Server):
 
 
 def _refuse_unusable(settings: Settings) -> None:
-    """Refuse a certificate or key that cannot be used."""
     for address in (settings.address, settings.cockpit):
         if isinstance(address, PortAddress) and address.tls is not None:
             tls = address.tls

@@ -154,12 +154,11 @@ class Declaration(TomlFile):
         if not isinstance(schema, dict):
             return schema  # refused where it is used
         return {
-            name: self._columns(one, ("schema", name)) if _is_table(one) else self._column(one, ("schema", name))
-            for name, one in schema.items()
+            name: {column: self._column(one, ("schema", name, column)) for column, one in entry.items()}
+            if _is_table(entry)
+            else self._column(entry, ("schema", name))
+            for name, entry in schema.items()
         }
-
-    def _columns(self, entries: dict[str, Any], at: KeyPath) -> dict[str, ColumnType]:
-        return {name: self._column(one, (*at, name)) for name, one in entries.items()}
 
     def _column(self, entry: Any, at: KeyPath) -> ColumnType:
         key, types = ".".join(at), ", ".join(f'"{name}"' for name in COLUMN_TYPES)

@@ -43,6 +43,11 @@ def percent_spent(filter_: Filter) -> str:
     return f"{format_percent_up(spent) if spent else '0%'} spent{scope}"
 
 
+def finite(value: float | None) -> float | None:
+    """The value if JSON has it, otherwise None: an unknown number, or the end of an unbounded interval."""
+    return value if value is not None and math.isfinite(value) else None
+
+
 # --- the gauges of a session ------------------------------------------------------------------------------------------
 
 
@@ -115,33 +120,25 @@ def odometer_gauge(odometer: Odometer, account: Accountant, scope: str) -> Gauge
 
     Without a budget it has no scale.
     """
-    if not account.guarantee.has_budget:
-        is_mixture = odometer.kind == "time-uniform"
-        return Gauge(
-            id="mixture" if is_mixture else "accumulator",
-            label="Odometer" if is_mixture else "Accumulator",
-            kind="loss",
-            value=None,
-            text=odometer.words,
-            end=None,
-            note=_note(odometer, account),
-            description=f"{scope}{odometer.statement()}",
-        )
-    if odometer.kind == "time-uniform":
-        full = full_reading(odometer, account)
-        name, label, value, end = "mixture", "Odometer", _share(odometer.bound, full), display_up(full)
-    else:
-        name, label = "accumulator", "Accumulator"
-        value, end = _accumulator_scale(odometer, account)
+    is_uniform = odometer.kind == "time-uniform"
+    value, end, scale = None, None, ""
+    if account.guarantee.has_budget:
+        if is_uniform:
+            full = full_reading(odometer, account)
+            value, reading = _share(odometer.bound, full), display_up(full)
+        else:
+            value, reading = _accumulator_scale(odometer, account)
+        end = f"{reading} when the budget is spent"
+        scale = f" The scale ends at {reading}, its reading when the budget is spent."
     return Gauge(
-        id=name,
-        label=label,
+        id="mixture" if is_uniform else "accumulator",
+        label="Odometer" if is_uniform else "Accumulator",
         kind="loss",
         value=value,
         text=odometer.words,
-        end=f"{end} when the budget is spent",
+        end=end,
         note=_note(odometer, account),
-        description=f"{scope}{odometer.statement()} The scale ends at {end}, its reading when the budget is spent.",
+        description=f"{scope}{odometer.statement()}{scale}",
     )
 
 
@@ -191,9 +188,8 @@ def _note(odometer: Odometer, account: Accountant) -> str:
         return "All answers so far are within every budget of at least this size that was fixed in advance."
     if not math.isfinite(odometer.bound):
         return odometer.statement()
+    confidence = confidence_text(account.initial_odometer.failure)
     if not account.guarantee.has_budget:
-        confidence = confidence_text(account.initial_odometer.failure)
         return f"A bound at every moment with confidence {confidence}. Nothing limits how far it grows."
     exceed = "" if account.budget.epsilon is None else ", so it may exceed epsilon"
-    confidence = confidence_text(account.initial_odometer.failure)
     return f"A bound at every moment with confidence {confidence}: a different statement from the guarantee{exceed}."

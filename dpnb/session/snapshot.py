@@ -31,6 +31,7 @@ from dpnb.render.explanations import explanation_for
 from dpnb.render.numbers import format_cost, format_percent_down, format_percent_up
 from dpnb.session.gauges import (
     describe_spent,
+    finite,
     full_reading,
     headroom_gauge,
     odometer_gauge,
@@ -144,7 +145,6 @@ def _budget_requests(account: Accountant) -> list[protocol.BudgetRequestEntry]:
 
 
 def _decision(one: BudgetRequest) -> str | None:
-    """What was decided about a request for budget, in words."""
     decided = one.decision
     if decided is None:
         return None
@@ -174,7 +174,6 @@ def _filter(state: FilterState, comparison: FilterComparison) -> protocol.Filter
 
 
 def _remaining(state: FilterState, comparison: FilterComparison) -> str:
-    """The remaining budget of a filter, in words."""
     each = state.filter.is_individual
     if each and not state.filter.mu_squared_left:
         return "exhausted in the worst case; queries can continue"
@@ -253,19 +252,14 @@ def log_entry(one: LoggedRequest) -> protocol.LogEntry:
         mu=one.mu,
         cost_fraction=None if math.isnan(one.cost_fraction) else format_percent_up(one.cost_fraction),
         estimate=answer.text or None,
-        value=_finite(answer.value),
-        low=_finite(answer.low),
-        high=_finite(answer.high),
+        value=finite(answer.value),
+        low=finite(answer.low),
+        high=finite(answer.high),
         error=one.error,
         time=one.time,
         status=one.status,
         cell_id=one.cell_id,
     )
-
-
-def _finite(value: float | None) -> float | None:
-    """The value if JSON has it, otherwise None: an unknown number, or the end of an unbounded interval."""
-    return value if value is not None and math.isfinite(value) else None
 
 
 def _cell(cell_id: str, cost: CellCost, log: RequestLog, name: str) -> protocol.CellBadge:
@@ -274,28 +268,21 @@ def _cell(cell_id: str, cost: CellCost, log: RequestLog, name: str) -> protocol.
     others = "; and others" if len(cost.ids) > QUERIES_NAMED else ""
     if math.isnan(cost.cost_fraction):
         text = "a loss that implies no mu" if cost.loss is None else format_cost(cost.loss, cost.cost_fraction)
-        return protocol.CellBadge(
-            cell_id=cell_id,
-            text=f"{text}, no budget",
-            description=f"The queries of this cell cost {text}, and {name} has no budget: {queries}{others}.",
-        )
-    share = f"{format_percent_up(cost.cost_fraction)} of the budget"
-    text = f"{share} of {name}"
-    if cost.loss is not None:
-        text = format_cost(cost.loss, cost.cost_fraction, f"the budget of {name}")
-    if cost.reserve_fraction:
-        reserve = f"{format_percent_up(cost.reserve_fraction)} of the reserve"
-        share = f"{share} and {reserve}" if cost.cost_fraction else reserve
-        text = f"{share} of {name}"
-    return protocol.CellBadge(
-        cell_id=cell_id,
-        text=share,
-        description=f"The queries of this cell cost {text}: {queries}{others}.",
-    )
+        shown, text = f"{text}, no budget", f"{text}, and {name} has no budget"
+    else:
+        shown = f"{format_percent_up(cost.cost_fraction)} of the budget"
+        text = f"{shown} of {name}"
+        if cost.loss is not None:
+            text = format_cost(cost.loss, cost.cost_fraction, f"the budget of {name}")
+        if cost.reserve_fraction:
+            reserve = f"{format_percent_up(cost.reserve_fraction)} of the reserve"
+            shown = f"{shown} and {reserve}" if cost.cost_fraction else reserve
+            text = f"{shown} of {name}"
+    description = f"The queries of this cell cost {text}: {queries}{others}."
+    return protocol.CellBadge(cell_id=cell_id, text=shown, description=description)
 
 
 def _notice_explanation(notice: str | None) -> str | None:
-    """The id of the explanation of a notice."""
     if notice is None or notice == NO_BUDGET:
         return None if notice is None else "no-budget"
     return "rehearsal" if notice.startswith(MOCK_DATA) else "not-private"

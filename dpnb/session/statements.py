@@ -33,20 +33,14 @@ class DisplayedSession:
     def __repr__(self) -> str:
         if not self._is_initialized:
             return f"<{type(self).__name__}, not opened>"
-        notice = f"{self._core.notice}\n" if self._core.notice else ""
-        left = self._core.account.last_headroom
-        shown = (
-            ""
-            if left is None or math.isnan(left)
-            else f"\n  {format_percent_down(left)} left when the ledger was last read"
-        )
-        shown += f"\n  table in {self._core.tables.engine}"
-        shown += "".join(
-            f"\n  {printable(line)}" for line in connection_lines(snapshot.connection_of(self._core.connection))
-        )
-        return (
-            f"{notice}<{type(self).__name__} {printable(self._core.name)!r}: {printable(self._core.guarantee)}{shown}>"
-        )
+        core, left = self._core, self._core.account.last_headroom
+        lines = [core.notice] if core.notice else []
+        lines.append(f"<{type(self).__name__} {printable(core.name)!r}: {printable(core.guarantee)}")
+        if left is not None and not math.isnan(left):
+            lines.append(f"  {format_percent_down(left)} left when the ledger was last read")
+        lines.append(f"  table in {core.tables.engine}")
+        lines += [f"  {printable(line)}" for line in connection_lines(snapshot.connection_of(core.connection))]
+        return "\n".join(lines) + ">"
 
     def __str__(self) -> str:
         """The state as the ledger has it now: gauges, filters, odometers, mechanisms."""

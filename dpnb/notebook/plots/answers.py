@@ -57,7 +57,6 @@ def draw(estimates: Estimates, history: bool) -> go.Figure:
 
 
 def _first(estimates: Estimates) -> Estimates:
-    """The first groups only."""
     kept = slice(MAX_GROUPS)
     return replace(
         estimates,
@@ -140,14 +139,8 @@ def _statistics(estimates: Estimates) -> Arrangement:
         if hues:
             series = _in_hues(_labels(estimates, outer), _labels(estimates, [inner]), rows, bars)
         else:
-            series = [
-                PlotSeries(
-                    "",
-                    _labels(estimates, estimates.names) if estimates.names else [short(label)],
-                    rows,
-                    bars=bars,
-                )
-            ]
+            at_names = _labels(estimates, estimates.names) if estimates.names else [short(label)]
+            series = [PlotSeries("", at_names, rows, bars=bars)]
         panels.append(PlotPanel(short(label), series))
     along = ", ".join(outer) if hues else ", ".join(estimates.names)
     return Arrangement(panels, along, inner if hues else "", "statistics")
@@ -221,19 +214,14 @@ def _grid(estimates: Estimates, numbers: PlotValues, arrangement: Arrangement, g
         shared_yaxes="all" if upright and not apart else False,
     )
     every = [[numbers.select(series.rows) for series in panel.series] for panel in panels]
-    common, incomplete = (
-        AxisRange.around([own for each in every for own in each], zero=_from_zero(panels)),
-        is_incomplete([numbers]),
-    )
-    most = 6 if len(panels) == 1 else 4
+    common = AxisRange.around([own for each in every for own in each], zero=_from_zero(panels))
+    most, incomplete = 6 if len(panels) == 1 else 4, is_incomplete([numbers])
     for at, (panel, each) in enumerate(zip(panels, every, strict=True)):
         span = AxisRange.around(each, zero=_from_zero([panel])) if apart else common
+        row, col = layout.cell(at)
         for series, own in zip(panel.series, each, strict=True):
             legend = at == 0 and len(panel.series) > 1
-            add_series(
-                figure, layout.cell(at), series, own, span, upright=upright, legend=legend, incomplete=incomplete
-            )
-        row, col = layout.cell(at)
+            add_series(figure, (row, col), series, own, span, upright=upright, legend=legend, incomplete=incomplete)
         values = figure.update_yaxes if upright else figure.update_xaxes
         ticks = span.known and (apart or not upright or col == 1)
         values(range=[span.low, span.high], showticklabels=ticks, **span.ticks(most), row=row, col=col)

@@ -244,7 +244,6 @@ def fan(history: History) -> go.Figure:
 
 
 def _band(all_numbers: list[PlotValues], number: int) -> PlotValues:
-    """One number after each observation."""
     one = [numbers.select([number]) for numbers in all_numbers]
     value, low, high = ([getattr(step, column)[0] for step in one] for column in ("value", "low", "high"))
     return PlotValues(value, low, high, [step.hover[0] for step in one])

@@ -114,11 +114,8 @@ class Cockpit(NotCopyable):
         app = Starlette(
             routes=routes,
             exception_handlers={
+                **dict.fromkeys((DpnbError, WireError, msgspec.MsgspecError, RecursionError), _invalid),
                 HTTPException: _refused_by_http,
-                DpnbError: _invalid,
-                WireError: _invalid,
-                msgspec.MsgspecError: _invalid,
-                RecursionError: _invalid,
                 Exception: _failed,
             },
         )
@@ -310,7 +307,6 @@ def _note(event: str, person: Identity, request: HttpRequest) -> None:
 
 
 def _row_number(request: HttpRequest, name: str) -> int:
-    """The number of a row in an address."""
     text = request.query_params.get(name, "0")
     if not text.isascii() or not text.isdecimal() or len(text) > 19:
         raise HTTPException(400, f"{name}: must be the number of a row.")

@@ -61,7 +61,6 @@ def _socket_path(value: Any, folder: Path) -> Path:
 
 
 def _group(value: Any, folder: Path) -> int:
-    """The number of a group of users."""
     with suppress(KeyError, TypeError, ValueError):
         return grp.getgrnam(value).gr_gid
     raise SettingError(

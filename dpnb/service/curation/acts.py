@@ -121,7 +121,6 @@ def _end(table: OpenTable, running: RunningRequest) -> None:
 
 
 def _resume(table: OpenTable, one: Resume) -> None:
-    """Let a charge be answered."""
     core = table.session._core
     with core.account.ledger.transaction():
         table.held.resume(one.row)

@@ -5,6 +5,5 @@
 ``requests``   the charged requests, the mechanisms and the curator's acts
 ``division``   how the budget is divided
 ``sentences``  the sections in plain language
-``methods``    the paragraph for a paper
-``registry``   the entry for the registry of deployments
+``texts``      the paragraph for a paper, and the entry for the registry of deployments
 """

@@ -24,10 +24,9 @@ from dpnb.results.disclosure.parts import FORMAT, KIND, Source, Subject, Written
 from dpnb.results.disclosure.report import Report
 from dpnb.session.disclosure.division import WHOLE, StatementScope, division_of
 from dpnb.session.disclosure.figures import filter_of, guarantee_of, readings_of, tables_of, unit_of
-from dpnb.session.disclosure.methods import methods_paragraph
-from dpnb.session.disclosure.registry import registry_entry
 from dpnb.session.disclosure.requests import acts_of, mechanisms_of, releases_of
 from dpnb.session.disclosure.sentences import sections_of
+from dpnb.session.disclosure.texts import methods_paragraph, registry_entry
 
 PROGRAM: Literal["dpnb"] = "dpnb"
 UNUSED_VERSION = ""

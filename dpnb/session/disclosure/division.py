@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.grant import Grant
@@ -81,10 +82,7 @@ def _is_revoked(account: Accountant) -> bool:
 def _part(account: Accountant, grant: Grant) -> ReportedPart:
     tree, cap = account.tree, _cap(account, node_of(grant.id))
     project = tree.grant_of(grant.node)
-
-    def counts(charge: ChargeSummary) -> bool:
-        return _belongs(tree, charge, grant)
-
+    counts = partial(_belongs, tree, grant)
     spent = Limit(account.ledger, tree, account.guarantee, ROOT, ROOT, counts).spent
     return ReportedPart(
         row=grant.id,
@@ -103,7 +101,7 @@ def _cap(account: Accountant, node: str) -> PureGDP | None:
     return account.tree.cap_with_raises(node).at(max(account.ledger.times().values(), default=""))
 
 
-def _belongs(tree: BudgetTree, charge: ChargeSummary, grant: Grant) -> bool:
+def _belongs(tree: BudgetTree, grant: Grant, charge: ChargeSummary) -> bool:
     """Whether a charge was made in a part, or in one inside it: by its node if it is reserved, by its actor if not."""
     own = tree.grant_of(charge.node)
     if own is None and charge.origin is not None:

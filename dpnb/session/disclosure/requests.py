@@ -18,6 +18,7 @@ from dpnb.ledger import ROOT, Charge, parent_launch
 from dpnb.ledger.charge import ABOUT_BUDGET, COMPARISON, LAUNCH, RELEASE, SELECTION, Words
 from dpnb.render.numbers import format_percent_up
 from dpnb.results.disclosure.parts import ReleaseStatus, ReportedAct, ReportedMechanism, ReportedRelease
+from dpnb.session.gauges import finite
 
 REQUESTS = (RELEASE, COMPARISON, SELECTION, LAUNCH)
 FREE = "nothing"
@@ -50,7 +51,7 @@ def _release(
         inside=_inside(account.tree, charge.node),
         paid_by=None if is_counted else _payer(account.tree, charge.node),
         loss=printable(charge.loss.words) if charge.loss else FREE,
-        mu=None if gdp_of(charge.loss) is None else _finite(charged_mu(account.guarantee, charge.loss, charge.charged)),
+        mu=None if gdp_of(charge.loss) is None else finite(charged_mu(account.guarantee, charge.loss, charge.charged)),
         delta=decimal_up(charge.loss.delta),
         charged=None if charge.charged is None else charged_amount(account.guarantee, charge.charged),
         share=_share(share, account.reserve_fraction(charge)),
@@ -77,10 +78,6 @@ def _share(share: float, of_reserve: Fraction) -> str | None:
         return format_percent_up(share)
     reserve = f"{format_percent_up(decimal_up(of_reserve))} of the reserve"
     return f"{format_percent_up(share)} and {reserve}" if share else reserve
-
-
-def _finite(number: float) -> float | None:
-    return number if math.isfinite(number) else None
 
 
 def _inside(tree: BudgetTree, node: str) -> str | None:

@@ -137,7 +137,6 @@ def _enforced(guarantee: Guarantee) -> str:
 
 
 def _beyond(guarantee: Guarantee) -> str:
-    """What happens at the end of the budget."""
     if guarantee.accounting == "individual":
         return "no unit is charged more than the budget"
     return "a request that would exceed the budget is refused"
@@ -203,7 +202,6 @@ def _divided(report: Report) -> tuple[str, ...]:
 
 
 def _sampled(report: Report) -> str:
-    """What the curator declared about the sampling of the units."""
     drawn = report.unit.sampled
     words = {
         "population": "a random sample of a large population",
