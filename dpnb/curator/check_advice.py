@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from fractions import Fraction
+from itertools import chain
 from typing import Any
 
 from dpnb._backends.column_types import SHOWN, StorageType, matches, remedy
@@ -57,12 +58,7 @@ def about_column(location: str, frame: Any, name: str, column: ColumnType, summa
     if isinstance(column, Categories):
         advice = _categories(frame, name, column, summary)
     else:
-        advice = [
-            *_unusable(column, summary),
-            *_outside(column, summary),
-            *([] if isinstance(frame, TextTable) else _as_text(column, summary)),
-            *_lengths(column),
-        ]
+        advice = chain(_unusable(column, summary), _outside(column, summary), _for_information(frame, column, summary))
     return [CheckAdvice(location, f"column {name!r}: {text}", to_fix) for text, to_fix in advice]
 
 
@@ -112,9 +108,9 @@ def about_units(stated: Declaration, name: str, unit: PrivacyUnit, summary: Unit
     return advice
 
 
-def _unusable(column: ColumnType, summary: ColumnSummary) -> list[tuple[str, bool]]:
+def _unusable(column: ColumnType, summary: ColumnSummary) -> Iterator[tuple[str, bool]]:
     if not summary.unusable:
-        return []
+        return
     what = {Bounded: "finite numbers", Dates: "dates"}.get(type(column), "texts")
     problem = (
         f"{_share(summary.unusable, summary.present)} values are not {what} and do not count: {_examples(summary)}"
@@ -125,21 +121,20 @@ def _unusable(column: ColumnType, summary: ColumnSummary) -> list[tuple[str, boo
         fix = remedy(column, summary.kind)
     else:
         fix = f"convert them to {what} in the table, or leave them missing"
-    return [(f"{problem}; {fix}", summary.unusable > MANY * summary.present)]
+    yield f"{problem}; {fix}", summary.unusable > MANY * summary.present
 
 
-def _outside(column: ColumnType, summary: ColumnSummary) -> list[tuple[str, bool]]:
-    if not isinstance(column, Bounded | Dates) or summary.outside <= MANY * summary.present:
-        return []
-    become = "do not count" if summary.dropped else "count as the nearer bound"
-    return [
-        (
-            f"{_share(summary.outside, summary.present)} values are outside {describe_bounds_of_column(column)} "
-            f"({summary.below:,} below, {summary.above:,} above) and {become}; if the bounds are wrong (another scale, "
-            "a placeholder like 9999), correct them from public knowledge, not from these rows",
+def _outside(column: ColumnType, summary: ColumnSummary) -> Iterator[tuple[str, bool]]:
+    if isinstance(column, Bounded | Dates) and summary.outside > MANY * summary.present:
+        become = "do not count" if summary.dropped else "count as the nearer bound"
+        yield (
+            (
+                f"{_share(summary.outside, summary.present)} values are outside {describe_bounds_of_column(column)} "
+                f"({summary.below:,} below, {summary.above:,} above) and {become}; if the bounds are wrong (another scale, "
+                "a placeholder like 9999), correct them from public knowledge, not from these rows"
+            ),
             summary.outside > MANY_OUTSIDE * summary.present,
         )
-    ]
 
 
 def describe_bounds_of_column(column: Bounded | Dates) -> str:
@@ -149,46 +144,41 @@ def describe_bounds_of_column(column: Bounded | Dates) -> str:
     return f"{column.first} to {column.last.removesuffix(END_OF_DAY)}"
 
 
-def _as_text(column: ColumnType, summary: ColumnSummary) -> list[tuple[str, bool]]:
-    if not isinstance(column, Bounded) or summary.unusable or summary.kind != "texts":
-        return []
-    return [
-        (
-            "its numbers are written as texts; they count, but a session refuses them if the container declares texts "
-            "(Parquet, polars, DuckDB, Spark); convert them to numbers in the table",
+def _for_information(frame: Any, column: ColumnType, summary: ColumnSummary) -> Iterator[tuple[str, bool]]:
+    """What need not be fixed: numbers that are written as texts, and texts whose lengths cannot be queried."""
+    are_texts = isinstance(column, Bounded) and summary.kind == "texts" and not summary.unusable
+    if are_texts and not isinstance(frame, TextTable):
+        yield (
+            (
+                "its numbers are written as texts; they count, but a session refuses them if the container declares texts "
+                "(Parquet, polars, DuckDB, Spark); convert them to numbers in the table"
+            ),
             False,
         )
-    ]
-
-
-def _lengths(column: ColumnType) -> list[tuple[str, bool]]:
-    if not isinstance(column, Text) or column.max_length is not None:
-        return []
-    return [
-        (
-            "has no max_length, so queries of the lengths of its texts are refused; if analysts need lengths, add a "
-            "line such as max_length = 200, from knowledge outside the table (the width of a form or database field)",
+    if isinstance(column, Text) and column.max_length is None:
+        yield (
+            (
+                "has no max_length, so queries of the lengths of its texts are refused; if analysts need lengths, add a "
+                "line such as max_length = 200, from knowledge outside the table (the width of a form or database field)"
+            ),
             False,
         )
-    ]
 
 
 # --- categories ------------------------------------------------------------------------------------------------------
 
 
-def _categories(frame: Any, name: str, column: Categories, summary: ColumnSummary) -> list[tuple[str, bool]]:
-    advice = []
+def _categories(frame: Any, name: str, column: Categories, summary: ColumnSummary) -> Iterator[tuple[str, bool]]:
     if summary.unusable:
         undeclared = (
             f"{_share(summary.unusable, summary.present)} values match none of the categories: {_examples(summary)}"
         )
         other = _better(frame, name, column, summary)
         fix = other or _hint(column, summary)
-        advice.append((f"{undeclared}; {fix}", other is not None or summary.unusable > MANY * summary.present))
+        yield f"{undeclared}; {fix}", other is not None or summary.unusable > MANY * summary.present
     if summary.absent and summary.counts:
         missing = ", ".join(map(_toml, summary.absent[:SHOWN])) + (", ..." if len(summary.absent) > SHOWN else "")
-        advice.append((f"no row has {missing}; check the spelling, unless that is expected", False))
-    return advice
+        yield f"no row has {missing}; check the spelling, unless that is expected", False
 
 
 def _better(frame: Any, name: str, column: Categories, summary: ColumnSummary) -> str | None:
