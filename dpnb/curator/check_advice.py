@@ -127,14 +127,12 @@ def _unusable(column: ColumnType, summary: ColumnSummary) -> Iterator[tuple[str,
 def _outside(column: ColumnType, summary: ColumnSummary) -> Iterator[tuple[str, bool]]:
     if isinstance(column, Bounded | Dates) and summary.outside > MANY * summary.present:
         become = "do not count" if summary.dropped else "count as the nearer bound"
-        yield (
-            (
-                f"{_share(summary.outside, summary.present)} values are outside {describe_bounds_of_column(column)} "
-                f"({summary.below:,} below, {summary.above:,} above) and {become}; if the bounds are wrong (another scale, "
-                "a placeholder like 9999), correct them from public knowledge, not from these rows"
-            ),
-            summary.outside > MANY_OUTSIDE * summary.present,
+        text = (
+            f"{_share(summary.outside, summary.present)} values are outside {describe_bounds_of_column(column)} "
+            f"({summary.below:,} below, {summary.above:,} above) and {become}; if the bounds are wrong (another scale, "
+            "a placeholder like 9999), correct them from public knowledge, not from these rows"
         )
+        yield text, summary.outside > MANY_OUTSIDE * summary.present
 
 
 def describe_bounds_of_column(column: Bounded | Dates) -> str:
@@ -148,21 +146,17 @@ def _for_information(frame: Any, column: ColumnType, summary: ColumnSummary) -> 
     """What need not be fixed: numbers that are written as texts, and texts whose lengths cannot be queried."""
     are_texts = isinstance(column, Bounded) and summary.kind == "texts" and not summary.unusable
     if are_texts and not isinstance(frame, TextTable):
-        yield (
-            (
-                "its numbers are written as texts; they count, but a session refuses them if the container declares texts "
-                "(Parquet, polars, DuckDB, Spark); convert them to numbers in the table"
-            ),
-            False,
+        text = (
+            "its numbers are written as texts; they count, but a session refuses them if the container declares texts "
+            "(Parquet, polars, DuckDB, Spark); convert them to numbers in the table"
         )
+        yield text, False
     if isinstance(column, Text) and column.max_length is None:
-        yield (
-            (
-                "has no max_length, so queries of the lengths of its texts are refused; if analysts need lengths, add a "
-                "line such as max_length = 200, from knowledge outside the table (the width of a form or database field)"
-            ),
-            False,
+        text = (
+            "has no max_length, so queries of the lengths of its texts are refused; if analysts need lengths, add a "
+            "line such as max_length = 200, from knowledge outside the table (the width of a form or database field)"
         )
+        yield text, False
 
 
 # --- categories ------------------------------------------------------------------------------------------------------
