@@ -67,10 +67,7 @@ def index_of(
     to_dates: Callable[[nw.Expr], nw.Expr],
     divided: Callable[[nw.Expr, float], nw.Expr],
 ) -> nw.Expr:
-    """The number of the calendar period of each point in time, as `dpnb._plan.expressions.calendar.index_of`.
-
-    For the arguments see `part_of`.
-    """
+    """The number of the calendar period of each point in time, as `dpnb._plan.expressions.calendar.index_of`."""
     if unit == "hour":
         return divided(seconds.floor(), 3600.0).floor()
     day = divided(seconds.floor(), DAY).floor()

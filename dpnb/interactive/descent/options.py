@@ -73,10 +73,7 @@ class GradientDescentParameters:
         public_size: int | None,
         given: FitArguments,
     ) -> GradientDescentParameters:
-        """Validate an analyst's arguments.
-
-        `terms` are the names of the model's terms.
-        """
+        """Validate an analyst's arguments."""
         layout = design(model, schema)
         chains = _whole(given.chains, "chains", MAX_CHAINS)
         clip = decimal_up(positive(given.clip_norm, name="clip_norm"))
