@@ -47,17 +47,9 @@ def part_of(
         case "second":
             return seconds.floor() - divided(seconds.floor(), 60.0).floor() * 60.0
     date = to_dates(day.cast(nw.Int32)).dt
-    match part:
-        case "year":
-            value = date.year()
-        case "quarter":
-            return divided(date.month().cast(nw.Float64) - 1.0, 3.0).floor() + 1.0
-        case "month":
-            value = date.month()
-        case "day":
-            value = date.day()
-        case _:
-            value = date.ordinal_day()
+    if part == "quarter":
+        return divided(date.month().cast(nw.Float64) - 1.0, 3.0).floor() + 1.0
+    value = {"year": date.year, "month": date.month, "day": date.day}.get(part, date.ordinal_day)()
     return value.cast(nw.Float64)
 
 
