@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 from dpnb._plan.privacy_unit import ContributionBounds
@@ -50,7 +50,7 @@ def check_text(check: Check) -> str:
 
 def _checked_table(table: CheckedTable) -> list[str]:
     name = f"Table {table.name}" if table.name else "Table"
-    return [*wrapped(f"{name}, {table.file}: {_units(table)}"), *_columns(table.columns)]
+    return [*wrapped(f"{name}, {table.file}: {_units(table)}"), *_grid(CHECK_HEAD, map(_checked_column, table.columns))]
 
 
 def _units(table: CheckedTable) -> str:
@@ -68,8 +68,8 @@ def _units(table: CheckedTable) -> str:
     return text
 
 
-def _columns(columns: Sequence[CheckedColumn]) -> list[str]:
-    return table_text([[*map(printable, row)] for row in (CHECK_HEAD, *map(_checked_column, columns))], left=(0, 1))
+def _grid(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[str]:
+    return table_text([[*map(printable, row)] for row in (head, *rows)], left=(0, 1))
 
 
 def _checked_column(column: CheckedColumn) -> tuple[str, ...]:
@@ -133,9 +133,7 @@ def draft_text(draft: Draft) -> str:
 def _drafted_table(table: DraftTable) -> list[str]:
     name = f"Table {table.name}" if table.name else "Table"
     lines = wrapped(f"{name}, {table.file}: {table.rows:,} rows")
-    lines += table_text(
-        [[*map(printable, row)] for row in (DRAFT_HEAD, *map(_drafted_column, table.columns))], left=(0, 1)
-    )
+    lines += _grid(DRAFT_HEAD, map(_drafted_column, table.columns))
     if format_of(Path(table.file)) == ".csv":
         lines += wrapped(FIRST_LINE)
     if table.omitted:
