@@ -1,4 +1,4 @@
-"""Statistics of the rows of each privacy unit: of one column, and of each column of a view."""
+"""Statistics of the rows of each privacy unit: of one column, of each column of a view, and of the last rows."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from dpnb._plan.plan import GroupLevel
 from dpnb._plan.suggestions import did_you_mean
 from dpnb.errors import PlanError
 from dpnb.frame.coerce import as_number
+from dpnb.frame.columns.series import Series
 from dpnb.frame.compatibility.docstrings import Method, describe_options, with_examples
 from dpnb.frame.compatibility.remedies import OTHER_UNITS
 from dpnb.frame.compatibility.unsupported import UnsupportedOperations
@@ -195,6 +196,44 @@ class UnitStatistics(UnsupportedOperations, Generic[F, R]):
         <private table: year, cost, weight, site>
         """
         return self._each("last", options)
+
+
+class Rolling(UnsupportedOperations):
+    """The last rows of each privacy unit up to each row: ``df.sort_values(...).groupby(unit)["x"].rolling(3)``.
+
+    Examples
+    --------
+    >>> people.sort_values("year").groupby("person")["cost"].rolling(2, min_periods=1).sum().dtype
+    'number from 0 to 4000'
+    """
+
+    __slots__ = ("_of", "_words")
+
+    def __init__(self, words: str, of: Callable[[WithinFunction], Series]) -> None:
+        self._words, self._of = words, of
+
+    def _description(self) -> str:
+        return self._words
+
+    def sum(self) -> Series:
+        """Sum of these rows; missing with fewer values than `min_periods`.
+
+        Examples
+        --------
+        >>> people.sort_values("year").groupby("person")["cost"].rolling(2).sum().dtype
+        'number from 0 to 4000'
+        """
+        return self._of("rolling_sum")
+
+    def mean(self) -> Series:
+        """Mean of these rows; missing with fewer values than `min_periods`.
+
+        Examples
+        --------
+        >>> people.sort_values("year").groupby("person")["cost"].rolling(2).mean().dtype
+        'number from 0 to 2000'
+        """
+        return self._of("rolling_mean")
 
 
 def verb_of(verb: object) -> str:
