@@ -74,11 +74,6 @@ def run(work: Callable[[], T]) -> T:
     return run_silently(tracked, "dask", (), lambda work: _background.run(work, cancel))
 
 
-def settle() -> None:
-    """Wait until interrupted work has ended."""
-    _background.settle()
-
-
 def persisted(tasks: Iterable[Any]) -> list[Any]:
     """Run tasks whose results stay on the workers; called only inside `run`."""
     import dask
@@ -147,7 +142,7 @@ class DaskBackend(NotCopyable):
 
     def ready(self) -> None:
         """Wait until interrupted work has ended."""
-        settle()
+        _background.settle()
 
     def files(self) -> None:
         """None, since the workers have already read them."""

@@ -30,10 +30,7 @@ StorageTypes = dict[str, StorageType | None]
 
 
 def storage_types(path: str) -> StorageTypes:
-    """The storage types that a file states, by column; empty if it states none.
-
-    The file is one that `dpnb.session.table_files` can read.
-    """
+    """The storage types that a file states, by column; empty if it states none."""
     file = Path(path)
     kind = format_of(file)
     if kind not in (PARQUET, *ARROW):
@@ -145,10 +142,7 @@ BY_TYPE: dict[StorageType | None, str] = {
 
 
 def draft_toml(name: str, file: str, tables: Mapping[str, StorageTypes], sources: Mapping[str, str]) -> str:
-    """The declaration to complete, from the storage types of the columns, and the name of the file, of each table.
-
-    `name` is that of the session, `file` that of the declaration's file; the name of a single table is empty.
-    """
+    """The declaration to complete, from the storage types of the columns, and the name of the file, of each table."""
     several = list(tables) != [""]
     rows = ", ".join(f"{_key(table)} = {OPEN}" for table in tables)
     text = HEAD.format(

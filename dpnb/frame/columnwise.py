@@ -24,7 +24,7 @@ from dpnb._plan.measurements import (
 )
 from dpnb.errors import PlanError
 from dpnb.frame.coerce import Ddof, as_number, checked_ddof, description_of, joint_aggregation, quantile_levels
-from dpnb.frame.compatibility.docstrings import describe_options, with_examples
+from dpnb.frame.compatibility.docstrings import describe_options, with_queries
 from dpnb.frame.compatibility.options import AGGREGATION, AxisOptions, PandasOptions, check_options
 from dpnb.frame.compatibility.unsupported import NoOperators
 from dpnb.frame.compatibility.verbs import Pipe
@@ -51,17 +51,17 @@ class ColumnwiseAggregations(Pipe, NoOperators):
 
     __slots__ = ()
 
-    @with_examples(".sum()", "sum of age, sum of cost")
+    @with_queries(".sum()", "sum of age, sum of cost")
     def sum(self: HasColumns, axis: object = 0, **options: Unpack[PandasOptions]) -> Query:
         """Sum of each numeric column, and number of rows for which each condition is true."""
         return each_column(self, "sum", {"axis": axis, **options})
 
-    @with_examples(".mean()", "mean of age, mean of cost")
+    @with_queries(".mean()", "mean of age, mean of cost")
     def mean(self: HasColumns, axis: object = 0, **options: Unpack[PandasOptions]) -> Query:
         """Mean of each numeric column, and proportion of each condition."""
         return each_column(self, "mean", {"axis": axis, **options})
 
-    @with_examples(".var()", "sample variance of age, sample variance of cost")
+    @with_queries(".var()", "sample variance of age, sample variance of cost")
     def var(self: HasColumns, ddof: Ddof = 1, **options: Unpack[AxisOptions]) -> Query:
         """Variance of each numeric column; `ddof` as in `Series.var`.
 
@@ -72,7 +72,7 @@ class ColumnwiseAggregations(Pipe, NoOperators):
         """
         return each_column(self, "var", options, ddof=ddof)
 
-    @with_examples(".std()", "sample standard deviation of age, sample standard deviation of cost")
+    @with_queries(".std()", "sample standard deviation of age, sample standard deviation of cost")
     def std(self: HasColumns, ddof: Ddof = 1, **options: Unpack[AxisOptions]) -> Query:
         """Standard deviation of each numeric column; `ddof` as in `Series.var`.
 
@@ -83,22 +83,22 @@ class ColumnwiseAggregations(Pipe, NoOperators):
         """
         return each_column(self, "std", options, ddof=ddof)
 
-    @with_examples('[["age"]].min()', "smallest of age")
+    @with_queries('[["age"]].min()', "smallest of age")
     def min(self: HasColumns, axis: object = 0, **options: Unpack[PandasOptions]) -> Query:
         """The smallest value of each numeric column that exceeds the noise."""
         return each_column(self, "min", {"axis": axis, **options})
 
-    @with_examples('[["age"]].max()', "largest of age")
+    @with_queries('[["age"]].max()', "largest of age")
     def max(self: HasColumns, axis: object = 0, **options: Unpack[PandasOptions]) -> Query:
         """The largest value of each numeric column that exceeds the noise."""
         return each_column(self, "max", {"axis": axis, **options})
 
-    @with_examples('[["age"]].median()', "median of age")
+    @with_queries('[["age"]].median()', "median of age")
     def median(self: HasColumns, axis: object = 0, **options: Unpack[PandasOptions]) -> Query:
         """Median of each numeric column."""
         return each_column(self, "median", {"axis": axis, **options})
 
-    @with_examples('[["age"]].quantile(0.9)', "quantile 0.9 of age")
+    @with_queries('[["age"]].quantile(0.9)', "quantile 0.9 of age")
     def quantile(self: HasColumns, q: float = 0.5, **options: Unpack[AxisOptions]) -> Query:
         """One quantile of each numeric column.
 
@@ -115,7 +115,7 @@ class ColumnwiseAggregations(Pipe, NoOperators):
         (level,) = quantile_levels(q)
         return each_column(self, level, options)
 
-    @with_examples('[["age"]].describe()', "description of age")
+    @with_queries('[["age"]].describe()', "description of age")
     def describe(self: HasColumns, **options: Any) -> Query:
         """Count, mean, `std` and quartiles of each numeric column, in one charge.
 

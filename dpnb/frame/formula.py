@@ -58,17 +58,9 @@ class Formula:
     within: str | None = None  # the privacy unit within which deviations from means are used
 
 
-def is_formula(text: object) -> bool:
-    """Whether an argument is a formula rather than the name of a column."""
-    return isinstance(text, str) and "~" in text
-
-
-def parsed_formula(text: str, example: str) -> Formula:
-    """Parse a formula; `example` is one with the analyst's columns, for messages."""
-    return _Parser(text, example).formula()
-
-
 class _Parser:
+    """Parses a formula; `example` is one with the analyst's columns, for messages."""
+
     def __init__(self, text: str, example: str) -> None:
         self._text, self._example = text, example
         self._symbols = self._symbolised()
@@ -234,7 +226,7 @@ def regression_of(
 def query_of_formula(text: str, view: TableView) -> Query:
     """The regression that a formula describes, in the grammar of the module's docstring."""
     shown = examples(view)
-    formula = parsed_formula(text, f"{shown['number_name'][1:-1]} ~ {shown['number2_name'][1:-1]}")
+    formula = _Parser(text, f"{shown['number_name'][1:-1]} ~ {shown['number2_name'][1:-1]}").formula()
     unit = formula.within
     if unit is None:
         return view.query(*_regression_of(formula, view))

@@ -255,10 +255,7 @@ def _named(by_column: Mapping[Any, Any]) -> dict[str, tuple[str | ColumnExpr, st
 
 
 def aggregated(view: TableView, columns: Mapping[str, Any], weights: object) -> tuple[Measured, AnyView]:
-    """The joint query of the named columns.
-
-    Each is written as ``name="count"``, ``name="units"`` or ``name=("column", "verb")``; weights are by these names.
-    """
+    """The joint query of columns, each written as ``name="count"``, ``name="units"`` or ``name=("column", "verb")``."""
     if not columns:
         shown = examples(view)["number_name"]
         raise PlanError(

@@ -25,11 +25,7 @@ from dpnb.query.query import Query
 
 
 def period_of(view: TableView, on: object, freq: object) -> Series:
-    """The calendar periods of a column of dates, as a column whose public values are groups.
-
-    `on` is the name of the column, by default the only one of dates; `freq` a frequency as in
-    `dpnb._plan.expressions.periods`.
-    """
+    """The calendar periods of a column of dates, by default the only one, as a column of public values."""
     dates = [name for name, node in view.columns.items() if isinstance(dtype_of(node, view.schema), Timestamp)]
     if on is None:
         if len(dates) != 1:

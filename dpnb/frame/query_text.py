@@ -89,7 +89,7 @@ class TextQueries(ColumnLayout):
         <private table: age, cost, plan, admitted, note where (age > 65) & (plan == 'free')>
         """
         check_options("query", options, self._examples(), "inplace", "engine")
-        return type(self)(filtered(self._view, parsed(expr, self._view, "query")))
+        return type(self)(filtered(self._view, _Translator(self._view, "query").translate(expr)))
 
     def eval(self, expr: str, **options: object) -> Series:
         """An expression of columns, written as text as for `query`.
@@ -105,19 +105,13 @@ class TextQueries(ColumnLayout):
         <private column: cost / 12>
         """
         check_options("eval", options, self._examples(), "inplace", "engine")
-        column = parsed(expr, self._view, "eval")
+        column = _Translator(self._view, "eval").translate(expr)
         return Series(column._view, column._node)
 
 
-def parsed(text: object, view: TableView, verb: str) -> ColumnExpr:
-    """The expression that a text describes, for example ``"wage > 1 and union == 'yes'"``.
-
-    A name that is not an identifier is written in backticks.  `verb` is ``"query"`` or ``"eval"``, for messages.
-    """
-    return _Translator(view, verb).translate(text)
-
-
 class _Translator:
+    """Translates the text of a method to an expression; a name that is not an identifier is in backticks."""
+
     def __init__(self, view: TableView, verb: str) -> None:
         self._view, self._verb = view, verb
         self._quoted: dict[str, str] = {}

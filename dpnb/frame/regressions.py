@@ -8,7 +8,7 @@ from dpnb._plan.measurements import Count, Family
 from dpnb.accounting.exact import Number
 from dpnb.errors import PlanError
 from dpnb.frame.columns.column_expr import node_of
-from dpnb.frame.formula import is_formula, model_of, query_of_formula, regression_of
+from dpnb.frame.formula import model_of, query_of_formula, regression_of
 from dpnb.frame.layout import ColumnLayout
 from dpnb.interactive.descent.gradient_descent import GradientDescent
 from dpnb.interactive.descent.options import FitArguments
@@ -71,7 +71,7 @@ class Regressions(ColumnLayout):
                 f"regress: takes the outcome and on=, or a formula{got}; write "
                 + self._example("df.regress({number_name}, on=[{number2_name}])")
             )
-        if is_formula(formula) and on is None:
+        if isinstance(formula, str) and "~" in formula and on is None:
             return query_of_formula(formula, self._view)
         if on is None:
             raise PlanError(

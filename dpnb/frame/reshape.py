@@ -125,11 +125,11 @@ def crosstab(
     if values is None:
         shares = shares_within(view, groups, n_rows) if by_row else Proportions()
         cells = view.query(Count(), shares if share else PlainView(), groups)
-        return with_margins(cells, n_rows, margins_name, view.schema) if totals else cells.unstack()
-    if share or not isinstance(values, Series):
+    elif share or not isinstance(values, Series):
         raise PlanError(f"crosstab: values must be a column, without normalize=; got {values!r}")
-    view.refuse_other_rows(values._view, values, "crosstab")
-    cells = values.groupby(levels).agg(aggfunc)
+    else:
+        view.refuse_other_rows(values._view, values, "crosstab")
+        cells = values.groupby(levels).agg(aggfunc)
     return with_margins(cells, n_rows, margins_name, view.schema) if totals else cells.unstack()
 
 

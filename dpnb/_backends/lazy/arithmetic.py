@@ -47,17 +47,9 @@ def part_of(
         case "second":
             return seconds.floor() - divided(seconds.floor(), 60.0).floor() * 60.0
     date = to_dates(day.cast(nw.Int32)).dt
-    match part:
-        case "year":
-            value = date.year()
-        case "quarter":
-            return divided(date.month().cast(nw.Float64) - 1.0, 3.0).floor() + 1.0
-        case "month":
-            value = date.month()
-        case "day":
-            value = date.day()
-        case _:
-            value = date.ordinal_day()
+    if part == "quarter":
+        return divided(date.month().cast(nw.Float64) - 1.0, 3.0).floor() + 1.0
+    value = {"year": date.year, "month": date.month, "day": date.day}.get(part, date.ordinal_day)()
     return value.cast(nw.Float64)
 
 
@@ -67,10 +59,7 @@ def index_of(
     to_dates: Callable[[nw.Expr], nw.Expr],
     divided: Callable[[nw.Expr, float], nw.Expr],
 ) -> nw.Expr:
-    """The number of the calendar period of each point in time, as `dpnb._plan.expressions.calendar.index_of`.
-
-    For the arguments see `part_of`.
-    """
+    """The number of the calendar period of each point in time, as `dpnb._plan.expressions.calendar.index_of`."""
     if unit == "hour":
         return divided(seconds.floor(), 3600.0).floor()
     day = divided(seconds.floor(), DAY).floor()

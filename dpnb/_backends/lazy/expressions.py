@@ -334,10 +334,6 @@ class NarwhalsEvaluator(Evaluation[nw.Expr, NumberColumn, nw.Expr]):
     def _same(self, left: nw.Expr, right: nw.Expr) -> nw.Expr:
         return (left & right) | (~left & ~right)
 
-    def holds(self, node: Expression) -> nw.Expr:
-        """Where a condition is true; in other rows it is false or null."""
-        return super().holds(node)
-
     def _holds(self, node: Expression) -> nw.Expr:
         bound = self._bound(node)
         if bound is None:

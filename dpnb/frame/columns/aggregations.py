@@ -26,7 +26,7 @@ from dpnb.frame.coerce import EXTREMES, Ddof, aggregation_for, as_number, checke
 from dpnb.frame.columns.column_expr import ColumnExpr
 from dpnb.frame.columns.column_methods import ColumnMethods
 from dpnb.frame.columns.named_operators import NamedOperators
-from dpnb.frame.compatibility.docstrings import describe_options, with_examples
+from dpnb.frame.compatibility.docstrings import describe_options, with_queries
 from dpnb.frame.compatibility.numpy_functions import NumpyFunctions
 from dpnb.frame.compatibility.options import AGGREGATION, AxisOptions, PandasOptions, check_options
 from dpnb.query.population import standard_error, with_population
@@ -69,7 +69,7 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
         if options or axis != 0:
             check_options(verb, {"axis": axis, **options}, self._examples(), *AGGREGATION)
 
-    @with_examples('["age"].count()', "count of age")
+    @with_queries('["age"].count()', "count of age")
     def count(self) -> Query:
         """Number of rows with a value in the column, as in pandas.
 
@@ -78,7 +78,7 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
         """
         return self._query(*aggregation_for("count", self._node))
 
-    @with_examples('["cost"].sum()', "sum of cost")
+    @with_queries('["cost"].sum()', "sum of cost")
     def sum(self, axis: object = 0, *, population: bool = False, **options: Unpack[PandasOptions]) -> Query:
         """Sum of a bounded column; of a condition, the number of rows for which it is true.
 
@@ -92,7 +92,7 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
         self._checked("sum", options, axis)
         return with_population(self._query(*aggregation_for("sum", self._number())), population)
 
-    @with_examples('["age"].mean()', "mean of age")
+    @with_queries('["age"].mean()', "mean of age")
     def mean(self, axis: object = 0, *, population: bool = False, **options: Unpack[PandasOptions]) -> Query:
         """Mean of a bounded column: its count and centred sum, measured jointly; of a condition, a proportion.
 
@@ -127,7 +127,7 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
         checked_ddof(ddof)
         return standard_error(self._query(*aggregation_for("mean", self._number())))
 
-    @with_examples('["age"].var()', "sample variance of age")
+    @with_queries('["age"].var()', "sample variance of age")
     def var(self, ddof: Ddof = 1, **options: Unpack[AxisOptions]) -> Query:
         """Variance: count, sum and sum of squares, measured jointly.
 
@@ -146,7 +146,7 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
         self._checked("var", options)
         return self._query(*aggregation_for("var", self._number(), ddof=ddof))
 
-    @with_examples('["age"].std()', "sample standard deviation of age")
+    @with_queries('["age"].std()', "sample standard deviation of age")
     def std(self, ddof: Ddof = 1, **options: Unpack[AxisOptions]) -> Query:
         """Standard deviation: the square root of `var`.
 
@@ -158,7 +158,7 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
         self._checked("std", options)
         return self._query(*aggregation_for("std", self._number(), ddof=ddof))
 
-    @with_examples('["age"].min()', "smallest of age")
+    @with_queries('["age"].min()', "smallest of age")
     def min(self, axis: object = 0, **options: Unpack[PandasOptions]) -> Query:
         """The smallest value that exceeds the noise: a quantile, measured with the other quantiles at no extra cost.
 
@@ -167,19 +167,19 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
         self._checked("min", options, axis)
         return self._query(*aggregation_for("min", self._ordered()))
 
-    @with_examples('["age"].max()', "largest of age")
+    @with_queries('["age"].max()', "largest of age")
     def max(self, axis: object = 0, **options: Unpack[PandasOptions]) -> Query:
         """The largest value that exceeds the noise: a quantile, measured with the other quantiles at no extra cost."""
         self._checked("max", options, axis)
         return self._query(*aggregation_for("max", self._ordered()))
 
-    @with_examples('["age"].median()', "median of age")
+    @with_queries('["age"].median()', "median of age")
     def median(self, axis: object = 0, **options: Unpack[PandasOptions]) -> Query:
         """The median; any other quantile is free afterwards."""
         self._checked("median", options, axis)
         return self._query(*aggregation_for("median", self._ordered()))
 
-    @with_examples('["age"].quantile([0.25, 0.75])', "quantiles 0.25, 0.75 of age")
+    @with_queries('["age"].quantile([0.25, 0.75])', "quantiles 0.25, 0.75 of age")
     def quantile(self, q: object = 0.5, **options: Unpack[AxisOptions]) -> Query:
         """One quantile or a list of them, in one charge: all are read from one noisy tree.
 
@@ -192,7 +192,7 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
         levels = QuantilesView(quantile_levels(q), single=np.ndim(q) == 0)  # type: ignore[arg-type]
         return self._query(QuantileTree(self._ordered(), graded=True), levels)
 
-    @with_examples('["age"].corr(df["cost"])', "correlation of age and cost")
+    @with_queries('["age"].corr(df["cost"])', "correlation of age and cost")
     def corr(self, other: ColumnExpr, **options: Unpack[AxisOptions]) -> Query:
         """Pearson's correlation with another column.
 
@@ -204,7 +204,7 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
         self._checked("corr", options)
         return self._pair("corr", other)
 
-    @with_examples('["age"].cov(df["cost"])', "sample covariance of age and cost")
+    @with_queries('["age"].cov(df["cost"])', "sample covariance of age and cost")
     def cov(self, other: ColumnExpr, *, ddof: Ddof = 1, **options: object) -> Query:
         """Covariance with another column; `ddof` as in `var`, of the rows that have both.
 
@@ -243,7 +243,7 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
 
     __matmul__ = dot
 
-    @with_examples('["cost"].ratio(df["age"])', "ratio of cost to age")
+    @with_queries('["cost"].ratio(df["age"])', "ratio of cost to age")
     def ratio(self, denominator: ColumnExpr, *, population: bool = False) -> Query:
         """Sum of this column divided by the sum of another, over the rows that have a value in both.
 

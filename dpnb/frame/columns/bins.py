@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Set
 from itertools import pairwise
-from typing import TYPE_CHECKING, NoReturn, TypeVar, Unpack, cast
+from typing import TYPE_CHECKING, TypeVar, Unpack, cast
 
 from dpnb._plan.bounds_grid import bounds_grid
 from dpnb._plan.constants import constant, flag, listed, number
@@ -155,12 +155,8 @@ class Plot(UnsupportedOperations):
 
     Parameters
     ----------
-    description : str
-        The column in words.
-    shown : dict
-        Columns for examples.
-    histogram : callable
-        Makes the query of a histogram from its bins.
+    column : column
+        What is drawn.
 
     Examples
     --------
@@ -168,16 +164,16 @@ class Plot(UnsupportedOperations):
     'count of rows by cut(age, [0, 20, 40, 60, 80, 100])'
     """
 
-    __slots__ = ("_histogram", "_shown", "_words")
+    __slots__ = ("_column",)
 
-    def __init__(self, description: str, shown: dict[str, str], histogram: Callable[[object], Query]) -> None:
-        self._words, self._shown, self._histogram = description, shown, histogram
+    def __init__(self, column: Histograms) -> None:
+        self._column = column
 
     def _description(self) -> str:
-        return f"{self._words}.plot"
+        return f"{self._column._description()}.plot"
 
     def _examples(self) -> dict[str, str]:
-        return self._shown
+        return self._column._examples()
 
     def hist(self, bins: object = 10, **drawing: object) -> Query:
         """As `dpnb.Series.histogram`; its answer has a `plot`.  Arguments for the drawing have no effect.
@@ -195,15 +191,12 @@ class Plot(UnsupportedOperations):
         'count of rows by cut(age, [0, 20, 40, 60, 80, 100])'
         """
         del drawing
-        return self._histogram(bins)
+        return self._column.histogram(bins)
 
     def __call__(self, kind: str = "line", **drawing: object) -> Query:
         """``plot(kind="hist")`` is `hist`."""
         if kind == "hist":
-            return self._histogram(drawing.get("bins", 10))
-        self._refuse()
-
-    def _refuse(self) -> NoReturn:
+            return self._column.histogram(drawing.get("bins", 10))
         raise UnsupportedError(f"{self._description()}: {self._example(REMEDIES['plot'])}")
 
 
@@ -292,4 +285,4 @@ class Histograms(Aggregations):
     @property
     def plot(self) -> Plot:
         """``plot.hist(bins=20)`` is `histogram`; anything else is drawn from a released answer."""
-        return Plot(self._description(), self._examples(), self.histogram)
+        return Plot(self)

@@ -13,20 +13,12 @@ from dpnb.query.batch import MarginsQuery
 from dpnb.query.query import Query
 from dpnb.schema import Key, Schema, encodable
 
-# --- tables with margins ----------------------------------------------------------------------------------------------
-
 
 def with_margins(cells: Query, n_rows: int, name: object, schema: Schema) -> MarginsQuery:
-    """A table of groups with its margins, which have the label `name`; its first `n_rows` levels are rows.
-
-    Raises `RequestError` if the session cannot release batches.
-    """
+    """A table of groups with its margins, which have the label `name`; its first `n_rows` levels are rows."""
     if not isinstance(name, str) or not name or not encodable(name):
         raise PlanError(f"margins_name: must be a non-empty str; got {name!r}; 'All' is the default")
     return MarginsQuery(cells, n_rows, name, schema)
-
-
-# --- shares within groups ---------------------------------------------------------------------------------------------
 
 
 def shares_within(view: TableView, by: tuple[GroupLevel, ...], leading: int) -> Proportions:
@@ -36,9 +28,6 @@ def shares_within(view: TableView, by: tuple[GroupLevel, ...], leading: int) -> 
     """
     size = view.number_of_groups(by[leading:])
     return Proportions(", ".join(level.name for level in by[:leading]), size)
-
-
-# --- the keys of groups as an analyst gives them ----------------------------------------------------------------------
 
 
 def public_keys(view: TableView, by: tuple[GroupLevel, ...], keys: object) -> tuple[tuple[Key, ...], ...] | None:

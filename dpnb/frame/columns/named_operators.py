@@ -4,29 +4,15 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, Self, TypeVar, cast
+from typing import Self, cast
 
 from dpnb.frame.columns.column_expr import ColumnExpr
-from dpnb.frame.compatibility.docstrings import describe_options
+from dpnb.frame.compatibility.docstrings import Method, describe_options, with_examples
 from dpnb.frame.compatibility.options import check_options
-
-Method = TypeVar("Method", bound=Callable[..., Any])
 
 COMPARED = "number, str, date or column\n    What the column is compared with; a column must have the same rows."
 SECOND = "number or column\n    The second operand; a column must have the same rows."
 FIRST = "number or column\n    The first operand; a column must have the same rows."
-
-DOCSTRING = """{summary}
-
-Parameters
-----------
-other : {other}
-
-Examples
---------
->>> {example}
-{shown}
-"""
 
 
 def _operator(operand: str, example: str, shown: str) -> Callable[[Method], Method]:
@@ -41,8 +27,8 @@ def _operator(operand: str, example: str, shown: str) -> Callable[[Method], Meth
                 check_options(name, options, self._examples(), "level", "fill_value", "axis")
             return method(self, other)
 
-        checked.__doc__ = DOCSTRING.format(summary=method.__doc__, other=operand, example=example, shown=shown)
-        return cast(Method, checked)
+        checked.__doc__ = f"{method.__doc__}\n\nParameters\n----------\nother : {operand}"
+        return cast(Method, with_examples((example, shown))(checked))
 
     return decorate
 

@@ -109,10 +109,7 @@ def _shown(pairs: Pairs) -> str:
 
 
 def mapped(node: Expression, given: Any, schema: Schema) -> Expression:
-    """``column.map(dict)``: the value for each key, missing for all others, as in pandas; a null can be a key.
-
-    Raises `UnsupportedError` for a function, which would run on rows.
-    """
+    """``column.map(dict)``: the value for each key, missing for all others, as in pandas; a null can be a key."""
     kind = dtype_of(node, schema)
     given = dict(given.items()) if is_pandas_series(given) else given
     if not isinstance(given, Mapping):

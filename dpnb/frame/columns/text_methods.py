@@ -11,6 +11,7 @@ a character that has a meaning there is refused unless ``regex=False``.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 from typing import Generic, TypeVar
 
 from dpnb._plan.constants import flag
@@ -376,11 +377,9 @@ class TextMethods(UnsupportedOperations, Generic[C]):
         values = self._values
         if values is None:
             inner = ChangeCase("lower", self._text) if fold else self._text
-            found = [MatchText(relation, inner, changed_case(text, "lower") if fold else text) for text in texts]
-            condition: Expression = found[0]
-            for other in found[1:]:
-                condition = Or(condition, other)
-            return condition
+            literal = [changed_case(text, "lower") for text in texts] if fold else texts
+            found: list[Expression] = [MatchText(relation, inner, text) for text in literal]
+            return reduce(Or, found)
         related, change = RELATIONS[relation], str.lower if fold else str
         categories = [value for value in values if isinstance(value, str)]
         matching = [value for value in categories if any(related(change(value), change(text)) for text in texts)]

@@ -35,15 +35,18 @@ def describe_options(cls: type[C]) -> type[C]:
     return cls
 
 
-def with_examples(call: str, described: str) -> Callable[[Method], Method]:
-    """Add examples to the docstring of an aggregation: a call on the frame ``df``, and the same on its groups."""
+def with_examples(*examples: tuple[str, str]) -> Callable[[Method], Method]:
+    """Add examples to the docstring of a method: calls, and what they show."""
 
     def decorate(method: Method) -> Method:
-        method.__doc__ = (
-            f"{inspect.cleandoc(method.__doc__ or '')}\n\nExamples\n--------\n"
-            f">>> df{call}.description\n{described!r}\n"
-            f'>>> df.groupby("plan"){call}.description\n{described + " by plan"!r}\n'
-        )
+        shown = "\n".join(f">>> {call}\n{result}" for call, result in examples)
+        method.__doc__ = f"{inspect.cleandoc(method.__doc__ or '')}\n\nExamples\n--------\n{shown}\n"
         return method
 
     return decorate
+
+
+def with_queries(call: str, described: str) -> Callable[[Method], Method]:
+    """Add examples to the docstring of an aggregation: a call on the frame ``df``, and the same on its groups."""
+    grouped = f'df.groupby("plan"){call}.description', repr(f"{described} by plan")
+    return with_examples((f"df{call}.description", repr(described)), grouped)

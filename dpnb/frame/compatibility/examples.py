@@ -58,21 +58,16 @@ _KINDS: dict[type[Dtype], str] = {
 }
 
 
-class PublicColumns(Protocol):
+class _PublicColumns(Protocol):
     """The part of a `TableView` that examples are made of."""
 
     @property
-    def columns(self) -> Mapping[str, Expression]:
-        """The columns by name."""
-        ...
-
+    def columns(self) -> Mapping[str, Expression]: ...
     @property
-    def schema(self) -> Schema:
-        """The columns of the table."""
-        ...
+    def schema(self) -> Schema: ...
 
 
-def examples(view: PublicColumns | None, node: Expression | None = None) -> dict[str, str]:
+def examples(view: _PublicColumns | None, node: Expression | None = None) -> dict[str, str]:
     """Columns of a view as an analyst writes them, by kind, from the schema alone; without a view, placeholders.
 
     `node` is the column that an error is about: it is the example of its kind.  The keys are ``number``, ``category``,
@@ -103,7 +98,7 @@ def examples(view: PublicColumns | None, node: Expression | None = None) -> dict
     return {**found, **names, **_of_units(view, names), "self": own}
 
 
-def _of_units(view: PublicColumns | None, names: Mapping[str, str]) -> dict[str, str]:
+def _of_units(view: _PublicColumns | None, names: Mapping[str, str]) -> dict[str, str]:
     unit: str | None = getattr(view, "unit", None)
     if unit is None:
         rows = "each row is a unit here; in a session with privacy_unit= the rows of one unit have .groupby(unit)[...]"
@@ -114,7 +109,7 @@ def _of_units(view: PublicColumns | None, names: Mapping[str, str]) -> dict[str,
     return {"within": f"write {grouped}", "within_unit": f" for the rows of one {unit}", "one_row": one_row}
 
 
-def own_words(node: Expression, view: PublicColumns) -> str:
+def own_words(node: Expression, view: _PublicColumns) -> str:
     """A column as ``df['wage']``; any other expression as code, in parentheses."""
     for name, own in view.columns.items():
         if own == node:
@@ -122,7 +117,7 @@ def own_words(node: Expression, view: PublicColumns) -> str:
     return f"df[{node.name!r}]" if isinstance(node, Column) else f"({as_code(node)})"
 
 
-def _found(view: PublicColumns, node: Expression | None) -> dict[str, str]:
+def _found(view: _PublicColumns, node: Expression | None) -> dict[str, str]:
     """The first two columns of each kind, and a value of the first category."""
     found: dict[str, str] = {}
     columns = sorted(view.columns.values(), key=lambda own: _is_whole(own, view))
@@ -149,14 +144,14 @@ def _name(written: str) -> str:
     return written[3:-1] if written.startswith("df[") and written.endswith("]") else written
 
 
-def _dtype(node: Expression, view: PublicColumns) -> Dtype | None:
+def _dtype(node: Expression, view: _PublicColumns) -> Dtype | None:
     try:
         return dtype_of(node, view.schema)
     except PlanError:  # an error message must not fail
         return None
 
 
-def _is_whole(node: Expression, view: PublicColumns) -> bool:
+def _is_whole(node: Expression, view: _PublicColumns) -> bool:
     """Whether a column holds whole numbers, which are often codes: numbers with fractions are better examples."""
     kind = _dtype(node, view)
     return isinstance(kind, Numeric) and kind.whole

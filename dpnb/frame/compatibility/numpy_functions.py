@@ -67,10 +67,7 @@ _SWAPPED: dict[str, Callable[..., Any]] = {
 
 
 def applied(ufunc: Any, method: str, inputs: tuple[Any, ...], options: Mapping[str, Any], column: Any) -> Any:
-    """The expression that a numpy function means, of which at least `column` is an argument.
-
-    Raises `UnsupportedError` for another function, an array as the other operand, or further options.
-    """
+    """The expression that a numpy function means, of which at least `column` is an argument."""
     name, described = ufunc.__name__, column._description()
     if method != "__call__" or options or name not in UFUNCS:
         raise UnsupportedError(

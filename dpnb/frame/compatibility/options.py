@@ -176,10 +176,7 @@ _REMEDIES: dict[str, str] = {
 
 
 def check_options(verb: str, options: Mapping[str, object], examples: Mapping[str, str], *names: str) -> None:
-    """Refuse arguments of pandas that the method does not know, or whose values would change something.
-
-    `verb` and `examples` (see `dpnb.frame.compatibility.examples`) are for messages; `names` are the known arguments.
-    """
+    """Refuse arguments of pandas that are none of `names`, or whose values would change something."""
     for name, value in options.items():
         if name == "population" and name not in names:
             raise PlanError(f"{verb}: population= is of one column; write {examples['number']}.{verb}(population=True)")

@@ -14,8 +14,7 @@ from dpnb.frame.coerce import as_number
 from dpnb.frame.columns.series import Series
 from dpnb.frame.compatibility.docstrings import describe_options
 from dpnb.frame.compatibility.options import AGGREGATION, check_options
-from dpnb.frame.units.rolling import Rolling
-from dpnb.frame.units.statistics import OF_ROWS, F, UnitStatistics, verb_of, whole_rows
+from dpnb.frame.units.statistics import OF_ROWS, F, Rolling, UnitStatistics, verb_of, whole_rows
 
 
 @describe_options

@@ -1,4 +1,4 @@
-"""Statistics of the rows of each privacy unit: of one column, and of each column of a view."""
+"""Statistics of the rows of each privacy unit: of one column, of each column of a view, and of the last rows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from dpnb._plan.plan import GroupLevel
 from dpnb._plan.suggestions import did_you_mean
 from dpnb.errors import PlanError
 from dpnb.frame.coerce import as_number
-from dpnb.frame.compatibility.docstrings import describe_options
+from dpnb.frame.columns.series import Series
+from dpnb.frame.compatibility.docstrings import Method, describe_options, with_examples
 from dpnb.frame.compatibility.remedies import OTHER_UNITS
 from dpnb.frame.compatibility.unsupported import UnsupportedOperations
 from dpnb.frame.compatibility.verbs import verb_name
@@ -34,6 +35,18 @@ OF_ROWS = ("shift", "diff", "pct_change", "cumsum", "cummax", "cummin", "cumcoun
 
 STATISTICS = ("sum", "mean", "min", "max", "count", "size", "nunique", "first", "last", "any", "all")
 """The statistics of a unit's rows."""
+
+
+def _with_examples(column: str, dtype: str, columns: str) -> Callable[[Method], Method]:
+    """Add examples to the docstring of a statistic: of a column, with its type, and of a table, with its columns."""
+
+    def decorate(method: Method) -> Method:
+        grouped, call = 'people.groupby("person")', f"{method.__name__}()"
+        return with_examples(
+            (f'{grouped}["{column}"].{call}.dtype', repr(dtype)), (f"{grouped}.{call}", f"<private table: {columns}>")
+        )(method)
+
+    return decorate
 
 
 @describe_options
@@ -117,78 +130,37 @@ class UnitStatistics(UnsupportedOperations, Generic[F, R]):
     def _each(self, verb: str, options: Mapping[str, object]) -> R:
         """A statistic of the column, or of each column."""
 
+    @_with_examples("cost", "number from 0 to 10000", "year, cost, weight")
     def sum(self, **options: object) -> R:
         """Sum over the rows of each unit; 0 for a unit without a value.
 
         Its bounds are those of the column, times the largest number of rows of a unit.
-
-        Examples
-        --------
-        >>> people.groupby("person")["cost"].sum().dtype
-        'number from 0 to 10000'
-        >>> people.groupby("person").sum()
-        <private table: year, cost, weight>
         """
         return self._each("sum", options)
 
+    @_with_examples("cost", "number from 0 to 2000", "year, cost, weight")
     def mean(self, **options: object) -> R:
-        """Mean of the rows of each unit; missing for a unit without a value.
-
-        Examples
-        --------
-        >>> people.groupby("person")["cost"].mean().dtype
-        'number from 0 to 2000'
-        >>> people.groupby("person").mean()
-        <private table: year, cost, weight>
-        """
+        """Mean of the rows of each unit; missing for a unit without a value."""
         return self._each("mean", options)
 
+    @_with_examples("cost", "number from 0 to 2000", "year, cost, weight")
     def min(self, **options: object) -> R:
-        """Smallest value of each unit; missing for a unit without a value.
-
-        Examples
-        --------
-        >>> people.groupby("person")["cost"].min().dtype
-        'number from 0 to 2000'
-        >>> people.groupby("person").min()
-        <private table: year, cost, weight>
-        """
+        """Smallest value of each unit; missing for a unit without a value."""
         return self._each("min", options)
 
+    @_with_examples("cost", "number from 0 to 2000", "year, cost, weight")
     def max(self, **options: object) -> R:
-        """Largest value of each unit; missing for a unit without a value.
-
-        Examples
-        --------
-        >>> people.groupby("person")["cost"].max().dtype
-        'number from 0 to 2000'
-        >>> people.groupby("person").max()
-        <private table: year, cost, weight>
-        """
+        """Largest value of each unit; missing for a unit without a value."""
         return self._each("max", options)
 
+    @_with_examples("cost", "whole number from 0 to 5", "year, cost, weight, site")
     def count(self, **options: object) -> R:
-        """Number of rows of each unit with a value.
-
-        Examples
-        --------
-        >>> people.groupby("person")["cost"].count().dtype
-        'whole number from 0 to 5'
-        >>> people.groupby("person").count()
-        <private table: year, cost, weight, site>
-        """
+        """Number of rows of each unit with a value."""
         return self._each("count", options)
 
+    @_with_examples("site", "whole number from 0 to 5", "year, cost, weight, site")
     def nunique(self, **options: object) -> R:
-        """Number of different values of each unit.
-
-        Examples
-        --------
-        >>> people.groupby("person")["site"].nunique().dtype
-        'whole number from 0 to 5'
-        >>> people.groupby("person").nunique()
-        <private table: year, cost, weight, site>
-        """
+        """Number of different values of each unit."""
         return self._each("nunique", options)
 
     def first(self, **options: object) -> R:
@@ -224,6 +196,44 @@ class UnitStatistics(UnsupportedOperations, Generic[F, R]):
         <private table: year, cost, weight, site>
         """
         return self._each("last", options)
+
+
+class Rolling(UnsupportedOperations):
+    """The last rows of each privacy unit up to each row: ``df.sort_values(...).groupby(unit)["x"].rolling(3)``.
+
+    Examples
+    --------
+    >>> people.sort_values("year").groupby("person")["cost"].rolling(2, min_periods=1).sum().dtype
+    'number from 0 to 4000'
+    """
+
+    __slots__ = ("_of", "_words")
+
+    def __init__(self, words: str, of: Callable[[WithinFunction], Series]) -> None:
+        self._words, self._of = words, of
+
+    def _description(self) -> str:
+        return self._words
+
+    def sum(self) -> Series:
+        """Sum of these rows; missing with fewer values than `min_periods`.
+
+        Examples
+        --------
+        >>> people.sort_values("year").groupby("person")["cost"].rolling(2).sum().dtype
+        'number from 0 to 4000'
+        """
+        return self._of("rolling_sum")
+
+    def mean(self) -> Series:
+        """Mean of these rows; missing with fewer values than `min_periods`.
+
+        Examples
+        --------
+        >>> people.sort_values("year").groupby("person")["cost"].rolling(2).mean().dtype
+        'number from 0 to 2000'
+        """
+        return self._of("rolling_mean")
 
 
 def verb_of(verb: object) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -73,10 +74,7 @@ class GradientDescentParameters:
         public_size: int | None,
         given: FitArguments,
     ) -> GradientDescentParameters:
-        """Validate an analyst's arguments.
-
-        `terms` are the names of the model's terms.
-        """
+        """Validate an analyst's arguments."""
         layout = design(model, schema)
         chains = _whole(given.chains, "chains", MAX_CHAINS)
         clip = decimal_up(positive(given.clip_norm, name="clip_norm"))
@@ -189,12 +187,8 @@ def steps_that_fit(
     times = account.filter.max_repetitions(account.guarantee.to_filter_loss(GDP(mu)))
     if times is None:
         return most
-    low, high = 0, min(times, most)
-    while low < high:
-        steps = (low + high + 1) // 2
-        fits = total_cost(mu, check_mu, every, steps, taken=taken).mu_squared <= times * mu**2
-        low, high = (steps, high) if fits else (low, steps - 1)
-    return low
+    steps = range(1, min(times, most) + 1)
+    return bisect_right(steps, times * mu**2, key=lambda n: total_cost(mu, check_mu, every, n, taken=taken).mu_squared)
 
 
 def refuse_too_many(

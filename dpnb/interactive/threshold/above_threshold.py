@@ -61,16 +61,6 @@ from dpnb.interactive.threshold.epsilon_split import EpsilonSplit, whole_count
 from dpnb.mechanisms.laplace import discrete_laplace, laplace_half_width
 from dpnb.mechanisms.randomness import NoiseSource
 
-__all__ = [
-    "STEPS",
-    "AboveThresholdParameters",
-    "LaplaceAboveThreshold",
-    "LaplaceComparison",
-    "check_query",
-    "from_lattice",
-    "on_lattice",
-]
-
 STEPS = 2**20
 """Lattice steps per sensitivity: the floor costs a millionth of C in accuracy, and no privacy."""
 

@@ -18,8 +18,6 @@ from dpnb.mechanisms.gaussian import measure
 from dpnb.mechanisms.measurement import Measurement
 from dpnb.mechanisms.randomness import NoiseSource
 
-__all__ = ["GaussianAboveThreshold", "GaussianComparison", "gaussian_margin"]
-
 
 @dataclass(frozen=True, slots=True)
 class GaussianComparison:
