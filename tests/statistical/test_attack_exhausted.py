@@ -40,7 +40,7 @@ from dpnb.accounting.individual import IndividualFilter, UnitAdmission
 from dpnb.accounting.individual import admission as till_module
 from dpnb.accounting.individual import filter as filter_module
 from dpnb.errors import DpnbError, ExecutionError
-from dpnb.ledger import charge, row_times
+from dpnb.ledger import row_times
 from dpnb.mechanisms.randomness import NotPrivateSeededSource
 from dpnb.render import page
 from dpnb.session import snapshot
@@ -109,7 +109,7 @@ def forced(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     for module in (row_times, log_module, page):
         monkeypatch.setattr(module, "datetime", Stopped)
-    monkeypatch.setattr(charge.secrets, "token_hex", lambda size: "00" * size)
+    monkeypatch.setattr(charges.secrets, "token_hex", lambda size: "00" * size)
 
 
 def everything(session: dpnb.Session) -> Iterator[tuple[str, Any]]:

@@ -124,7 +124,7 @@ def _serialised(value: Any) -> list[Any]:
 
 
 def ledger_rows(path: Path) -> list[dict[str, Any]]:
-    """All that a ledger holds but times, random values, hashes over them, noisy numbers, and those in words about them."""
+    """All that a ledger holds but times, random values, hashes, the noisy numbers, and the numbers in words."""
     with closing(sqlite3.connect(path)) as file:
         file.row_factory = sqlite3.Row
         rows = [dict(row) for row in file.execute("SELECT * FROM events ORDER BY id")]
